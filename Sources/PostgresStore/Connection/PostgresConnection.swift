@@ -35,14 +35,16 @@ public class PostgresConnection {
 
     /// What the catalog knows; emptied when the schema changes.
     var catalog = PostgresCatalog()
-    /// Thresholds of kept rows, read when first asked for.
-    var keptRows: [KeptRows.Key: KeptRows] = [:]
+    /// Thresholds of kept rows, found when first asked for.
+    var keptRows: [Keeper.Key: (rows: KeptRows, moment: Moment)] = [:]
     /// The picks of rules that thin, found when first asked for.
-    var thinnedRows: [ThinnedRows.Key: ThinnedRows] = [:]
-    /// The same, listed for the batches of the current deletion.
-    var pickTables: [ThinnedRows.Key: PickTables] = [:]
-    /// Whether the current batch spares the listed picks.
-    var usesPickTables = false
+    var thinnedRows: [Keeper.Key: (rows: ThinnedRows, moment: Moment)] = [:]
+    /// The rows that rules keep, listed for the batches of the current deletion.
+    var keptTables: [Keeper.Key: KeptTables] = [:]
+    /// How the current batch spares listed rows; nil: it finds kept rows itself.
+    var keeping: KeptTables.Mode?
+    /// The batches of this session that may have changed rows.
+    var ownChanges = OwnChanges()
     /// Tables that stand beside real ones for a rehearsal, by the real one's number.
     var shadows: [Int: ShadowTable] = [:]
     /// Tables that batches have deleted from, in SQL, for a reclaim.
@@ -242,7 +244,7 @@ public class PostgresConnection {
         }
         transactionDepth = 0
         catalog = PostgresCatalog(after: catalog)
-        pickTables = [:]
+        keptTables = [:]
         known = nil
         recoverPrepared()
         guard shadows.isEmpty else { throw error }
@@ -379,7 +381,7 @@ public class PostgresConnection {
         }
         transactionDepth += 1
         defer { transactionDepth = max(0, transactionDepth - 1) }
-        let (known, kept, thinned, listed) = (catalog, keptRows, thinnedRows, pickTables)
+        let (known, kept, thinned, listed) = (catalog, keptRows, thinnedRows, keptTables)
         do {
             let value = try body(begun)
             if Task.isCancelled { throw StoreError.cancelled(name) }
@@ -387,7 +389,7 @@ public class PostgresConnection {
             return value
         } catch {
             if link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
-            (catalog, keptRows, thinnedRows, pickTables) = (known, kept, thinned, listed)
+            (catalog, keptRows, thinnedRows, keptTables) = (known, kept, thinned, listed)
             guard error is ServerFault else { throw error }
             throw StoreError(error, store: name, doing: "the transaction is undone")
         }

@@ -2,15 +2,10 @@ import PriceStore
 
 /// The newest rows that a rule keeps, as thresholds: in each group, rows at or after its threshold stay.
 ///
-/// They are read once, before the first delete, and hold for the whole run: rows that arrive later can only be newer.
-/// They are bound as lists, because a dry run can make no temporary table.
+/// They are found before the first delete and hold for the deletes of the rule. If anybody else may have written since, they are
+/// found again. They are bound as lists, because a dry run can make no temporary table. Batches beside which others write have
+/// a ``NewestRowsQuery``.
 struct KeptRows {
-    /// Whose rows are kept: two entities may have attributes of the same names and rules of the same words.
-    struct Key: Hashable {
-        var table: Int
-        var keepLast: KeepLast
-    }
-
     /// Groups in which the same attributes are NULL, so that the others can be compared with `=`, which can be hashed.
     struct Pattern {
         var isNull: [Bool]
@@ -26,23 +21,38 @@ struct KeptRows {
 
 extension PostgresConnection {
     /// The condition that a row is not one of the newest of its group.
-    func notKept(_ keepLast: KeepLast, _ scope: RowScope) throws -> SQLFragment {
-        let key = KeptRows.Key(table: scope.table.number, keepLast: keepLast)
-        let kept: KeptRows
-        if let known = keptRows[key] {
-            kept = known
-        } else {
-            kept = try readKeptRows(keepLast, scope)
-            keptRows[key] = kept
+    ///
+    /// - Parameter among: the rows that are kept; other rows meet the condition.
+    func notKept(_ keepLast: KeepLast, among: SQLFragment = .always, _ scope: RowScope) throws -> SQLFragment {
+        let isOther = among == .always ? [] : ["(" + among + ") IS NOT TRUE"]
+        if keeping == .lookedUp {
+            return .any(isOther + [try notListed(.notKept(keepLast), scope, .lookedUp)])
         }
-        if kept.isEverything { return .never }
+        let kept = try keptRows(keepLast, scope)
+        if kept.isEverything { return .any(isOther + [.never]) }
         let date = try scope.date(keepLast.date, store: name)
         let attributes = try keepLast.groupedBy.map { try scope.attribute($0, store: name) }
-        return .all(kept.patterns.map { condition($0, attributes, date, scope) })
+        return .all(kept.patterns.map { condition($0, among, attributes, date, scope) })
     }
 
+    /// The kept rows of a rule, found when they are first needed.
+    private func keptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
+        let key = Keeper.Key(table: scope.table.number, predicate: .notKept(keepLast))
+        // A batch has looked whether anybody else has written, and does so again after its deletes.
+        if keeping == .asFound, let found = keptRows[key], let since = known?.since, found.moment.quietSince == since {
+            return found.rows
+        }
+        let moment = try moment()
+        if let found = keptRows[key], isCurrent(found.moment, moment) { return found.rows }
+        let found = try readKeptRows(keepLast, scope)
+        keptRows[key] = (found, moment)
+        return found
+    }
+
+    /// - Parameter among: stands inside, where it does not keep the server from looking the groups up by a hash.
     private func condition(
-        _ pattern: KeptRows.Pattern, _ attributes: [Attribute], _ date: DateSQL, _ scope: RowScope
+        _ pattern: KeptRows.Pattern, _ among: SQLFragment, _ attributes: [Attribute], _ date: DateSQL,
+        _ scope: RowScope
     ) -> SQLFragment {
         let nulls = zip(attributes, pattern.isNull).filter(\.1).map {
             SQLFragment("\(scope.column($0.0.name)) IS NULL")
@@ -51,7 +61,7 @@ extension PostgresConnection {
         guard !present.isEmpty else {
             let isKept =
                 date.orderValue + " >= " + .bound(pattern.thresholds.first.flatMap { $0 }, date.orderType)
-            return "(" + .all(nulls + [isKept]) + ") IS NOT TRUE"
+            return "(" + .all([among] + nulls + [isKept]) + ") IS NOT TRUE"
         }
         let lists =
             zip(present, pattern.values).map { attribute, values in
@@ -62,7 +72,7 @@ extension PostgresConnection {
         let same = zip(present, present.indices).map { SQLFragment("\(scope.column($0.name)) = kept.g\($1)") }
         return "NOT EXISTS (SELECT 1 FROM unnest(" + .joined(lists, by: ", ", empty: .never)
             + ") AS kept (\(names.joined(separator: ", "))) WHERE "
-            + .all(same + nulls + [date.orderValue + " >= kept.threshold"]) + ")"
+            + .all(same + nulls + [date.orderValue + " >= kept.threshold", among]) + ")"
     }
 
     private func readKeptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {

@@ -1,83 +1,236 @@
 import PriceStore
 
-/// The picks of a rule in temporary tables, for the batches of one deletion.
+/// The rows that a rule keeps in temporary tables, for the batches of one deletion.
 ///
-/// After a commit of another session a pick may be deleted, and a late row may be the only one of its bucket. To find the picks
-/// again in each batch would take longer than the deletes. So the rows of a bucket are then deleted only if its pick still exists,
-/// and the others with the next deletion.
-struct PickTables {
-    /// Nil: no row was before the cutoff.
-    fileprivate let query: ThinningQuery?
-    /// The table of the keys of the picks before the cutoff.
-    fileprivate let kept: String
-    /// The table of the pick of each bucket that is still within the age of its tier.
-    fileprivate let picks: String
-    /// Whether another session may have written since the picks were found.
-    fileprivate var isOutdated: Bool
+/// After a change of anybody else a kept row may be gone, and a late row may be the only one of its bucket. To find the kept rows
+/// again in each batch would take longer than the deletes. So a row is then deleted only while the rows that its group or
+/// bucket keeps are all there as they were found. The others are deleted once these are found again.
+enum KeptTables {
+    /// The newest rows of each group.
+    case newest(NewestRowsQuery)
+    /// The picks of each bucket; nil: no row was before the cutoff.
+    case picks(PickTables?)
 
-    fileprivate var isNotPicked: SQLFragment {
-        guard let query else { return isOutdated ? .never : .always }
-        return isOutdated ? .all([query.isNotKept(kept), query.isBesidePicks(picks)]) : query.isNotKept(kept)
+    /// How a batch spares kept rows.
+    enum Mode {
+        /// Nobody else has changed anything since they were found.
+        case asFound
+        /// Each kept row is looked up.
+        case lookedUp
     }
 }
 
+/// The groups and buckets of which a statement has deleted rows: of each column that
+/// ``PostgresConnection/touchedColumns(_:_:)`` names, a list as the server writes it.
+typealias TouchedBuckets = [String?]
+
 extension PostgresConnection {
-    /// Whether the batches of a deletion can have tables of picks. A role may have no privilege to create them: then the
-    /// picks are found again in each batch.
-    func canListPicks() throws -> Bool {
-        try rows(SQLFragment("SELECT has_database_privilege(current_database(), 'TEMP')")).first?[0] == "t"
+    /// Whether the batches of a deletion can look kept rows up in temporary tables. Otherwise each batch finds the kept rows
+    /// again, in one state of the database.
+    func canListKept(_ predicate: StorePredicate, _ table: PostgresTable) throws -> Bool {
+        guard transactionDepth == 0, !table.entity.primaryKey.isEmpty, !table.isDistributed,
+            let keepers = predicate.keepers,
+            try rows(SQLFragment("SELECT has_database_privilege(current_database(), 'TEMP')")).first?[0] == "t"
+        else { return false }
+        return try keepers.allSatisfy { keeper in
+            guard case .notKept(let keepLast) = keeper.predicate else { return true }
+            return try areHashable(keepLast.groupedBy, RowScope(table))
+        }
     }
 
-    /// Finds the picks that the batches of a deletion spare. Nobody waits for it.
-    func listPicks(of predicate: StorePredicate, _ table: PostgresTable) throws(StoreError) {
+    /// Whether the server finds groups of some columns by a number.
+    private func areHashable(_ names: [String], _ scope: RowScope) throws -> Bool {
+        guard !names.isEmpty else { return true }
+        let values = try names.map {
+            "NULL::\(scope.table.typeNames[try scope.attribute($0, store: name).name] ?? "text")"
+        }
+        do {
+            _ = try rows(SQLFragment("SELECT hash_record_extended(ROW(\(values.joined(separator: ", "))), 0)"))
+            return true
+        } catch let fault as ServerFault where fault.code == "42883" {
+            return false
+        }
+    }
+
+    /// Finds the rows that the batches of a deletion spare, as far as they need them. Nobody waits for it.
+    ///
+    /// - Parameter isFirst: whether a pass begins, which forgets what an earlier one has found.
+    func listKept(
+        of predicate: StorePredicate, _ table: PostgresTable, isFirst: Bool, firesTriggers: Bool
+    ) throws(StoreError) {
+        let what = "listing the rows that \(table.name) keeps"
+        let isQuiet = try run(what) { try !firesTriggers && isAsKnown() }
+        guard isFirst || !missingTables(of: predicate, table, isQuiet: isQuiet).isEmpty else { return }
         let counts = known?.ofDeletes
-        try batch("listing the rows that \(table.name) keeps", isolation: "REPEATABLE READ") {
-            try makePickTables(of: predicate, table)
+        try batch(what, isolation: "REPEATABLE READ") {
+            if isFirst { try dropKeptTables() }
+            try makeKeptTables(of: predicate, table, isQuiet: isQuiet)
         }
         // What deletes find is as it was.
         if let counts { known?.ofDeletes = counts }
     }
 
-    /// Carries out the body of a batch that spares the listed picks.
-    func sparingPicks<T>(of predicate: StorePredicate, _ table: PostgresTable, _ body: () throws -> T) throws -> T {
-        // They are gone with the session that had them. Each statement sees a state of its own here.
-        if pickTables.isEmpty { try makePickTables(of: predicate, table, isOutdated: true) }
-        usesPickTables = true
-        defer { usesPickTables = false }
-        return try body()
+    /// Carries out the body of a batch that spares the listed rows.
+    func sparingListed<T>(
+        of predicate: StorePredicate, _ table: PostgresTable, firesTriggers: Bool, _ body: () throws -> T
+    ) throws -> T {
+        let isQuiet = try !firesTriggers && isAsKnown()
+        // They are gone with the session that had them, or somebody has just begun to write.
+        try makeKeptTables(of: predicate, table, isQuiet: isQuiet)
+        keeping = isQuiet ? .asFound : .lookedUp
+        defer { keeping = nil }
+        let result = try body()
+        if isQuiet, try !isAsKnown() { throw keptRowsChanged }
+        return result
     }
 
-    private func makePickTables(
-        of predicate: StorePredicate, _ table: PostgresTable, isOutdated: Bool = false
-    ) throws {
-        for old in pickTables.values { try execute(SQLFragment("DROP TABLE IF EXISTS \(old.kept), \(old.picks)")) }
-        pickTables = [:]
-        for (number, thinning) in predicate.thinnings.enumerated() {
-            let query = try ThinningQuery(thinning, RowScope(table), self)
-            let (kept, picks) = ("pg_temp.retention_kept_\(number)", "pg_temp.retention_picks_\(number)")
-            if let query {
-                let keys = query.keys.joined(separator: ", ")
-                try execute("CREATE TEMP TABLE \(picks) AS " + query.picks)
-                for statement in [
-                    "CREATE INDEX ON \(picks) (tier, bucket, h)",
-                    "CREATE TEMP TABLE \(kept) AS SELECT DISTINCT \(keys) FROM \(picks) WHERE expired",
-                    "CREATE UNIQUE INDEX ON \(kept) (\(keys))", "ANALYZE \(picks)", "ANALYZE \(kept)",
-                ] { try execute(SQLFragment(statement)) }
-            }
-            pickTables[ThinnedRows.Key(table: table.number, thinning: thinning)] = PickTables(
-                query: query, kept: kept, picks: picks, isOutdated: isOutdated)
+    /// The error of a batch beside which kept rows may have changed. The next try looks them up.
+    var keptRowsChanged: StoreError {
+        StoreError(
+            .busy, store: name, message: "rows that a rule keeps are deleted or changed while a batch deletes others",
+            engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
+    }
+
+    private func missingTables(of predicate: StorePredicate, _ table: PostgresTable, isQuiet: Bool) -> [StorePredicate]
+    {
+        (predicate.keepers ?? []).map(\.predicate).filter { keeper in
+            guard keptTables[Keeper.Key(table: table.number, predicate: keeper)] == nil else { return false }
+            // The newest rows are known from the survey, by their dates, until somebody else writes.
+            if case .notKept = keeper { return !isQuiet }
+            return true
         }
     }
 
-    /// The condition that a row is not a listed pick.
-    func notListed(_ key: ThinnedRows.Key) throws -> SQLFragment {
-        guard var tables = pickTables[key] else {
+    private func dropKeptTables() throws {
+        let names = keptTables.values.flatMap(\.names)
+        if !names.isEmpty { try execute("DROP TABLE IF EXISTS \(names.joined(separator: ", "))") }
+        keptTables = [:]
+    }
+
+    private func makeKeptTables(of predicate: StorePredicate, _ table: PostgresTable, isQuiet: Bool) throws {
+        let scope = RowScope(table)
+        // A condition for the query of kept rows must not ask for their tables.
+        for keeper in missingTables(of: predicate, table, isQuiet: isQuiet) {
+            let key = Keeper.Key(table: table.number, predicate: keeper)
+            guard keptTables[key] == nil else { continue }
+            let number = keptTables.count
+            switch keeper {
+            case .notKept(let keepLast):
+                let query = try NewestRowsQuery(keepLast, scope, self, table: "pg_temp.retention_newest_\(number)")
+                for statement in query.make { try execute(statement) }
+                keptTables[key] = .newest(query)
+            case .notPicked(let thinning):
+                let query = try ThinningQuery(thinning, scope, self)
+                let tables = query.map {
+                    PickTables(
+                        query: $0, kept: "pg_temp.retention_kept_\(number)", picks: "pg_temp.retention_picks_\(number)")
+                }
+                for statement in tables?.make ?? [] { try execute(statement) }
+                keptTables[key] = .picks(tables)
+            default: continue
+            }
+        }
+    }
+
+    private func listed(_ keeper: StorePredicate, _ scope: RowScope) throws -> KeptTables {
+        guard let tables = keptTables[Keeper.Key(table: scope.table.number, predicate: keeper)] else {
             throw StoreError(.defect, store: name, message: "the rows to keep are not listed")
         }
-        if try !tables.isOutdated && !isAsKnown() {
-            tables.isOutdated = true
-            pickTables[key] = tables
+        return tables
+    }
+
+    /// The condition that a row is not one of the listed rows.
+    func notListed(_ keeper: StorePredicate, _ scope: RowScope, _ mode: KeptTables.Mode) throws -> SQLFragment {
+        switch (try listed(keeper, scope), mode) {
+        case (.newest(let query), _): query.isBeforeKept
+        case (.picks(nil), .asFound): .always
+        case (.picks(nil), .lookedUp): .never
+        case (.picks(let tables?), .asFound): tables.query.isNotKept(tables.kept)
+        case (.picks(let tables?), .lookedUp):
+            .all([tables.query.isNotKept(tables.kept), tables.query.isBesidePicks(tables.picks)])
         }
-        return tables.isNotPicked
+    }
+
+    // MARK: What a batch has deleted
+
+    /// Expressions that say of a deleted row in which groups and buckets others are kept. NULL: nothing depends on it.
+    func touchedColumns(_ keepers: [Keeper], _ scope: RowScope) throws -> [SQLFragment] {
+        try keepers.flatMap { keeper in
+            let among = try keeper.among.map { try condition($0, scope) }
+            return try listed(keeper.predicate, scope).touched.map { column in
+                among.map { "CASE WHEN (" + $0 + ") IS TRUE THEN " + column + " END" } ?? column
+            }
+        }
+    }
+
+    /// Throws if a kept row is gone or has changed in a group or bucket of which a batch has deleted rows. The statement sees what
+    /// others have committed while the batch waited for them.
+    func checkKept(_ keepers: [Keeper], _ scope: RowScope, touched: [TouchedBuckets]) throws {
+        for lists in touched {
+            var first = 0
+            for keeper in keepers {
+                let tables = try listed(keeper.predicate, scope)
+                let own = Array(lists[first..<first + tables.touched.count])
+                first += tables.touched.count
+                for query in tables.changed(in: own) where try exists(query) { throw keptRowsChanged }
+            }
+        }
+    }
+}
+
+extension KeptTables {
+    fileprivate var names: [String] {
+        switch self {
+        case .newest(let query): [query.table]
+        case .picks(let tables): tables.map { [$0.kept, $0.picks] } ?? []
+        }
+    }
+
+    fileprivate var touched: [SQLFragment] {
+        switch self {
+        case .newest(let query): [SQLFragment(query.group)]
+        case .picks(let tables): tables.map { [SQLFragment($0.query.group)] + $0.query.livingBuckets } ?? []
+        }
+    }
+
+    /// Queries for kept rows that are gone or have changed, in groups and buckets that ``touched`` names.
+    fileprivate func changed(in lists: TouchedBuckets) -> [SQLFragment] {
+        switch self {
+        case .newest(let query): [query.changed(in: lists[0])]
+        case .picks(nil): []
+        case .picks(let tables?):
+            tables.query.thinning.tiers.indices.map { tables.changed(in: lists[0], lists[$0 + 1], tier: $0) }
+        }
+    }
+}
+
+/// The picks of a rule, in temporary tables.
+struct PickTables {
+    let query: ThinningQuery
+    /// The table of the keys of the picks before the cutoff.
+    let kept: String
+    /// The table of the pick of each bucket that is still within the age of its tier.
+    let picks: String
+
+    /// The statements that make the tables.
+    fileprivate var make: [SQLFragment] {
+        let keys = query.keys.joined(separator: ", ")
+        return ["CREATE TEMP TABLE \(picks) AS " + query.picks]
+            + [
+                "CREATE INDEX ON \(picks) (tier, bucket, h)",
+                "CREATE TEMP TABLE \(kept) AS SELECT DISTINCT \(keys) FROM \(picks) WHERE expired",
+                "CREATE UNIQUE INDEX ON \(kept) (\(keys))", "ANALYZE \(picks)", "ANALYZE \(kept)",
+            ].map { SQLFragment($0) }
+    }
+
+    /// A query for picks that are gone or have changed.
+    ///
+    /// - Parameters:
+    ///   - groups: a list of numbers of groups.
+    ///   - buckets: of each the bucket of a tier.
+    fileprivate func changed(in groups: String?, _ buckets: String?, tier: Int) -> SQLFragment {
+        "SELECT 1 FROM (SELECT DISTINCT * FROM unnest(" + .bound(groups, "int8[]") + ", " + .bound(buckets, "int4[]")
+            + ") AS pairs (h, bucket)) AS touched JOIN \(picks) AS picked ON picked.tier = \(tier) "
+            + "AND picked.bucket = touched.bucket AND picked.h = touched.h WHERE NOT " + query.isThere + " LIMIT 1"
     }
 }

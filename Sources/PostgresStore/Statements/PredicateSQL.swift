@@ -32,7 +32,11 @@ extension PostgresConnection {
         case .isNotNull(let name):
             return SQLFragment(scope.column(try scope.attribute(name, store: self.name).name) + " IS NOT NULL")
         case .and(let parts): return .all(try parts.map { try condition($0, scope) })
-        case .or(let parts): return .any(try parts.map { try condition($0, scope) })
+        case .or(let parts):
+            if let keeper = Keeper(predicate), case .notKept(let keepLast) = keeper.predicate {
+                return try notKept(keepLast, among: keeper.among.map { try condition($0, scope) } ?? .always, scope)
+            }
+            return .any(try parts.map { try condition($0, scope) })
         case .not(let part): return "NOT (" + (try condition(part, scope)) + ")"
         case .notTrue(let part): return "(" + (try condition(part, scope)) + ") IS NOT TRUE"
         case .date(let range):

@@ -28,6 +28,11 @@ struct RowScope {
     /// The key's columns in SQL; empty: the table has no primary key.
     var key: [String] { table.entity.primaryKey.map(column) }
 
+    /// A number of the group of some columns, by which an index finds it: NULL is a group, too.
+    static func number(ofGroup columns: [String]) -> String {
+        columns.isEmpty ? "0::int8" : "hash_record_extended(ROW(\(columns.joined(separator: ", "))), 0)"
+    }
+
     /// The attribute of that name.
     func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {

@@ -2,29 +2,20 @@ import PriceStore
 
 /// The picks that a rule keeps of the rows before its cutoff, by their keys.
 ///
-/// They are found before the first delete and hold for the run's own deletes. If somebody else may have written since, they
+/// They are found before the first delete and hold for the deletes of the rule. If anybody else may have written since, they
 /// are found again in the current state of the database: a pick may be gone, and a late row may be the only one of
 /// its bucket. They are bound as lists, because a dry run can make no temporary table. Batches have ``PickTables``.
 struct ThinnedRows {
-    /// Whose rows are kept, as in ``KeptRows/Key``.
-    struct Key: Hashable {
-        var table: Int
-        var thinning: Thinning
-    }
-
     /// A list for each column of the key.
     var keys: [[String?]] = []
     /// How many rows each tier keeps.
     var counts: [Survey.TierCount] = []
-    /// The state of the database in which they were found, as the server names it.
-    var state: String?
 }
 
 extension PostgresConnection {
     /// The condition that a row is not a pick.
     func notPicked(_ thinning: Thinning, _ scope: RowScope) throws -> SQLFragment {
-        let key = ThinnedRows.Key(table: scope.table.number, thinning: thinning)
-        if usesPickTables { return try notListed(key) }
+        if let keeping { return try notListed(.notPicked(thinning), scope, keeping) }
         let found = try thinnedRows(thinning, scope)
         guard !found.counts.isEmpty else { return .always }
         let names = scope.table.entity.primaryKey
@@ -39,12 +30,11 @@ extension PostgresConnection {
 
     /// The picks of a rule, found when they are first needed.
     func thinnedRows(_ thinning: Thinning, _ scope: RowScope) throws -> ThinnedRows {
-        let key = ThinnedRows.Key(table: scope.table.number, thinning: thinning)
-        let state = try rows(SQLFragment("SELECT pg_current_snapshot()")).first?[0]
-        if let known = thinnedRows[key], try known.state == state || isAsKnown() { return known }
-        var found = try ThinningQuery(thinning, scope, self).map { try find($0) } ?? ThinnedRows()
-        found.state = state
-        thinnedRows[key] = found
+        let key = Keeper.Key(table: scope.table.number, predicate: .notPicked(thinning))
+        let moment = try moment()
+        if let found = thinnedRows[key], isCurrent(found.moment, moment) { return found.rows }
+        let found = try ThinningQuery(thinning, scope, self).map { try find($0) } ?? ThinnedRows()
+        thinnedRows[key] = (found, moment)
         return found
     }
 

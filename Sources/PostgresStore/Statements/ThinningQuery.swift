@@ -40,7 +40,7 @@ struct ThinningQuery {
         let direction = thinning.pick == .last ? "DESC" : "ASC"
         var found = SQLFragment("SELECT ")
         for (column, name) in zip(key + groups, keys + names) { found += "\(column) AS \(name), " }
-        found += "\(hash) AS h, " + date.bucketValue + " AS value, " + date.place(among: cells.starts) + " AS cell, ("
+        found += "\(group) AS h, " + date.bucketValue + " AS value, " + date.place(among: cells.starts) + " AS cell, ("
         found += date.readable(before: thinning.cutoff) + ") IS TRUE AS expired"
         for (number, tier) in thinning.tiers.enumerated() {
             found += ", (" + date.readable(before: tier.since) + ") IS NOT TRUE AS young\(number)"
@@ -83,33 +83,46 @@ struct ThinningQuery {
         let pick = (["value"] + keys).map { "picked.\($0)" }.joined(separator: ", ")
         let isBeside =
             " AND (" + date.bucketValue
-            + ", \(key.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick))"
-        let sameGroup = zip(groups, names).map { " AND \($0) IS NOT DISTINCT FROM picked.\($1)" }.joined()
-        // Here the name of the rows is that of the pick. It is looked up by its key, not by a date that many rows may have.
-        let isPick = zip(key, keys).map { "\($0) = picked.\($1)" }.joined(separator: " AND ") + sameGroup
-        let isThere =
-            " AND EXISTS (SELECT 1 FROM \(scope.from)"
-            + SQLFragment.all([
-                SQLFragment(isPick), date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among,
-            ])
-            .whereClause + ")"
+            + ", \(key.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick)) AND "
         return .all(
             thinning.tiers.indices.map { number in
-                let bucket = date.place(among: cells.bounds[number]) + " - 1"
-                var isPast = "(" + date.readable(before: thinning.tiers[number].since) + ") IS TRUE"
-                // A bucket before the first one has passed as a whole.
-                if thinning.pick == .first, !cells.bounds[number].isEmpty {
-                    isPast += " AND " + bucket + " < \(cells.firstLive[number])"
-                }
-                return "(" + isPast + " OR EXISTS (SELECT 1 FROM \(picks) AS picked WHERE picked.tier = \(number) AND "
-                    + "picked.bucket = " + bucket + " AND picked.h = \(hash)\(sameGroup)" + isBeside + isThere + "))"
+                "(" + isPast(number) + " OR EXISTS (SELECT 1 FROM \(picks) AS picked WHERE picked.tier = \(number) AND "
+                    + "picked.bucket = " + bucket(number) + " AND picked.h = \(group)\(sameGroup)" + isBeside + isThere
+                    + "))"
             })
     }
 
-    /// A number of the group, by which an index finds it: NULL is a group, too.
-    private var hash: String {
-        groups.isEmpty ? "0::int8" : "hash_record_extended(ROW(\(groups.joined(separator: ", "))), 0)"
+    /// The condition that the row of `picked` is there as it was found. In it the name of the rows is that of the pick.
+    var isThere: SQLFragment {
+        // It is looked up by its key, not by a date that many rows may have.
+        let isPick = zip(key, keys).map { "\($0) = picked.\($1)" }.joined(separator: " AND ") + sameGroup
+        return "EXISTS (SELECT 1 FROM \(scope.from)"
+            + SQLFragment.all([
+                SQLFragment(isPick), date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among,
+            ]).whereClause + ")"
     }
+
+    /// Of each tier the bucket of a row whose pick is kept; NULL: it has passed the tier's age.
+    var livingBuckets: [SQLFragment] {
+        thinning.tiers.indices.map { "CASE WHEN " + isPast($0) + " THEN NULL ELSE " + bucket($0) + " END" }
+    }
+
+    private func bucket(_ tier: Int) -> SQLFragment { date.place(among: cells.bounds[tier]) + " - 1" }
+
+    /// Whether a row has passed the age of a tier.
+    private func isPast(_ tier: Int) -> SQLFragment {
+        let isPast = "(" + date.readable(before: thinning.tiers[tier].since) + ") IS TRUE"
+        // A bucket before the first one has passed as a whole.
+        guard thinning.pick == .first, !cells.bounds[tier].isEmpty else { return isPast }
+        return isPast + " AND " + bucket(tier) + " < \(cells.firstLive[tier])"
+    }
+
+    private var sameGroup: String {
+        zip(groups, names).map { " AND \($0) IS NOT DISTINCT FROM picked.\($1)" }.joined()
+    }
+
+    /// A number of the row's group.
+    var group: String { RowScope.number(ofGroup: groups) }
 }
 
 extension DateSQL {

@@ -18,8 +18,16 @@ struct BatchDelete {
     var candles: CandleTally
     /// How many candles were written.
     var writtenCount = 0
+    /// What spares the rows that rules keep, if these must be looked at again after the deletes; empty: they need not.
+    private let keepers: [Keeper]
+    /// The groups and buckets of the deleted rows in which others are kept.
+    private var touched: [TouchedBuckets] = []
 
-    init(_ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil) throws {
+    /// - Parameter looksAgain: whether the deletes may have waited for others, whose changes only later statements see.
+    init(
+        _ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil, looksAgain: Bool = false
+    ) throws {
+        keepers = looksAgain ? request.fetchRequest.predicate.keepers ?? [] : []
         self.request = request
         candles = request.candles
         self.part = part
@@ -56,6 +64,7 @@ struct BatchDelete {
         }
         var statement =
             "DELETE FROM \(target.map { "\($0) AS \(RowScope.alias)" } ?? scope.from)" + condition.whereClause
+        if !keepers.isEmpty { return try deleteNoting(statement) }
         if isListed { statement += " RETURNING " + (try connection.requireKey(scope)).joined(separator: ", ") }
         let result = try connection.execute(statement, isRepeated: usesOnePlan)
         if isListed {
@@ -65,8 +74,32 @@ struct BatchDelete {
         return result.changedCount
     }
 
+    /// Carries out a DELETE and notes the groups and buckets of the rows.
+    private mutating func deleteNoting(_ delete: SQLFragment) throws -> Int {
+        let columns = try connection.touchedColumns(keepers, scope)
+        let names = columns.indices.map { "t\($0)" }
+        let named = zip(columns, names).map { $0 + " AS \($1)" }
+        let lists = names.map { ", (SELECT array_agg(\($0)) FROM touched)" }.joined()
+        let row =
+            try connection.execute(
+                "WITH gone AS (" + delete + " RETURNING " + .joined(named, by: ", ", empty: SQLFragment("1"))
+                    + "), touched AS (SELECT DISTINCT * FROM gone) SELECT (SELECT count(*) FROM gone)\(lists)",
+                isRepeated: usesOnePlan
+            ).rows.first ?? []
+        let count = row.first.flatMap { $0 }.flatMap { Int($0) } ?? 0
+        if count > 0 { touched.append(Array(row.dropFirst())) }
+        deletedCount += count
+        return count
+    }
+
     /// Carries out the request by its strategy and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
+        let next = try deleteAll()
+        if !touched.isEmpty { try connection.checkKept(keepers, scope, touched: touched) }
+        return next
+    }
+
+    private mutating func deleteAll() throws -> BatchContinuation? {
         guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,

@@ -17,12 +17,20 @@ extension PostgresWriter {
         }
         let what = "deleting rows of \(request.fetchRequest.entity)"
         let (table, reach, locks): (PostgresTable, ReachOfDelete, String)
+        let (firesTriggers, listsKept): (Bool, Bool)
+        let predicate = request.fetchRequest.predicate
         do {
             table = try requireTable(request.fetchRequest.entity)
             reach = try self.reach(of: table, request.asDeclared.relationships)
             locks = try self.locks(reach)
             if table.isPartitioned, request.continuation == nil, transactionDepth == 0 { try attachAgain(of: table) }
             changedTables.formUnion(reach.losing.map(\.sql))
+            firesTriggers = try self.firesTriggers(reach)
+            try noteBatch(on: changed(request, reach), firesTriggers: firesTriggers)
+            listsKept =
+                try predicate.sparesKeptRows && !reach.overridesRules && run(what) { try canListKept(predicate, table) }
+            // What triggers have done to kept rows is seen only by those who look again.
+            if predicate.sparesKeptRows, firesTriggers, !listsKept { try forgetChangedRows(of: table) }
         } catch {
             throw StoreError(error, store: name, doing: what)
         }
@@ -46,14 +54,17 @@ extension PostgresWriter {
         // The server counts changed rows twice if foreign keys overlap. Then they are counted first, in the same snapshot.
         let isPredicted = reach.isEntangled && request.technique == .whole
         let denies = request.relationships == .deny && !reach.keys.isEmpty
-        let (isOneState, listsPicks): (Bool, Bool)
-        let predicate = request.fetchRequest.predicate
+        let isOneState: Bool
         do {
-            listsPicks = try predicate.isThinning && transactionDepth == 0 && run(what) { try canListPicks() }
-            if listsPicks, request.continuation == nil { try listPicks(of: predicate, table) }
+            if listsKept {
+                try listKept(
+                    of: predicate, table, isFirst: request.continuation == nil, firesTriggers: firesTriggers)
+            }
+            // Only of rows that are counted and no more is it looked up again what is kept beside them.
+            let isPlain = request.archiveRule == nil && request.rollup == nil && request.resultType != .objectIDs
             isOneState =
                 try isPredicted || denies && request.technique == .whole || request.rollupMemory != nil
-                || predicate.isThinning && !listsPicks
+                || predicate.sparesKeptRows && !(listsKept && isPlain)
                 || needsOneState(request, reach)
                 || request.archiveRule != nil && !reach.keys.isEmpty
         } catch {
@@ -64,50 +75,66 @@ extension PostgresWriter {
             what, isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
             usesOnePlan: BatchDelete.usesOnePlan(request, table), locks: isOneState ? locks : ""
         ) {
-            let predicted = isPredicted ? try foreseenCounts(request) : nil
-            let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts(reach)
-            if denies, request.technique == .whole { try refusePointing(request, table) }
-            func delete() throws -> BatchDeleteResult {
-                try guarded(request, reach, &part) { part in
-                    var batch = try BatchDelete(request, self, part)
-                    let continuation = try batch.run()
-                    var result = BatchDeleteResult(
-                        deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
-                    result.candles = batch.candles
-                    return result
-                }
+            guard listsKept else { return try deleteBatch(request, table, reach, &part, isOneState: isOneState) }
+            return try sparingListed(of: predicate, table, firesTriggers: firesTriggers) {
+                try deleteBatch(request, table, reach, &part, isOneState: isOneState)
             }
-            var result = try listsPicks ? sparingPicks(of: predicate, table, delete) : delete()
-            if let allowed = request.allowedRows, result.deletedCount > allowed {
-                // Between the search for the end of the batch and the delete another session has added rows. The next try sees them.
-                throw StoreError(
-                    .busy, store: name,
-                    message:
-                        "another session adds expired rows: a batch would delete \(result.deletedCount) rows where "
-                        + "max_rows allows \(allowed)",
-                    engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
-            }
-            if let predicted {
-                result.cascadedCount = predicted.cascaded
-                result.nullifiedCount = predicted.nullified
-            } else if let before {
-                let after = try changeCounts(reach)
-                result.cascadedCount = after.deleted - before.deleted
-                result.nullifiedCount = after.updated - before.updated
-            }
-            // What the keys have done shows rows that others have added at any time before.
-            let pointing = result.cascadedCount + result.nullifiedCount
-            if denies, request.technique != .whole, pointing > 0 {
-                throw denial(
-                    request, [(pointing, table.entity.incomingRelationships.map(\.text).joined(separator: " or "))])
-            }
-            try part?.checkAll(result)
-            return result
         }
         if let part { archiver?.didCommit(part) }
         if let before {
             known?.note(result.deletedCount, deletedFrom: table, request, before)
         }
+        return result
+    }
+
+    /// The tables whose rows a batch may change.
+    private func changed(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> [PostgresTable] {
+        try reach.losing
+            + (reach.nullifying.map(\.source) + [request.rollup?.target].compactMap(\.self)).compactMap(table)
+    }
+
+    /// The body of a batch, inside its transaction.
+    private func deleteBatch(
+        _ request: DeleteWork, _ table: PostgresTable, _ reach: ReachOfDelete, _ part: inout ArchivePart?,
+        isOneState: Bool
+    ) throws -> BatchDeleteResult {
+        let denies = request.relationships == .deny && !reach.keys.isEmpty
+        let isPredicted = reach.isEntangled && request.technique == .whole
+        let predicted = isPredicted ? try foreseenCounts(request) : nil
+        let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts(reach)
+        if denies, request.technique == .whole { try refusePointing(request, table) }
+        var result = try guarded(request, reach, &part) { part in
+            var batch = try BatchDelete(request, self, part, looksAgain: keeping == .lookedUp && !isOneState)
+            let continuation = try batch.run()
+            var result = BatchDeleteResult(
+                deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
+            result.candles = batch.candles
+            return result
+        }
+        if let allowed = request.allowedRows, result.deletedCount > allowed {
+            // Between the search for the end of the batch and the delete another session has added rows. The next try sees them.
+            throw StoreError(
+                .busy, store: name,
+                message:
+                    "another session adds expired rows: a batch would delete \(result.deletedCount) rows where "
+                    + "max_rows allows \(allowed)",
+                engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
+        }
+        if let predicted {
+            result.cascadedCount = predicted.cascaded
+            result.nullifiedCount = predicted.nullified
+        } else if let before {
+            let after = try changeCounts(reach)
+            result.cascadedCount = after.deleted - before.deleted
+            result.nullifiedCount = after.updated - before.updated
+        }
+        // What the keys have done shows rows that others have added at any time before.
+        let pointing = result.cascadedCount + result.nullifiedCount
+        if denies, request.technique != .whole, pointing > 0 {
+            throw denial(
+                request, [(pointing, table.entity.incomingRelationships.map(\.text).joined(separator: " or "))])
+        }
+        try part?.checkAll(result)
         return result
     }
 

@@ -94,6 +94,7 @@ extension PostgresConnection {
             }
             return nil
         }
+        noteBatch(on: [table], firesTriggers: false)
         if let known { noteDropped(leaves, rowCount, table, request, known) }
         // A signal is looked for between batches: one takes about half a second.
         let elapsed = ContinuousClock.now - began

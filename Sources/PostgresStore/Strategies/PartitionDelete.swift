@@ -17,8 +17,12 @@ extension PostgresConnection {
         }
         if request.filter != .all { return "`where` chooses among the rows of a partition" }
         if let hold = request.holds.first { return "the hold \(hold.name) may keep rows of a partition" }
-        if request.keepLast != nil { return "`keep_last` chooses among the rows of a partition" }
-        if request.thinning != nil { return "`thin` chooses among the rows of a partition" }
+        if request.keepLast != nil || request.keptByOthers.contains(where: { !$0.isThinning }) {
+            return "`keep_last` chooses among the rows of a partition"
+        }
+        if request.thinning != nil || !request.keptByOthers.isEmpty {
+            return "`thin` chooses among the rows of a partition"
+        }
         let column = try scope.attribute(request.date.name, store: name).name
         guard date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
         if table.isHypertable {
@@ -116,6 +120,7 @@ extension PostgresConnection {
         guard let first = next.leaves.first,
             let rowCount = try drop(next.leaves, of: table, areDetached: next.isDetachable, knowing: before)
         else { return nil }
+        noteBatch(on: [table], firesTriggers: false)
         if let before { noteDropped(next.leaves, rowCount, table, request, before) }
         return BatchDeleteResult(
             deletedCount: rowCount, continuation: next.areAll ? .behindPartitions : .behindPartition(first.number))

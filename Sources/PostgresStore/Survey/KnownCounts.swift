@@ -15,6 +15,8 @@ struct KnownCounts: Hashable {
 
     /// The number of the next transaction, of any session, that changes anything.
     var next: Int
+    /// That number when this began: since then nobody else has written.
+    var since: Int
     /// The rows of partitions, by the tables' numbers.
     var ofPartitions: [Int: Int] = [:]
     /// The rows that deletes find, of tables where a delete has no further effects.
@@ -34,7 +36,7 @@ extension PostgresConnection {
     func beginKnowing() throws {
         guard !options.isReadOnly else { return }
         guard let next = try quietNumber() else { return known = nil }
-        if known?.next != next { known = KnownCounts(next: next) }
+        if known?.next != next { known = KnownCounts(next: next, since: next) }
     }
 
     /// Notes how many rows the delete of a rule finds, if all that it does is to take them away.
@@ -83,12 +85,12 @@ extension PostgresConnection {
     /// Follows what a batch of this session did: with its number the counts are over, unless the batch says how they are
     /// now.
     func takeNumber(_ number: Int?) {
-        known = known.flatMap { $0.next == number ? KnownCounts(next: $0.next + 1) : nil }
+        known = known.flatMap { $0.next == number ? KnownCounts(next: $0.next + 1, since: $0.since) : nil }
     }
 
     /// Follows the two numbers that each detached partition took: its row in the catalog bears the second one.
     func takeNumbers(ofDetached leaves: [Leaf]) throws {
-        guard let first = known?.next else { return }
+        guard let first = known?.next, let since = known?.since else { return }
         let rows = try rows(
             "SELECT oid::int8, xmin::text FROM pg_class WHERE oid = ANY (" + .tables(leaves.map(\.number)) + ")")
         let taken = Dictionary(
@@ -96,7 +98,7 @@ extension PostgresConnection {
             uniquingKeysWith: { first, _ in first })
         // What the catalog bears are the lower 32 bits.
         let areOurs = leaves.enumerated().allSatisfy { taken[$1.number] == (first + 2 * $0 + 1) & 0xFFFF_FFFF }
-        known = areOurs ? KnownCounts(next: first + 2 * leaves.count) : nil
+        known = areOurs ? KnownCounts(next: first + 2 * leaves.count, since: since) : nil
     }
 
     /// Whether nobody else has written since the last survey, as far as the current transaction sees. It may have taken its own

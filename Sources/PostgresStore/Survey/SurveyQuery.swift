@@ -77,13 +77,15 @@ extension PostgresDatabase {
         if request.wantsObjectIDs, table.entity.primaryKey.isEmpty {
             return "\(table.name) has no primary key, which digest: true needs to distinguish the deleted rows"
         }
-        if request.thinning != nil, table.isDistributed {
+        let keepers = request.ownKeepers + request.keptByOthers
+        let thins = keepers.contains(where: \.isThinning)
+        if thins, table.isDistributed {
             return "\(table.name) is distributed, and Citus does not compare rows with those of their bucket (thin)"
         }
-        if request.thinning != nil, table.entity.primaryKey.isEmpty {
+        if thins, table.entity.primaryKey.isEmpty {
             return "\(table.name) has no primary key, which thin needs to distinguish rows of one date"
         }
-        if table.isDistributed, request.keepLast?.groupedBy.isEmpty == false {
+        if table.isDistributed, keepers.contains(where: \.keepsGroups) {
             return
                 "\(table.name) is distributed, and Citus does not compare rows with the newest of their group (keep_last.per)"
         }
@@ -282,6 +284,13 @@ extension PostgresDatabase {
         if guards != nil, let obstacle = survey.techniqueObstacles[.partitions] {
             survey.reason = "nothing is dropped as a whole, because \(obstacle)"
         }
+    }
+}
+
+extension StorePredicate {
+    /// Whether it spares the newest rows of each of several groups.
+    fileprivate var keepsGroups: Bool {
+        if case .notKept(let keepLast) = self { !keepLast.groupedBy.isEmpty } else { false }
     }
 }
 

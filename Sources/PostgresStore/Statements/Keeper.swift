@@ -1,0 +1,60 @@
+import PriceStore
+
+/// A part of a deletion's condition that spares rows which a rule keeps.
+struct Keeper: Hashable {
+    /// Whose rows are kept, on which table.
+    struct Key: Hashable {
+        var table: Int
+        /// A ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
+        var predicate: StorePredicate
+    }
+
+    /// A ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
+    var predicate: StorePredicate
+    /// The rows that it may spare; nil: all.
+    var among: StorePredicate?
+
+    /// Nil: the part is something else.
+    init?(_ part: StorePredicate) {
+        switch part {
+        case .notKept, .notPicked: predicate = part
+        case .or(let parts):
+            guard parts.count == 2, case .notTrue(let among) = parts[0], parts[1].isKeeper, !among.sparesKeptRows else {
+                return nil
+            }
+            (predicate, self.among) = (parts[1], among)
+        default: return nil
+        }
+    }
+}
+
+extension StorePredicate {
+    fileprivate var isKeeper: Bool {
+        switch self {
+        case .notKept, .notPicked: true
+        default: false
+        }
+    }
+
+    /// Whether the condition spares rows that a rule keeps.
+    var sparesKeptRows: Bool {
+        switch self {
+        case .and(let parts), .or(let parts): parts.contains(where: \.sparesKeptRows)
+        case .not(let part), .notTrue(let part): part.sparesKeptRows
+        default: isKeeper
+        }
+    }
+
+    /// What spares rows that rules keep, each once; nil: another condition decides whether it does.
+    var keepers: [Keeper]? {
+        guard sparesKeptRows else { return [] }
+        var parts = [self]
+        if case .and(let all) = self { parts = all }
+        var found: [Keeper] = []
+        for part in parts where part.sparesKeptRows {
+            guard let keeper = Keeper(part) else { return nil }
+            if !found.contains(keeper) { found.append(keeper) }
+        }
+        return found
+    }
+}
