@@ -45,6 +45,8 @@ public class PostgresConnection {
     var keeping: KeptTables.Mode?
     /// The batches of this session that may have changed rows.
     var ownChanges = OwnChanges()
+    /// A readable row that is known to be left, by the number of the table.
+    var lastSeen: [Int: RowPlace] = [:]
     /// Tables that stand beside real ones for a rehearsal, by the real one's number.
     var shadows: [Int: ShadowTable] = [:]
     /// Tables that batches have deleted from, in SQL, for a reclaim.

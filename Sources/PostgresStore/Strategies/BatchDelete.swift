@@ -96,6 +96,7 @@ struct BatchDelete {
     mutating func run() throws -> BatchContinuation? {
         let next = try deleteAll()
         if !touched.isEmpty { try connection.checkKept(keepers, scope, touched: touched) }
+        if deletedCount > 0 { try connection.requireRest(of: scope.table, request.mustLeave, besides: condition) }
         return next
     }
 

@@ -46,6 +46,7 @@ extension PostgresWriter {
             let result = try batch(what, isolation: "REPEATABLE READ", locks: locks) {
                 let result = try guarded(request, reach, &part) { try deleteOverridingRules(request, reach, $0) }
                 try part?.checkAll(result)
+                if result.deletedCount > 0 { try requireRest(of: table, request.mustLeave) }
                 return result
             }
             if let part { archiver?.didCommit(part) }

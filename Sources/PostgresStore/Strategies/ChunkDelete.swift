@@ -84,6 +84,7 @@ extension PostgresConnection {
                         "TimescaleDB would drop \(droppedCount) chunks of \(table.name), but \(chunks.count) were counted: "
                         + "nothing is dropped")
             }
+            try requireRest(of: table, request.mustLeave)
             return (leaves, rowCount, areAll)
         }
         guard let (leaves, rowCount, areAll) = dropped, let first = leaves.first else {

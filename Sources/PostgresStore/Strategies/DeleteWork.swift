@@ -22,6 +22,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var candles = CandleTally()
     /// The most rows that may still be deleted; nil: any number.
     var allowedRows: Int?
+    /// The date by which a row of the entity must stay readable: a batch that would delete the last one fails. Nil: none must stay.
+    var mustLeave: DateAttribute?
 
     init(_ request: BatchDeleteRequest) { self.request = request }
 }

@@ -118,7 +118,8 @@ extension PostgresConnection {
             next.leaves = detached
         }
         guard let first = next.leaves.first,
-            let rowCount = try drop(next.leaves, of: table, areDetached: next.isDetachable, knowing: before)
+            let rowCount = try drop(
+                next.leaves, of: table, areDetached: next.isDetachable, knowing: before, mustLeave: request.mustLeave)
         else { return nil }
         noteBatch(on: [table], firesTriggers: false)
         if let before { noteDropped(next.leaves, rowCount, table, request, before) }
@@ -186,10 +187,16 @@ extension PostgresConnection {
     ///
     /// Under the lock on the whole table other sessions can read and write; nobody can create a trigger or a policy until
     /// the transaction ends. A partition that is not detached needs its parent for itself alone.
+    ///
+    /// - Parameter mustLeave: the date by which a row must stay readable; otherwise nothing is dropped, and the call fails.
     private func drop(
-        _ leaves: [Leaf], of table: PostgresTable, areDetached: Bool, knowing before: KnownCounts?
+        _ leaves: [Leaf], of table: PostgresTable, areDetached: Bool, knowing before: KnownCounts?,
+        mustLeave: DateAttribute?
     ) throws -> Int? {
-        try batch("dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true) {
+        var lastRow: StoreError?
+        let rowCount: Int? = try batch(
+            "dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true
+        ) {
             if table.isDistributed {
                 try execute(script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = 50"])
             }
@@ -206,10 +213,22 @@ extension PostgresConnection {
                 if areDetached { for leaf in leaves { try attach(leaf) } }
                 return nil
             }
+            lastRow = nil
+            if areDetached {
+                do { try requireRest(of: table, mustLeave) } catch let error as StoreError {
+                    // Detached partitions would stay so.
+                    for leaf in leaves { try attach(leaf) }
+                    lastRow = error
+                    return nil
+                }
+            }
             let rowCount = try knownCount(leaves, before) ?? countTogether(leaves, of: table)
             try execute("DROP TABLE \(list)")
+            if !areDetached { try requireRest(of: table, mustLeave) }
             return rowCount
         }
+        if let lastRow { throw lastRow }
+        return rowCount
     }
 
     /// Counts all rows of tables that nobody can write to.

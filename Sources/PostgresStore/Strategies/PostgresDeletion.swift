@@ -35,6 +35,7 @@ final class PostgresDeletion: Deletion {
         rollupMemory = findings.rollupMemory
         work.archiveRule = request.archiveRule
         work.rollup = request.rollup
+        work.mustLeave = request.mayEmpty ? nil : request.date
         maxRows = request.maxRows
         outline = findings.outline
     }

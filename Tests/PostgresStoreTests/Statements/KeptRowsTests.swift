@@ -277,4 +277,45 @@ struct KeptRowsTests {
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price WHERE f = 'bad'")) == 0)
         for rule in rules { #expect(try writer.survey(rule).expiredAloneCount == 0) }
     }
+
+    /// Another session deletes the rows that were to stay.
+    @Test(arguments: ["range", "windows", "whole"])
+    func theLastRowIsNotDeleted(_ technique: String) throws {
+        let (writer, other) = try open(Self.prices)
+        try other.execute("INSERT INTO price VALUES (1000, 's0', '2026-03-05')")
+        var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
+        request.technique = technique
+        request.mayEmpty = false
+        #expect(try writer.survey(request).expiredCount == 200)
+        let deletion = try writer.deletion(of: request)
+        if technique != "whole" { _ = try deletion.deleteNext(DeletionBounds(rows: 20)) }
+        try other.execute("DELETE FROM price WHERE id = 1000")
+        let bounds = DeletionBounds(rows: technique == "whole" ? nil : 20)
+        let error = storeError { while try deletion.deleteNext(bounds).hasMore {} }
+        #expect(error?.message.contains("no readable row of price would be left") == true)
+        let left = try other.count(SQLFragment("SELECT count(*) FROM price"))
+        #expect(technique == "whole" ? left == 200 : (1...20).contains(left), "\(left)")
+    }
+
+    @Test(arguments: [false, true]) func partitionsWithTheLastRowsAreNotDropped(hasDefault: Bool) throws {
+        let (writer, other) = try open(
+            """
+            CREATE TABLE price (at timestamptz) PARTITION BY RANGE (at);
+            CREATE TABLE price_1 PARTITION OF price FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+            CREATE TABLE price_2 PARTITION OF price FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
+            CREATE TABLE price_3 PARTITION OF price FOR VALUES FROM ('2026-03-01') TO ('2026-04-01');
+            \(hasDefault ? "CREATE TABLE price_rest PARTITION OF price DEFAULT;" : "")
+            INSERT INTO price VALUES ('2026-01-05'), ('2026-02-05'), ('2026-03-05');
+            """)
+        var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
+        request.mayEmpty = false
+        #expect(try writer.survey(request).expiredCount == 2)
+        try other.execute("DELETE FROM price WHERE at >= '2026-03-01'")
+        let error = storeError { _ = try Laws.carryOut(request, technique: "partitions", batchRows: 10, on: writer) }
+        #expect(error?.message.contains("no readable row of price would be left") == true)
+        #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 2)
+        request.mayEmpty = true
+        _ = try Laws.carryOut(request, technique: "partitions", batchRows: 10, on: writer)
+        #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 0)
+    }
 }
