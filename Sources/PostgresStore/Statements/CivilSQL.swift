@@ -47,7 +47,8 @@ struct CivilSQL {
     }
 
     /// The parts of the date: `y`, `mo`, `d`, `seconds` of the day, `fraction` in microseconds, `zone` in seconds (NULL:
-    /// none is named), `precision` 1 year, 2 month, 3 day, 4 instant, and `isright`: whether the time of day exists.
+    /// none is named), `precision` 1 year, 2 month, 3 day, 4 instant, and `isright`: whether the time of day exists; a leap second
+    /// is the instant after it.
     private var parts: SQLFragment {
         switch date.date.encoding {
         case .yyyymmdd:
@@ -61,7 +62,7 @@ struct CivilSQL {
             return
                 "(SELECT (n / 10000000000)::int AS y, (n / 100000000 % 100)::int AS mo, (n / 1000000 % 100)::int AS d, "
                 + "n / 10000 % 100 * 3600 + n / 100 % 100 * 60 + n % 100 AS seconds, 0::int8 AS fraction, "
-                + "NULL::int8 AS zone, 4 AS precision, n / 10000 % 100 <= 23 AND n / 100 % 100 <= 59 AND n % 100 <= 59 "
+                + "NULL::int8 AS zone, 4 AS precision, n / 10000 % 100 <= 23 AND n / 100 % 100 <= 59 AND n % 100 <= 60 "
                 + "AS isright FROM (SELECT " + n + " AS n OFFSET 0) AS digits WHERE n IS NOT NULL)"
         default:
             return
@@ -74,7 +75,7 @@ struct CivilSQL {
                     + CASE WHEN length(m[8]) > 3 THEN right(m[8], 2)::int8 * 60 ELSE 0 END) END AS zone,
                 CASE WHEN m[4] IS NOT NULL THEN 4 WHEN m[3] IS NOT NULL THEN 3 WHEN m[2] IS NOT NULL THEN 2 ELSE 1 END
                     AS precision,
-                coalesce(m[4]::int, 0) <= 23 AND coalesce(m[5]::int, 0) <= 59 AND coalesce(m[6]::int, 0) <= 59
+                coalesce(m[4]::int, 0) <= 23 AND coalesce(m[5]::int, 0) <= 59 AND coalesce(m[6]::int, 0) <= 60
                     AND CASE WHEN m[8] IS NULL OR m[8] IN ('Z', 'z') THEN TRUE WHEN length(m[8]) <= 3
                     THEN substr(m[8], 2, 2)::int <= 23 ELSE substr(m[8], 2, 2)::int <= 23 AND right(m[8], 2)::int <= 59
                     END AS isright
@@ -84,12 +85,12 @@ struct CivilSQL {
         }
     }
 
-    private static let pattern =
     /// Beyond these years a zone is assumed not to change.
     static let firstChange = Instant(unixSeconds: -5_364_662_400)
     /// The end of these years.
     static let lastChange = Instant(unixSeconds: 7_258_118_400)
 
+    private static let pattern =
         "^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"
         + "(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?)?)?$"
 

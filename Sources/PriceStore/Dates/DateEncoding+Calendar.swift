@@ -36,7 +36,8 @@ extension DateEncoding {
         guard date.isValid else { return nil }
         if self == .yyyymmdd { return zone.span(from: date.dayNumber, to: date.dayNumber + 1) }
         let (hour, minute, second) = (number / 10_000 % 100, number / 100 % 100, number % 100)
-        guard hour <= 23, minute <= 59, second <= 59 else { return nil }
+        guard hour <= 23, minute <= 59, second <= 60 else { return nil }
+        // A leap second is the instant after it.
         let local = date.dayNumber * 86_400 + hour * 3600 + minute * 60 + second
         let start = Int64(zone.seconds(ofLocal: local, .last)) * 1_000_000
         return (start, start + 1)
@@ -97,7 +98,8 @@ struct ISO8601Reader {
         var local = dayNumber * 86_400 + hour * 3600 + minute * 60
         var microsecond = 0
         if take(":") {
-            guard let second = digits(2), second <= 59 else { return nil }
+            // A leap second is the instant after it.
+            guard let second = digits(2), second <= 60 else { return nil }
             local += second
             if take(".") || take(",") {
                 guard let fraction = fraction() else { return nil }
