@@ -64,7 +64,7 @@ struct OutputOptions: ParsableArguments {
     var maxRuntime: String?
     @Option(help: "The format of the report.")
     var format = ReportFormat.text
-    @Flag(help: "Print nothing on success.")
+    @Flag(help: "Print no report if the exit code is 0.")
     var quiet = false
     @Flag(help: "Show no progress bar.")
     var noProgress = false
