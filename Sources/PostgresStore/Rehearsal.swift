@@ -122,9 +122,10 @@ extension PostgresReader {
             ? SQLFragment("DEFAULT VALUES")
             : "(\(columns)) VALUES (" + .joined(expressions, by: ", ", empty: .never) + ")"
         let inserted = try rows(
-            "INSERT INTO \(shadow.table) " + source + (try conflictClause(onConflict, named.map(\.0.name), table))
-                + " RETURNING ctid")
-        guard let place = inserted.first?[0] else { return .ignored }
+            "INSERT INTO \(shadow.table) AS \(RowScope.alias) " + source
+                + (try conflictClause(onConflict, named.map(\.0.name), scope)) + " RETURNING \(RowScope.alias).ctid")
+        let replaceable = try replaceable(onConflict, scope)
+        guard let place = inserted.first?[0] else { return replaceable.map { .rejected($0.otherwise) } ?? .ignored }
         try checkKeys(table, shadow, place, named.map(\.0.name), onConflict)
         for key in table.entity.relationships {
             let parent = try self.scope(key.destination)
@@ -159,6 +160,13 @@ extension PostgresReader {
             case .fail: throw Rejection(reason: "duplicate key value violates unique constraint \"\(key.name)\"")
             case .ignore: throw Rejection(reason: "", isIgnored: true)
             case .replace:
+                if let replaceable = try replaceable(onConflict, RowScope(table)) {
+                    let stored = columns.map { "\(RowScope.alias).\($0) = new.\($0)" }.joined(separator: " AND ")
+                    let isHeld = try exists(
+                        "SELECT 1 FROM \(RowScope(table).from), \(shadow.table) AS new WHERE new.ctid = "
+                            + .bound(place, "tid") + " AND \(stored) AND (" + replaceable.condition + ") IS NOT TRUE")
+                    if isHeld { throw Rejection(reason: replaceable.otherwise) }
+                }
                 guard columns.count == key.columns.compactMap({ $0 }).filter(names.contains).count else {
                     throw Rejection(reason: "duplicate key value violates unique constraint \"\(key.name)\"")
                 }

@@ -23,7 +23,8 @@ package enum Cutoff {
             var civil = zone.civil(of: asOf)
             guard let date = civil.date.before(months: months, days: days) else { return .distantPast }
             civil.date = date
-            cutoff = min(asOf, zone.instant(of: civil))
+            // A local time that occurs twice is the first, before which fewer rows are.
+            cutoff = min(asOf, zone.instant(of: civil, .first))
         }
         let seconds = Int128(maxAge.hours) * 3600 + Int128(maxAge.minutes) * 60 + Int128(maxAge.seconds)
         cutoff = Instant(saturating: Int128(cutoff.microseconds) - seconds * 1_000_000)
@@ -34,7 +35,7 @@ package enum Cutoff {
     /// The instant at which something that began then has reached an age: years and months are added first (clamped to the
     /// end of the month), then weeks and days, in local time, then hours, minutes and seconds as exact time.
     ///
-    /// Never earlier than `instant`.
+    /// Never earlier than `instant`; of a local time that occurs twice the later one.
     package static func end(of age: MaxAge, from instant: Instant, zone: CalendarZone) -> Instant {
         var end = instant
         let months = Int128(age.years) * 12 + Int128(age.months)

@@ -88,6 +88,14 @@ extension PolicyBuilder {
                 reader.report(rule.marks.value("rollup.into"), "'into' must not be the entity of the rule")
                 continue
             }
+            // On a server a schema may come first.
+            let table = setting.target.folded.split(separator: ".").last ?? ""
+            if table.hasPrefix("retention_") {
+                reader.report(
+                    rule.marks.value("rollup.into"),
+                    "names that begin with 'retention_' are the program's own; give the candles another name")
+                continue
+            }
             if rule.dateFormat == .julianDay {
                 reader.report(
                     rule.marks.value("date_format"),

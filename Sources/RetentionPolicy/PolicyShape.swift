@@ -53,6 +53,18 @@ indirect enum PolicyShape: Sendable {
     case scalarOrGroup(PolicyShape, [PolicyKey])
 }
 
+extension PolicyShape {
+    /// The keys of the mapping that such a value is, or that its parts are.
+    var keys: [PolicyKey] {
+        switch self {
+        case .group(let keys), .scalarOrGroup(_, let keys): keys
+        case .list(let shape, _), .named(let shape), .wordOr(_, let shape): shape.keys
+        case .condition: PolicyKey.operators
+        default: []
+        }
+    }
+}
+
 /// A word that a key may have as its value.
 struct PolicyWord: Sendable, ExpressibleByStringLiteral {
     let name: String

@@ -149,10 +149,10 @@ struct YAMLSyntaxError {
 
 extension PolicyKey {
     /// The names of all keys that a policy can have.
-    static let allNames: Set<String> = {
-        let groups = [file, store, pending, ledger, log, metrics, fileLimits, rule, keepLast, thin, ruleLimits, batch]
-        return Set(groups.joined().map(\.name))
-    }()
+    static let allNames: Set<String> = Set(file.flatMap(\.names))
+
+    /// The key's own name, and those of the keys inside its value.
+    private var names: [String] { [name] + shape.keys.flatMap(\.names) }
 
     /// Whether a text begins with a known key and a colon without the space that makes it a key: `max_age:2y`.
     static func isMissingSpace(in text: String) -> Bool {

@@ -24,6 +24,7 @@ public class SQLiteFileConnection {
     var catalog: SQLiteCatalog
     var temporaries = Temporaries()
     let functions = ConnectionFunctions()
+    package var heldFromReplacing: [HeldRows] = []
     var otherUsers = OtherUsers()
     /// What surveys have found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()

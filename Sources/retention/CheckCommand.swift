@@ -91,7 +91,9 @@ struct CheckCommand: ConsoleCommand {
         var found = try StoreCheck.diagnostics(policy: completed, reader: reader, asOf: asOf, clock: clock)
         if !found.contains(where: { $0.severity == .error }) {
             found += try reader.transaction(.normal) {
-                try PendingFolder(completed).warnings(rehearsal: reader, now: clock)
+                try PendingFolder(completed).warnings(
+                    rehearsal: reader, sparing: HoldPlan.rowsNotToReplace(completed, clock: clock, reader: reader),
+                    now: clock)
                     + StoreCheck.refusals(
                         policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, reported: found)
             }

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import RetentionJob
 
 /// How many files the process may have open.
 enum OpenFiles {
@@ -23,8 +24,8 @@ enum OpenFiles {
                 guard [EMFILE, ENFILE].contains(errno) else { return }
                 throw CommandFailure(
                     exitCode: 74,
-                    message: "only \(opened.count) more files can be opened, and a run may need \(needed): "
-                        + String(cString: strerror(errno)),
+                    message: "only \(Figures.count(opened.count, "more file")) can be opened, and a run may "
+                        + "need \(needed): " + String(cString: strerror(errno)),
                     hint: "raise the limit, as with ulimit -n 256, or LimitNOFILE=256 in a systemd unit")
             }
         }

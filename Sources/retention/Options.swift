@@ -64,7 +64,7 @@ struct OutputOptions: ParsableArguments {
     var maxRuntime: String?
     @Option(help: "The format of the report.")
     var format = ReportFormat.text
-    @Flag(help: "Print nothing on success.")
+    @Flag(help: "Print no report if the exit code is 0.")
     var quiet = false
     @Flag(help: "Show no progress bar.")
     var noProgress = false
@@ -124,7 +124,8 @@ enum OptionValue {
                 "\(option) '\(text)' is not an ISO 8601 instant", hint: "write it as 2026-11-21T00:00:00Z or 2026-11-21"
             )
         }
-        return instant
+        // Of a local time that occurs twice the first, before which fewer rows are. A text with an offset is read alike in UTC.
+        return Instant(iso8601: text) == instant ? instant : zone.instant(of: zone.civil(of: instant), .first)
     }
 
     /// A length of time.

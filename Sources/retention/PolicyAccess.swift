@@ -13,8 +13,23 @@ enum PolicyAccess {
         if isChecked { try refuse(path, "the policy") }
         let policy = try PolicyFile.read(path: path)
         if isChecked { for folder in PendingFolder(policy).folders() { try refuse(folder, "the pending folder") } }
-        if isChecked, let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }
+        guard isChecked else { return policy }
+        if let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }
+        if let file = policy.store.passwordFile { try refuse(file, "the password file") }
+        for word in [policy.onFailure.first, policy.onSuccess.first] {
+            if let program = word.flatMap(program) { try refuse(program, "the program") }
+        }
         return policy
+    }
+
+    /// The file of a program of the policy: without a slash it is searched in the `PATH`, as when it is run; nil: there is none.
+    private static func program(_ word: String) -> String? {
+        guard !word.contains("/") else { return word }
+        let folders = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
+        let places = folders.split(separator: ":", omittingEmptySubsequences: false).map {
+            ($0.isEmpty ? "." : $0) + "/" + word
+        }
+        return places.first { access($0, X_OK) == 0 }
     }
 
     /// Refuses a file that another user than root can change, who could otherwise delete or insert any row.

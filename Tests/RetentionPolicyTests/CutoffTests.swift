@@ -54,6 +54,8 @@ struct CutoffTests {
         ("2024-02-29T00:00:00Z", MaxAge.of(years: 1, days: 1), "UTC", "2025-03-01T00:00:00Z"),
         ("2026-10-24T10:00:00Z", MaxAge.of(days: 1), "Europe/Berlin", "2026-10-25T11:00:00Z"),
         ("2026-10-24T10:00:00Z", MaxAge.of(hours: 24), "Europe/Berlin", "2026-10-25T10:00:00Z"),
+        // 02:30 is there twice on 25 October: the later.
+        ("2026-10-24T00:30:00Z", MaxAge.of(days: 1), "Europe/Berlin", "2026-10-25T01:30:00Z"),
         ("2026-11-21T00:00:00.000001Z", MaxAge.of(seconds: 1), "UTC", "2026-11-21T00:00:01.000001Z"),
     ])
     func addsTheAge(start: String, age: MaxAge, zone: String, end: String) throws {

@@ -11,12 +11,41 @@ from scenario import require
 UTC = datetime.timezone.utc
 ZONES = ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/St_Johns", "Asia/Kathmandu", "Africa/Casablanca"]
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
+# When clocks were set back.
+SET_BACK = {name: datetime.datetime(*parts, tzinfo=UTC) for name, parts in {
+    "Europe/Berlin": (2025, 10, 26, 1), "America/New_York": (2025, 11, 2, 6), "America/St_Johns": (2025, 11, 2, 4, 30),
+    "Australia/Lord_Howe": (2026, 4, 4, 15)}.items()}
 UNITS = {"s": 1, "min": 60, "h": 3600}
 
 
 def instant(local, zone):
-    """A local time as an instant: in a gap by the offset before it, of two the first."""
+    """A local time of a calendar as an instant: in a gap by the offset before it, of two the first."""
     return local.replace(tzinfo=zone, fold=0).astimezone(UTC)
+
+
+def instant_of_date(local, zone):
+    """A local time that a row has: of two the later, so that no row is taken for older than it is."""
+    both = [local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)]
+    # In a gap the offset before it is used, which is that of the first.
+    return max(both) if both[1].astimezone(zone).replace(tzinfo=None) == local else both[0]
+
+
+# Formats whose values are times on the clocks of the zone: how they are called in a policy, and how they are written.
+LOCAL = {"local text": ("iso8601", "%Y-%m-%d %H:%M:%S.%f"), "local digits": ("yyyymmddhhmmss", "%Y%m%d%H%M%S")}
+
+
+def written(moment, format, zone):
+    """The value of an instant in a store, and the instant that it is read as."""
+    microseconds = (moment - EPOCH) // datetime.timedelta(microseconds=1)
+    if format in LOCAL:
+        text = moment.astimezone(zone).strftime(LOCAL[format][1])
+        value = int(text) if format == "local digits" else text
+        return value, instant_of_date(datetime.datetime.strptime(text, LOCAL[format][1]), zone)
+    value = {
+        "unix_seconds": microseconds // 1_000_000, "unix_milliseconds": microseconds // 1000, "unix_microseconds": microseconds,
+        "iso8601": moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), "apple_seconds": microseconds // 1_000_000 - 978_307_200,
+    }[format]
+    return value, moment
 
 
 def cutoff(as_of, age, align, zone):
@@ -54,11 +83,13 @@ def cutoff(as_of, age, align, zone):
 
 
 class Rule:
-    def __init__(self, chance, as_of, zone, name):
+    def __init__(self, chance, as_of, zone, name, days=None):
         self.name = name
         self.age = dict.fromkeys(["y", "mo", "w", "d", "h", "min", "s"], 0)
         for unit in chance.sample(list(self.age), chance.choice([1, 1, 2, 3])):
             self.age[unit] = chance.choice([1, 2, 7, 30, 90]) if unit != "y" else 1
+        if days and chance.random() < 0.7:
+            self.age = dict.fromkeys(self.age, 0) | {"d": days}
         self.align = chance.choice([None, None, "hour", "day", "week", "month"])
         self.cutoff = cutoff(as_of, self.age, self.align, zone)
         self.where = chance.choice([None, None, {"symbol": "A"}, {"symbol": ["A", "B"]}, {"symbol": {"ne": "A"}},
@@ -168,42 +199,45 @@ def try_policy(program, chance, folder):
         as_of = datetime.datetime(*day, tzinfo=UTC) + datetime.timedelta(seconds=chance.randrange(-86_400, 3 * 86_400))
     if chance.random() < 0.3:
         as_of = as_of.replace(day=1) + datetime.timedelta(days=chance.choice([29, 30]), hours=1)
+    # Some days after clocks were set back, so that a cutoff may be within the hour that occurs twice.
+    days = None
+    if zone_name in SET_BACK and chance.random() < 0.4:
+        days = chance.choice([1, 2, 7, 30, 90])
+        as_of = SET_BACK[zone_name] + datetime.timedelta(days=days, minutes=chance.randrange(-120, 120))
     as_of = min(as_of, datetime.datetime(2026, 11, 20, tzinfo=UTC))
-    format = chance.choice(["unix_seconds", "unix_milliseconds", "unix_microseconds", "iso8601", "apple_seconds"])
-    rules = [Rule(chance, as_of, zone, f"rule-{number}") for number in range(chance.choice([1, 1, 2, 3]))]
+    format = chance.choice(["unix_seconds", "unix_milliseconds", "unix_microseconds", "iso8601", "apple_seconds", *LOCAL])
+    rules = [Rule(chance, as_of, zone, f"rule-{number}", days) for number in range(chance.choice([1, 1, 2, 3]))]
     yield f"{zone_name} as of {as_of.isoformat()}"
 
     rows = []
-    steps = {"unix_seconds": 1_000_000, "unix_milliseconds": 1000, "unix_microseconds": 1, "iso8601": 1, "apple_seconds": 1_000_000}
+    steps = {"unix_seconds": 1_000_000, "unix_milliseconds": 1000, "unix_microseconds": 1, "iso8601": 1, "apple_seconds": 1_000_000,
+             "local text": 1, "local digits": 1_000_000}
     for number in range(1, chance.choice([1, 20, 80]) + 1):
         if chance.random() < 0.4:
-            moment = chance.choice(rules).cutoff + datetime.timedelta(microseconds=chance.choice([-1, 0, 1]) * steps[format])
+            moment = chance.choice(rules).cutoff + chance.choice([
+                datetime.timedelta(microseconds=chance.choice([-1, 0, 1]) * steps[format]),
+                datetime.timedelta(minutes=chance.randrange(-120, 120))])
         else:
             moment = as_of - datetime.timedelta(seconds=chance.randrange(3 * 365 * 86_400))
         moment = min(moment, as_of)
         microseconds = (moment - EPOCH) // datetime.timedelta(microseconds=1)
         microseconds -= microseconds % steps[format]
-        moment = EPOCH + datetime.timedelta(microseconds=microseconds)
-        value = {
-            "unix_seconds": microseconds // 1_000_000, "unix_milliseconds": microseconds // 1000, "unix_microseconds": microseconds,
-            "iso8601": moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"), "apple_seconds": microseconds // 1_000_000 - 978_307_200,
-        }[format]
+        value, moment = written(EPOCH + datetime.timedelta(microseconds=microseconds), format, zone)
         if chance.random() < 0.05:
-            moment, value = None, chance.choice([None, 0] if format != "iso8601" else [None])
+            moment, value = None, chance.choice([None] if format in ("iso8601", "local text") else [None, 0])
         rows.append({"id": number, "symbol": chance.choice(["A", "B", "C", None]), "volume": chance.choice([None, 1, 5, 9]),
                      "moment": moment, "value": value})
     # A row of today, so that neither the unit nor the clock is doubted; no rule reaches it.
-    rows.append({"id": 0, "symbol": "Z", "volume": None, "moment": as_of, "value": None})
-    microseconds = (as_of - EPOCH) // datetime.timedelta(microseconds=1)
-    rows[-1]["value"] = {
-        "unix_seconds": microseconds // 1_000_000, "unix_milliseconds": microseconds // 1000, "unix_microseconds": microseconds,
-        "iso8601": as_of.strftime("%Y-%m-%dT%H:%M:%SZ"), "apple_seconds": microseconds // 1_000_000 - 978_307_200}[format]
+    value, moment = written(as_of, format, zone)
+    rows.append({"id": 0, "symbol": "Z", "volume": None, "moment": moment, "value": value})
     if chance.random() < 0.3:
         rows.pop()
 
     os.makedirs(folder)
     store = sqlite3.connect(f"{folder}/prices.sqlite")
-    types = {"iso8601": ["", "TEXT"], "unix_microseconds": ["", "INTEGER"]}.get(format, ["", "INTEGER", "REAL"])
+    integer = ["", "INTEGER"]
+    types = {"iso8601": ["", "TEXT"], "local text": ["", "TEXT"], "unix_microseconds": integer, "local digits": integer + ["TEXT"]}.get(
+        format, ["", "INTEGER", "REAL"])
     store.execute(f"CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, volume INTEGER, at {chance.choice(types)})")
     if chance.random() < 0.6:
         store.execute("CREATE INDEX Price_at ON Price(at)")
@@ -211,7 +245,7 @@ def try_policy(program, chance, folder):
     store.commit()
     store.close()
     with open(f"{folder}/retention.yaml", "w") as policy:
-        policy.write(f"version: 1\nstore: prices.sqlite\ntimezone: {zone_name}\nrules:\n" + "".join(rule.text(format) for rule in rules))
+        policy.write(f"version: 1\nstore: prices.sqlite\ntimezone: {zone_name}\nrules:\n" + "".join(rule.text(LOCAL.get(format, [format])[0]) for rule in rules))
     os.chmod(f"{folder}/retention.yaml", 0o644)
 
     gone, expected, planned = set(), [], []

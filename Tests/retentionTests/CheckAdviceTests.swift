@@ -148,6 +148,30 @@ struct CheckAdviceTests {
             "\(covered)")
     }
 
+    /// Which rows become candles: a rule that reaches younger rows, or comes first, takes them.
+    @Test(arguments: [
+        ("after", "60d", "", false), ("after", "20d", "", true), ("before", "60d", "", true),
+        ("after", "45d", "", true),
+        ("after", "20d", "where: { symbol: EURUSD }", false), ("after", "20d", "where: { price: { le: 0 } }", false),
+        ("after", "20d", "where: { price: { null: true } }", false),
+        ("after", "20d", "where: { price: { lt: 5 } }", true),
+        ("after", "20d", "enabled: false", false), ("after", "20d", "keep_last: { count: 3 }", true),
+    ])
+    func rowsThatDoNotBecomeCandlesAreReported(
+        place: String, age: String, setting: String, isReported: Bool
+    ) throws {
+        let candles = "where: { symbol: XAUUSD }, rollup: { into: candle, every: 1mo, per: [symbol], price: price }"
+        let maker = Sample.rule(candles, name: "candles", age: "15d")
+        let other = Sample.rule(setting, name: "plain", age: age)
+        let end = try check(place == "after" ? [maker, other] : [other, maker], "--offline")
+        // On some days of the month it is every row.
+        let isFound =
+            end.output.contains("warning: 'plain' deletes rows of Price before 'candles' makes candles of them")
+            || end.output.contains(
+                "warning: every row that 'candles' deletes is also deleted by 'plain', without becoming a candle")
+        #expect(isFound == isReported && end.status == 0, "\(end)")
+    }
+
     @Test func ofTwoEqualRulesTheLaterIsReported() throws {
         let end = try check([Sample.rule(), Sample.rule(name: "again")], "--offline")
         #expect(end.output.contains("that 'again' deletes") && !end.output.contains("that 'gold' deletes"), "\(end)")

@@ -19,32 +19,45 @@ struct RollupDateTests {
 
     @Test func aRepeatedHourInWhichABucketBeginsIsRefused() throws {
         let job = try LaunchedJob(
-            Self.ticks("INTEGER", "VALUES (1, 20251102003000, 1, 1), (2, 20251102020000, 2, 1)"),
+            Self.ticks("INTEGER", "VALUES (1, 20251026013000, 1, 1), (2, 20251026030000, 2, 1)"),
+            policy: Sample.policy(
+                Sample.rule(
+                    Self.rollup("into: candle, every: 2h, price: price"), entity: "Tick", format: "yyyymmddhhmmss"),
+                head: "timezone: Europe/Berlin"))
+        for arguments in [["check"], ["run"]] {
+            let end = try job.launch(arguments)
+            let text = end.output + end.errors
+            #expect(end.status == 78 && text.contains("the clocks of Europe/Berlin repeat"), "\(end)")
+        }
+        #expect(try job.number("SELECT count(*) FROM Tick") == 2)
+    }
+
+    /// A bucket may begin in the second of two hours, which the local time represents.
+    @Test func aBucketThatBeginsInTheLaterHourIsWritten() throws {
+        let job = try LaunchedJob(
+            Self.ticks("INTEGER", "VALUES (1, 20251102003000, 1, 1), (2, 20251102013000, 2, 1)"),
             policy: Sample.policy(
                 Sample.rule(
                     Self.rollup("into: candle, every: 2h, price: price"), entity: "Tick", format: "yyyymmddhhmmss"),
                 head: "timezone: America/New_York"))
-        for arguments in [["check"], ["run"]] {
-            let end = try job.launch(arguments)
-            let text = end.output + end.errors
-            #expect(end.status == 78 && text.contains("the clocks of America/New_York repeat"), "\(end)")
-        }
-        #expect(try job.number("SELECT count(*) FROM Tick") == 2)
+        #expect(try job.report().rules[0].deleted == 2)
+        #expect(
+            try job.rows("SELECT time, count FROM candle ORDER BY 1") == ["20251102000000|1", "20251102010000|1"])
     }
 
     /// China set its clocks back until 1991, which is before the years that the check looks at.
     @Test func aStartThatIsReadAsAnotherInstantFailsTheRule() throws {
         let job = try LaunchedJob(
-            Self.ticks("INTEGER", "VALUES (1, 19900916003000, 1, 1), (2, 19900916021500, 2, 1)"),
+            Self.ticks("INTEGER", "VALUES (1, 19900916003000, 1, 1), (2, 19900916011500, 2, 1)"),
             policy: Sample.policy(
                 Sample.rule(
-                    Self.rollup("into: candle, every: 2h, price: price, session: { zone: UTC, start: \"01:00\" }"),
+                    Self.rollup("into: candle, every: 2h, price: price, session: { zone: UTC, start: \"00:00\" }"),
                     entity: "Tick", format: "yyyymmddhhmmss"), head: "timezone: Asia/Shanghai"))
         let run = try job.report()
         #expect(run.rules[0].outcome == "failed", "\(run)")
         #expect(
             run.rules[0].message?.contains(
-                "the start of a candle, 1990-09-15T17:00:00Z, cannot be written as yyyymmddhhmmss") == true, "\(run)")
+                "the start of a candle, 1990-09-15T16:00:00Z, cannot be written as yyyymmddhhmmss") == true, "\(run)")
         #expect(try job.number("SELECT count(*) FROM Tick") == 2)
         #expect(try job.number("SELECT count(*) FROM candle") == 0)
     }

@@ -109,7 +109,7 @@ struct ServerArchive {
             "SELECT complete, row_count FROM \(place.table("retention_archives")) WHERE run = " + isThisRun
         ).first
         if let facts, facts[0] == "t", facts[1] != "\(rowCount)" {
-            throw connection.damaged(run, "it has \(rowCount) rows, and the run copied \(facts[1] ?? "?")")
+            throw connection.damaged(run, "it has \(rowCount.counted("row")), and the run copied \(facts[1] ?? "?")")
         }
     }
 

@@ -171,11 +171,13 @@ extension PostgresConnection {
                 WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid =
                 """) + " " + .bound("\(number)", "oid") + " ORDER BY a.attnum"
         return try rows(query).map { row in
-            let type = ColumnType(number: row[2].flatMap { Int($0) } ?? 0)
-            let attribute = Attribute(
+            let number = row[2].flatMap { Int($0) } ?? 0
+            let type = ColumnType(number: number)
+            var attribute = Attribute(
                 name: row[0] ?? "", affinity: type.affinity, declaredType: row[1] ?? "", isRequired: row[3] == "t",
                 isGenerated: row[4] == "t", hasDefault: row[5] == "t" && row[4] != "t",
                 dateEncoding: type.isDate ? .native : nil)
+            attribute.precision = type == .numeric ? .decimal : number == 700 ? .single : .double
             return (attribute, type)
         }
     }

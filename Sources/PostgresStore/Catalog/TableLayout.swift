@@ -49,7 +49,7 @@ extension PostgresDatabase {
             ).first?[0].flatMap { Int($0) } ?? 0
         let compressedCount = try rows(TimescaleSQL.compressedChunks(table)).count
         var text = table.aggregate == nil ? "hypertable" : "continuous aggregate"
-        text += ", \(chunkCount) chunks"
+        text += ", " + chunkCount.counted("chunk")
         if let row, let column = row[0], let interval = row[1] { text += " of \(interval) by \(column)" }
         if compressedCount > 0 { text += ", \(compressedCount) of them compressed" }
         let policies = try rows(
@@ -68,14 +68,15 @@ extension PostgresDatabase {
                 + .bound("\(table.number)", "regclass")
         ).first
         guard let row, row[0] == "distributed" else { return "\(row?[0] ?? "reference") table" }
-        return "distributed by \(row[1] ?? ""), \(row[2] ?? "") shards"
+        let shards = row[2].flatMap { Int($0) } ?? 0
+        return "distributed by \(row[1] ?? ""), \(shards.counted("shard"))"
     }
 
     private func partitionLayout(_ table: PostgresTable) throws -> String {
         let key = try rows("SELECT pg_get_partkeydef(" + .bound("\(table.number)", "oid") + ")").first?[0] ?? ""
         let leaves = try leaves(of: table)
         let columnarCount = leaves.count(where: \.isColumnar)
-        return "\(leaves.count) partitions by \(key)"
+        return "\(leaves.count.counted("partition")) by \(key)"
             + (columnarCount > 0 ? ", \(columnarCount) of them columnar" : "")
     }
 }

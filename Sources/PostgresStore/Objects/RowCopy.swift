@@ -9,6 +9,8 @@ extension PostgresWriter {
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
     ) throws(StoreError) -> RowsInserted? {
         do {
+            // Which row was not replaced, the statement does not say.
+            if try replaceable(onConflict, RowScope(try requireTable(entity))) != nil { return nil }
             var inserted = RowsInserted(savedCount: 0, ignoredCount: 0)
             try transaction(.normal) {
                 let scope = RowScope(try requireTable(entity))
@@ -117,8 +119,8 @@ extension PostgresWriter {
                 ? "(c\(index)::timestamptz)::\(type)" : "c\(index)::\(type)"
         }
         let result = try execute(
-            "INSERT INTO \(scope.table.sql) (\(targets)) SELECT \(expressions.joined(separator: ", ")) FROM \(table) ORDER BY n"
-                + (try conflictClause(onConflict, attributes.map(\.name), scope.table))
+            "INSERT INTO \(scope.table.sql) AS \(RowScope.alias) (\(targets)) SELECT \(expressions.joined(separator: ", ")) FROM \(table) ORDER BY n"
+                + (try conflictClause(onConflict, attributes.map(\.name), scope))
                 + (returning.map { " RETURNING \($0)" } ?? ""))
         try execute("TRUNCATE \(table)")
         return result

@@ -33,15 +33,18 @@ extension PostgresConnection {
             named.isEmpty
             ? SQLFragment("DEFAULT VALUES")
             : "(\(columns)) VALUES (" + .joined(expressions, by: ", ", empty: .never) + ")"
-        return "INSERT INTO \(scope.table.sql) " + source
-            + (try conflictClause(onConflict, named.map(\.attribute.name), scope.table))
+        return "INSERT INTO \(scope.table.sql) AS \(RowScope.alias) " + source
+            + (try conflictClause(onConflict, named.map(\.attribute.name), scope))
     }
 
     /// What is said about a key that is already there.
-    func conflictClause(_ policy: ConflictPolicy, _ names: [String], _ table: PostgresTable) throws -> String {
+    ///
+    /// - Parameter scope: whose alias the rows have.
+    func conflictClause(_ policy: ConflictPolicy, _ names: [String], _ scope: RowScope) throws -> SQLFragment {
+        let table = scope.table
         switch policy {
-        case .fail: return ""
-        case .ignore: return " ON CONFLICT DO NOTHING"
+        case .fail: return SQLFragment("")
+        case .ignore: return SQLFragment(" ON CONFLICT DO NOTHING")
         case .replace:
             // The key that the new row names: the primary key before others.
             let keys =
@@ -49,13 +52,26 @@ extension PostgresConnection {
                 + table.indexes.filter { $0.isUnique && $0.isOrdered }.map {
                     $0.columns.compactMap { $0 }
                 }
-            guard let key = keys.first(where: { !$0.isEmpty && $0.allSatisfy(names.contains) }) else { return "" }
+            guard let key = keys.first(where: { !$0.isEmpty && $0.allSatisfy(names.contains) }) else {
+                return SQLFragment("")
+            }
             let rest = names.filter { !key.contains($0) }
             let target = key.map(\.quotedIdentifier).joined(separator: ", ")
-            if rest.isEmpty { return " ON CONFLICT (\(target)) DO NOTHING" }
+            if rest.isEmpty { return SQLFragment(" ON CONFLICT (\(target)) DO NOTHING") }
             let sets = rest.map { "\($0.quotedIdentifier) = excluded.\($0.quotedIdentifier)" }.joined(separator: ", ")
-            return " ON CONFLICT (\(target)) DO UPDATE SET \(sets)"
+            let clause = SQLFragment(" ON CONFLICT (\(target)) DO UPDATE SET \(sets)")
+            return try replaceable(policy, scope).map { clause + " WHERE " + $0.condition } ?? clause
         }
+    }
+
+    /// The condition of the rows of a scope that a new row may replace, and what is said of the others; nil: all.
+    func replaceable(
+        _ onConflict: ConflictPolicy, _ scope: RowScope
+    ) throws -> (condition: SQLFragment, otherwise: String)? {
+        guard onConflict == .replace, !heldFromReplacing.isEmpty else { return nil }
+        let holds = try heldFromReplacing.filter { try held($0, scope) != nil }
+        guard !holds.isEmpty else { return nil }
+        return (try notHeld(holds, by: nil, scope), holds.refusalToReplace)
     }
 }
 
@@ -68,6 +84,9 @@ extension PostgresWriter {
             let scope = RowScope(try requireTable(entity))
             let statement = try insertStatement(scope, values, onConflict)
             let changed = try transaction(.normal) { try execute(statement).changedCount }
+            if changed == 0, let replaceable = try replaceable(onConflict, scope) {
+                return .rejected(replaceable.otherwise)
+            }
             return changed > 0 || onConflict != .ignore ? .saved : .ignored
         } catch {
             let storeError = StoreError(error, store: name, doing: "adding a row to \(entity)")

@@ -14,7 +14,7 @@ extension PostgresConnection {
     }
 
     /// The condition that a row of a scope is held; nil: the hold is about other rows.
-    private func held(_ hold: HeldRows, _ scope: RowScope) throws -> SQLFragment? {
+    func held(_ hold: HeldRows, _ scope: RowScope) throws -> SQLFragment? {
         let table = try requireTable(hold.entity)
         switch try kinship(of: table, to: scope.table) {
         case .none: return nil

@@ -7,14 +7,12 @@ import PriceStore
 /// accepts more ("yesterday"), and its zones treat repeated times differently.
 struct CivilSQL {
     private let date: DateSQL
-    /// The offsets of the zone by local time; nil: UTC.
-    private let pieces: [CalendarZone.OffsetPiece]?
+    /// The zone of local times; nil: UTC.
+    private let zone: CalendarZone?
 
     init(_ date: DateSQL) {
         self.date = date
-        // Beyond these years a zone is assumed not to change.
-        let years = (Instant(unixSeconds: -5_364_662_400), Instant(unixSeconds: 7_258_118_400))
-        pieces = date.date.zone.isUTC ? nil : date.date.zone.offsetPieces(from: years.0, to: years.1)
+        zone = date.date.zone.isUTC ? nil : date.date.zone
     }
 
     /// One of the two columns as a value.
@@ -22,12 +20,15 @@ struct CivilSQL {
 
     /// The query in parentheses, for a FROM clause; it may refer to the rows before it.
     var query: SQLFragment {
-        let start = seconds("local_start")
-        let end = seconds("local_end")
-        return "(SELECT (CASE WHEN zone IS NULL THEN " + start
-            + " ELSE local_start - zone END) * 1000000 + fraction AS s, CASE WHEN precision = 4 THEN (CASE WHEN zone IS NULL THEN "
-            + start + " ELSE local_start - zone END) * 1000000 + fraction + 1 ELSE greatest(" + end
-            + " * 1000000, " + start + " * 1000000 + 1) END AS e FROM (SELECT zone, fraction, precision, "
+        // A date that represents a span has no fraction and no offset.
+        let instant =
+            "(CASE WHEN zone IS NULL THEN " + seconds("local_start", .last)
+            + " ELSE local_start - zone END) * 1000000 + fraction"
+        let start = seconds("local_start", .first) + " * 1000000"
+        let end = seconds("local_end", .last) + " * 1000000"
+        return "(SELECT CASE WHEN precision = 4 THEN " + instant + " ELSE " + start
+            + " END AS s, CASE WHEN precision = 4 THEN " + instant + " + 1 ELSE greatest(" + end + ", " + start
+            + " + 1) END AS e FROM (SELECT zone, fraction, precision, "
             + "(\(Self.day("y", "mo", "d"))) * 86400 + seconds AS local_start, CASE precision WHEN 1 THEN "
             + "(\(Self.day("y + 1", "1", "1"))) WHEN 2 THEN (\(Self.day("y + mo / 12", "mo % 12 + 1", "1"))) ELSE "
             + "(\(Self.day("y", "mo", "d"))) + 1 END * 86400 AS local_end FROM " + parts
@@ -35,8 +36,9 @@ struct CivilSQL {
     }
 
     /// Seconds since 1970-01-01T00:00:00Z at a local time.
-    private func seconds(_ local: String) -> SQLFragment {
-        guard let pieces else { return SQLFragment(local) }
+    private func seconds(_ local: String, _ occurrence: CalendarZone.Occurrence) -> SQLFragment {
+        guard let zone else { return SQLFragment(local) }
+        let pieces = zone.offsetPieces(from: Self.firstChange, to: Self.lastChange, occurrence)
         let starts = ServerArray.text(pieces.dropFirst().map { "\($0.localStart)" })
         let offsets = ServerArray.text(pieces.map { "\($0.offset)" })
         return "(\(local) - (" + .bound(offsets, "int8[]") + ")[width_bucket(\(local)::int8, "
@@ -45,7 +47,8 @@ struct CivilSQL {
     }
 
     /// The parts of the date: `y`, `mo`, `d`, `seconds` of the day, `fraction` in microseconds, `zone` in seconds (NULL:
-    /// none is named), `precision` 1 year, 2 month, 3 day, 4 instant, and `isright`: whether the time of day exists.
+    /// none is named), `precision` 1 year, 2 month, 3 day, 4 instant, and `isright`: whether the time of day exists; a leap second
+    /// is the instant after it.
     private var parts: SQLFragment {
         switch date.date.encoding {
         case .yyyymmdd:
@@ -59,7 +62,7 @@ struct CivilSQL {
             return
                 "(SELECT (n / 10000000000)::int AS y, (n / 100000000 % 100)::int AS mo, (n / 1000000 % 100)::int AS d, "
                 + "n / 10000 % 100 * 3600 + n / 100 % 100 * 60 + n % 100 AS seconds, 0::int8 AS fraction, "
-                + "NULL::int8 AS zone, 4 AS precision, n / 10000 % 100 <= 23 AND n / 100 % 100 <= 59 AND n % 100 <= 59 "
+                + "NULL::int8 AS zone, 4 AS precision, n / 10000 % 100 <= 23 AND n / 100 % 100 <= 59 AND n % 100 <= 60 "
                 + "AS isright FROM (SELECT " + n + " AS n OFFSET 0) AS digits WHERE n IS NOT NULL)"
         default:
             return
@@ -72,7 +75,7 @@ struct CivilSQL {
                     + CASE WHEN length(m[8]) > 3 THEN right(m[8], 2)::int8 * 60 ELSE 0 END) END AS zone,
                 CASE WHEN m[4] IS NOT NULL THEN 4 WHEN m[3] IS NOT NULL THEN 3 WHEN m[2] IS NOT NULL THEN 2 ELSE 1 END
                     AS precision,
-                coalesce(m[4]::int, 0) <= 23 AND coalesce(m[5]::int, 0) <= 59 AND coalesce(m[6]::int, 0) <= 59
+                coalesce(m[4]::int, 0) <= 23 AND coalesce(m[5]::int, 0) <= 59 AND coalesce(m[6]::int, 0) <= 60
                     AND CASE WHEN m[8] IS NULL OR m[8] IN ('Z', 'z') THEN TRUE WHEN length(m[8]) <= 3
                     THEN substr(m[8], 2, 2)::int <= 23 ELSE substr(m[8], 2, 2)::int <= 23 AND right(m[8], 2)::int <= 59
                     END AS isright
@@ -81,6 +84,11 @@ struct CivilSQL {
                 """ + SQLFragment("")
         }
     }
+
+    /// Beyond these years a zone is assumed not to change.
+    static let firstChange = Instant(unixSeconds: -5_364_662_400)
+    /// The end of these years.
+    static let lastChange = Instant(unixSeconds: 7_258_118_400)
 
     private static let pattern =
         "^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"

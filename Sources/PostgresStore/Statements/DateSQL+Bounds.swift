@@ -101,8 +101,8 @@ extension DateSQL {
         let first = dayNumber(instant) { startOfDay($0) >= instant }
         let day: Int
         switch bound {
-        // Wholly before it: the next day, too, begins at or before it.
-        case .cutoff: day = dayNumber(instant) { startOfDay($0 + 1) > instant }
+        // Wholly before it: the next day, too, begins at or before it, also by the later of two midnights.
+        case .cutoff: day = dayNumber(instant) { endOfDay($0) > instant }
         case .earliest, .start: day = first
         case .latest, .end:
             // The first day that begins after it, so that `<=` and `>` become `<` and `>=`.
@@ -116,6 +116,10 @@ extension DateSQL {
 
     private func startOfDay(_ number: Int) -> Instant {
         date.zone.startOfDay(CivilDate(dayNumber: number))
+    }
+
+    private func endOfDay(_ number: Int) -> Instant {
+        date.zone.instant(of: CivilDateTime(CivilDate(dayNumber: number + 1)))
     }
 
     /// The first day near an instant of which a condition is true, which stays true from there on.

@@ -133,7 +133,7 @@ extension DateSQL {
         let local = "(extract(epoch FROM \(column)::timestamp) * 1000000)::int8"
         guard !date.zone.isUTC else { return SQLFragment(local) }
         let pieces = date.zone.offsetPieces(
-            from: Instant(unixSeconds: -5_364_662_400), to: Instant(unixSeconds: 7_258_118_400))
+            from: CivilSQL.firstChange, to: CivilSQL.lastChange, type == .date ? .first : .last)
         let starts = ServerArray.text(pieces.dropFirst().map { "\($0.localStart * 1_000_000)" })
         let offsets = ServerArray.text(pieces.map { "\($0.offset * 1_000_000)" })
         return "(\(local) - (" + .bound(offsets, "int8[]") + ")[width_bucket(\(local), " + .bound(starts, "int8[]")

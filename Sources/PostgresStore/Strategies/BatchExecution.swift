@@ -117,7 +117,7 @@ extension PostgresWriter {
             throw StoreError(
                 .busy, store: name,
                 message:
-                    "another session adds expired rows: a batch would delete \(result.deletedCount) rows where "
+                    "another session adds expired rows: a batch would delete \(result.deletedCount.counted("row")) where "
                     + "max_rows allows \(allowed)",
                 engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
         }

@@ -81,7 +81,7 @@ extension PostgresConnection {
                 throw StoreError(
                     .defect, store: name,
                     message:
-                        "TimescaleDB would drop \(droppedCount) chunks of \(table.name), but \(chunks.count) were counted: "
+                        "TimescaleDB would drop \(droppedCount.counted("chunk")) of \(table.name), but it has counted \(chunks.count): "
                         + "nothing is dropped")
             }
             try requireRest(of: table, request.mustLeave)

@@ -22,7 +22,7 @@ struct Findings: EngineFindings {
     mutating func tellDropped(_ count: Int, of part: String, rest: Int) {
         guard count > 0 else { return }
         reason =
-            "\(count) \(part)\(count == 1 ? " is" : "s are") dropped, and \(rest) rows are deleted one by one"
+            "\(count.counted(part, "is", "are")) dropped, and \(rest.counted("row", "is", "are")) deleted one by one"
     }
 
     mutating func take(_ technique: Technique) { (self.technique, reason) = (technique, nil) }

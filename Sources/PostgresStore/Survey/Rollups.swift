@@ -77,7 +77,7 @@ extension PostgresConnection {
                 ? "its numbers are not in the order of their dates"
                 : "the aggregate uses \(try chunkColumn(rows.scope.table) ?? "")"
             return
-                "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount) expired rows the "
+                "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount.counted("expired row")) the "
                 + "continuous aggregate \(first.name) has, because \(reason)"
         }
         let former = rows.request.note.flatMap { RollupMemory($0) }.flatMap {
@@ -93,7 +93,7 @@ extension PostgresConnection {
             let ranges = memory.missing[rollup.materialized] ?? []
             if let missing = try missingRows(ranges, rollup, rows.scope, date, deletion) {
                 return
-                    "\(missing.rowCount) of \(expiredCount) expired rows are not materialized in the continuous aggregate "
+                    "\(missing.rowCount) of \(expiredCount.counted("expired row", "is", "are")) not materialized in the continuous aggregate "
                     + "\(rollup.name), which would never contain them. If no row of that time was deleted before: "
                     + missing.refresh
             }

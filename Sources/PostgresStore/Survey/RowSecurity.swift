@@ -34,7 +34,7 @@ extension PostgresConnection {
         let count = try count(
             "SELECT count(*) FROM \(kept.from)" + (try condition(rows.request.expired, kept)).whereClause)
         guard count > 0 else { return nil }
-        return "row security shows this user \(count) expired rows of \(table.name) that it must not delete: "
+        return "row security shows this user \(count.counted("expired row")) of \(table.name) that it must not delete: "
             + "leave them out with `where`, or by a restrictive policy for all commands"
     }
 }

@@ -380,7 +380,8 @@ extension DateSQL {
             return Instant(microseconds: microseconds)
         case (.ordered, .integer(let microseconds)) where self.type.isDate:
             // What the server counts are local microseconds.
-            return date.zone.instant(of: Instant(microseconds: microseconds).civil)
+            return date.zone.instant(
+                of: Instant(microseconds: microseconds).civil, self.type == .date ? .first : .last)
         case (.ordered, _): return date.encoding.read(value, zone: date.zone).start
         default: return nil
         }

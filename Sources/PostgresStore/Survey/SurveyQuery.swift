@@ -181,7 +181,7 @@ extension PostgresDatabase {
                 let names = frozen.prefix(3).map(\.leaf.name).joined(separator: ", ") + (frozen.count > 3 ? ", …" : "")
                 survey.unsupported =
                     count > 0
-                    ? "\(count) expired rows are in frozen chunks (\(names)), which the server does not change"
+                    ? "\(count.counted("expired row", "is", "are")) in frozen chunks (\(names)), which the server does not change"
                     : "the server refuses a delete that reaches frozen chunks (\(names)), although they have no expired rows"
                 survey.remedy =
                     "unfreeze them with _timescaledb_functions.unfreeze_chunk, or leave their rows out with `where`"
@@ -255,7 +255,8 @@ extension PostgresDatabase {
             let found = try count(
                 "SELECT count(*) FROM \(part.from)" + condition(rows.request.expired, part).whereClause)
             if found > 0 {
-                survey.unsupported = "\(found) expired rows are in \(leaf.name): " + Self.columnar(leaf.name)
+                survey.unsupported =
+                    "\(found.counted("expired row", "is", "are")) in \(leaf.name): " + Self.columnar(leaf.name)
                 return
             }
         }

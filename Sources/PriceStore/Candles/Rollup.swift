@@ -85,7 +85,7 @@ package struct CandleNames: Hashable, Sendable {
 }
 
 extension Rollup {
-    /// The time of the candle of a bucket, which must be read as the bucket's start: the second of two hours that clocks
+    /// The time of the candle of a bucket, which must be read as the bucket's start: the first of two hours that clocks
     /// repeat has no local time of its own.
     ///
     /// - Parameter isLocal: whether the store keeps dates without their offset from UTC.

@@ -23,7 +23,7 @@ extension CalendarZone {
     package func start(of unit: CalendarUnit, at instant: Instant) -> Instant {
         let civil = civil(of: instant)
         for step in [1, 0, -1] {
-            let start = self.instant(of: civil.start(of: unit, moved: step))
+            let start = self.instant(of: civil.start(of: unit, moved: step), .first)
             if start <= instant { return start }
         }
         return instant
@@ -43,7 +43,7 @@ extension CalendarZone {
         var starts: [Instant] = []
         var step = -1
         while true {
-            let start = instant(of: civil.start(of: unit, moved: step).moved(bySeconds: dayStart))
+            let start = instant(of: civil.start(of: unit, moved: step).moved(bySeconds: dayStart), .first)
             // A skipped day has no length.
             if start <= first { starts = [start] } else if starts.last != start { starts.append(start) }
             if start > last { return starts }

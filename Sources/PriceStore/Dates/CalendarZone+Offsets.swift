@@ -9,9 +9,11 @@ extension CalendarZone {
 
     /// The stretches of local time with one offset that lie between two instants, in order; at least one.
     ///
-    /// They follow the rule of ``instant(of:)``: skipped times belong to the stretch before the gap, and repeated ones
-    /// to the first.
-    package func offsetPieces(from start: Instant, to end: Instant) -> [OffsetPiece] {
+    /// They follow the rule of ``instant(of:)``: skipped times belong to the stretch before the gap, and those that occur
+    /// twice to the last one, or to the first.
+    package func offsetPieces(
+        from start: Instant, to end: Instant, _ occurrence: Occurrence = .last
+    ) -> [OffsetPiece] {
         guard let offsets else { return [OffsetPiece(localStart: .min / 2_000_000, offset: 0)] }
         let last = Int(end.microseconds).flooringDivision(by: 1_000_000)
         var seconds = Int(start.microseconds).flooringDivision(by: 1_000_000)
@@ -21,13 +23,26 @@ extension CalendarZone {
             seconds = segment.end
             let next = offsets.segment(at: seconds)
             if next.offset != segment.offset {
-                pieces.append(
-                    OffsetPiece(
-                        localStart: Int64(seconds + max(segment.offset, next.offset)), offset: Int64(next.offset)))
+                let offset = occurrence == .last ? next.offset : max(segment.offset, next.offset)
+                pieces.append(OffsetPiece(localStart: Int64(seconds + offset), offset: Int64(next.offset)))
             }
             segment = next
         }
         return pieces
+    }
+
+    /// The time around an instant in which clocks show each local time twice; nil: they do not.
+    package func repeatedTime(around instant: Instant) -> Range<Instant>? {
+        let day: Int64 = 86_400_000_000
+        let pieces = offsetPieces(
+            from: instant.advanced(byMicroseconds: -day), to: instant.advanced(byMicroseconds: day))
+        for (former, piece) in zip(pieces, pieces.dropFirst()) where piece.offset < former.offset {
+            let change = Instant(unixSeconds: piece.localStart - piece.offset)
+            let length = (former.offset - piece.offset) * 1_000_000
+            let times = change.advanced(byMicroseconds: -length)..<change.advanced(byMicroseconds: length)
+            if times.contains(instant) { return times }
+        }
+        return nil
     }
 
     /// The local times, in seconds, that clocks skip when they are set forward, if as many after them are the same instants and

@@ -44,24 +44,36 @@ public struct CalendarZone: Hashable, Sendable {
         return CivilDateTime(localSeconds: seconds + offset, microsecond: microsecond)
     }
 
-    /// The instant of a local time. A local time that the zone skips uses the offset before the gap; one that occurs
-    /// twice is the first.
-    public func instant(of civil: CivilDateTime) -> Instant {
-        Instant(
-            saturating: Int128(seconds(ofLocal: civil.localSeconds)) * 1_000_000 + Int128(civil.microsecond))
+    /// Which instant is meant by a local time that occurs twice, because clocks are set back.
+    package enum Occurrence: Hashable, Sendable {
+        /// The earlier one: where a day or a bucket begins, and cutoffs, so that nothing is deleted too early.
+        case first
+        /// The later one: all dates that are read, so that no row is considered older than it is.
+        case last
     }
 
-    /// The instant at which a local day begins, by the rule of ``instant(of:)``.
+    /// The instant of a local time, as dates are read. A local time that the zone skips uses the offset before the gap;
+    /// one that occurs twice is the later one.
+    public func instant(of civil: CivilDateTime) -> Instant { instant(of: civil, .last) }
+
+    /// The instant of a local time; one that occurs twice is the given one.
+    package func instant(of civil: CivilDateTime, _ occurrence: Occurrence) -> Instant {
+        Instant(
+            saturating: Int128(seconds(ofLocal: civil.localSeconds, occurrence)) * 1_000_000
+                + Int128(civil.microsecond))
+    }
+
+    /// The instant at which a local day begins; of a midnight that occurs twice, the first.
     public func startOfDay(_ date: CivilDate) -> Instant {
-        instant(of: CivilDateTime(date))
+        instant(of: CivilDateTime(date), .first)
     }
 
     /// Seconds since 1970-01-01T00:00:00Z at a local time, which is given in seconds since 1970-01-01T00:00:00 local
     /// time.
     @inline(__always)
-    func seconds(ofLocal local: Int) -> Int {
+    func seconds(ofLocal local: Int, _ occurrence: Occurrence) -> Int {
         guard let offsets else { return local }
-        return offsets.seconds(ofLocal: local)
+        return offsets.seconds(ofLocal: local, occurrence)
     }
 
     /// Whether two zones have the same name.

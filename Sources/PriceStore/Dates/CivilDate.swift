@@ -66,7 +66,7 @@ public struct CivilDateTime: Hashable, Sendable {
     public var hour: Int
     /// 0 to 59.
     public var minute: Int
-    /// 0 to 59; there are no leap seconds.
+    /// 0 to 59; a leap second is read as the instant after it.
     public var second: Int
     /// 0 to 999,999.
     public var microsecond: Int

@@ -36,9 +36,10 @@ extension DateEncoding {
         guard date.isValid else { return nil }
         if self == .yyyymmdd { return zone.span(from: date.dayNumber, to: date.dayNumber + 1) }
         let (hour, minute, second) = (number / 10_000 % 100, number / 100 % 100, number % 100)
-        guard hour <= 23, minute <= 59, second <= 59 else { return nil }
+        guard hour <= 23, minute <= 59, second <= 60 else { return nil }
+        // A leap second is the instant after it.
         let local = date.dayNumber * 86_400 + hour * 3600 + minute * 60 + second
-        let start = Int64(zone.seconds(ofLocal: local)) * 1_000_000
+        let start = Int64(zone.seconds(ofLocal: local, .last)) * 1_000_000
         return (start, start + 1)
     }
 
@@ -52,12 +53,13 @@ extension DateEncoding {
 }
 
 extension CalendarZone {
-    /// The microseconds of whole local days, from the start of one to the start of another.
+    /// The microseconds of whole local days, from the start of one to the start of another; of two midnights of one day the
+    /// first is a start and the later one is an end.
     @inline(__always)
     fileprivate func span(from day: Int, to end: Int) -> (start: Int64, end: Int64) {
-        let start = Int64(seconds(ofLocal: day * 86_400)) * 1_000_000
+        let start = Int64(seconds(ofLocal: day * 86_400, .first)) * 1_000_000
         // A day that the zone skips would be empty.
-        return (start, max(Int64(seconds(ofLocal: end * 86_400)) * 1_000_000, start + 1))
+        return (start, max(Int64(seconds(ofLocal: end * 86_400, .last)) * 1_000_000, start + 1))
     }
 }
 
@@ -96,7 +98,8 @@ struct ISO8601Reader {
         var local = dayNumber * 86_400 + hour * 3600 + minute * 60
         var microsecond = 0
         if take(":") {
-            guard let second = digits(2), second <= 59 else { return nil }
+            // A leap second is the instant after it.
+            guard let second = digits(2), second <= 60 else { return nil }
             local += second
             if take(".") || take(",") {
                 guard let fraction = fraction() else { return nil }
@@ -105,7 +108,7 @@ struct ISO8601Reader {
         }
         let seconds: Int
         if isAtEnd {
-            seconds = zone.seconds(ofLocal: local)
+            seconds = zone.seconds(ofLocal: local, .last)
         } else {
             guard let offset = offset() else { return nil }
             seconds = local - offset

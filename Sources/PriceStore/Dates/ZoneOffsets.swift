@@ -66,7 +66,7 @@ final class ZoneOffsets: Sendable {
     }
 
     /// Seconds since 1970-01-01T00:00:00Z at a local time; see ``CalendarZone/instant(of:)``.
-    func seconds(ofLocal local: Int) -> Int {
+    func seconds(ofLocal local: Int, _ occurrence: CalendarZone.Occurrence) -> Int {
         state.withLock { state in
             if let latest = state.latest {
                 let seconds = local - latest.offset
@@ -80,8 +80,9 @@ final class ZoneOffsets: Sendable {
                 if seconds < segment.end {
                     // It is not before the start of the interval either: the search began two days early and stopped at
                     // the first interval that has this local time.
+                    if occurrence == .last { segment = lastSegment(ofLocal: local, from: segment, &state) }
                     state.latest = segment
-                    return seconds
+                    return local - segment.offset
                 }
                 let next = find(segment.end, &state)
                 if local - next.offset < next.start {
@@ -91,6 +92,17 @@ final class ZoneOffsets: Sendable {
                 segment = next
             }
         }
+    }
+
+    /// The last interval that has a local time; `first` is the first one.
+    private func lastSegment(ofLocal local: Int, from first: Segment, _ state: inout State) -> Segment {
+        var (last, end) = (first, first.end)
+        while end - ZoneOffsets.margin < local - first.offset {
+            let next = find(end, &state)
+            if (next.start..<next.end).contains(local - next.offset) { last = next }
+            end = next.end
+        }
+        return last
     }
 
     private func find(_ seconds: Int, _ state: inout State) -> Segment {

@@ -95,6 +95,16 @@ public struct Attribute: Hashable, Sendable {
         case none
     }
 
+    /// How exactly a column holds a number that is not an integer of 64 bits.
+    package enum Precision: Hashable, Sendable {
+        /// As the nearest double.
+        case double
+        /// As the nearest number of single precision.
+        case single
+        /// With all its digits.
+        case decimal
+    }
+
     /// The name, spelled as the store spells it.
     public let name: String
     /// What the column prefers to store.
@@ -114,6 +124,8 @@ public struct Attribute: Hashable, Sendable {
     public let column: String?
     /// The date format, if the store declares it, as a Core Data model does.
     public let dateEncoding: DateEncoding?
+    /// How exactly the column holds numbers.
+    package var precision = Precision.double
 
     /// Makes a description of an attribute.
     public init(

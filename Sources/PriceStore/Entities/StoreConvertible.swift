@@ -127,7 +127,7 @@ extension StoreValue: CustomStringConvertible {
         case .integer(let value): "\(value)"
         case .real(let value): "\(value)"
         case .text(let value): "'\(value)'"
-        case .blob(let bytes): "\(bytes.count) bytes"
+        case .blob(let bytes): bytes.count.counted("byte")
         }
     }
 }

@@ -18,14 +18,17 @@ public struct HeldRows: Hashable, Sendable {
 }
 
 extension StorePredicate {
-    /// The rows whose date may be in a range: those whose span overlaps it, and those whose date cannot be read.
+    /// The rows whose date may be in a range: those whose span overlaps it, and those whose date cannot be read. If an end is a
+    /// local time that occurs twice, or is within that time, all of that time is in the range.
     ///
     /// - Parameters:
     ///   - from: the first instant; nil: no lower end.
     ///   - until: the end, exclusive; nil: no upper end.
     package static func mayBeDated(_ date: DateAttribute, from: Instant?, until: Instant?) -> StorePredicate {
-        let notBefore = from.map { StorePredicate.notTrue(.date(DateRange(date, before: $0))) } ?? .all
-        return notBefore && (until.map { .notTrue(.dateCompare(date, .greaterOrEqual, $0)) } ?? .all)
+        let start = from.map { date.zone.repeatedTime(around: $0)?.lowerBound ?? $0 }
+        let end = until.map { date.zone.repeatedTime(around: $0)?.upperBound ?? $0 }
+        let notBefore = start.map { StorePredicate.notTrue(.date(DateRange(date, before: $0))) } ?? .all
+        return notBefore && (end.map { .notTrue(.dateCompare(date, .greaterOrEqual, $0)) } ?? .all)
     }
 
     /// The holds that the predicate spares, each once.

@@ -91,6 +91,9 @@ package protocol RetentionReader: StoreReader {
     /// - Throws: ``StoreError`` as ``RetentionWriter/restoration(of:)``.
     func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable]
 
+    /// Rows that a new row may not replace: it is rejected.
+    var heldFromReplacing: [HeldRows] { get set }
+
     /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space
     /// itself.
     func reclaimAdvice() throws(StoreError) -> String?
@@ -124,6 +127,13 @@ extension RetentionReader {
 
     /// Nothing: a server looks after its files itself.
     package func verify(entity: String) throws(StoreError) {}
+}
+
+extension [HeldRows] {
+    /// Why a new row does not replace a stored one.
+    package var refusalToReplace: String {
+        "the row with its key is under \(count == 1 ? "the hold" : "one of the holds") \(map(\.name).joined(separator: ", "))"
+    }
 }
 
 /// A store in which a job's import can be carried out, or rehearsed.

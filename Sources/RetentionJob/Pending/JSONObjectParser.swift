@@ -2,7 +2,7 @@ import PriceStore
 
 /// Reads one flat JSON object strictly as in RFC 8259: strings, numbers, `true` (1), `false` (0) and `null`.
 ///
-/// Integers are exact to 64 bits.
+/// A number is its text: what it becomes depends on the column.
 struct JSONObjectParser {
     private let bytes: ArraySlice<UInt8>
     private var index: Int
@@ -28,7 +28,9 @@ struct JSONObjectParser {
                 guard !members.contains(where: { $0.name == name }) else {
                     throw BadLine("the name '\(name)' occurs twice")
                 }
-                members.append(PendingRecord.Member(name: name, value: try value()))
+                skipSpace()
+                let isNumber = peek.map { $0 == UInt8(ascii: "-") || (0x30...0x39).contains($0) } ?? false
+                members.append(PendingRecord.Member(name: name, value: try value(), isNumber: isNumber))
             } while take(",")
             guard take("}") else { throw BadLine("broken JSON: a comma or a closing brace is expected") }
         }
@@ -74,7 +76,6 @@ struct JSONObjectParser {
 
     private mutating func number() throws(BadLine) -> StoreValue {
         let start = index
-        var isInteger = true
         if peek == UInt8(ascii: "-") { index += 1 }
         let digitsStart = index
         try digits()
@@ -82,20 +83,15 @@ struct JSONObjectParser {
             throw BadLine("broken JSON: a number with a leading zero")
         }
         if peek == UInt8(ascii: ".") {
-            isInteger = false
             index += 1
             try digits()
         }
         if peek == UInt8(ascii: "e") || peek == UInt8(ascii: "E") {
-            isInteger = false
             index += 1
             if peek == UInt8(ascii: "+") || peek == UInt8(ascii: "-") { index += 1 }
             try digits()
         }
-        let text = String(decoding: bytes[start..<index], as: UTF8.self)
-        if isInteger, let integer = Int64(text) { return .integer(integer) }
-        guard let double = Double(text), double.isFinite else { throw BadLine("a number too large for a double") }
-        return .real(double)
+        return .text(String(decoding: bytes[start..<index], as: UTF8.self))
     }
 
     private mutating func digits() throws(BadLine) {

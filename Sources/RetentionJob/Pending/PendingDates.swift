@@ -56,10 +56,10 @@ struct PendingDates {
             stored = try written(text, in: encoding, attribute: attribute)
         case (.text(let text), _):
             // Digits alone are in the unit of the format, even if they could also be a reduced date.
-            if let number = PendingNumber.value(text, allowsExponent: false) {
-                stored = number
-            } else {
-                stored = try written(text, in: encoding, attribute: attribute)
+            switch PendingNumber.readDate(text, allowsExponent: false) {
+            case .number(let number): stored = number
+            case .inexact: throw .inexact(attribute)
+            case .notANumber: stored = try written(text, in: encoding, attribute: attribute)
             }
         case (.integer(let number), .iso8601), (.integer(let number), .native):
             stored = try written(String(number), in: encoding, attribute: attribute)
@@ -78,25 +78,5 @@ struct PendingDates {
     private func notADate(_ attribute: String, _ encoding: DateEncoding) -> BadLine {
         let digits = encoding == .iso8601 || encoding == .native ? "" : ", nor a number in \(encoding.rawValue)"
         return BadLine("\(attribute): not an ISO 8601 date\(digits)")
-    }
-}
-
-/// Numbers in pending files.
-enum PendingNumber {
-    /// The number of a text: digits with an optional sign, fraction and exponent; nil if it is not a number.
-    ///
-    /// An integer is exact if it fits 64 bits.
-    static func value(_ text: String, allowsExponent: Bool = true) -> StoreValue? {
-        if let integer = Int64(text) { return .integer(integer) }
-        // Double() also accepts hexadecimal, "inf" and "nan".
-        let isDecimal = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "+"): true
-            case UInt8(ascii: "e"), UInt8(ascii: "E"): allowsExponent
-            default: false
-            }
-        }
-        guard isDecimal, let double = Double(text), double.isFinite else { return nil }
-        return .real(double)
     }
 }

@@ -7,12 +7,15 @@ extension PendingFolder {
     /// rules are judged as in a run.
     ///
     /// - Throws: `StoreError` if the store cannot be read.
-    package func warnings(rehearsal: any RetentionInserter, now: Instant) throws -> [Diagnostic] {
+    package func warnings(
+        rehearsal: any RetentionInserter, sparing held: [HeldRows], now: Instant
+    ) throws -> [Diagnostic] {
         guard let first = sources.first else { return [] }
         let logger = Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }
         var sentences: [String] = []
         do {
-            let found = try save(into: rehearsal, now: now, logger: logger, note: { sentences.append($0) })
+            let found = try save(
+                into: rehearsal, sparing: held, now: now, logger: logger, note: { sentences.append($0) })
             sentences += found.problems
             if found.rejected > 0 {
                 sentences.append(

@@ -34,6 +34,7 @@ package struct PendingFolder {
     /// - Parameters:
     ///   - inserter: A `RetentionWriter`; any other one rehearses: then nothing is moved or written, and the result says what would
     ///     be imported.
+    ///   - held: Rows that no new row replaces: such a line is bad.
     ///   - now: The time of the run, for `keep_done`.
     ///   - uptime: A monotonic clock; `sleep` waits. Both are for the pauses between batches.
     ///   - mayContinue: Called between batches; after false the rest is left to the next run.
@@ -41,7 +42,7 @@ package struct PendingFolder {
     /// - Returns: What happened to the files. Lines in `rejected` and files in `problems` are for exit status 65.
     /// - Throws: `StoreError`. Earlier batches stay committed, as the message says; the next run continues after them.
     package func save(
-        into inserter: any RetentionInserter, now: Instant, logger: Logger,
+        into inserter: any RetentionInserter, sparing held: [HeldRows] = [], now: Instant, logger: Logger,
         uptime: @escaping () -> Duration = { .zero },
         sleep: @escaping (Duration) -> Void = { _ in },
         mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
@@ -50,8 +51,9 @@ package struct PendingFolder {
         let pauses = BatchPauses(uptime: uptime, sleep: sleep, mayContinue: mayContinue) { reason in
             logger.notice("batches delayed", metadata: ["reason": "\(reason)"])
         }
-        let step = PendingStep(
-            inserter: inserter, now: now, dates: dates, pauses: pauses, logger: logger, note: note)
+        inserter.heldFromReplacing = held
+        defer { inserter.heldFromReplacing = [] }
+        let step = PendingStep(inserter: inserter, now: now, dates: dates, pauses: pauses, logger: logger, note: note)
         do {
             try save(with: step, mayContinue: mayContinue)
         } catch var error as StoreError where step.report.saved > 0 {

@@ -16,6 +16,8 @@ struct PendingRecord: Equatable {
     struct Member: Equatable {
         var name: String
         var value: StoreValue
+        /// Whether the value is a number; then ``value`` is its text, as it is written.
+        var isNumber = false
     }
 
     /// The line of the file on which the record begins, counted from 1.

@@ -20,7 +20,7 @@ struct RowMapping {
             case number
             case plain
         }
-        var attribute: String
+        var attribute: Attribute
         var kind: Kind
     }
 
@@ -44,7 +44,7 @@ struct RowMapping {
         for (name, value) in source.constants {
             do throws(BadLine) {
                 let target = try Self.target(name, in: entity, dates: dates)
-                constants[target.attribute] = try Self.value(value, for: target, dates: dates)
+                constants[target.attribute.name] = try Self.value(value, for: target, dates: dates)
             } catch {
                 throw FileProblem("constant '\(name)': \(error.reason)")
             }
@@ -72,8 +72,8 @@ struct RowMapping {
         for name in names {
             do throws(BadLine) {
                 let target = try self.target(of: name)
-                guard seen.insert(target.attribute).inserted else {
-                    throw BadLine("two columns become '\(target.attribute)'")
+                guard seen.insert(target.attribute.name).inserted else {
+                    throw BadLine("two columns become '\(target.attribute.name)'")
                 }
                 targets.append(target)
             } catch {
@@ -92,16 +92,17 @@ struct RowMapping {
             throw BadLine(reason)
         case .fields(let fields):
             for (target, field) in zip(targets, fields) {
-                values[target.attribute] = try Self.value(field, for: target, dates: dates)
+                values[target.attribute.name] = try Self.value(field, for: target, dates: dates)
             }
         case .members(let members):
             var seen: Set<String> = []
             for member in members {
                 let target = try target(of: member.name)
-                guard seen.insert(target.attribute).inserted else {
-                    throw BadLine("two names become '\(target.attribute)'")
+                guard seen.insert(target.attribute.name).inserted else {
+                    throw BadLine("two names become '\(target.attribute.name)'")
                 }
-                values[target.attribute] = try Self.value(member.value, for: target, dates: dates)
+                values[target.attribute.name] = try Self.value(
+                    member.value, isNumber: member.isNumber, for: target, dates: dates)
             }
         }
         return values
@@ -109,8 +110,8 @@ struct RowMapping {
 
     private func target(of column: String) throws(BadLine) -> Target {
         let target = try Self.target(source.columns[column] ?? column, in: entity, dates: dates)
-        guard constants[target.attribute] == nil else {
-            throw BadLine("'\(target.attribute)' is a column and a constant")
+        guard constants[target.attribute.name] == nil else {
+            throw BadLine("'\(target.attribute.name)' is a column and a constant")
         }
         return target
     }
@@ -129,23 +130,61 @@ struct RowMapping {
         } else {
             kind = attribute.holdsNumbersOnly ? .number : .plain
         }
-        return Target(attribute: attribute.name, kind: kind)
+        return Target(attribute: attribute, kind: kind)
     }
 
+    /// - Parameter isNumber: whether the value is the text of a number, and not a text.
     private static func value(
-        _ value: StoreValue, for target: Target, dates: PendingDates
+        _ value: StoreValue, isNumber: Bool = false, for target: Target, dates: PendingDates
     ) throws(BadLine) -> StoreValue {
-        switch target.kind {
-        case .date(let encoding):
-            return try dates.value(value, in: encoding, attribute: target.attribute)
-        case .number:
-            guard case .text(let text) = value else { return value }
-            if text.isEmpty { return .null }
-            guard let number = PendingNumber.value(text) else { throw BadLine("\(target.attribute): not a number") }
-            return number
-        case .plain:
-            return value
+        let attribute = target.attribute
+        switch (target.kind, value) {
+        case (.date(let encoding), .text(let text)) where isNumber:
+            guard case .number(let number) = PendingNumber.readDate(text, allowsExponent: true) else {
+                throw .inexact(attribute.name)
+            }
+            return try dates.value(number, in: encoding, attribute: attribute.name)
+        case (.date(let encoding), _): return try dates.value(value, in: encoding, attribute: attribute.name)
+        case (.number, .text("")): return .null
+        case (.number, .text(let text)): return try number(text, for: attribute, isNumber: true) ?? value
+        case (.plain, .text(let text)) where attribute.affinity == .numeric || isNumber && attribute.affinity != .text:
+            return try number(text, for: attribute, isNumber: isNumber) ?? value
+        case (_, .integer(let integer)) where !PendingNumber.holds(integer, attribute):
+            throw .inexact(attribute.name)
+        default: return value
         }
+    }
+
+    /// The number of a text; nil: it is a text for a column that takes both.
+    private static func number(
+        _ text: String, for attribute: Attribute, isNumber: Bool
+    ) throws(BadLine) -> StoreValue? {
+        // SQLite makes a number of a text in such a column, also with spaces around it.
+        let digits = isNumber ? text : text.trimmingSpaces
+        switch PendingNumber.read(digits, for: attribute) {
+        case .number(let number): return isNumber ? number : nil
+        case .inexact: throw .inexact(attribute.name)
+        case .notANumber:
+            guard isNumber else { return nil }
+            throw BadLine("\(attribute.name): not a number")
+        }
+    }
+}
+
+extension BadLine {
+    static func inexact(_ attribute: String) -> BadLine {
+        BadLine("\(attribute): a number that the column cannot hold exactly")
+    }
+}
+
+extension String {
+    /// The text without the spaces at its ends that SQLite skips before a number.
+    fileprivate var trimmingSpaces: String {
+        let spaces: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0B, 0x0C, 0x0D]
+        guard let first = utf8.firstIndex(where: { !spaces.contains($0) }),
+            let last = utf8.lastIndex(where: { !spaces.contains($0) })
+        else { return "" }
+        return String(self[first...last])
     }
 }
 

@@ -67,6 +67,23 @@ package struct HoldPlan: Sendable {
         }
     }
 
+    /// The rows that no pending row may replace; of a hold that cannot be evaluated, all that it may be about.
+    package static func rowsNotToReplace(
+        _ policy: Policy, clock: Instant, reader: any RetentionReader
+    ) throws(StoreError) -> [HeldRows] {
+        let entities = policy.pending.filter { $0.onConflict == .replace }.map(\.entity)
+        guard !entities.isEmpty, !policy.holds.isEmpty else { return [] }
+        let plan = try HoldPlan(policy, clock: clock, reader: reader)
+        var rows = plan.inForce.filter(\.isThere).map(\.rows)
+        for unusable in plan.unusable {
+            for name in unusable.entity.map({ [$0] }) ?? entities {
+                guard let entity = try reader.entity(named: name) else { continue }
+                rows.append(HeldRows(name: unusable.hold.name, entity: entity.name, rows: .all))
+            }
+        }
+        return rows
+    }
+
     // MARK: One hold
 
     private enum Found {

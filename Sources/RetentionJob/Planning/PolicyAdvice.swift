@@ -8,9 +8,8 @@ package enum PolicyAdvice {
     ///
     /// - Parameter clock: at which ages are compared.
     package static func diagnostics(_ policy: Policy, clock: Instant) -> [Diagnostic] {
-        (overlaps(policy, clock: clock) + laterDeletes(policy, clock: clock) + schedule(policy, clock: clock)).sorted {
-            $0.mark < $1.mark
-        }
+        (overlaps(policy, clock: clock) + laterDeletes(policy, clock: clock) + lostCandles(policy, clock: clock)
+            + schedule(policy, clock: clock)).sorted { $0.mark < $1.mark }
     }
 
     // MARK: Rules that do nothing of their own
@@ -29,9 +28,10 @@ package enum PolicyAdvice {
                 .compactMap(\.self)
             var loss =
                 keeping.isEmpty ? "" : ", including the rows that its \(keeping.joined(separator: " and ")) keeps"
-            if rules[index].rollup != nil { loss = ", without becoming a candle" }
+            let isMaker = rules[index].rollup != nil
+            if isMaker { loss = ", without becoming a candle" }
             return Diagnostic(
-                .advice, at: rules[index].marks.value("name"),
+                isMaker ? .warning : .advice, at: rules[index].marks.value("name"),
                 "every row that '\(name)' deletes is also deleted by '\(covering)'\(loss); remove '\(name)', or give "
                     + "'\(covering)' a `where` that excludes its rows")
         }
@@ -84,6 +84,40 @@ package enum PolicyAdvice {
         }
     }
 
+    // MARK: Rows that become no candle
+
+    /// Rules that delete rows before the rule that makes candles of them has them: younger ones, or any because they come
+    /// first.
+    private static func lostCandles(_ policy: Policy, clock: Instant) -> [Diagnostic] {
+        let rules = policy.rules.inOrder.filter(\.isEnabled)
+        return rules.indices.flatMap { index in
+            let rule = rules[index]
+            return rules.indices.compactMap { other -> Diagnostic? in
+                let maker = rules[other]
+                guard rule.rollup == nil, let setting = maker.rollup, isSame(rule.entity, maker.entity, policy),
+                    !rule.filter.isDisjoint(from: maker.filter), !setting.leavesOut(rule.filter),
+                    !covers(rule, maker, policy, clock: clock),
+                    index < other || isEverYounger(rule, than: maker, policy, clock: clock)
+                else { return nil }
+                return Diagnostic(
+                    .warning, at: rule.marks.value("name"),
+                    "'\(rule.name)' deletes rows of \(rule.entity) before '\(maker.name)' makes candles of them; write it after "
+                        + "'\(maker.name)' and give it a longer max_age, or give it a `where` that excludes these rows")
+            }
+        }
+    }
+
+    /// Whether a rule reaches younger rows than another one, on some day of the year that follows. Candles are made of whole
+    /// buckets, so that the other cutoff does not move evenly.
+    private static func isEverYounger(_ rule: Rule, than maker: Rule, _ policy: Policy, clock: Instant) -> Bool {
+        // By another date a row may be of any age.
+        guard rule.dateAttribute.folded == maker.dateAttribute.folded else { return true }
+        return (0...366).contains { day in
+            let day = clock.advanced(byMicroseconds: Int64(day) * 86_400_000_000)
+            return rule.cutoff(asOf: day, zone: policy.timezone) > maker.cutoff(asOf: day, zone: policy.timezone)
+        }
+    }
+
     // MARK: Ages that the schedule cannot keep
 
     private static func schedule(_ policy: Policy, clock: Instant) -> [Diagnostic] {
@@ -97,6 +131,31 @@ package enum PolicyAdvice {
                 .advice, at: rule.marks.value("max_age"),
                 "rows expire after \(rule.maxAge.written), but a run is expected every \(every.written): some stay up to "
                     + "\(every.written) longer; run the job more often, and set expected_every: \(rule.maxAge.written)")
+        }
+    }
+}
+
+extension Rule.RollupSetting {
+    /// Whether a condition names only rows without a usable price, which never become candles.
+    fileprivate func leavesOut(_ filter: StorePredicate) -> Bool {
+        guard let price else { return false }
+        return switch filter {
+        case .isNull(let name): name.folded == price.folded
+        case .compare(let name, .less, let value), .compare(let name, .lessOrEqual, let value),
+            .compare(let name, .equal, let value):
+            name.folded == price.folded && !allowsNonPositive && value.isNotPositive
+        case .and(let parts): parts.contains(where: leavesOut)
+        default: false
+        }
+    }
+}
+
+extension StoreValue {
+    fileprivate var isNotPositive: Bool {
+        switch self {
+        case .integer(let number): number <= 0
+        case .real(let number): number <= 0
+        default: false
         }
     }
 }

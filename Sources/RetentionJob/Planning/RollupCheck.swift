@@ -106,8 +106,8 @@ struct RollupCheck {
         }
     }
 
-    /// No row is read as in the second of two hours that clocks repeat, and no candle can say that it begins there. The bucket
-    /// of the first row after it must not.
+    /// No row is read as in the first of two hours that clocks repeat, and no candle can say that it begins there. The bucket of
+    /// the first row of the second hour must not.
     private mutating func checkRepeatedHours(_ name: String) {
         let (zone, years) = (rollup.date.zone, CandleBuckets.checkedYears)
         let changes = zone.offsetPieces(from: years.lowerBound, to: years.upperBound).dropFirst()

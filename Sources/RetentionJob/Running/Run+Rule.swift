@@ -133,7 +133,7 @@ extension Run {
             report.rules[index].outcome = .failed
             report.rules[index].message =
                 "expired rows come back as fast as they are deleted: \(culprit)another program inserts them; "
-                + "\(Figures.count(report.rules[index].deleted, "row")) were deleted, and "
+                + "\(Figures.count(report.rules[index].deleted, "row")) \(report.rules[index].deleted == 1 ? "was" : "were") deleted, and "
                 + "\(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
             status.hasRefusedRule = true
         case .limitReached:
@@ -141,10 +141,11 @@ extension Run {
             warn(
                 "rows arrived during the run",
                 "\(report.rules[index].name) has reached its limit of deleted rows; \(Figures.count(residue, "row")) that arrived "
-                    + "meanwhile are left for the next run")
+                    + "meanwhile \(residue == 1 ? "is" : "are") left for the next run")
         case .interrupted:
             report.rules[index].outcome = .interrupted
-            report.rules[index].message = "\(reasonToStop); \(Figures.count(residue, "expired row")) are left"
+            report.rules[index].message =
+                "\(reasonToStop); \(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
             noteInterruption(rowsRemain: true)
         }
     }

@@ -49,7 +49,7 @@ struct LedgerChain {
         primaryKey: ["position"])
 
     /// The attributes of a run's record at its start. Others are added or changed when it ends.
-    private static let beginNames: Set<String> = [
+    static let beginNames: Set<String> = [
         "number", "run", "mode", "store", "engine", "config", "config_sha256", "pid", "host", "user", "uid", "login",
         "sudo_user", "version", "as_of", "as_of_us", "started", "started_us", "undoes", "undo_archive", "undo_rules",
         "undo_tables", "plan_sha256", LedgerRow.storeRelative,

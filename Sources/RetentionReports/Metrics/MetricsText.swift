@@ -124,7 +124,8 @@ package struct MetricsText {
         Figures.seconds(Duration(wholeMicroseconds: instant.microseconds))
     }
 
-    /// A label's value: a backslash, a quote and a line end are escaped.
+    /// A label's value: a backslash, a quote and a line end are escaped; other control characters, which the format has no
+    /// escape for, are written as in texts for people.
     private static func escaped(_ value: String) -> String {
         var text = ""
         for scalar in value.unicodeScalars {
@@ -132,6 +133,10 @@ package struct MetricsText {
             case "\\": text += "\\\\"
             case "\"": text += "\\\""
             case "\n": text += "\\n"
+            case _ where scalar.properties.generalCategory == .control:
+                for escaped in SafeText.line(String(scalar)).unicodeScalars {
+                    text += escaped == "\\" ? "\\\\" : String(escaped)
+                }
             default: text.unicodeScalars.append(scalar)
             }
         }

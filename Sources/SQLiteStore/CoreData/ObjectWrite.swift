@@ -68,6 +68,7 @@ extension SQLiteFileConnection {
         }
         var row = NewRow(named.sorted { $0.column < $1.column }, onConflict)
         row.identity = [("Z_ENT", .integer(entity.number)), ("Z_OPT", .integer(1))]
+        row.replaceable = try replaceable(onConflict, scope, db)
         return .row(row)
     }
 

@@ -11,6 +11,8 @@ struct NewRow {
     /// What a Core Data row carries besides: its entity's number and its lock counter. A row that replaces another
     /// leaves them, and counts the lock up.
     var identity: [(column: String, value: StoreValue)] = []
+    /// The condition of the rows that it may replace, and what is said of the others; nil: all.
+    var replaceable: (condition: SQLFragment, otherwise: String)?
 
     init(_ values: [(column: String, value: StoreValue)], _ onConflict: ConflictPolicy) {
         self.values = values
@@ -37,14 +39,26 @@ extension SQLiteFileConnection {
     /// NULL for a rowid means that SQLite chooses one, so it is left out: a row that replaces another must not get
     /// a new rowid by it.
     func newRow(
-        _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope
-    ) throws(StoreError) -> NewRow {
+        _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
+    ) throws -> NewRow {
         var named: [(column: String, value: StoreValue)] = []
         for (attribute, value) in zip(try scope.attributes(values.keys, store: name), values.values) {
             let column = attribute.name
             if !value.isNull || column != scope.table.rowIDAlias { named.append((column, value)) }
         }
-        return NewRow(named.sorted { $0.column < $1.column }, onConflict)
+        var row = NewRow(named.sorted { $0.column < $1.column }, onConflict)
+        row.replaceable = try replaceable(onConflict, scope, db)
+        return row
+    }
+
+    /// The condition of the rows of a scope that a new row may replace, and what is said of the others; nil: all.
+    func replaceable(
+        _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
+    ) throws -> (condition: SQLFragment, otherwise: String)? {
+        guard onConflict == .replace, !heldFromReplacing.isEmpty else { return nil }
+        let holds = try heldFromReplacing.filter { try held($0, scope, db) != nil }
+        guard !holds.isEmpty else { return nil }
+        return (try notHeld(holds, by: nil, scope, db), holds.refusalToReplace)
     }
 
     /// Inserts one row into a table; a broken constraint is the result, everything else is thrown.
@@ -54,8 +68,11 @@ extension SQLiteFileConnection {
         let wasInTransaction = db.isInsideTransaction
         do {
             let found = try rows(insertStatement(row, into: target, returning: names, onConflict), db)
-            if names.isEmpty { return db.changesCount == 0 ? .nothing : .row([]) }
-            return found.first.map(Insertion.row) ?? .nothing
+            let inserted = names.isEmpty && db.changesCount > 0 ? [] : found.first
+            if inserted == nil, onConflict == .replace, let replaceable = row.replaceable {
+                return .refused(replaceable.otherwise)
+            }
+            return inserted.map(Insertion.row) ?? .nothing
         } catch let error as DatabaseError
             where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH
         {
@@ -88,8 +105,11 @@ extension SQLiteFileConnection {
         var sets = row.values.map { "\($0.column.quotedIdentifier) = excluded.\($0.column.quotedIdentifier)" }
         if !sets.isEmpty, !row.identity.isEmpty { sets.append("Z_OPT = ifnull(Z_OPT, 0) + 1") }
         let text = insertText(
-            into: target, columns, onConflict, sets: sets, returning: names.map(\.quotedIdentifier))
-        return SQLFragment(text, brought.map(\.value.databaseValue))
+            into: target, columns, onConflict, sets: sets,
+            where: onConflict == .replace ? row.replaceable?.condition.text : nil,
+            returning: names.map(\.quotedIdentifier))
+        let arguments = onConflict == .replace && !sets.isEmpty ? row.replaceable?.condition.arguments ?? [] : []
+        return SQLFragment(text, brought.map(\.value.databaseValue) + arguments)
     }
 }
 
@@ -99,18 +119,21 @@ extension SQLiteFileConnection {
     /// - Parameters:
     ///   - columns: the columns that it brings, in SQL.
     ///   - sets: what it changes in the row that it replaces.
+    ///   - condition: of the row that it replaces; nil: none.
     ///   - names: the columns that it returns, in SQL.
     func insertText(
         into target: String, _ columns: [String], _ onConflict: ConflictPolicy, sets: [String],
-        returning names: [String]
+        where condition: String? = nil, returning names: [String]
     ) -> String {
         let marks = columns.map { _ in "?" }.joined(separator: ", ")
-        var text = "INSERT OR ABORT INTO \(target) "
+        var text = "INSERT OR ABORT INTO \(target) " + (condition == nil ? "" : "AS \(RowScope.alias) ")
         text += columns.isEmpty ? "DEFAULT VALUES" : "(\(columns.joined(separator: ", "))) VALUES (\(marks))"
         switch onConflict {
         case .ignore where !sets.isEmpty: text += " ON CONFLICT DO NOTHING"
         // Not REPLACE, which deletes the old row and with it whatever cascades from it.
-        case .replace where !sets.isEmpty: text += " ON CONFLICT DO UPDATE SET " + sets.joined(separator: ", ")
+        case .replace where !sets.isEmpty:
+            text += " ON CONFLICT DO UPDATE SET " + sets.joined(separator: ", ")
+            if let condition { text += " WHERE " + condition }
         default: break
         }
         return names.isEmpty ? text : text + " RETURNING " + names.joined(separator: ", ")
@@ -125,7 +148,7 @@ extension SQLiteWriter {
         try change("saving a row of \(entity)") { db in
             let scope = try scope(entity, db)
             if scope.table.managed != nil { return try insertManaged(values, onConflict, scope, db).outcome }
-            let row = try newRow(values, onConflict, scope)
+            let row = try newRow(values, onConflict, scope, db)
             let deferred =
                 scope.table.defersKeys && scope.table.insertTriggers.isEmpty ? scope.table.entity.relationships : []
             do {

@@ -19,7 +19,7 @@ extension BatchDelete {
         if let most = request.fetchRequest.fetchLimit, deletedCount > most {
             throw StoreError(
                 .methodUnfit, store: connection.name,
-                message: "a rebuild would delete \(deletedCount) rows, more than the \(most) allowed")
+                message: "a rebuild would delete \(deletedCount.counted("row")), more than the \(most) allowed")
         }
         try limit.check(connection.name)
     }

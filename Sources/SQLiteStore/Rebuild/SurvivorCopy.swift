@@ -166,13 +166,13 @@ final class SurvivorCopy {
             throw StoreError(
                 .defect, store: store.name,
                 message:
-                    "a rebuild kept \(stayCount) rows of \(scope.table.name) and left out \(deletedCount), but there "
+                    "a rebuild kept \(stayCount.counted("row")) of \(scope.table.name) and left out \(deletedCount), but there "
                     + "are \(total); nothing was changed")
         }
         if let most = request.fetchRequest.fetchLimit, deletedCount > most {
             throw StoreError(
                 .methodUnfit, store: store.name,
-                message: "a rebuild would delete \(deletedCount) rows, more than the \(most) allowed")
+                message: "a rebuild would delete \(deletedCount.counted("row")), more than the \(most) allowed")
         }
     }
 

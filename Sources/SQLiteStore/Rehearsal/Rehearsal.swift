@@ -23,7 +23,7 @@ extension SQLiteReader {
             }
             let row: NewRow
             if logical.table.managed == nil {
-                row = try newRow(values, onConflict, scope)
+                row = try newRow(values, onConflict, scope, db)
             } else {
                 switch try managedRow(values, onConflict, logical, db) {
                 case .row(let managed): row = managed

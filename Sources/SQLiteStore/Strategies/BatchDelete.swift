@@ -125,7 +125,8 @@ struct BatchDelete {
         guard request.rollup == nil || rolledUpCount == deletedCount else {
             throw StoreError(
                 .defect, store: connection.name,
-                message: "\(deletedCount) rows were deleted, and \(rolledUpCount) of them became candles")
+                message: "\(deletedCount.counted("row", "was", "were")) deleted, and \(rolledUpCount) of them "
+                    + "became candles")
         }
         try checkRest()
         return isUnfinished ? request.continuation ?? .beginning : next

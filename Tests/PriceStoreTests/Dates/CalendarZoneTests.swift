@@ -60,15 +60,47 @@ struct CalendarZoneTests {
 
     @Test(arguments: [
         LocalTime("Europe/Berlin", (2026, 10, 25), 1, 59, "2026-10-24T23:59:00Z"),
-        LocalTime("Europe/Berlin", (2026, 10, 25), 2, 0, "2026-10-25T00:00:00Z"),
-        LocalTime("Europe/Berlin", (2026, 10, 25), 2, 59, "2026-10-25T00:59:00Z"),
+        LocalTime("Europe/Berlin", (2026, 10, 25), 2, 0, "2026-10-25T01:00:00Z"),
+        LocalTime("Europe/Berlin", (2026, 10, 25), 2, 59, "2026-10-25T01:59:00Z"),
         LocalTime("Europe/Berlin", (2026, 10, 25), 3, 0, "2026-10-25T02:00:00Z"),
-        LocalTime("America/Sao_Paulo", (2018, 2, 17), 23, 30, "2018-02-18T01:30:00Z"),
+        LocalTime("America/Sao_Paulo", (2018, 2, 17), 23, 30, "2018-02-18T02:30:00Z"),
         LocalTime("America/Sao_Paulo", (2018, 2, 18), 0, 0, "2018-02-18T03:00:00Z"),
-        LocalTime("Australia/Lord_Howe", (2026, 4, 5), 1, 45, "2026-04-04T14:45:00Z"),
+        LocalTime("Australia/Lord_Howe", (2026, 4, 5), 1, 45, "2026-04-04T15:15:00Z"),
+        LocalTime("Atlantic/Azores", (2026, 10, 25), 0, 0, "2026-10-25T01:00:00Z"),
     ])
-    func ofARepeatedLocalTimeTheFirstIsMeant(row: LocalTime) throws {
+    func ofALocalTimeThatOccursTwiceTheLaterIsMeant(row: LocalTime) throws {
         #expect(try CalendarZoneTests.zone(row.zone).instant(of: row.local).rfc3339 == row.utc)
+    }
+
+    /// A day begins at the first of its midnights.
+    @Test func aDayBeginsAtTheFirstOfTwoMidnights() throws {
+        let azores = try CalendarZoneTests.zone("Atlantic/Azores")
+        #expect(
+            azores.startOfDay(CivilDate(year: 2026, month: 10, day: 25)).rfc3339 == "2026-10-25T00:00:00Z")
+    }
+
+    /// The clocks themselves are asked, minute by minute.
+    @Test(arguments: [
+        ("Europe/Berlin", "2026-10-25T01:00:00Z"), ("America/New_York", "2026-11-01T06:00:00Z"),
+        ("Australia/Lord_Howe", "2026-04-04T15:00:00Z"), ("America/Havana", "2026-11-01T05:00:00Z"),
+        ("Atlantic/Azores", "2026-10-25T01:00:00Z"), ("America/Sao_Paulo", "2018-02-18T02:00:00Z"),
+        ("Asia/Shanghai", "1990-09-15T17:00:00Z"), ("Europe/Berlin", "2026-03-29T01:00:00Z"),
+    ])
+    func noLaterInstantShowsTheLocalTimeOfTheOneThatIsRead(name: String, change: String) throws {
+        let zone = try CalendarZoneTests.zone(name)
+        let middle = try #require(Instant(iso8601: change))
+        let minutes = (-240...240).map { middle.advanced(byMicroseconds: $0 * 60_000_000) }
+        let shown = minutes.map { zone.civil(of: $0) }
+        var repeated = 0
+        for (index, civil) in shown.enumerated() {
+            let last = shown.lastIndex(of: civil) ?? index
+            let first = shown.firstIndex(of: civil) ?? index
+            if first != last { repeated += 1 }
+            #expect(zone.instant(of: civil) == minutes[last] && zone.instant(of: civil, .first) == minutes[first])
+            let isTwice = zone.repeatedTime(around: minutes[index]) != nil
+            #expect(isTwice == (first != last), "\(minutes[index].rfc3339)")
+        }
+        #expect(change.contains("03-29") ? repeated == 0 : repeated >= 60)
     }
 
     @Test(arguments: [
@@ -90,7 +122,7 @@ struct CalendarZoneTests {
             let back = zone.instant(of: civil)
             if back != instant {
                 repeated += 1
-                #expect(back < instant && zone.civil(of: back) == civil)
+                #expect(back > instant && zone.civil(of: back) == civil)
             }
         }
         #expect(repeated < 100)

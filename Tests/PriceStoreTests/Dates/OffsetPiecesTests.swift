@@ -10,10 +10,14 @@ struct OffsetPiecesTests {
     /// Whoever looks a local time up in the pieces finds the instant that the zone itself gives.
     @Test(arguments: ["Europe/Berlin", "America/New_York", "Pacific/Apia", "Australia/Lord_Howe", "Africa/Casablanca"])
     func thePiecesGiveTheInstantsOfTheZone(name: String) throws {
+        for occurrence in [CalendarZone.Occurrence.first, .last] { try compare(name, occurrence) }
+    }
+
+    private func compare(_ name: String, _ occurrence: CalendarZone.Occurrence) throws {
         let zone = try #require(CalendarZone(identifier: name))
         let start = try #require(Instant(iso8601: "2005-01-01"))
         let end = try #require(Instant(iso8601: "2030-01-01"))
-        let pieces = zone.offsetPieces(from: start, to: end)
+        let pieces = zone.offsetPieces(from: start, to: end, occurrence)
         #expect(pieces.count > 10)
         var random = SeededRandom(7)
         for round in 0..<20_000 {
@@ -25,7 +29,7 @@ struct OffsetPiecesTests {
                 : (pieces.dropFirst().randomElement(using: &random)?.localStart ?? 0) + near
             let piece = try #require(pieces.last { $0.localStart <= local } ?? pieces.first)
             let civil = Instant(unixSeconds: local).civil
-            #expect(zone.instant(of: civil) == Instant(unixSeconds: local - piece.offset), "\(civil)")
+            #expect(zone.instant(of: civil, occurrence) == Instant(unixSeconds: local - piece.offset), "\(civil)")
         }
     }
 }

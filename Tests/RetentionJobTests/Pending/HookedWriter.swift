@@ -17,6 +17,10 @@ final class HookedWriter: ObjectStore, RetentionWriter {
     var name: String { writer.name }
     var storeIdentifier: String { writer.storeIdentifier }
     var engine: String { writer.engine }
+    var heldFromReplacing: [HeldRows] {
+        get { writer.heldFromReplacing }
+        set { writer.heldFromReplacing = newValue }
+    }
     func entityNames() throws(StoreError) -> [String] { try writer.entityNames() }
     func entity(named name: String) throws(StoreError) -> Entity? { try writer.entity(named: name) }
     func count(_ request: StoreFetchRequest) throws(StoreError) -> Int { try writer.count(request) }

@@ -180,6 +180,95 @@ import Testing
         #expect(found == sample.expected.map { [sample.attribute: $0] })
     }
 
+    /// A number as a JSON file has it, and what becomes of it in a column; nil: a bad line.
+    struct NumberSample: CustomTestStringConvertible {
+        var affinity: Attribute.Affinity
+        var text: String
+        var expected: StoreValue?
+        var precision = Attribute.Precision.double
+        var testDescription: String { "\(text) in \(affinity), \(precision)" }
+
+        init(
+            _ affinity: Attribute.Affinity, _ text: String, _ expected: StoreValue?,
+            _ precision: Attribute.Precision = .double
+        ) {
+            (self.affinity, self.text, self.expected, self.precision) = (affinity, text, expected, precision)
+        }
+    }
+
+    static let texts: [NumberSample] = ["12345678901234567890123", "1.0", "1e5", "-0", "1e400", "0.10"].map {
+        NumberSample(.text, $0, .text($0))
+    }
+
+    static let integers: [NumberSample] = [
+        NumberSample(.integer, "9223372036854775807", .integer(.max)),
+        NumberSample(.integer, "-9223372036854775808", .integer(.min)),
+        NumberSample(.integer, "18446744073709551615", nil), NumberSample(.integer, "9223372036854775809", nil),
+        NumberSample(.integer, "9223372036854775808", .real(0x1p63)), NumberSample(.integer, "1.5", .real(1.5)),
+        NumberSample(.integer, "-0", .integer(0)), NumberSample(.integer, "1e400", nil),
+        NumberSample(.numeric, "18446744073709551615", nil),
+        NumberSample(.numeric, "9007199254740993", .integer(9_007_199_254_740_993)),
+        NumberSample(
+            .numeric, "12345678901234567890.123456789", .text("12345678901234567890.123456789"), .decimal),
+        NumberSample(.numeric, "1e400", .text("1e400"), .decimal),
+        NumberSample(.none, "18446744073709551615", nil), NumberSample(.none, "1.5", .real(1.5)),
+    ]
+
+    static let doubles: [NumberSample] = [
+        NumberSample(.real, "0.1", .real(0.1)), NumberSample(.real, "0.10000000000000001", .real(0.1)),
+        NumberSample(.real, "0.1000000000000000055511151231257827", .real(0.1)),
+        NumberSample(.real, "3.14159265358979323846", nil), NumberSample(.real, "12345678901234567.89", nil),
+        NumberSample(.real, "9007199254740992", .integer(9_007_199_254_740_992)),
+        NumberSample(.real, "9007199254740993", nil), NumberSample(.real, "9007199254740993.0", nil),
+        NumberSample(.real, "1e22", .real(1e22)), NumberSample(.real, "1e400", nil),
+        NumberSample(.real, "100000000000000000000000", nil), NumberSample(.real, "1e-400", nil),
+        NumberSample(.real, "0e9", .real(0)), NumberSample(.real, "5e-324", .real(.leastNonzeroMagnitude)),
+        NumberSample(.real, "-2.50", .real(-2.5)),
+        NumberSample(.real, "1.7976931348623157e308", .real(.greatestFiniteMagnitude)),
+        NumberSample(.real, "16777217", nil, .single), NumberSample(.real, "0.1", .real(0.1), .single),
+        NumberSample(.real, "0.123456789", nil, .single),
+    ]
+
+    @Test(arguments: texts + integers + doubles) func aNumberIsKeptExactlyOrTheLineIsBad(_ sample: NumberSample) throws
+    {
+        var attribute = Attribute(
+            name: "n", affinity: sample.affinity, declaredType: sample.affinity == .numeric ? "NUMERIC" : "")
+        attribute.precision = sample.precision
+        let entity = Entity(name: "Price", attributes: [attribute])
+        var mapping = try RowMapping(Self.source(), entity: entity, dates: Self.dates(.unixSeconds))
+        try mapping.setHeader([.text("n")])
+        func value(_ content: PendingRecord.Content) -> StoreValue? { (try? mapping.values(content))?["n"] }
+        let json = value(.members([.init(name: "n", value: .text(sample.text), isNumber: true)]))
+        #expect(json == sample.expected)
+        // A field of a CSV file is a text where the column does not ask for numbers.
+        let csv = value(.fields([.text(sample.text)]))
+        #expect(csv == (sample.affinity == .none ? .text(sample.text) : sample.expected))
+    }
+
+    /// SQLite makes a double of a text with a large number, in a column such as DATETIME.
+    @Test(arguments: ["18446744073709551615", " 18446744073709551615\n", "1e400"])
+    func aTextThatWouldBecomeAnotherNumberIsABadLine(text: String) throws {
+        let mapping = try mapping(["seen"])
+        #expect(throws: BadLine("seen: a number that the column cannot hold exactly")) {
+            try mapping.values(.fields([.text(text)]))
+        }
+        #expect(try mapping.values(.fields([.text(" 5")])) == ["seen": .text(" 5")])
+    }
+
+    @Test func aWholeNumberThatIsNoDateOf64BitsIsABadLine() throws {
+        let mapping = try mapping(["updateTime"])
+        for content in [
+            PendingRecord.Content.fields([.text("18446744073709551615")]),
+            .members([.init(name: "updateTime", value: .text("18446744073709551615"), isNumber: true)]),
+        ] {
+            #expect(throws: BadLine("updateTime: a number that the column cannot hold exactly")) {
+                try mapping.values(content)
+            }
+        }
+        let number = PendingRecord.Member(name: "updateTime", value: .text("1795219200.123456789"), isNumber: true)
+        #expect(try mapping.values(.members([number])) == ["updateTime": .real(1_795_219_200.1234567)])
+    }
+
     @Test func anUnknownNameInJSONIsABadLine() throws {
         let mapping = try RowMapping(Self.source(), entity: Self.entity, dates: Self.dates(.unixSeconds))
         #expect(throws: BadLine("Price has no attribute 'prise'; did you mean 'price'?")) {

@@ -49,10 +49,12 @@ struct RollupCheckTests {
             message: "unix_days has whole days of UTC"),
         Case(format: "yyyymmdd", rollup: "every: 1w, price: price"),
         Case(
-            format: "yyyymmddhhmmss", zone: "America/New_York", rollup: "every: 2h, price: price",
-            message: "an hour that the clocks of America/New_York repeat"),
-        // No row is read as in the hour that is repeated, and no other bucket begins in it.
+            format: "yyyymmddhhmmss", zone: "Europe/Berlin", rollup: "every: 2h, price: price",
+            message: "an hour that the clocks of Europe/Berlin repeat"),
+        // No row is read as in the first of the two hours, and no other bucket begins in it.
         Case(format: "yyyymmddhhmmss", zone: "America/New_York", rollup: "every: 1h, price: price"),
+        // The second of the two hours can be said.
+        Case(format: "yyyymmddhhmmss", zone: "America/New_York", rollup: "every: 2h, price: price"),
         Case(format: "yyyymmddhhmmss", zone: "America/New_York", rollup: "every: 1d, price: price"),
         Case(format: "yyyymmddhhmmss", rollup: "every: 2h, price: price"),
         Case(candle: changed("high REAL, ", ""), message: "candle has no attribute 'high'"),

@@ -26,6 +26,17 @@ struct LedgerChainTests {
         return file
     }
 
+    /// The page names what a link for the start of a run is made of, so that anyone can compute it.
+    @Test func thePageNamesTheValuesOfTheStartOfARun() throws {
+        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../docs/output.md")
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let sentence = try #require(
+            text.firstMatch(of: /The record of `begin` and `crashed` consists of ([^.]*) of the row of `run`/))
+        let names = sentence.1.matches(of: /`([a-z0-9_]+)`/).map { String($0.1) }
+        #expect(Set(names) == LedgerChain.beginNames && names.count == LedgerChain.beginNames.count)
+        #expect(LedgerChain.beginNames.isSubset(of: LedgerRow.runEntity.attributes.map(\.name)))
+    }
+
     @Test func anUntouchedLedgerIsWhole() throws {
         let file = try ledgerOfFour()
         let verification = try file.verification()

@@ -53,6 +53,37 @@ struct InsecureTests {
         #expect(try job.report("--allow-insecure").rules[0].deleted == 5)
     }
 
+    /// Programs that root would run, and a file whose password root would use.
+    @Test(
+        .enabled(if: geteuid() == 0, "applies to root only"),
+        arguments: [
+            ("on_failure: [bin/tell]", "the program"), ("on_success: [tell, x]", "the program"),
+            ("store: { url: 'postgresql://h/db', password_file: bin/tell }", "the password file"),
+        ])
+    func rootRefusesProgramsAndPasswordsThatOthersMayWrite(line: String, what: String) throws {
+        let job = try job()
+        try job.folder.write("#!/bin/sh\n", to: "bin/tell")
+        let policy = Sample.policy(Sample.rule(), head: line.hasPrefix("store") ? "" : line)
+        try job.folder.write(
+            line.hasPrefix("store") ? policy.replacing("store: prices.sqlite", with: line) : policy,
+            to: "retention.yaml")
+        chmod(job.path("retention.yaml"), 0o644)
+        chmod(job.path("bin"), 0o755)
+        func launch(_ mode: mode_t, _ owner: uid_t = 0) throws -> LaunchedProgram.Ending {
+            chown(job.path("bin/tell"), owner, gid_t.max)
+            chmod(job.path("bin/tell"), mode)
+            return try LaunchedProgram.shell(
+                "PATH=\"$PWD/bin:$PATH\"; exec retention check --offline", in: job.folder.url)
+        }
+        #expect(try launch(0o755).status == 0)
+        for end in [try launch(0o775), try launch(0o757), try launch(0o755, 65534)] {
+            #expect(end.status == 77 && end.errors.contains(what) && end.errors.contains("bin/tell"), "\(end)")
+        }
+        #expect(try launch(0o755).status == 0)
+        chmod(job.path("bin"), 0o777)
+        #expect(try launch(0o755).status == 77)
+    }
+
     @Test(.enabled(if: geteuid() == 0, "applies to root only"))
     func rootLooksAtAllThatIsOnTheWay() throws {
         let job = try job()
