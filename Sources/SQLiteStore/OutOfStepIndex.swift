@@ -17,7 +17,7 @@ struct OutOfStepIndex {
             // Without rows of its own or of another table there is nothing to make it from.
             !["content=\'\'", "content=\"\""].contains(where: definition.folded.filter { !$0.isWhitespace }.contains)
         else { return nil }
-        let quoted = name.quotedIdentifier
+        let quoted = name.standardIdentifier
         return "INSERT INTO \(quoted)(\(quoted)) VALUES('rebuild')"
     }
 

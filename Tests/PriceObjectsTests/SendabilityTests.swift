@@ -18,7 +18,8 @@ struct SendabilityTests {
         process.executableURL = URL(filePath: "/usr/bin/env")
         // Whether a value may be handed over is found out on the way to the intermediate language.
         process.arguments = [
-            "swiftc", "-swift-version", "6", "-I", BuiltModules.folder.path, "-I", BuiltModules.sqlite.path,
+            "swiftc", "-swift-version", "6", "-I", BuiltModules.folder.path, "-I", BuiltModules.sqlite.path, "-I",
+            BuiltModules.settings.path,
             "-emit-sil", file.path,
             "-o", folder.appending(path: "out").path,
         ]
@@ -56,5 +57,8 @@ private enum BuiltModules {
     /// The C module that the engine's own module needs.
     static let sqlite = folder.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "checkouts/GRDB.swift/Sources/GRDBSQLite")
+    /// The other one, in the project's own sources.
+    static let settings = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Sources/CSQLiteConfig")
     static let areThere = FileManager.default.fileExists(atPath: folder.appending(path: "PriceStore.swiftmodule").path)
 }
