@@ -123,7 +123,7 @@ struct TriggerTests {
     @Test(
         arguments: [
             ("CREATE TABLE Old(id INTEGER PRIMARY KEY); ALTER TABLE Price ADD COLUMN old REFERENCES Gone(id)", "Gone"),
-            ("ALTER TABLE Price ADD COLUMN up REFERENCES Quote(price)", "mismatch"),
+            ("ALTER TABLE Price ADD COLUMN up INTEGER REFERENCES Quote(price)", "mismatch"),
             ("CREATE TRIGGER q AFTER DELETE ON Quote BEGIN SELECT unknown(OLD.id); END", "unknown"),
             ("CREATE TRIGGER q AFTER DELETE ON Quote BEGIN DELETE FROM Gone; END", "Gone"),
             (
