@@ -147,7 +147,7 @@ extension PostgresConnection {
         case (.picks(nil), .lookedUp): .never
         case (.picks(let tables?), .asFound): tables.query.isNotKept(tables.kept)
         case (.picks(let tables?), .lookedUp):
-            .all([tables.query.isNotKept(tables.kept), tables.query.isBesidePicks(tables.picks)])
+            .all([tables.query.isNotKept(tables.kept), tables.isBesidePicks])
         }
     }
 
@@ -189,7 +189,7 @@ extension KeptTables {
     fileprivate var touched: [SQLFragment] {
         switch self {
         case .newest(let query): [SQLFragment(query.group)]
-        case .picks(let tables): tables.map { [SQLFragment($0.query.group)] + $0.query.livingBuckets } ?? []
+        case .picks(let tables): tables?.touched ?? []
         }
     }
 
@@ -211,6 +211,15 @@ struct PickTables {
     let kept: String
     /// The table of the pick of each bucket that is still within the age of its tier.
     let picks: String
+    /// What each batch says of its rows. It has the starts of all buckets, and is made once.
+    fileprivate let isBesidePicks: SQLFragment
+    fileprivate let touched: [SQLFragment]
+
+    fileprivate init(query: ThinningQuery, kept: String, picks: String) {
+        (self.query, self.kept, self.picks) = (query, kept, picks)
+        isBesidePicks = query.isBesidePicks(picks)
+        touched = [SQLFragment(query.group)] + query.livingBuckets
+    }
 
     /// The statements that make the tables.
     fileprivate var make: [SQLFragment] {

@@ -47,10 +47,13 @@ struct NewestRowsQuery {
 
     /// The condition that a row is older than all that its group keeps, and that these are all there. Rows of a group that has no
     /// more than are kept, and of one that is new, do not meet it.
+    ///
+    /// It is no join, after which the rows would not be in the order of their dates.
     var isBeforeKept: SQLFragment {
-        "EXISTS (SELECT 1 FROM \(table) AS kept WHERE kept.h = \(group)"
-            + " AND kept.place = \(keepLast.count)\(sameGroup("kept")) AND " + date.orderValue
-            + " < kept.value AND kept.h NOT IN (SELECT listed.h FROM \(table) AS listed WHERE NOT " + isThere + "))"
+        date.orderValue
+            + " < (SELECT kept.value FROM \(table) AS kept WHERE kept.h = \(group) AND kept.place = \(keepLast.count)"
+            + "\(sameGroup("kept")) AND kept.h NOT IN (SELECT listed.h FROM \(table) AS listed WHERE NOT " + isThere
+            + "))"
     }
 
     /// A query for kept rows that are gone or have changed.
@@ -63,13 +66,11 @@ struct NewestRowsQuery {
 
     /// The condition that the row of `listed` is there as it was found. In it the name of the rows is that of the kept row.
     private var isThere: SQLFragment {
-        let isRow = zip(scope.key, keys).map { "\($0) = listed.\($1)" }.joined(separator: " AND ")
-        // It is looked up by its key, not by a date that many rows may have.
-        return "EXISTS (SELECT 1 FROM \(scope.from)"
-            + SQLFragment.all([
-                SQLFragment(isRow + sameGroup("listed")), date.orderValue + " IS NOT DISTINCT FROM listed.value",
-                date.readable(), among,
-            ]).whereClause + ")"
+        scope.isThere(
+            "listed", needsPlaces: !keepLast.among.holds.isEmpty,
+            zip(groups, names).map { SQLFragment("\($0) IS NOT DISTINCT FROM listed.\($1)") } + [
+                date.orderValue + " IS NOT DISTINCT FROM listed.value", date.readable(), among,
+            ])
     }
 
     private func sameGroup(_ alias: String) -> String {

@@ -33,6 +33,20 @@ struct RowScope {
         columns.isEmpty ? "0::int8" : "hash_record_extended(ROW(\(columns.joined(separator: ", "))), 0)"
     }
 
+    /// The condition that a row with the key of a listed one is there, and meets others. It is looked up by its key for each listed
+    /// row: a plan that serves all values takes a range of dates for small, and would read the table.
+    ///
+    /// - Parameters:
+    ///   - listed: the alias of the listed rows, whose keys are `k0`, `k1` ….
+    ///   - needsPlaces: whether a condition is about the places of rows.
+    func isThere(_ listed: String, needsPlaces: Bool, _ conditions: [SQLFragment]) -> SQLFragment {
+        let isRow = key.enumerated().map { "\($1) = \(listed).k\($0)" }.joined(separator: " AND ")
+        let places = needsPlaces ? "\(Self.alias).tableoid, \(Self.alias).ctid, " : ""
+        return
+            "EXISTS (SELECT 1 FROM (SELECT \(places)\(Self.alias).* FROM \(from) WHERE \(isRow) OFFSET 0) AS \(Self.alias)"
+            + SQLFragment.all(conditions).whereClause + ")"
+    }
+
     /// The attribute of that name.
     func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {

@@ -94,12 +94,11 @@ struct ThinningQuery {
 
     /// The condition that the row of `picked` is there as it was found. In it the name of the rows is that of the pick.
     var isThere: SQLFragment {
-        // It is looked up by its key, not by a date that many rows may have.
-        let isPick = zip(key, keys).map { "\($0) = picked.\($1)" }.joined(separator: " AND ") + sameGroup
-        return "EXISTS (SELECT 1 FROM \(scope.from)"
-            + SQLFragment.all([
-                SQLFragment(isPick), date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among,
-            ]).whereClause + ")"
+        scope.isThere(
+            "picked", needsPlaces: !thinning.among.holds.isEmpty,
+            zip(groups, names).map { SQLFragment("\($0) IS NOT DISTINCT FROM picked.\($1)") } + [
+                date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among,
+            ])
     }
 
     /// Of each tier the bucket of a row whose pick is kept; NULL: it has passed the tier's age.

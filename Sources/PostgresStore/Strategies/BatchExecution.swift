@@ -29,8 +29,10 @@ extension PostgresWriter {
             try noteBatch(on: changed(request, reach), firesTriggers: firesTriggers)
             listsKept =
                 try predicate.sparesKeptRows && !reach.overridesRules && run(what) { try canListKept(predicate, table) }
-            // What triggers have done to kept rows is seen only by those who look again.
-            if predicate.sparesKeptRows, firesTriggers, !listsKept { try forgetChangedRows(of: table) }
+            // What triggers and the workers of a cluster have done to kept rows no number of this server tells.
+            if predicate.sparesKeptRows, firesTriggers || table.isDistributed, !listsKept {
+                try forgetChangedRows(of: table)
+            }
         } catch {
             throw StoreError(error, store: name, doing: what)
         }
@@ -61,11 +63,11 @@ extension PostgresWriter {
                 try listKept(
                     of: predicate, table, isFirst: request.continuation == nil, firesTriggers: firesTriggers)
             }
-            // Only of rows that are counted and no more is it looked up again what is kept beside them.
+            // Only of rows that are counted and no more is it looked up again what is kept beside them. A cluster has no one state.
             let isPlain = request.archiveRule == nil && request.rollup == nil && request.resultType != .objectIDs
             isOneState =
                 try isPredicted || denies && request.technique == .whole || request.rollupMemory != nil
-                || predicate.sparesKeptRows && !(listsKept && isPlain)
+                || predicate.sparesKeptRows && !(listsKept && isPlain) && !table.isDistributed
                 || needsOneState(request, reach)
                 || request.archiveRule != nil && !reach.keys.isEmpty
         } catch {
