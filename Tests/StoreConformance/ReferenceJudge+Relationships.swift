@@ -172,10 +172,11 @@ extension ReferenceJudge {
 }
 
 extension SurveyRequest {
-    /// The attributes by which the rule chooses its rows.
+    /// The attributes by which the rule chooses its rows, and by which others choose what they keep of them.
     package var attributes: Set<String> {
         Set(
             [date.name] + filter.attributes + (keepLast?.groupedBy ?? []) + (thinning?.groupedBy ?? [])
+                + (ownKeepers + keptByOthers).flatMap(\.allAttributeNames)
                 + holds.filter { $0.entity == entity }.flatMap(\.rows.allAttributeNames))
     }
 }
