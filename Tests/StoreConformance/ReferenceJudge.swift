@@ -116,14 +116,14 @@ package struct ReferenceJudge {
         return verdict
     }
 
-    /// The rows that a rule which keeps none would delete if it were the only one.
+    /// The rows that a rule which keeps none would delete if it were the only one and there were no hold.
     private func deletedAlone(_ request: SurveyRequest, _ table: ReferenceStore.Table) -> Set<Int64> {
         let expired = table.rows.filter { row in
             isTrue(request.filter, row, table)
                 && ReferenceDate(row[request.date.name], request.date, cutoff: request.cutoff).reading?.isExpired
                     == true
         }
-        return Set(expired.map(\.id)).subtracting(rows(keptBy: request.holds, request))
+        return Set(expired.map(\.id))
     }
 
     /// The newest rows of each group and all that are tied with the last of them.

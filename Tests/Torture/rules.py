@@ -141,27 +141,41 @@ class Rule:
                 return False
         return True
 
-    def alone(self, rows):
-        """The numbers of the rows that it expires, whatever other rules do."""
-        readable = [row for row in rows if self.reads(row) and self.matches(row)]
-        kept = set()
-        if self.keep:
-            groups = {}
-            for row in readable:
-                groups.setdefault(row[self.per] if self.per else None, []).append(row)
-            for group in groups.values():
-                group.sort(key=lambda row: row["moment"], reverse=True)
-                last = group[min(self.keep, len(group)) - 1]["moment"]
-                kept |= {row["id"] for row in group if row["moment"] >= last}
-        return {row["id"] for row in readable if row["moment"] < self.cutoff} - kept
+    def past(self, rows):
+        """The numbers of the rows before its cutoff."""
+        return {row["id"] for row in rows if self.reads(row) and self.matches(row) and row["moment"] < self.cutoff}
+
+    def consider(self, rows, left_to_others):
+        """Finds the rows that it looks at, and those of them that it keeps."""
+        looked_at = [row for row in rows if self.reads(row) and self.matches(row) and row["id"] not in left_to_others]
+        self.considered = {row["id"] for row in looked_at}
+        self.kept = set()
+        groups = {}
+        for row in looked_at if self.keep else []:
+            groups.setdefault(row[self.per] if self.per else None, []).append(row)
+        for group in groups.values():
+            group.sort(key=lambda row: row["moment"], reverse=True)
+            last = group[min(self.keep, len(group)) - 1]["moment"]
+            self.kept |= {row["id"] for row in group if row["moment"] >= last}
 
     def is_refused(self, rows, alone, counted):
         readable = {row["id"] for row in rows if self.reads(row)}
-        matching = {row["id"] for row in rows if self.reads(row) and self.matches(row)}
+        matching = self.considered
         return (
             (bool(alone) and alone == readable and not self.allow_empty)
             or (self.max_rows is not None and len(counted) > self.max_rows)
             or (self.max_fraction is not None and bool(matching) and len(counted) / len(matching) > self.max_fraction))
+
+
+def judge_alone(rules, rows):
+    """Finds what each rule deletes, whatever the rules before it do. A rule that keeps rows leaves those alone that the rules which
+    keep none delete, and what one such rule keeps, the others keep, too."""
+    left = set().union(*(rule.past(rows) for rule in rules if not rule.keep))
+    for rule in rules:
+        rule.consider(rows, left if rule.keep else set())
+    kept = set().union(*(rule.kept for rule in rules))
+    for rule in rules:
+        rule.alone = (rule.past(rows) & rule.considered) - (kept if rule.keep else set())
 
 
 def is_disjoint(a, b):
@@ -182,8 +196,8 @@ def is_too_much_together(rules, planned, rule, rows, gone, counted):
     if readable and not readable - together and readable - gone and not rule.allow_empty:
         return True
     for other in planned + [rule]:
-        matching = {row["id"] for row in rows if other.reads(row) and other.matches(row)}
-        if (other.max_fraction is not None and other.alone(rows) and matching and not is_disjoint(other, rule)
+        matching = other.considered
+        if (other.max_fraction is not None and other.alone and matching and not is_disjoint(other, rule)
                 and len(matching & together) / len(matching) > other.max_fraction):
             return True
     return False
@@ -249,8 +263,9 @@ def try_policy(program, chance, folder):
     os.chmod(f"{folder}/retention.yaml", 0o644)
 
     gone, expected, planned = set(), [], []
+    judge_alone(rules, rows)
     for rule in rules:
-        alone = rule.alone(rows)
+        alone = rule.alone
         counted = alone - gone
         refused = (rule.is_refused(rows, alone, counted)
                    or is_too_much_together(rules, planned, rule, rows, gone, counted))

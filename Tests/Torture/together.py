@@ -288,7 +288,8 @@ class Judge:
         self.taken = set()
         for rule in self.rules:
             if not rule.chooses:
-                self.taken |= self.reached(rule)
+                # Under a hold or not: a held row is kept besides what the rules choose.
+                self.taken |= self.reached(rule, spares_held=False)
         self.tiers, kept = {}, {}
         for rule in self.rules:
             if rule.chooses:
@@ -309,10 +310,10 @@ class Judge:
         end = self.cutoffs[rule] + MICROSECOND if "edge" in BREAK else self.cutoffs[rule]
         return self.matches(rule, row) and self.date(rule, row).is_before(end)
 
-    def reached(self, rule):
+    def reached(self, rule, spares_held=True):
         """The rows that a rule would delete if none chose rows to keep."""
         return {number for number, row in self.rows.items()
-                if self.is_past(rule, row) and number not in self.held and (not rule.rollup or row["is_priced"])}
+                if self.is_past(rule, row) and not (spares_held and number in self.held) and (not rule.rollup or row["is_priced"])}
 
     def candidates(self, rule):
         """The rows among which a rule chooses those that it keeps."""

@@ -9,8 +9,8 @@ extension SurveyRequest {
 
     /// Has a rule that keeps rows stand beside other rules, none of which may be itself.
     ///
-    /// It leaves the rows that are deleted by rules which keep none to these rules: it neither keeps nor deletes them. What one such
-    /// rule keeps is kept from the others, too. So the order of the rules does not matter.
+    /// It leaves the rows that are deleted by rules which keep none to these rules: it neither keeps nor deletes them, under a hold or
+    /// not. What one such rule keeps is kept from the others, too. So the order of the rules does not matter.
     package mutating func keepApart(from others: [SurveyRequest]) {
         guard keepsRows else { return }
         let others = others.filter { $0.entity == entity && !$0.filter.isDisjoint(from: filter) }
@@ -21,7 +21,9 @@ extension SurveyRequest {
 
     /// The request without the rows that others delete.
     private func leaving(_ others: [SurveyRequest]) -> SurveyRequest {
-        func left(_ rows: StorePredicate) -> StorePredicate { others.reduce(rows) { $0 && .notTrue($1.expired) } }
+        func left(_ rows: StorePredicate) -> StorePredicate {
+            others.reduce(rows) { $0 && .notTrue($1.deletionWithoutHolds) }
+        }
         var request = self
         request.filter = left(filter)
         request.keepLast = keepLast.map {

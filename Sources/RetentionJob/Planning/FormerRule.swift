@@ -51,7 +51,7 @@ struct FormerRule {
         var covering = sameName.flatMap { isNoWider($0) ? $0 : nil }
         // There may be thousands.
         let ofEntity =
-            try covering?.former.holds.isEmpty != true || rule.keepsRows
+            try covering?.former.holds.isEmpty != true
             ? planner.former.values.filter { try $0.concerns(entity, reader) }
                 .sorted { $0.rule.rule.name < $1.rule.rule.name } : []
         let live = try ofEntity.filter { try $0.isLive && $0.includes(entity, reader) }
@@ -65,9 +65,12 @@ struct FormerRule {
         let removed = try planner.removed(formerHolds, from: rule, entity, hasTriggers, reader)
         let removedRows = removed.compactMap(\.rows)
         let isWider = covering == nil || !removed.isEmpty
-        let changedSiblings = try planner.changedSiblings(of: rule, entity, former: live, reader)
+        // What a rule keeps was chosen beside the rules of the run that last carried it out, whatever has run since.
+        let changedSiblings =
+            try nearest.map { try planner.changedSiblings(of: rule, entity, former: $0.former.beside, reader) } ?? []
         if isWider || !changedSiblings.isEmpty {
-            let former = live.compactMap {
+            let rules = isWider ? live.map(\.rule) : nearest.map { [$0.former.rule] + $0.former.beside } ?? []
+            let former = rules.compactMap {
                 $0.request(in: entity, asOf: planner.asOf, holds: request.holds + removedRows)
             }
             let unspared = former.indices.map { index in
@@ -123,11 +126,11 @@ extension RecordedRule {
 extension Planner {
     /// The names of other rules of an entity that have changed since they were carried out, if what a rule keeps depends on them.
     fileprivate func changedSiblings(
-        of rule: Rule, _ entity: Entity, former: [RunMemory.CarriedOut], _ reader: any RetentionReader
+        of rule: Rule, _ entity: Entity, former: [RecordedRule], _ reader: any RetentionReader
     ) throws -> [String] {
         guard rule.keepsRows else { return [] }
         let before = Dictionary(
-            former.map { ($0.rule.rule.name, $0.rule.canonical) }, uniquingKeysWith: { first, _ in first })
+            former.map { ($0.rule.name, $0.canonical) }, uniquingKeysWith: { first, _ in first })
         var now: [String: String] = [:]
         for other in policy.rules where try other.isEnabled && reader.entity(named: other.entity)?.name == entity.name {
             now[other.name] = try RecordedRule(other, of: entity, zone: policy.timezone, reader).canonical
@@ -153,11 +156,6 @@ extension RunMemory.CarriedOut {
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true
     }
 
-    /// What the rule would ask at an instant, beside no other rule; nil: the entity lacks an attribute of the rule.
-    fileprivate func request(in entity: Entity, asOf: Instant, holds: [HeldRows]) -> SurveyRequest? {
-        request(in: entity, asOf: asOf, before: rule.rule.cutoff(asOf: asOf, zone: rule.zone), holds: holds)
-    }
-
     /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
     fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any RetentionReader) throws -> Int
     {
@@ -165,21 +163,24 @@ extension RunMemory.CarriedOut {
         let found = try request.narrowed(to: rule.rule.filter && .date(DateRange(date, before: cutoff)), reader)
         return found.keptByRuleCount + found.heldCount
     }
+}
 
-    fileprivate func request(in entity: Entity, asOf: Instant, before cutoff: Instant, holds: [HeldRows])
-        -> SurveyRequest?
-    {
-        let former = rule.rule
+extension RecordedRule {
+    /// What the rule would ask at an instant, beside no other rule; nil: the entity lacks an attribute of the rule.
+    ///
+    /// - Parameter cutoff: before which rows are expired; nil: the one of that instant.
+    fileprivate func request(
+        in entity: Entity, asOf: Instant, before cutoff: Instant? = nil, holds: [HeldRows]
+    ) -> SurveyRequest? {
         let names =
-            [former.dateAttribute] + former.filter.allAttributeNames + (former.keepLast?.per ?? [])
-            + (former.thin?.per ?? [])
-        guard let date = former.date(zone: rule.zone), names.allSatisfy({ entity.attribute(named: $0) != nil }) else {
+            [rule.dateAttribute] + rule.filter.allAttributeNames + (rule.keepLast?.per ?? []) + (rule.thin?.per ?? [])
+        guard let date = rule.date(zone: zone), names.allSatisfy({ entity.attribute(named: $0) != nil }) else {
             return nil
         }
         var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff, filter: former.filter,
-            relationships: former.relationships.request)
-        request.keepRows(of: former, asOf: asOf)
+            entity: entity.name, date: date, cutoff: cutoff ?? rule.cutoff(asOf: asOf, zone: zone), filter: rule.filter,
+            relationships: rule.relationships.request)
+        request.keepRows(of: rule, asOf: asOf)
         request.holds = holds
         return request
     }
@@ -260,7 +261,7 @@ package struct LateRows: Sendable {
         cutoff = former.cutoff
         let survey = step.survey
         guard survey.expiredCount > 0, survey.oldest.map({ $0 < former.cutoff }) ?? true,
-            let before = former.request(
+            let before = former.rule.request(
                 in: entity, asOf: asOf, before: former.cutoff, holds: request.holds)?.expired
         else { return }
         let found = try request.narrowed(to: before, reader, countsRelatedRows: true)

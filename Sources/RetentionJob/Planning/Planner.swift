@@ -63,7 +63,7 @@ package struct Planner {
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
         plan.holds = try HoldPlan(policy, clock: clock, reader: reader)
-        let rulesTogether = try RulesTogether(policy, holds: plan.holds, reader: reader)
+        let rulesTogether = try RulesTogether(policy, reader: reader)
         plan.together = rulesTogether
         var withheld: [Int: Refusal] = [:]
         while true {

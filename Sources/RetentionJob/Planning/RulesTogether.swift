@@ -8,29 +8,18 @@ struct RulesTogether: Sendable {
     private var rules: [String: [(rule: Rule, request: SurveyRequest)]] = [:]
     private let zone: CalendarZone
 
-    /// - Parameter holds: rows that no rule deletes, so that they may be kept.
-    init(_ policy: Policy, holds: HoldPlan, reader: any RetentionReader) throws(StoreError) {
+    init(_ policy: Policy, reader: any RetentionReader) throws(StoreError) {
         zone = policy.timezone
         guard policy.rules.contains(where: { $0.isEnabled && $0.keepsRows }) else { return }
-        var entities: [String: Entity] = [:]
         for rule in policy.rules where rule.isEnabled {
             guard let date = rule.date(zone: zone), let entity = try reader.entity(named: rule.entity) else { continue }
             var request = SurveyRequest(
                 entity: entity.name, date: date, cutoff: .distantPast, filter: rule.filter,
                 relationships: rule.relationships.request)
             request.take(rule.rollupRequest(date))
-            entities[entity.name] = entity
             rules[entity.name, default: []].append((rule, request))
         }
         rules = rules.filter { $0.value.count > 1 && $0.value.contains { $0.rule.keepsRows } }
-        for (name, found) in rules {
-            guard let entity = entities[name] else { continue }
-            for (index, (rule, request)) in found.enumerated() {
-                let triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
-                rules[name]?[index].request.holds = try holds.holds(
-                    on: rule, entity, hasTriggers: !triggers.isEmpty, in: reader)
-            }
-        }
     }
 
     /// Takes over what a rule keeps of its expired rows at an instant, and what other rules keep of them.

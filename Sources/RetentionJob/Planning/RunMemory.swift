@@ -69,11 +69,14 @@ package struct RunMemory: Hashable, Sendable {
         /// The file of the policy, and the holds with which the rule was carried out.
         package var policy: String
         package var holds: [Hold]
+        /// The other rules of the entity, if what the rule keeps depends on them.
+        package var beside: [RecordedRule]
 
         package init(
             _ rule: RecordedRule, state: State, run: String, ended: Instant, cutoff: Instant, keptCount: Int,
-            policy: String = "", holds: [Hold] = []
+            policy: String = "", holds: [Hold] = [], beside: [RecordedRule] = []
         ) {
+            self.beside = beside
             self.policy = policy
             self.holds = holds
             self.rule = rule
@@ -84,12 +87,13 @@ package struct RunMemory: Hashable, Sendable {
             self.keptCount = keptCount
         }
 
-        /// The line of the ledger, with tabs between: state, run, end, cutoff, kept rows, policy, rule, each hold.
+        /// The line of the ledger, with tabs between: state, run, end, cutoff, kept rows, policy, rule, each hold,
+        /// and after a `+` each rule beside it.
         package var line: String {
             ([
                 state.rawValue, run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
                 SafeText.line(policy), rule.canonical,
-            ] + holds.map(\.record)).joined(separator: "\t")
+            ] + holds.map(\.record) + beside.map { "+" + $0.canonical }).joined(separator: "\t")
         }
 
         /// Nil: the line is damaged.
@@ -99,12 +103,15 @@ package struct RunMemory: Hashable, Sendable {
                 let cutoff = Int64(parts[3]), let keptCount = Int(parts[4]),
                 let rule = RecordedRule(canonical: parts[6])
             else { return nil }
-            let holds = parts[7...].compactMap { Hold(record: $0) }
-            guard holds.count == parts.count - 7 else { return nil }
+            let beside = parts[7...].filter { $0.hasPrefix("+") }.compactMap {
+                RecordedRule(canonical: String($0.dropFirst()))
+            }
+            let holds = parts[7...].filter { !$0.hasPrefix("+") }.compactMap { Hold(record: $0) }
+            guard holds.count + beside.count == parts.count - 7 else { return nil }
             self.init(
                 rule, state: state, run: parts[1], ended: Instant(microseconds: ended),
                 cutoff: Instant(microseconds: cutoff), keptCount: min(max(0, keptCount), 1 << 48), policy: parts[5],
-                holds: holds)
+                holds: holds, beside: beside)
         }
     }
 
@@ -158,14 +165,16 @@ extension RunMemory {
             }
         }
         let isWhole = isFirst || policy.rules.allSatisfy { !$0.isEnabled || done($0) != nil }
+        func recorded(_ rule: Rule) -> RecordedRule {
+            places[rule.name].flatMap { plan.steps[$0].record }
+                ?? RecordedRule(
+                    rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
+        }
         var found: [CarriedOut] = []
         // One of the former rules may be a rule of another name that is still to be carried out.
         var awaited: Set<String> = []
         for rule in policy.rules {
-            let record =
-                places[rule.name].flatMap { plan.steps[$0].record }
-                ?? RecordedRule(
-                    rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
+            let record = recorded(rule)
             let key = [rule.name, record.rule.entity.folded]
             let (last, done) = (former.removeValue(forKey: key), done(rule))
             let keepsLast = rule.isEnabled ? done == nil && !isFirst : !isWhole && last != nil
@@ -179,6 +188,11 @@ extension RunMemory {
                 record, state: !rule.isEnabled ? .disabled : leftNone ? .none : .some, run: report.runID, ended: clock,
                 cutoff: done?.cutoff ?? .distantPast, keptCount: done.map { $0.keptByRule + $0.held } ?? 0,
                 holds: rule.isEnabled ? holds : last?.holds ?? [])
+            if rule.isEnabled, rule.keepsRows {
+                now.beside = policy.rules.filter {
+                    $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded
+                }.map(recorded)
+            }
             // What an earlier run had left none of stays known if this one got less far.
             if let last, last.state == .none, now.isLive, now.state != .none || now.cutoff < last.cutoff,
                 !RuleChange.changes(from: last.rule, to: record).contains(where: \.isWider)

@@ -138,7 +138,10 @@ import Testing
             let record = RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: policy.timezone)
             let line = RunMemory.CarriedOut(
                 record, state: .some, run: "01RUN", ended: PriceFile.now, cutoff: PriceFile.now, keptCount: 0,
-                holds: policy.holds
+                holds: policy.holds,
+                beside: policy.rules.filter { $0.name != rule.name }.map {
+                    RecordedRule($0, entity: $0.entity, date: $0.dateAttribute, zone: policy.timezone)
+                }
             ).line
             #expect(!line.contains("\n"))
             let again = try #require(RunMemory.CarriedOut(line: line), "\(line)")
