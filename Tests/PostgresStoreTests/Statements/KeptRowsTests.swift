@@ -272,7 +272,8 @@ struct KeptRowsTests {
         let kept = thins ? 20 : 2
         let surveys = try rules.map { try writer.survey($0) }
         #expect(surveys.map(\.expiredCount).reduce(0, +) == 240 - kept)
-        for rule in rules { _ = try Laws.carryOut(rule, batchRows: 50, on: writer) }
+        // The tables of the first time are in the way of nothing.
+        for rule in rules + rules { _ = try Laws.carryOut(rule, batchRows: 50, on: writer) }
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == kept)
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price WHERE f = 'bad'")) == 0)
         for rule in rules { #expect(try writer.survey(rule).expiredAloneCount == 0) }
