@@ -145,7 +145,7 @@ private final class OnlineBackup {
 
 extension StorePredicate {
     /// The newest rows that the condition spares.
-    fileprivate var keptRows: [KeepLast] {
+    var keptRows: [KeepLast] {
         switch self {
         case .notKept(let keepLast): [keepLast]
         case .and(let parts), .or(let parts): parts.flatMap(\.keptRows)

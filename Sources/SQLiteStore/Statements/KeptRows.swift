@@ -76,7 +76,7 @@ extension SQLiteFileConnection {
     }
 
     /// The groups of kept rows that are gone or have changed.
-    private func missingRows(
+    func missingRows(
         of kept: KeptRows, _ keepLast: KeepLast, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
         let rows = RowScope(scope.table, source: scope.source)

@@ -31,6 +31,21 @@ extension SQLiteFileConnection {
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 
+    /// How many of the rows that a condition spares as newest or as picks are not as they were found.
+    func lostCount(of predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> Int {
+        var count = 0
+        for keepLast in predicate.keptRows {
+            let kept = try keptRows(keepLast, entity: scope, db)
+            count += try self.count(
+                SQLFragment("SELECT count(*) FROM (") + missingRows(of: kept, keepLast, scope, db) + ")", db)
+        }
+        for thinning in predicate.thinnings {
+            guard let query = try thinnedRows(thinning, scope, db).query else { continue }
+            count += try self.count(query.lostCount, db)
+        }
+        return count
+    }
+
     /// A condition without the picks that were found in the current state: only the keys identify them.
     func withoutFoundPicks(_ predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> StorePredicate {
         switch predicate {
@@ -87,6 +102,13 @@ private struct ThinningQuery {
     /// The condition that a row is not kept.
     var isNotKept: SQLFragment {
         SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(kept) AS picked WHERE \(scope.key.areKey(of: "picked")))")
+    }
+
+    /// A query for the number of kept rows that are gone.
+    var lostCount: SQLFragment {
+        SQLFragment(
+            "SELECT count(*) FROM temp.\(kept) AS picked WHERE NOT EXISTS (SELECT 1 FROM \(scope.from()) "
+                + "WHERE \(scope.key.areKey(of: "picked")))")
     }
 
     /// The condition that each bucket of a row has its pick still, on the right side of the row.

@@ -120,7 +120,17 @@ struct BatchDelete {
 
     /// Carries out the request by its strategy and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
+        let lostCount = try lostCount()
         let next = try runOnce()
+        if let lostCount, deletedCount > 0, let now = try self.lostCount(), now > lostCount {
+            throw StoreError(
+                .constraint, store: connection.name,
+                message:
+                    "a batch is undone, because triggers or foreign keys of the store would delete or change "
+                    + "\(now - lostCount == 1 ? "a row" : "\(now - lostCount) rows") of \(request.fetchRequest.entity) that thin "
+                    + "or keep_last keeps",
+                hint: "change the trigger or the key, or set enabled: false in the rule")
+        }
         // Whatever the technique, no row is deleted that did not become a candle.
         guard request.rollup == nil || rolledUpCount == deletedCount else {
             throw StoreError(
@@ -130,6 +140,15 @@ struct BatchDelete {
         }
         try checkRest()
         return isUnfinished ? request.continuation ?? .beginning : next
+    }
+
+    /// How many kept rows are gone; nil: deleting rows sets nothing off that could take them.
+    private func lostCount() throws -> Int? {
+        let (entity, predicate) = (statement.scope.table.entity, request.fetchRequest.predicate)
+        guard predicate.isThinning || !predicate.keptRows.isEmpty,
+            !entity.deleteTriggers.isEmpty || !entity.incomingRelationships.isEmpty
+        else { return nil }
+        return try connection.lostCount(of: predicate, statement.scope, db)
     }
 
     /// Throws if the batch has deleted the last readable row: the rows that were to stay are gone, by another program.

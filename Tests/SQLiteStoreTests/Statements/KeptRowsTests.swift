@@ -151,6 +151,30 @@ struct KeptRowsTests {
         #expect(try store.rows("SELECT count(*) FROM price") == ["14"])
     }
 
+    /// A trigger of the store takes rows that the rule keeps, in the transaction that deletes others.
+    @Test(arguments: [true, false]) func aBatchWhoseTriggerTakesAKeptRowIsUndone(_ thins: Bool) throws {
+        let store = try store()
+        try store.change { db in
+            try db.execute(
+                sql: "CREATE TRIGGER x AFTER DELETE ON price BEGIN DELETE FROM price WHERE id IN (45, 46); END")
+        }
+        var request = request(1, per: ["symbol"])
+        if thins {
+            request.keepLast = nil
+            request.thinning = Thinning(
+                tiers: [.init(.year, since: .distantPast)], pick: .last, groupedBy: ["symbol"], among: .all,
+                date: Self.date)
+        }
+        let writer = try store.writer()
+        _ = try writer.survey(request)
+        let deletion = try writer.deletion(of: request)
+        let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 5)) }
+        #expect(
+            error?.kind == .constraint && error?.message.contains("2 rows of price that thin") == true,
+            "\(error as Any)")
+        #expect(try store.rows("SELECT count(*) FROM price") == ["51"])
+    }
+
     /// Where a rule may not empty its entity, the batch that would do it is undone, although nothing was to be seen when it was planned.
     @Test(arguments: ["CREATE INDEX price_at ON price (at)", ""])
     func theLastReadableRowStays(_ index: String) throws {
