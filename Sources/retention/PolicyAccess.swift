@@ -17,19 +17,23 @@ enum PolicyAccess {
         if let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }
         if let file = policy.store.passwordFile { try refuse(file, "the password file") }
         for word in [policy.onFailure.first, policy.onSuccess.first] {
-            if let program = word.flatMap(program) { try refuse(program, "the program") }
+            for place in word.map(places(of:)) ?? [] { try refuse(place.path, place.what) }
         }
         return policy
     }
 
-    /// The file of a program of the policy: without a slash it is searched in the `PATH`, as when it is run; nil: there is none.
-    private static func program(_ word: String) -> String? {
-        guard !word.contains("/") else { return word }
+    /// What leads to a program of the policy. Without a slash it is searched in the `PATH`, again when it is run: until then nobody
+    /// else may put another one into a folder that comes first.
+    private static func places(of word: String) -> [(path: String, what: String)] {
+        guard !word.contains("/") else { return [(word, "the program")] }
+        var places: [(String, String)] = []
         let folders = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
-        let places = folders.split(separator: ":", omittingEmptySubsequences: false).map {
-            ($0.isEmpty ? "." : $0) + "/" + word
+        for folder in folders.split(separator: ":", omittingEmptySubsequences: false) {
+            let folder = folder.isEmpty ? "." : String(folder)
+            places.append((folder, "the folder of the PATH"))
+            guard access(folder + "/" + word, X_OK) != 0 else { return places + [(folder + "/" + word, "the program")] }
         }
-        return places.first { access($0, X_OK) == 0 }
+        return places
     }
 
     /// Refuses a file that another user than root can change, who could otherwise delete or insert any row.

@@ -53,6 +53,26 @@ struct InsecureTests {
         #expect(try job.report("--allow-insecure").rules[0].deleted == 5)
     }
 
+    /// A program is searched again when it is run: another one must not come first by then.
+    @Test(.enabled(if: geteuid() == 0, "applies to root only"))
+    func rootRefusesAFolderOfThePathThatOthersMayWrite() throws {
+        let job = try job()
+        try job.folder.write("#!/bin/sh\n", to: "bin/tell")
+        try job.folder.write("", to: "open/other")
+        try job.folder.write(Sample.policy(Sample.rule(), head: "on_success: [tell]"), to: "retention.yaml")
+        for (path, mode) in [("retention.yaml", 0o644), ("bin", 0o755), ("bin/tell", 0o755), ("open", 0o777)]
+            as [(String, mode_t)]
+        {
+            chmod(job.path(path), mode)
+        }
+        func launch(_ folders: String) throws -> LaunchedProgram.Ending {
+            try LaunchedProgram.shell("PATH=\"\(folders):$PATH\"; exec retention check --offline", in: job.folder.url)
+        }
+        #expect(try launch("$PWD/bin:$PWD/open").status == 0)
+        let end = try launch("$PWD/open:$PWD/bin")
+        #expect(end.status == 77 && end.errors.contains("others may write the folder of the PATH"), "\(end)")
+    }
+
     /// Programs that root would run, and a file whose password root would use.
     @Test(
         .enabled(if: geteuid() == 0, "applies to root only"),
