@@ -92,7 +92,7 @@ struct CheckCommand: ConsoleCommand {
         if !found.contains(where: { $0.severity == .error }) {
             found += try reader.transaction(.normal) {
                 try PendingFolder(completed).warnings(
-                    rehearsal: reader, sparing: HoldPlan.rowsNotToReplace(completed, clock: clock, reader: reader),
+                    rehearsal: reader, sparing: HoldPlan.rowsToSpare(completed, clock: clock, reader: reader),
                     now: clock)
                     + StoreCheck.refusals(
                         policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, reported: found)

@@ -17,6 +17,20 @@ public struct HeldRows: Hashable, Sendable {
     }
 }
 
+/// A hold that cannot be kept, because of something that the store does by itself.
+package struct HoldObstacle: Hashable, Sendable {
+    package var hold: HeldRows
+    /// What does it, as a clause.
+    package var reason: String
+
+    package init(hold: HeldRows, reason: String) {
+        self.hold = hold
+        self.reason = reason
+    }
+
+    package var text: String { "the hold '\(hold.name)' cannot keep its rows of \(hold.entity): \(reason)" }
+}
+
 extension StorePredicate {
     /// The rows whose date may be in a range: those whose span overlaps it, and those whose date cannot be read. If an end is a
     /// local time that occurs twice, or is within that time, all of that time is in the range.

@@ -91,6 +91,19 @@ package protocol RetentionReader: StoreReader {
     /// - Throws: ``StoreError`` as ``RetentionWriter/restoration(of:)``.
     func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable]
 
+    /// The hold whose rows the store's own triggers may delete, or take out of it, when rows are deleted; nil: there is none, or
+    /// the engine looks after each batch.
+    ///
+    /// - Parameter target: the entity of candles that the delete writes; nil: none.
+    func obstacle(
+        to holds: [HeldRows], of delete: BatchDeleteRequest, writing target: String?
+    ) throws(StoreError) -> HoldObstacle?
+
+    /// The same when rows are inserted; `replacing`: they may take the place of others.
+    func obstacle(
+        to holds: [HeldRows], insertingInto entity: String, replacing: Bool
+    ) throws(StoreError) -> HoldObstacle?
+
     /// Rows that a new row may not replace: it is rejected.
     var heldFromReplacing: [HeldRows] { get set }
 
@@ -108,6 +121,16 @@ extension RetentionReader {
 
     /// The entities say all.
     package func candleObstacle(_: Rollup, of _: Entity, into _: Entity?) throws(StoreError) -> String? { nil }
+
+    /// The engine looks after each batch.
+    package func obstacle(
+        to _: [HeldRows], of _: BatchDeleteRequest, writing _: String?
+    ) throws(StoreError) -> HoldObstacle? { nil }
+
+    /// What triggers do is not known.
+    package func obstacle(
+        to _: [HeldRows], insertingInto _: String, replacing _: Bool
+    ) throws(StoreError) -> HoldObstacle? { nil }
 
     /// The store itself holds no archives.
     package func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }

@@ -76,6 +76,12 @@ package struct PendingFolder {
             }
             let (files, problems) = pattern.files()
             problems.forEach(step.report(problem:))
+            let obstacle =
+                try files.isEmpty
+                ? nil
+                : step.inserter.obstacle(
+                    to: step.inserter.heldFromReplacing, insertingInto: entity.name,
+                    replacing: source.onConflict == .replace)
             for file in files {
                 guard mayContinue() else { return step.noteInterruption() }
                 if let other = patterns.indices.first(where: { $0 != index && patterns[$0].takes(FilePlace(file.path)) }
@@ -84,6 +90,7 @@ package struct PendingFolder {
                         "two entries of `pending` take it, with the patterns \(source.files) and \(sources[other].files); "
                         + "change one of them"
                 }
+                if let obstacle { step.refused[file.path] = "is not imported: \(obstacle.text)" }
                 try step.take(file, of: source, into: entity)
             }
         }

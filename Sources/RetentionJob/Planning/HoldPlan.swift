@@ -67,11 +67,11 @@ package struct HoldPlan: Sendable {
         }
     }
 
-    /// The rows that no pending row may replace; of a hold that cannot be evaluated, all that it may be about.
-    package static func rowsNotToReplace(
+    /// The rows that no pending row may replace or change by a trigger; of a hold that cannot be evaluated, all that it may be about.
+    package static func rowsToSpare(
         _ policy: Policy, clock: Instant, reader: any RetentionReader
     ) throws(StoreError) -> [HeldRows] {
-        let entities = policy.pending.filter { $0.onConflict == .replace }.map(\.entity)
+        let entities = policy.pending.map(\.entity)
         guard !entities.isEmpty, !policy.holds.isEmpty else { return [] }
         let plan = try HoldPlan(policy, clock: clock, reader: reader)
         var rows = plan.inForce.filter(\.isThere).map(\.rows)
@@ -196,6 +196,13 @@ package struct HoldPlan: Sendable {
                     + "them this rule may delete",
                 wayPast: "this cannot be accepted; name other attributes of \(found.rows.entity) in the hold",
                 isAcceptable: false)
+        }
+        if let found = try reader.obstacle(
+            to: inForce.filter(\.isThere).map(\.rows), of: own, writing: rule.rollup?.target)
+        {
+            return Refusal(
+                .holdUnusable, reason: "refusing to delete from \(rule.entity): \(found.text)",
+                wayPast: "this cannot be accepted; remove the trigger or the hold", isAcceptable: false)
         }
         for found in unusable {
             if let other = found.entity,

@@ -1,27 +1,53 @@
 import PriceStore
 import RetentionPolicy
 
-/// Refuses a rule with `thin` or `keep_last` if a row that it keeps would be deleted with rows of another table, or with rows that
-/// refer to each other: what it keeps is chosen by dates and groups, which say nothing of cascades.
+/// Refuses a rule whose delete would take rows that a rule with `thin` or `keep_last` keeps: by a cascade, or by a trigger of the
+/// store. What such a rule keeps is chosen by dates and groups, which say nothing of either.
 struct KeptRowsCheck {
     let plan: Plan
+    /// The instant at which ages are computed.
+    let asOf: Instant
     let accepted: Set<RefusalCode>
     let reader: any RetentionReader
 
     /// The rule to refuse, by its index, and why; nil if no kept row is deleted.
+    ///
+    /// The rules that keep rows count whether `--rule` names them or not, and whether they are refused or not.
     func violation() throws -> (index: Int, refusal: Refusal)? {
+        let keepers = plan.together?.keepers(asOf: asOf) ?? []
+        guard !keepers.isEmpty else { return nil }
         for (index, step) in plan.steps.enumerated() {
-            guard let request = step.request, step.survey.expiredCount > 0, !request.ownKeepers.isEmpty,
-                !accepted.union(step.rule.accept).contains(.keptRowsDeleted), try !takers(of: request).isEmpty
+            guard let delete = step.wholeDelete, step.survey.expiredAloneCount > 0,
+                !accepted.union(step.rule.accept).contains(.keptRowsDeleted)
             else { continue }
-            for kept in keptRows(of: request) {
-                func count(by deletes: [BatchDeleteRequest]) throws -> Int {
-                    try reader.countSpared(request.entity, date: request.date, filter: kept, by: deletes, limit: nil)
-                }
-                let lost = try count(by: []) - count(by: plan.steps.compactMap(\.wholeDelete))
-                guard lost > 0 else { continue }
-                return (index, refusal(step, lost, try takers(of: request)))
+            for keeper in keepers {
+                guard let loss = try loss(of: keeper.request, keeper.rule, by: delete, step.rule) else { continue }
+                return (index, refusal(of: step.rule, loss))
             }
+        }
+        return nil
+    }
+
+    /// What a rule keeps and a delete would take, as a clause; nil: nothing.
+    private func loss(
+        of kept: SurveyRequest, _ keeper: Rule, by delete: BatchDeleteRequest, _ rule: Rule
+    ) throws -> String? {
+        let entity = kept.entity
+        let all = HeldRows(name: keeper.name, entity: entity, rows: .all)
+        if rule.name != keeper.name,
+            let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target)
+        {
+            return "\(found.reason), of which '\(keeper.name)' keeps some"
+        }
+        guard try canReach(entity, delete) else { return nil }
+        for rows in keptRows(of: kept) {
+            func count(by deletes: [BatchDeleteRequest]) throws -> Int {
+                try reader.countSpared(entity, date: kept.date, filter: rows, by: deletes, limit: nil)
+            }
+            let lost = try count(by: []) - count(by: [delete])
+            guard lost > 0 else { continue }
+            return
+                "\(Figures.count(lost, "row")) of \(entity) that '\(keeper.name)' keeps would be deleted with its rows"
         }
         return nil
     }
@@ -33,30 +59,21 @@ struct KeptRowsCheck {
         return [newest, picks].compactMap(\.self)
     }
 
-    /// The rules whose deletes may reach rows of an entity by more than their dates.
-    private func takers(of request: SurveyRequest) throws -> [Plan.Step] {
-        try plan.steps.filter { other in
-            guard let its = other.request, other.survey.expiredAloneCount > 0 else { return false }
-            if its.entity == request.entity {
-                let incoming = try reader.entity(named: its.entity).map {
-                    try SchemaAdvice.incomingRelationships(of: $0, in: reader)
-                }
-                return incoming?.contains { $0.source == its.entity } ?? false
-            }
-            return try reader.deletes(from: its.entity, its.relationships, canReach: request.entity, changing: [])
+    /// Whether a delete may reach rows of an entity by more than their dates.
+    private func canReach(_ entity: String, _ delete: BatchDeleteRequest) throws -> Bool {
+        let own = delete.fetchRequest.entity
+        guard own == entity else {
+            return try reader.deletes(from: own, delete.relationships, canReach: entity, changing: [])
         }
+        return try reader.entity(named: own).map {
+            try SchemaAdvice.incomingRelationships(of: $0, in: reader).contains { $0.source == own }
+        } ?? false
     }
 
-    private func refusal(_ step: Plan.Step, _ lost: Int, _ takers: [Plan.Step]) -> Refusal {
-        let names = takers.prefix(3).map { "'\($0.rule.name)'" }.joined(separator: ", ")
+    private func refusal(of rule: Rule, _ loss: String) -> Refusal {
         let code = RefusalCode.keptRowsDeleted.rawValue
         return Refusal(
-            .keptRowsDeleted,
-            reason:
-                "refusing to delete from \(step.rule.entity): \(Figures.count(lost, "row")) that '\(step.rule.name)' keeps would be "
-                + "deleted together with other rows, by \(names)",
-            wayPast:
-                "run the other rules first (--rule), or, to accept it, write accept: [\(code)] in the rule, or pass "
-                + "--accept \(code) for one run")
+            .keptRowsDeleted, reason: "refusing to delete from \(rule.entity): \(loss)",
+            wayPast: "to accept it, write accept: [\(code)] in the rule, or pass --accept \(code) for one run")
     }
 }

@@ -78,7 +78,7 @@ package struct Planner {
                 plan.steps.append(step)
             }
             let together = JointLimits(plan: plan, zone: policy.timezone, accepted: options.accept, reader: reader)
-            let kept = KeptRowsCheck(plan: plan, accepted: options.accept, reader: reader)
+            let kept = KeptRowsCheck(plan: plan, asOf: asOf, accepted: options.accept, reader: reader)
             let drift = { try options.savedPlan.flatMap { try plan.drift(from: $0, reader: reader) } }
             guard let (index, refusal) = try together.violation() ?? kept.violation() ?? drift() else { break }
             withheld[index] = refusal

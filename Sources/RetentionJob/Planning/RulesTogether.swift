@@ -19,20 +19,31 @@ struct RulesTogether: Sendable {
             request.take(rule.rollupRequest(date))
             rules[entity.name, default: []].append((rule, request))
         }
-        rules = rules.filter { $0.value.count > 1 && $0.value.contains { $0.rule.keepsRows } }
+        rules = rules.filter { $0.value.contains { $0.rule.keepsRows } }
     }
 
     /// Takes over what a rule keeps of its expired rows at an instant, and what other rules keep of them.
     func keepRows(_ request: inout SurveyRequest, of rule: Rule, asOf: Instant) {
         request.keepRows(of: rule, asOf: asOf)
         guard rule.keepsRows, let all = rules[request.entity] else { return }
-        request.keepApart(
-            from: all.filter { $0.rule.name != rule.name }.map { other, its in
-                var its = its
-                its.cutoff = other.cutoff(asOf: asOf, zone: zone)
-                its.keepRows(of: other, asOf: asOf)
-                return its
-            })
+        request.keepApart(from: all.filter { $0.rule.name != rule.name }.map { self.request($1, of: $0, asOf) })
+    }
+
+    /// The rules that keep rows, with the rows that each keeps at an instant.
+    func keepers(asOf: Instant) -> [(rule: Rule, request: SurveyRequest)] {
+        rules.values.joined().filter { $0.rule.keepsRows }.map { rule, its in
+            var request = its
+            request.cutoff = rule.cutoff(asOf: asOf, zone: zone)
+            keepRows(&request, of: rule, asOf: asOf)
+            return (rule, request)
+        }.sorted { $0.rule.name < $1.rule.name }
+    }
+
+    private func request(_ request: SurveyRequest, of rule: Rule, _ asOf: Instant) -> SurveyRequest {
+        var request = request
+        request.cutoff = rule.cutoff(asOf: asOf, zone: zone)
+        request.keepRows(of: rule, asOf: asOf)
+        return request
     }
 }
 

@@ -71,7 +71,7 @@ package struct RunSetup {
         observer?.runDidBegin(stage: "reading pending files")
         defer { observer?.runDidEnd() }
         return try PendingFolder(policy).save(
-            into: inserter, sparing: HoldPlan.rowsNotToReplace(policy, clock: clock(), reader: inserter), now: clock(),
+            into: inserter, sparing: HoldPlan.rowsToSpare(policy, clock: clock(), reader: inserter), now: clock(),
             logger: logger, uptime: uptime, sleep: sleep, mayContinue: mayContinue,
             note: note)
     }

@@ -5,14 +5,17 @@ import PriceStore
 struct TriggerEffects {
     private typealias Change = TriggerText.Change
 
-    /// The tables from which triggers, or cascades after them, delete rows; in lower case.
-    private(set) var deleted: Set<String> = []
+    /// The triggers that delete rows of a table, themselves or by cascades, by its name in lower case.
+    private var deleting: [String: String] = [:]
     /// The tables that lose rows for any reason.
     private var losing: Set<String> = []
     /// The triggers that change rows of a table, by its name.
-    private var changing: [String: String] = [:]
+    private var changing: [String: Set<String>] = [:]
     /// The triggers that insert or change rows of a table, which may replace others.
     private var writing: [String: String] = [:]
+    /// The attributes of a table that foreign keys change after the change of another row, by its name.
+    private var changedByKeys: [String: Set<String>] = [:]
+    private var texts: [String: TriggerText] = [:]
     /// The tables whose references the delete clears.
     private let clearing: Set<String>
     /// A sentence about a trigger whose text cannot be read.
@@ -21,46 +24,57 @@ struct TriggerEffects {
     /// sqlite.org/lang_createtrigger.html.
     private var replacing: String?
 
+    /// The tables from which triggers, or cascades after them, delete rows; in lower case.
+    var deleted: Set<String> { Set(deleting.keys) }
+
     /// Follows a delete.
     ///
     /// - Parameters:
     ///   - losing: the tables from which it deletes rows itself or by cascades.
     ///   - clearing: those whose references it clears.
     ///   - target: a table to which rows are written after it; nil: there is none.
-    init(of losing: Set<String>, clearing: some Sequence<String>, target: String? = nil, _ db: Database) throws {
+    ///   - replaces: whether such a row may take the place of another.
+    init(
+        of losing: Set<String>, clearing: some Sequence<String>, target: String? = nil, replaces: Bool = true,
+        _ db: Database
+    ) throws {
         self.clearing = Set(clearing.map { $0.folded })
         let triggers = try Row.fetchAll(
             db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
         ).map { (name: $0[0] as String, table: $0[1] as String, text: TriggerText($0[2] as String? ?? "")) }
+        texts = Dictionary(triggers.map { ($0.name, $0.text) }) { first, _ in first }
         let keys = try Row.fetchAll(
             db,
             sql: """
-                SELECT lower(m.name), lower(f."table"), f.on_update, f.on_delete
+                SELECT lower(m.name), lower(f."table"), f.on_update, f.on_delete, lower(f."from")
                 FROM main.sqlite_schema AS m, pragma_foreign_key_list(m.name, 'main') AS f WHERE m.type = 'table'
                 """
         ).map {
             (
                 child: $0[0] as String, parent: $0[1] as String, onUpdate: Relationship.DeleteRule(sql: $0[2]),
-                onDelete: Relationship.DeleteRule(sql: $0[3])
+                onDelete: Relationship.DeleteRule(sql: $0[3]), column: $0[4] as String
             )
         }
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
         waiting += self.clearing.map { (Change(event: .update, table: $0), "") }
         if let target {
-            waiting += [.insert, .update].map { (Change(event: $0, table: target.folded), "") }
+            let events: [TriggerText.Event] = replaces ? [.insert, .update] : [.insert]
+            waiting += events.map { (Change(event: $0, table: target.folded), "") }
         }
         var seen: [Change: String] = [:]
         while let (change, trigger) = waiting.popLast() {
+            note(change, by: trigger)
             guard seen[change] == nil || seen[change] == "" && !trigger.isEmpty else { continue }
             seen[change] = trigger
-            note(change, by: trigger)
             for key in keys where key.parent == change.table {
                 switch (change.event, key.onDelete, key.onUpdate) {
                 case (.delete, .cascade, _): waiting.append((Change(event: .delete, table: key.child), trigger))
                 case (.delete, .nullify, _), (.delete, .setDefault, _):
+                    if !trigger.isEmpty { changedByKeys[key.child, default: []].insert(key.column) }
                     waiting.append((Change(event: .update, table: key.child), ""))
                 case (.update, _, .cascade), (.update, _, .nullify), (.update, _, .setDefault):
+                    changedByKeys[key.child, default: []].insert(key.column)
                     waiting.append((Change(event: .update, table: key.child), trigger))
                 default: break
                 }
@@ -80,9 +94,11 @@ struct TriggerEffects {
         if change.event == .delete { losing.insert(change.table) }
         guard !trigger.isEmpty else { return }
         switch change.event {
-        case .delete: deleted.insert(change.table)
+        case .delete: deleting[change.table] = trigger
         case .insert: writing[change.table] = trigger
-        case .update: (writing[change.table], changing[change.table]) = (trigger, trigger)
+        case .update:
+            writing[change.table] = trigger
+            changing[change.table, default: []].insert(trigger)
         }
     }
 
@@ -99,12 +115,12 @@ struct TriggerEffects {
             if writing[table] != nil, SchemaText.replaces(definition) {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
             }
-            if let trigger = changing[table], losing.contains(table) {
+            if let trigger = changing[table]?.min(), losing.contains(table) {
                 return
                     "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so their earlier "
                     + "values are unknown"
             }
-            if let trigger = changing[table], clearing.contains(table) {
+            if let trigger = changing[table]?.min(), clearing.contains(table) {
                 return
                     "the trigger \(trigger) changes rows of \(name), whose references are cleared, so their earlier values "
                     + "are unknown"
@@ -129,9 +145,29 @@ struct TriggerEffects {
         return nil
     }
 
-    /// The trigger that may replace rows of a table, as a clause; nil: none does.
-    func replacement(in table: String) -> String? {
+    /// Why some rows of a table may be deleted, or stop being these rows, besides what the delete says, as a clause; nil: they stay.
+    ///
+    /// - Parameters:
+    ///   - definition: the table's own.
+    ///   - attributes: what decides which rows they are; empty: all rows of the table.
+    func threat(to name: String, _ definition: String, attributes: [Attribute]) -> String? {
         if let unreadable { return unreadable }
-        return writing[table.folded] == nil ? nil : replacing.map { "the trigger \($0) uses REPLACE" }
+        let table = name.folded
+        if let trigger = deleting[table] { return "the trigger \(trigger) deletes rows of \(name)" }
+        if let replacing, writing[table] != nil { return "the trigger \(replacing) uses REPLACE" }
+        if writing[table] != nil || clearing.contains(table), SchemaText.replaces(definition) {
+            return "the table \(name) uses REPLACE"
+        }
+        let names = Set(attributes.map { ($0.column ?? $0.name).folded })
+        if let column = changedByKeys[table]?.intersection(names).min() {
+            return "a foreign key changes \(column) of \(name)"
+        }
+        // What the store computes changes with attributes that the trigger names.
+        guard !names.isEmpty,
+            let trigger = changing[table]?.sorted().first(where: { trigger in
+                attributes.contains(where: \.isGenerated) || texts[trigger]?.names(anyOf: names) ?? true
+            })
+        else { return nil }
+        return "the trigger \(trigger) changes rows of \(name)"
     }
 }

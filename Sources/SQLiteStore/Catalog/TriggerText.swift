@@ -43,6 +43,21 @@ struct TriggerText {
 
     func fires(on event: Event) -> Bool { self.event == nil || self.event == event }
 
+    /// Whether its statements name one of some columns, in lower case.
+    func names(anyOf columns: Set<String>) -> Bool {
+        var scanner = SchemaText.Scanner(body)
+        while let token = scanner.next() {
+            // An operator needs no space beside it.
+            let words = token.split { !($0.isLetter || $0.isNumber || $0 == "_" || $0 == "$") }
+            if columns.contains(SchemaText.name(token).folded)
+                || words.contains(where: { columns.contains(String($0).folded) })
+            {
+                return true
+            }
+        }
+        return false
+    }
+
     /// The changes that its statements make, and whether they may replace rows; nil: that is not known.
     var effects: (changes: [Change], replaces: Bool)? {
         guard event != nil else { return nil }

@@ -10,7 +10,6 @@ final class DeleteCounters {
     private let request: BatchDeleteRequest
     private let relationships: RelationshipCounter?
     private let triggers: TriggerCounter?
-    private let held: HeldRowsGuard?
 
     /// The counters of the delete that a batch belongs to. The first batch puts them in place.
     static func of(_ work: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database) throws -> DeleteCounters {
@@ -28,7 +27,6 @@ final class DeleteCounters {
         self.request = request
         try Self.removeTriggers(db)
         var fetch = request.fetchRequest
-        held = try HeldRowsGuard.make(request, connection, db)
         triggers = try TriggerCounter.make(fetch, request.relationships, connection, db)
         // Rows that are chosen before the delete cannot be found by a predicate in a trigger.
         if try connection.choosesRows(request, db) { fetch.predicate = .or([]) }
@@ -63,7 +61,7 @@ final class DeleteCounters {
     /// Ends the counting of a delete that is complete.
     func remove(_ connection: SQLiteFileConnection, _ db: Database) throws {
         connection.temporaries.counters = nil
-        if relationships != nil || triggers != nil || held != nil { try Self.removeTriggers(db) }
+        if relationships != nil || triggers != nil { try Self.removeTriggers(db) }
     }
 
     /// Removes the triggers and their tables, also those that a rollback has brought back.
@@ -73,7 +71,7 @@ final class DeleteCounters {
                 sql: """
                     SELECT type, name FROM temp.sqlite_schema WHERE type IN ('trigger', 'table') AND (
                         name LIKE 'retention\\_cascade\\_%' ESCAPE '\\' OR name LIKE 'retention\\_nullif%' ESCAPE '\\'
-                        OR name LIKE 'retention\\_gone\\_%' ESCAPE '\\' OR name LIKE 'retention\\_held\\_%' ESCAPE '\\')
+                        OR name LIKE 'retention\\_gone\\_%' ESCAPE '\\')
                     ORDER BY type DESC
                     """))
         for entry in entries {

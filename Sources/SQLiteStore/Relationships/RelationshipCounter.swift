@@ -153,16 +153,14 @@ extension [String] {
 extension SQLFragment {
     /// The text with every parameter replaced by a call of a function that yields it, for a trigger. Question marks inside
     /// quoted names and texts are not parameters.
-    ///
-    /// - Parameter first: the number of the first argument.
-    func literalArguments(_ function: String, from first: Int = 0) -> String {
+    func literalArguments(_ function: String) -> String {
         var result = ""
         var quote: Character?
-        var index = first
+        var index = 0
         for character in text {
             if let open = quote {
                 if character == open { quote = nil }
-            } else if character == "\"" || character == "'" {
+            } else if character == "`" || character == "\"" || character == "'" {
                 quote = character
             } else if character == "?" {
                 result += "\(function)(\(index))"

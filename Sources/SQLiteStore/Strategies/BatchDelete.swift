@@ -52,7 +52,8 @@ struct BatchDelete {
         objects = try ObjectDelete.make(request, scope, connection, db)
         choosesRows = try connection.choosesRows(request.request, db)
         if let reason = try connection.obstacleOfTriggers(request.request, db)
-            ?? connection.obstacleOfHolds(request.fetchRequest.predicate.holds, request.request, db)
+            ?? connection.obstacleOfHolds(
+                request.fetchRequest.predicate.holds, request.request, writing: request.rollup?.target, db)?.text
         {
             throw StoreError(.unsupported, store: connection.name, message: reason)
         }

@@ -26,7 +26,9 @@ extension SQLiteFileConnection {
             fetchRequest: StoreFetchRequest(entity: request.entity),
             resultType: request.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
         if let reason = try obstacleOfTriggers(delete, db) { return reason }
-        if let reason = try obstacleOfHolds(request.holds, delete, db) { return reason }
+        if let found = try obstacleOfHolds(request.holds, delete, writing: request.rollup?.target, db) {
+            return found.text
+        }
         if let target = request.rollup?.target,
             let reason = try TriggerEffects(of: [table.tableName], clearing: [], target: target, db)
                 .obstacle(toCandlesOf: table.tableName, in: target)

@@ -109,7 +109,7 @@ import Testing
     }
 
     /// A rule on symbols deletes rows of prices with them, and picks among them.
-    @Test func aRuleIsRefusedIfACascadeWouldTakeWhatItKeeps() throws {
+    @Test func aRuleIsRefusedIfItsCascadeWouldTakeWhatAnotherKeeps() throws {
         let file = try file(
             """
             CREATE TABLE source (id INTEGER PRIMARY KEY, at INTEGER);
@@ -119,19 +119,45 @@ import Testing
             UPDATE price SET source = iif(id % 8 IN (0, 7) AND at < 1795219200 - 45 * 86400, 1, 2);
             """)
         let sources = Rule.prices("sources", line: 34) { $0.entity = "source" }
+        func refusals(_ steps: [Plan.Step]) -> [Refusal] {
+            steps.compactMap { if case .refused(let refusal) = $0.disposition { refusal } else { nil } }
+        }
         for rules in [[sources, Self.daily], [Self.daily, sources]] {
             let steps = try plan(file, rules).steps
-            let refusals = steps.compactMap { step -> Refusal? in
-                if case .refused(let refusal) = step.disposition { refusal } else { nil }
-            }
+            let refusals = refusals(steps)
             #expect(refusals.map(\.code) == [.keptRowsDeleted])
             #expect(
-                refusals.first?.reason.contains("30 rows that 'daily' keeps would be deleted") == true, "\(refusals)")
-            #expect(steps.first { $0.rule.name == "sources" }?.disposition == .planned)
+                refusals.first?.reason
+                    == "refusing to delete from source: 30 rows of price that 'daily' keeps would be deleted with its rows"
+            )
+            #expect(steps.first { $0.rule.name == "daily" }?.disposition == .planned)
+        }
+        // Whether the other one is carried out, or has something left to delete.
+        for _ in 1...2 {
+            let alone = try plan(file, [sources, Self.daily], only: ["sources"]).steps
+            #expect(refusals(alone).map(\.code) == [.keptRowsDeleted])
+            _ = try left([Self.daily], in: file)
         }
         #expect(
             try plan(file, [sources, Self.daily], accept: [.keptRowsDeleted]).steps.allSatisfy {
                 $0.disposition == .planned
             })
+    }
+
+    /// Nor may a trigger.
+    @Test func aRuleIsRefusedIfATriggerMayDeleteWhatAnotherKeeps() throws {
+        let file = try file(
+            """
+            CREATE TABLE source (id INTEGER PRIMARY KEY, at INTEGER); 
+            INSERT INTO source VALUES (1, 1795219200 - 50 * 86400), (2, 1795219200);
+            CREATE TRIGGER sweep AFTER DELETE ON source BEGIN DELETE FROM price WHERE id = 1; END;
+            """)
+        let sources = Rule.prices("sources", line: 34) { $0.entity = "source" }
+        let steps = try plan(file, [sources, Self.daily]).steps
+        #expect(
+            steps[0].refusals.map(\.reason) == [
+                "refusing to delete from source: the trigger sweep deletes rows of price, of which 'daily' keeps some"
+            ])
+        #expect(steps[1].disposition == .planned)
     }
 }

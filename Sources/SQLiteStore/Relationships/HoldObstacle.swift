@@ -1,0 +1,119 @@
+import GRDB
+package import PriceStore
+
+extension SQLiteFileConnection {
+    /// Why it is not certain that holds keep their rows from a delete, or nil.
+    ///
+    /// The condition of a delete spares held rows. What it cannot know is what a trigger of the store does meanwhile, so a
+    /// trigger that may reach them is refused.
+    ///
+    /// - Parameter target: the table of candles that the delete writes; nil: none.
+    func obstacleOfHolds(
+        _ holds: [HeldRows], _ request: BatchDeleteRequest, writing target: String?, _ db: Database
+    ) throws -> HoldObstacle? {
+        guard !holds.isEmpty, try hasTriggersOrReplacingTables(db) else { return nil }
+        let own = try scope(of: request.fetchRequest, db).table
+        var (losing, clearing): (Set<String>, Set<String>) = ([own.tableName], [])
+        if let graph = try graph(request, RemovedRows(), step: 0, db) {
+            losing.formUnion(graph.reachedTables())
+            // Which of its tables lose references is not looked up: Core Data makes no triggers that fire then.
+            clearing = Set(try catalog.coreData(db)?.entities.values.map(\.table) ?? [])
+        } else {
+            let reach = try Reach(of: own.name, request.relationships, self, db)
+            losing.formUnion(reach.cascading)
+            clearing = Set(reach.clearing.keys)
+        }
+        return try threat(to: holds, TriggerEffects(of: losing, clearing: clearing, target: target, db), db)
+    }
+
+    /// Why it is not certain that holds keep their rows when rows are inserted into a table, or nil.
+    func obstacleOfHolds(
+        _ holds: [HeldRows], insertingInto table: String, replaces: Bool, _ db: Database
+    ) throws -> HoldObstacle? {
+        guard !holds.isEmpty else { return nil }
+        return try threat(
+            to: holds, TriggerEffects(of: [], clearing: [], target: table, replaces: replaces, db), db)
+    }
+
+    private func threat(to holds: [HeldRows], _ effects: TriggerEffects, _ db: Database) throws -> HoldObstacle? {
+        for hold in holds {
+            let scope = try scope(hold.entity, db)
+            let name = scope.table.tableName
+            let attributes = Set(hold.rows.allAttributeNames).compactMap { scope.table.entity.attribute(named: $0) }
+            let definition = try String.fetchOne(
+                db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = ?",
+                arguments: [name.folded])
+            guard let reason = effects.threat(to: name, definition ?? "", attributes: attributes) else { continue }
+            return HoldObstacle(hold: hold, reason: reason)
+        }
+        return nil
+    }
+
+    private func hasTriggersOrReplacingTables(_ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db,
+            sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' OR sql LIKE '%REPLACE%')"
+        ) ?? true
+    }
+}
+
+extension SQLiteFile {
+    package func obstacle(
+        to holds: [HeldRows], of delete: BatchDeleteRequest, writing target: String?
+    ) throws(StoreError) -> HoldObstacle? {
+        try run("looking at the triggers of \(delete.fetchRequest.entity)") { db in
+            try obstacleOfHolds(holds, delete, writing: target, db)
+        }
+    }
+
+    package func obstacle(
+        to holds: [HeldRows], insertingInto entity: String, replacing: Bool
+    ) throws(StoreError) -> HoldObstacle? {
+        try run("looking at the triggers of \(entity)") { db in
+            try obstacleOfHolds(holds, insertingInto: scope(entity, db).table.tableName, replaces: replacing, db)
+        }
+    }
+}
+
+extension SQLiteFile {
+    /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
+    package func deletes(
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
+        changing attributes: [String]
+    ) throws(StoreError) -> Bool {
+        try run("following the relationships of \(entity)") { db in
+            guard let own = try catalog.table(entity, db) else { return false }
+            let way = try way(from: own, relationships, db)
+            return try tables(named: other, db).contains { table in
+                try table.isSame(as: own) || way.reaches(table) || !way.cleared(table, attributes).isEmpty
+            }
+        }
+    }
+
+    /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
+    package func clearedAttributes(
+        _ attributes: [String], of other: String, byDeletesFrom entity: String,
+        _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> [String] {
+        try run("following the relationships of \(entity)") { db in
+            guard let own = try catalog.table(entity, db) else { return [] }
+            let way = try way(from: own, relationships, db)
+            return try tables(named: other, db).flatMap { try way.cleared($0, attributes).flatMap(\.attributes) }
+        }
+    }
+
+    private func way(
+        from own: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
+    ) throws -> CascadeWay {
+        try CascadeWay(scope(own.name, db), relationships == .deny ? .asDeclared : relationships, self, db)
+    }
+}
+
+extension SQLiteFileConnection {
+    /// The entity of a name, or those whose objects are in the table of that name.
+    fileprivate func tables(named name: String, _ db: Database) throws -> [SQLiteTable] {
+        if let table = try catalog.table(name, db) { return [table] }
+        let entities = try catalog.coreData(db)?.entities.values.filter { $0.table.folded == name.folded }
+        return try entities?.compactMap { try catalog.table($0.name, db) } ?? []
+    }
+}
