@@ -7,6 +7,13 @@ import RetentionReports
 /// The only code that prints: the report to standard output, everything else to standard error, both unbuffered so that
 /// nothing is lost however the process ends.
 final class Console: Sendable {
+    /// Writes all the bytes that it is given, and says whether it could; otherwise `errno` says why.
+    typealias Sink = @Sendable ([UInt8]) -> Bool
+
+    private let output: Sink
+    private let errors: Sink
+    /// Whether the sinks are the standard streams.
+    private let isStandard: Bool
     /// Whether standard output is a terminal that can do more than show lines of text.
     let isTerminal: Bool
     /// Whether standard output is a terminal that may show colours.
@@ -38,6 +45,19 @@ final class Console: Sendable {
         showsProgress = isErrorTerminal && !isDumb
         tableWidth = isOutputTerminal ? Self.columns(of: STDOUT_FILENO) ?? 80 : nil
         width = tableWidth ?? 120
+        output = { LogSink.writeAll($0, to: STDOUT_FILENO) }
+        errors = { LogSink.writeAll($0, to: STDERR_FILENO) }
+        isStandard = true
+    }
+
+    /// Prints to two sinks, as if neither were a terminal.
+    init(output: @escaping Sink, errors: @escaping Sink) {
+        (isTerminal, usesColour, isErrorTerminal, showsProgress) = (false, false, false, false)
+        tableWidth = nil
+        width = 120
+        self.output = output
+        self.errors = errors
+        isStandard = false
     }
 
     /// Writes a report to standard output.
@@ -45,7 +65,7 @@ final class Console: Sendable {
     /// - Throws: ``CommandFailure`` if writing fails; a closed reader is not an error.
     func report(_ text: String) throws(CommandFailure) {
         eraseProgress()
-        guard !LogSink.writeAll(Array(text.utf8), to: STDOUT_FILENO), errno != EPIPE else { return }
+        guard !output(Array(text.utf8)), errno != EPIPE else { return }
         throw CommandFailure(
             exitCode: 74, message: "the report could not be written: \(String(cString: strerror(errno)))")
     }
@@ -70,6 +90,7 @@ final class Console: Sendable {
 
     /// Whether the reader of standard output has closed it. Only a pipe can be closed.
     var isReaderClosed: Bool {
+        guard isStandard else { return false }
         var descriptor = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
         return poll(&descriptor, 1, 0) > 0 && descriptor.revents & Int16(POLLERR) != 0
     }
@@ -81,7 +102,7 @@ final class Console: Sendable {
     /// Writes the bytes of whole lines to standard error.
     func diagnose(bytes: [UInt8]) -> Bool {
         eraseProgress()
-        return LogSink.writeAll(bytes, to: STDERR_FILENO)
+        return errors(bytes)
     }
 
     /// The columns of a line that can be overwritten: some terminals wrap after the last column.
@@ -92,7 +113,7 @@ final class Console: Sendable {
         guard showsProgress else { return }
         let text = "\r" + String(line.prefix(progressWidth)) + "\u{1B}[K"
         progressIsShown.withLock { isShown in
-            _ = LogSink.writeAll(Array(text.utf8), to: STDERR_FILENO)
+            _ = errors(Array(text.utf8))
             isShown = true
         }
     }
@@ -101,7 +122,7 @@ final class Console: Sendable {
     func eraseProgress() {
         progressIsShown.withLock { isShown in
             guard isShown else { return }
-            _ = LogSink.writeAll(Array("\r\u{1B}[K".utf8), to: STDERR_FILENO)
+            _ = errors(Array("\r\u{1B}[K".utf8))
             isShown = false
         }
     }

@@ -27,7 +27,7 @@ struct RetentionCommand: ParsableCommand {
             UndoCommand.self, ReportCommand.self, SchemaCommand.self,
         ])
 
-    /// Parses the command line, carries the command out, and ends the process with the status of docs/output.md.
+    /// Carries the command line of the process out, and ends the process.
     static func main() {
         let console = Console()
         do {
@@ -38,46 +38,61 @@ struct RetentionCommand: ParsableCommand {
                     exitCode: 74, message: "the arguments of the command cannot be read",
                     hint: "mount /proc, or let the sandbox see it")
             }
-            guard let command = try parse(console) else { ProcessEnd.exit(0) }
-            ProcessEnd.exit(try command.run(console))
+        } catch {
+            ProcessEnd.exit(show(error, console))
+        }
+        ProcessEnd.exit(perform(Array(CommandLine.arguments.dropFirst()), console))
+    }
+
+    /// Parses a command line and carries the command out, in the working folder.
+    ///
+    /// - Returns: the exit status of docs/output.md.
+    static func perform(_ arguments: [String], _ console: Console) -> Int32 {
+        do {
+            let command: any ConsoleCommand
+            do {
+                command = try parse(arguments)
+            } catch let failure as CommandFailure {
+                throw failure
+            } catch {
+                // What the parser throws, for requested help too.
+                let text = fullMessage(for: error)
+                guard exitCode(for: error) == .success else {
+                    console.diagnose(Secrets.hidden(in: text))
+                    return exitCode(for: error).rawValue
+                }
+                try console.report(text + "\n")
+                return 0
+            }
+            return try command.run(console)
         } catch PolicyError.invalid(let diagnostics, let source) {
             console.diagnose(DiagnosticText.render(diagnostics, source: source, width: console.errorWidth))
-            ProcessEnd.exit(78)
+            return 78
         } catch {
-            let status = ExitStatus(of: error)
-            for line in status.lines(width: console.errorWidth) { console.diagnose(line) }
-            ProcessEnd.exit(status.code)
+            return show(error, console)
         }
     }
 
-    /// The command that the arguments name; nil if they only requested help, which is then printed.
-    private static func parse(_ console: Console) throws -> (any ConsoleCommand)? {
-        if let command = runCommand() { return command }
-        try refuseUnknownCommand()
-        do {
-            var command = try parseAsRoot()
-            if let command = command as? any ConsoleCommand { return command }
-            // The program without a subcommand, and `help`: both throw the requested help text.
-            try command.run()
-            return nil
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            let text = fullMessage(for: error)
-            if exitCode(for: error) == .success {
-                try console.report(text + "\n")
-                return nil
-            }
-            console.diagnose(Secrets.hidden(in: text))
-            ProcessEnd.exit(exitCode(for: error).rawValue)
-        }
+    private static func show(_ error: any Error, _ console: Console) -> Int32 {
+        let status = ExitStatus(of: error)
+        for line in status.lines(width: console.errorWidth) { console.diagnose(line) }
+        return status.code
     }
-}
 
-extension RetentionCommand {
+    /// The command that the arguments name. Throws the help text that they request.
+    private static func parse(_ arguments: [String]) throws -> any ConsoleCommand {
+        if let command = runCommand(arguments) { return command }
+        try refuseUnknownCommand(arguments)
+        var command = try parseAsRoot(arguments)
+        if let command = command as? any ConsoleCommand { return command }
+        // The program without a subcommand, and `help`: both throw.
+        try command.run()
+        throw CleanExit.helpRequest(self)
+    }
+
     /// Names the nearest command for one that there is not.
-    private static func refuseUnknownCommand() throws(CommandFailure) {
-        guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-") else { return }
+    private static func refuseUnknownCommand(_ arguments: [String]) throws(CommandFailure) {
+        guard let word = arguments.first, !word.hasPrefix("-") else { return }
         let commands = Self.configuration.subcommands.map { $0.configuration }
         guard word != "help", !commands.contains(where: { $0.commandName == word }) else { return }
         let names = commands.filter { $0.shouldDisplay }.compactMap { $0.commandName }
@@ -88,8 +103,7 @@ extension RetentionCommand {
     /// The command of an ordinary run, as cron starts it; nil: the arguments are something else, or not right.
     ///
     /// Parsed as one of all commands it would take as long as all that a run with nothing to do does.
-    private static func runCommand() -> RunCommand? {
-        let arguments = CommandLine.arguments.dropFirst()
+    private static func runCommand(_ arguments: [String]) -> RunCommand? {
         guard arguments.first == RunCommand.configuration.commandName else { return nil }
         return try? RunCommand.parseAsRoot(Array(arguments.dropFirst())) as? RunCommand
     }

@@ -69,10 +69,15 @@ final class LaunchedJob {
         eventually { ((try? number("SELECT n FROM Note", in: file)) ?? 0) > 0 }
     }
 
-    /// Runs the program to its end.
+    /// Carries a command out in this process.
     @discardableResult
-    func retention(_ arguments: String...) throws -> LaunchedProgram.Ending { try launch(arguments) }
+    func retention(_ arguments: String...) throws -> LaunchedProgram.Ending { try perform(arguments) }
 
+    func perform(_ arguments: [String]) throws -> LaunchedProgram.Ending {
+        try LaunchedProgram.perform(arguments, in: folder.url)
+    }
+
+    /// Runs the program to its end.
     func launch(_ arguments: [String]) throws -> LaunchedProgram.Ending {
         try LaunchedProgram.run("retention", arguments, in: folder.url)
     }
@@ -82,7 +87,7 @@ final class LaunchedJob {
     func report(_ arguments: String...) throws -> Report { try report(arguments) }
 
     func report(_ arguments: [String]) throws -> Report {
-        let end = try launch(["run", "--format", "json"] + arguments)
+        let end = try perform(["run", "--format", "json"] + arguments)
         guard !end.output.isEmpty else { throw NoReport(status: end.status, errors: end.errors) }
         let report = try Report(json: end.output)
         guard report.exitCode == end.status, !report.rules.isEmpty || report.failure != nil else {
@@ -96,7 +101,7 @@ final class LaunchedJob {
 
     func log(_ arguments: [String]) throws -> [Report] {
         struct Log: Decodable { var runs: [Report] }
-        let end = try launch(["log", "--format", "json"] + arguments)
+        let end = try perform(["log", "--format", "json"] + arguments)
         guard end.status == 0 else { throw NoReport(status: end.status, errors: end.errors) }
         return try Report.decoder.decode(Log.self, from: Data(end.output.utf8)).runs
     }

@@ -1,4 +1,8 @@
 import Foundation
+@preconcurrency import Glibc
+import PriceStore
+
+@testable import retention
 
 /// One of the programs of this package, started as a user would start it.
 struct LaunchedProgram {
@@ -25,6 +29,36 @@ struct LaunchedProgram {
     /// Runs a program of this package to its end.
     static func run(_ name: String, _ arguments: [String], in folder: URL) throws -> Ending {
         try run(Self.folder.appending(path: name), arguments, in: folder, environment: nil)
+    }
+
+    /// Runs a command of `retention` in this process, on a thread with a working folder of its own. It has the environment and the
+    /// locks of the tests, and no signals: what is about these needs a process.
+    static func perform(_ arguments: [String], in folder: URL) throws -> Ending {
+        let output = LockedBytes()
+        let errors = LockedBytes()
+        let status = LockedValue<Int32?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        let thread = Thread {
+            defer { isDone.signal() }
+            guard leaveWorkingFolder(), chdir(folder.path) == 0 else { return }
+            let console = Console(output: output.append, errors: errors.append)
+            let code = RetentionCommand.perform(arguments, console)
+            status.withLock { $0 = code }
+        }
+        thread.stackSize = 8 << 20
+        thread.start()
+        isDone.wait()
+        struct NoFolder: Error {}
+        guard let status = status.withLock({ $0 }) else { throw NoFolder() }
+        return Ending(status: status, output: output.text, errors: errors.text)
+    }
+
+    /// Gives the thread a working folder of its own; false: the system does not.
+    private static func leaveWorkingFolder() -> Bool {
+        typealias Unshare = @convention(c) (Int32) -> Int32
+        guard let symbol = dlsym(nil, "unshare") else { return false }
+        // CLONE_FS of linux/sched.h.
+        return unsafeBitCast(symbol, to: Unshare.self)(0x200) == 0
     }
 
     /// Runs a line in a shell that knows this package's programs.
@@ -61,6 +95,18 @@ struct LaunchedProgram {
             output: String(decoding: try Data(contentsOf: output), as: UTF8.self),
             errors: String(decoding: try Data(contentsOf: errors), as: UTF8.self))
     }
+}
+
+/// What a command prints.
+private final class LockedBytes: Sendable {
+    private let bytes = LockedValue<[UInt8]>([])
+
+    @Sendable func append(_ more: [UInt8]) -> Bool {
+        bytes.withLock { $0 += more }
+        return true
+    }
+
+    var text: String { String(decoding: bytes.withLock { $0 }, as: UTF8.self) }
 }
 
 /// A temporary folder that is deleted when the test ends.
