@@ -170,9 +170,15 @@ package struct LedgerHistory {
             let undone = try rows(
                 LedgerRow.runEntity, where: .compare("run", .equal, .text(figures.run)), order: [], limit: 1
             ).first.map(LedgerRow.run)
+            let entities = try undone.map {
+                try rows(
+                    LedgerRow.ruleEntity, where: .compare("run_number", .equal, .integer(Int64($0.number))), order: [],
+                    limit: nil, attributes: ["entity"])
+            }
             return RunMemory.Restored(
                 undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
                 rules: Set(figures.rules), tables: Set(row.lines("undo_tables")),
+                entities: Set((entities ?? []).compactMap { $0["entity"]?.string }),
                 accepted: try rulesThatAccepted(.restoredRows, after: Int64(undo.number), ofStore))
         }
     }
