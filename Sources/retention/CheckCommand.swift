@@ -99,7 +99,10 @@ struct CheckCommand: ConsoleCommand {
         let completed = try policy.completed(from: reader)
         let asOf = try asOfOption.instant(for: policy, clock: clock)
         var found = try StoreCheck.diagnostics(policy: completed, reader: reader, asOf: asOf, clock: clock)
-        if !found.contains(where: { $0.severity == .error }) {
+        // What prevents a run. Other errors are refusals, for which there may be more reasons.
+        let obstacles = try StoreCheck.diagnostics(
+            policy: completed, reader: reader, asOf: asOf, clock: clock, includingAdvice: false)
+        if !obstacles.contains(where: { $0.severity == .error }) {
             found += try reader.transaction(.normal) {
                 try PendingFolder(completed).warnings(
                     rehearsal: reader, sparing: HoldPlan.rowsNotToReplace(completed, clock: clock, reader: reader),
