@@ -46,6 +46,7 @@ enum StoreFile {
         default: throw StoreError(.inputOutput, store: path, message: "the store is not a regular file")
         }
         try requireOneName(path, status)
+        try requireOwnSideFiles(path)
         try requireNoMount(path)
         guard access(path, readOnly ? R_OK : R_OK | W_OK) == 0 else {
             throw StoreError(
@@ -65,6 +66,24 @@ enum StoreFile {
             .inputOutput, store: path,
             message: "the store has \(status.st_nlink) names (hard links), and SQLite keeps a separate WAL for each",
             hint: "keep one name; find them with: find FOLDER -xdev -samefile \(path)")
+    }
+
+    /// Throws if a file that SQLite keeps beside the store has a second name, or is a link or no file: what is written to it may be a part of
+    /// something else.
+    private static func requireOwnSideFiles(_ path: String) throws(StoreError) {
+        for file in ["-wal", "-shm", "-journal"].map({ identifier(of: path) + $0 }) {
+            var status = stat()
+            guard lstat(file, &status) == 0 else { continue }
+            let isRegular = status.st_mode & S_IFMT == S_IFREG
+            guard !isRegular || status.st_nlink > 1 else { continue }
+            throw StoreError(
+                .inputOutput, store: path,
+                message: "\(file), which belongs to the store, "
+                    + (isRegular ? "has \(status.st_nlink) names (hard links)" : "is not a regular file"),
+                hint:
+                    "stop all programs that use the store, close it with sqlite3 if it has changes there, and remove the other name or the link"
+            )
+        }
     }
 
     private static func checkHeader(_ path: String) throws(StoreError) {

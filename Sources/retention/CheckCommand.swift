@@ -58,6 +58,15 @@ struct CheckCommand: ConsoleCommand {
         ArchiveFolder.diagnostics(of: policy).isEmpty ? ArchiveFolder.troubles(of: policy) : []
     }
 
+    /// Why the commands of the policy cannot be run here.
+    private static func programTroubles(_ policy: Policy) -> [Diagnostic] {
+        [("on_failure", policy.onFailure), ("on_success", policy.onSuccess)].compactMap { key, words in
+            guard let trouble = words.first.flatMap({ NoticeProgram($0).trouble }) else { return nil }
+            return Diagnostic(
+                .warning, at: policy.marks.value(key), "'\(key)' cannot be run: \(SafeText.line(trouble))")
+        }
+    }
+
     /// What a run avoids, as a line; none: nothing.
     private static func avoided(_ defects: [KnownDefect]) -> [String] {
         let names = Set(defects.map(\.component)).sorted().joined(separator: ", ")
@@ -80,7 +89,8 @@ struct CheckCommand: ConsoleCommand {
         let files = try opening.outputs()
         // Offline the policy may be for another machine.
         let outputs = files.diagnostics + (offline ? [] : files.missingFolders + archiveTroubles(policy))
-        let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs
+        let programs = offline ? [] : Self.programTroubles(policy)
+        let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs + programs
         guard !offline else { return (advice.sorted { $0.mark < $1.mark }, []) }
         let reader = try opening.reader()
         try opening.checkLock()
@@ -89,7 +99,10 @@ struct CheckCommand: ConsoleCommand {
         let completed = try policy.completed(from: reader)
         let asOf = try asOfOption.instant(for: policy, clock: clock)
         var found = try StoreCheck.diagnostics(policy: completed, reader: reader, asOf: asOf, clock: clock)
-        if !found.contains(where: { $0.severity == .error }) {
+        // What prevents a run. Other errors are refusals, for which there may be more reasons.
+        let obstacles = try StoreCheck.diagnostics(
+            policy: completed, reader: reader, asOf: asOf, clock: clock, includingAdvice: false)
+        if !obstacles.contains(where: { $0.severity == .error }) {
             found += try reader.transaction(.normal) {
                 try PendingFolder(completed).warnings(
                     rehearsal: reader, sparing: HoldPlan.rowsToSpare(completed, clock: clock, reader: reader),

@@ -17,23 +17,9 @@ enum PolicyAccess {
         if let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }
         if let file = policy.store.passwordFile { try refuse(file, "the password file") }
         for word in [policy.onFailure.first, policy.onSuccess.first] {
-            for place in word.map(places(of:)) ?? [] { try refuse(place.path, place.what) }
+            for place in try word.map({ try NoticeProgram($0).places() }) ?? [] { try refuse(place.path, place.what) }
         }
         return policy
-    }
-
-    /// What leads to a program of the policy. Without a slash it is searched in the `PATH`, again when it is run: until then nobody
-    /// else may put another one into a folder that comes first.
-    private static func places(of word: String) -> [(path: String, what: String)] {
-        guard !word.contains("/") else { return [(word, "the program")] }
-        var places: [(String, String)] = []
-        let folders = getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin"
-        for folder in folders.split(separator: ":", omittingEmptySubsequences: false) {
-            let folder = folder.isEmpty ? "." : String(folder)
-            places.append((folder, "the folder of the PATH"))
-            guard access(folder + "/" + word, X_OK) != 0 else { return places + [(folder + "/" + word, "the program")] }
-        }
-        return places
     }
 
     /// Refuses a file that another user than root can change, who could otherwise delete or insert any row.

@@ -48,6 +48,7 @@ struct StoreOpening {
             return reader
         }
         try requireStore()
+        try requireNoChangesBesideLinks()
         let reader = try SQLiteReader(
             path: try storePath(), busyTimeout: policy.store.busyTimeout, modelPath: policy.store.model)
         reader.trace = trace
@@ -64,6 +65,7 @@ struct StoreOpening {
             writer.trace = trace
             return writer
         }
+        try requireNoChangesBesideLinks()
         let writer = try SQLiteWriter(
             path: try storePath(), busyTimeout: policy.store.busyTimeout, modelPath: policy.store.model)
         writer.trace = trace
@@ -188,6 +190,24 @@ struct StoreOpening {
         }
     }
 
+    /// Throws if a WAL or a journal is beside a link that leads to the store: SQLite uses those beside the file, so what is in it is missing in
+    /// the store.
+    private func requireNoChangesBesideLinks() throws(StoreError) {
+        guard case .path(let path) = policy.store.address else { return }
+        for link in FilePlace.links(path) {
+            for side in ["-wal", "-journal"].map(link.sibling) {
+                guard let facts = side.facts, facts.st_size > 0 else { continue }
+                throw StoreError(
+                    .inputOutput, store: path,
+                    message:
+                        "\(link.path) is a link to the store, and changes of the store are in \(side.path) beside the link",
+                    hint:
+                        "if the store was moved and not used since, move that file beside it, with its name; otherwise end the programs "
+                        + "that use it, and restore a backup or remove it")
+            }
+        }
+    }
+
     private var serverName: String {
         guard case .url(let url) = policy.store.address else { return policy.store.written }
         return PostgresAddress(url: url).databaseName
@@ -234,8 +254,32 @@ struct StoreOpening {
         case .besideStore:
             var neighbour = policy.file.path
             if case .path = policy.store.address { neighbour = try realStorePath() }
-            guard let slash = neighbour.lastIndex(of: "/") else { return "retention.ledger.sqlite" }
-            return neighbour[...slash] + "retention.ledger.sqlite"
+            guard let slash = neighbour.lastIndex(of: "/") else { return Self.ledgerName }
+            let path = String(neighbour[...slash]) + Self.ledgerName
+            try requireNoOtherLedger(than: path)
+            return path
+        }
+    }
+
+    private static let ledgerName = "retention.ledger.sqlite"
+
+    /// Throws if a ledger beside a link that leads to the store has runs of it: the store was moved, a link was left in its place, and a run
+    /// would not know what that ledger knows.
+    private func requireNoOtherLedger(than path: String) throws {
+        guard case .path(let store) = policy.store.address else { return }
+        for link in FilePlace.links(store) {
+            let other = FilePlace(FilePlace.path(Self.ledgerName, in: link.folder))
+            guard other.facts != nil, !other.isSame(as: FilePlace(path)) else { continue }
+            let reader = try SQLiteReader(
+                path: other.path, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
+            guard try LedgerHistory(reader: reader).knows(try realStorePath()) else { continue }
+            let verb = access(path, F_OK) == 0 ? "use" : "create"
+            throw CommandFailure(
+                exitCode: 78,
+                message:
+                    "\(link.path) is a link to the store, and the ledger beside the link has runs of the store: \(other.path); "
+                    + "but a run would \(verb) the ledger beside the file: \(path)",
+                hint: "nothing was changed; name the ledger in the policy, as in `ledger: \(other.path)`")
         }
     }
 }

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import RetentionJob
 
 /// Whether a user other than root can change what a path leads to: the file itself, a folder on the way, or a symbolic
 /// link on the way.
@@ -11,9 +12,6 @@ struct TrustedPath {
         /// Whether it is the file itself, not something on the way.
         var isLast = false
     }
-
-    /// The most symbolic links on the way, as in the kernel.
-    private static let mostLinks = 40
 
     /// The first part of the path that others can change; nil if there is none. A missing part cannot be changed.
     ///
@@ -42,7 +40,7 @@ struct TrustedPath {
             }
             links += 1
             guard facts.st_uid == 0 else { return Weakness(path: next, owner: facts.st_uid) }
-            guard links <= mostLinks, let target = target(of: next) else { return nil }
+            guard links <= FilePlace.mostLinks, let target = FilePlace.target(ofLink: next) else { return nil }
             if target.hasPrefix("/") { place = "/" }
             rest = parts(target) + rest
         }
@@ -64,10 +62,4 @@ struct TrustedPath {
     }
 
     private static func parts(_ path: String) -> [String] { path.split(separator: "/").map(String.init) }
-
-    private static func target(of link: String) -> String? {
-        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
-        let count = readlink(link, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
-    }
 }

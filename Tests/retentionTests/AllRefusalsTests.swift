@@ -31,6 +31,40 @@ struct AllRefusalsTests {
         #expect(page.contains("refused: future_dates, too_many_rows, too_large_fraction"))
     }
 
+    private static let child = """
+        ALTER TABLE Price ADD COLUMN ref INTEGER; CREATE UNIQUE INDEX price_ref ON Price(ref); UPDATE Price SET ref = rowid;
+        CREATE TABLE Child(ref INTEGER REFERENCES Price(ref) ON DELETE RESTRICT);
+        CREATE INDEX child_ref ON Child(ref); INSERT INTO Child SELECT ref FROM Price;
+        """
+
+    /// Dates in doubt can be accepted, what the schema forbids cannot: both are said at once.
+    @Test func aDoubtHidesNothing() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(8, daysAgo: 100) + Sample.rows(9, daysAgo: 0)
+                + "INSERT INTO Price(at) VALUES (unixepoch('2130-01-01'));" + Self.child,
+            policy: Sample.policy(Sample.rule()))
+        #expect(try job.report("--dry-run").rules[0].refusals.map(\.code) == ["future_dates", "relationship_denied"])
+        let check = try job.retention("check")
+        let text = flat(check.output)
+        #expect(check.status == 78 && text.contains("the dates look wrong (future_dates)"), "\(text)")
+        #expect(text.contains("(relationship_denied)"), "\(text)")
+        #expect(text.ranges(of: "(future_dates)").count == 1, "\(text)")
+    }
+
+    /// Also where the first can be accepted and another one cannot.
+    @Test func theFirstReasonComesFirst() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(8, daysAgo: 100) + Sample.rows(9, daysAgo: 0),
+            policy: Sample.policy(Sample.rule(age: "300d")))
+        #expect(try job.report().exitCode == 0)
+        try job.change(Self.child)
+        try job.folder.write(Sample.policy(Sample.rule()), to: "retention.yaml")
+        let text = flat(try job.retention("check").output)
+        let first = try #require(text.range(of: "the rule will be refused (policy_widened)"), "\(text)")
+        let second = try #require(text.range(of: "the rule will also be refused (relationship_denied)"), "\(text)")
+        #expect(first.upperBound < second.lowerBound, "\(text)")
+    }
+
     @Test func severalNumbersAreAcceptedWithOneCommand() throws {
         let job = try LaunchedJob(
             Sample.price + Sample.rows(8, daysAgo: 100) + Sample.rows(1, daysAgo: 0),

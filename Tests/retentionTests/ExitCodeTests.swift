@@ -117,6 +117,25 @@ struct ExitCodeTests {
         #expect(try job.report().totals.deleted == 10)
     }
 
+    /// What SQLite writes beside the store must be nothing else.
+    @Test(arguments: ["-wal", "-journal", "-shm"])
+    func aSideFileWithASecondNameExits74(ending: String) throws {
+        let job = try job("PRAGMA journal_mode = WAL;")
+        let name = job.path("prices.sqlite" + ending)
+        try job.folder.write("", to: "other")
+        for (isLink, says) in [(false, "has 2 names (hard links)"), (true, "is not a regular file")] {
+            let made =
+                isLink ? symlink(job.path("other"), name) : link(job.path("other"), name)
+            #expect(made == 0)
+            for arguments in [["check"], ["run", "--dry-run"], ["run"], ["inspect", "prices.sqlite"]] {
+                let end = try job.launch(arguments)
+                #expect(end.status == 74 && end.errors.contains(says), "\(end)")
+            }
+            #expect(unlink(name) == 0)
+        }
+        #expect(try job.report().totals.deleted == 10)
+    }
+
     /// A file that is mounted by itself has a second name, as with a hard link, and its WAL stays behind at the first one.
     @Test(
         .enabled(if: mayMount, "only root can mount a file"),

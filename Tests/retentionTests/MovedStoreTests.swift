@@ -70,6 +70,94 @@ struct MovedStoreTests {
         #expect(try report(job, "a").rules[0].refusal == "restored_rows")
     }
 
+    /// Restored rows of a store whose file was moved afterwards; a link is in its old place.
+    private func movedBehindALink(ledger: String = "") throws -> (LaunchedJob, run: String) {
+        let job = try job(ledger: ledger)
+        let run = try report(job, "a")
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        try FileManager.default.createDirectory(atPath: job.path("big"), withIntermediateDirectories: false)
+        try job.move("a/prices.sqlite", to: "big/prices.sqlite")
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("a/prices.sqlite"), withDestinationPath: "../big/prices.sqlite")
+        return (job, run.run)
+    }
+
+    @Test(arguments: [false, true])
+    func aLedgerBesideALinkIsNotLeftBehind(_ hasOther: Bool) throws {
+        let (job, run) = try movedBehindALink()
+        if hasOther {
+            // As a run of an earlier version made it.
+            let policy = Sample.policy(Sample.rule(age: "300d"))
+            try job.folder.write(policy, to: "big/retention.yaml")
+            #expect(try report(job, "big").exitCode == 0)
+        }
+        for arguments in [
+            ["run"], ["run", "--dry-run"], ["check"], ["log"], ["undo", "--list"], ["undo", run],
+            ["report", "--html", "-"],
+        ] {
+            let end = try job.launch(arguments + ["-c", "a/retention.yaml"])
+            #expect(end.status == 78, "\(arguments): \(end)")
+            #expect(
+                end.errors.contains("a run would \(hasOther ? "use" : "create") the ledger beside the file"), "\(end)")
+            #expect(end.errors.contains("`ledger: \(job.path("a/retention.ledger.sqlite"))`"), "\(end)")
+        }
+        #expect(FileManager.default.fileExists(atPath: job.path("big/retention.ledger.sqlite")) == hasOther)
+        #expect(try job.number("SELECT count(*) FROM Price", in: "big/prices.sqlite") == 7)
+    }
+
+    /// What SQLite has written beside a file that was moved is missing in the file.
+    @Test(arguments: ["-wal", "-journal"])
+    func changesBesideALinkAreNotLeftBehind(_ ending: String) throws {
+        let (job, _) = try movedBehindALink(ledger: "\nledger: retention.ledger.sqlite")
+        try job.folder.write("changes", to: "a/prices.sqlite" + ending)
+        for arguments in [["run"], ["run", "--dry-run"], ["check"]] {
+            let end = try job.launch(
+                arguments
+                    + ["-c", "a/retention.yaml", "--accept", "restored_rows"].prefix(arguments == ["check"] ? 2 : 4))
+            #expect(end.status == 74 && end.errors.contains("changes of the store are in"), "\(arguments): \(end)")
+        }
+        try job.folder.write("", to: "a/prices.sqlite" + ending)
+        #expect(try job.retention("check", "-c", "a/retention.yaml").status == 0)
+    }
+
+    /// The policy names the ledger; the last link of several is found, too.
+    @Test(arguments: [false, true])
+    func aFormerPathThatLeadsToTheStoreIsTheStore(_ hasTwoLinks: Bool) throws {
+        let (job, run) = try movedBehindALink(ledger: "\nledger: retention.ledger.sqlite")
+        if hasTwoLinks {
+            try FileManager.default.createSymbolicLink(
+                atPath: job.path("link.sqlite"), withDestinationPath: job.path("a/prices.sqlite"))
+            try job.folder.write(
+                Sample.policy(Sample.rule(), head: Self.head + "\nledger: retention.ledger.sqlite")
+                    .replacing("prices.sqlite", with: "../link.sqlite"), to: "a/retention.yaml")
+        }
+        let list = try job.retention("undo", "-c", "a/retention.yaml", "--list")
+        #expect(list.output.contains(run) && list.errors == "", "\(list)")
+        #expect(try job.retention("check", "-c", "a/retention.yaml").output.contains("(restored_rows)"))
+        #expect(try report(job, "a", "--dry-run").rules[0].refusal == "restored_rows")
+        let refused = try report(job, "a")
+        #expect(refused.rules[0].refusal == "restored_rows" && refused.warnings == [], "\(refused)")
+        let accepted = try report(job, "a", "--accept", "restored_rows")
+        #expect(accepted.totals.deleted == 5)
+        let text = try job.retention("log", "-c", "a/retention.yaml", "--run", run).output
+        #expect(text.contains("run \(accepted.run) has deleted rows again"), "\(text)")
+        #expect(try report(job, "a").exitCode == 0)
+    }
+
+    /// The ledger of neighbours knows nothing of the store.
+    @Test func aLedgerBesideALinkThatDoesNotKnowTheStoreIsNotInTheWay() throws {
+        let job = try job()
+        _ = try report(job, "a")
+        try FileManager.default.createDirectory(atPath: job.path("b"), withIntermediateDirectories: false)
+        try job.change(Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0), in: "b/other.sqlite")
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("a/other.sqlite"), withDestinationPath: job.path("b/other.sqlite"))
+        let policy = Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "other.sqlite")
+        try job.folder.write(policy, to: "a/retention.yaml")
+        #expect(try report(job, "a").totals.deleted == 5)
+        #expect(FileManager.default.fileExists(atPath: job.path("b/retention.ledger.sqlite")))
+    }
+
     /// Old archives are removed in the new place.
     @Test func archivesOfBeforeAreRemovedWhenTheirTimeIsOver() throws {
         let job = try job()

@@ -6,10 +6,10 @@ struct RestoredRowsTests {
     private static let head = "archive: { folder: archive, keep: 30d }"
 
     /// Five prices that are 100 days old and two new ones. A run has deleted the old ones, and they are restored.
-    private func job(_ rules: String...) throws -> (job: LaunchedJob, run: String) {
+    private func job(_ rules: String..., sql: String = "") throws -> (job: LaunchedJob, run: String) {
         let rules = rules.isEmpty ? [Sample.rule()] : rules
         let job = try LaunchedJob(
-            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0), policy: Self.policy(rules))
+            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0) + sql, policy: Self.policy(rules))
         try FileManager.default.createDirectory(
             atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         let run = try job.report()
@@ -61,6 +61,35 @@ struct RestoredRowsTests {
         try write(
             Sample.rule("align: day"), Sample.rule(name: "b"), to: job)
         #expect(try refused(job) == [["restored_rows"], ["restored_rows"]])
+    }
+
+    /// The rows are the same, whatever their table is called.
+    @Test func theNameOfTheTableEndsNothing() throws {
+        let (job, run) = try job()
+        try job.change("ALTER TABLE Price RENAME TO Gold; CREATE TABLE Price(x)")
+        try job.change("DROP TABLE Price; CREATE TABLE Other(at INTEGER); INSERT INTO Other SELECT at FROM Gold")
+        try write(Sample.rule(entity: "Gold"), to: job)
+        for arguments in [["--dry-run"], []] {
+            let rule = try job.report(arguments).rules[0]
+            #expect(rule.refusals.map(\.code) == ["restored_rows"] && rule.deleted == 0, "\(rule)")
+            #expect(
+                rule.message?.contains("run \(run) had no rule for Gold, so it may be that table") == true, "\(rule)")
+        }
+        #expect(try job.retention("check").output.contains("(restored_rows)"))
+        // Nobody can tell which table it is.
+        try write(Sample.rule(entity: "Gold"), Sample.rule(name: "other", entity: "Other"), to: job)
+        #expect(try job.report().rules.map(\.refusal) == ["restored_rows", "restored_rows"])
+        #expect(try job.report("--accept", "restored_rows").totals.deleted == 10)
+    }
+
+    /// A rule of the undone run cannot be for a table with a new name.
+    @Test func aTableThatIsGoneDoesNotStopTheOtherRules() throws {
+        let other = Sample.rule(name: "other", entity: "Other")
+        let (job, _) = try job(
+            Sample.rule(), other, sql: "CREATE TABLE Other(at INTEGER); INSERT INTO Other VALUES (unixepoch());")
+        try job.change("DROP TABLE Price; INSERT INTO Other VALUES (unixepoch() - 8640000)")
+        try write(other, to: job)
+        #expect(try job.report().totals.deleted == 1)
     }
 
     @Test func aLongerAgeEndsItOnlyIfItKeepsTheRows() throws {

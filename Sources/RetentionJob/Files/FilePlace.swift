@@ -50,6 +50,28 @@ package struct FilePlace {
         return lstat(path(name, in: folder), &facts) == 0 ? facts : nil
     }
 
+    /// The symbolic links that lead from a path to its file, the path itself first; empty: it is no link. Links among the folders are
+    /// followed.
+    package static func links(_ path: String) -> [FilePlace] {
+        var found: [FilePlace] = []
+        var place = FilePlace(path)
+        while place.facts?.isLink == true, found.count < mostLinks, let target = target(ofLink: place.path) {
+            found.append(place)
+            place = FilePlace(target.hasPrefix("/") ? target : Self.path(target, in: place.folder))
+        }
+        return found
+    }
+
+    /// The most symbolic links on the way to a file, as in the kernel.
+    package static let mostLinks = 40
+
+    /// What a symbolic link contains; nil: it cannot be read.
+    package static func target(ofLink path: String) -> String? {
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(path, &bytes, bytes.count)
+        return count > 0 ? String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+    }
+
     /// Whether the folder exists.
     package var hasFolder: Bool { folderNumber != nil }
 

@@ -105,12 +105,17 @@ package struct Refusals {
         guard let restored else { return nil }
         let (undo, run) = (restored.restored.undo, restored.restored.run)
         let count = Figures.count(restored.rowCount, "row")
+        let gone = restored.gone.joined(separator: ", ")
         let reason =
-            restored.reached.isEmpty
-            ? "undo \(undo) has restored rows that run \(run) had deleted, and this rule would delete them again: \(count) that it "
-                + "would have deleted in that run, too"
-            : "undo \(undo) has restored rows of \(restored.reached.joined(separator: ", ")) that run \(run) had deleted, and "
-                + "this rule can delete them again by a cascade or a trigger, with \(count) of its own"
+            !gone.isEmpty
+            ? "undo \(undo) has restored rows of \(gone) that run \(run) had deleted, and the store has no such table any more; "
+                + "run \(run) had no rule for \(rule.entity), so it may be that table with a new name, and this rule would "
+                + "delete \(count) that it would have deleted in that run, too"
+            : restored.reached.isEmpty
+                ? "undo \(undo) has restored rows that run \(run) had deleted, and this rule would delete them again: \(count) that it "
+                    + "would have deleted in that run, too"
+                : "undo \(undo) has restored rows of \(restored.reached.joined(separator: ", ")) that run \(run) had deleted, and "
+                    + "this rule can delete them again by a cascade or a trigger, with \(count) of its own"
         return Refusal(
             .restoredRows, reason: begin(reason),
             wayPast: "change the rule so that it keeps them, or pass --accept restored_rows once to delete them")

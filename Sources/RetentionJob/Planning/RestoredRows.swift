@@ -4,7 +4,8 @@ import RetentionPolicy
 /// Rows that an undo has restored and a rule would delete again.
 ///
 /// A rule must not delete restored rows that it would have deleted in the undone run, too. What counts is what the rule says now: not the
-/// bytes of the policy, not the names of its rules, and not the time that has passed.
+/// bytes of the policy, not the names of its rules, and not the time that has passed. If a restored table is not in the store any more, it
+/// may have been renamed: then its rows may be in any table that the undone run had no rule for.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restored: RunMemory.Restored
@@ -13,6 +14,9 @@ package struct RestoredRows {
     /// Tables with restored rows that the rule does not delete from itself, but by a cascade or a trigger; empty: it deletes the
     /// rows itself.
     package private(set) var reached: [String]
+    /// Restored tables that are not in the store any more: the rule's may be one of them with another name; empty: the undone run had a rule
+    /// for its entity.
+    package private(set) var gone: [String]
 
     /// The newest undo whose rows a rule would delete again; nil: there is none, or somebody has accepted it since.
     ///
@@ -27,7 +31,9 @@ package struct RestoredRows {
             // There may be many undos, and usually no row is that old any more.
             if let cutoff, let oldest = step.survey.oldest, oldest >= cutoff { continue }
             let tables = restored.tables.sorted()
-            let isOwn = try tables.contains { try entity.isIn($0, reader) }
+            let gone = try tables.filter { try !reader.hasTable($0) }
+            let isNew = !restored.entities.contains { $0.folded == rule.entity.folded }
+            let isOwn = try !gone.isEmpty && isNew || tables.contains { try entity.isIn($0, reader) }
             let reached = try tables.filter { table in
                 try hasTriggers
                     || reader.deletes(
@@ -42,9 +48,19 @@ package struct RestoredRows {
             (then.countsAllRows, then.countsKeptRows, then.countsRelatedRows) = (false, false, !isOwn)
             let found = try reader.survey(then)
             guard found.expiredAloneCount > 0, isOwn || hasTriggers || found.cascadedCount > 0 else { continue }
-            return RestoredRows(restored: restored, rowCount: found.expiredAloneCount, reached: isOwn ? [] : reached)
+            return RestoredRows(
+                restored: restored, rowCount: found.expiredAloneCount, reached: isOwn ? [] : reached,
+                gone: isNew ? gone : [])
         }
         return nil
+    }
+}
+
+extension RetentionReader {
+    /// Whether a table, as an archive names it, is in the store.
+    fileprivate func hasTable(_ table: String) throws -> Bool {
+        if try entity(named: table) != nil { return true }
+        return try entityNames().contains { try entity(named: $0)?.model?.table.folded == table.folded }
     }
 }
 

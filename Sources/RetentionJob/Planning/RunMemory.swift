@@ -36,12 +36,14 @@ package struct RunMemory: Hashable, Sendable {
         /// The rules whose rows were restored, and the tables.
         package var rules: Set<String>
         package var tables: Set<String>
+        /// The entities of the undone run's rules.
+        package var entities: Set<String>
         /// The rules with which a later run was allowed to delete again.
         package var accepted: Set<String>
 
         package init(
             undo: String, run: String, ended: Instant, asOf: Instant?, rules: Set<String>, tables: Set<String>,
-            accepted: Set<String> = []
+            entities: Set<String> = [], accepted: Set<String> = []
         ) {
             self.undo = undo
             self.run = run
@@ -49,6 +51,7 @@ package struct RunMemory: Hashable, Sendable {
             self.asOf = asOf
             self.rules = rules
             self.tables = tables
+            self.entities = entities
             self.accepted = accepted
         }
     }

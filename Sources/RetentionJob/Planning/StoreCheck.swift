@@ -131,8 +131,8 @@ package enum StoreCheck {
     /// How the warning begins that a run would refuse a rule.
     package static let refusalPhrase = "the rule will be refused "
 
-    /// The rules that the next run would refuse, with all reasons: errors if they cannot be accepted, otherwise warnings. Reported ones
-    /// are left out. Then what is odd about the rows of a rule, and a ledger that does not know the store. The plan is made like that of
+    /// The rules that the next run would refuse, with all reasons: errors if one of them cannot be accepted, otherwise warnings, so that they
+    /// stay together. Reported ones are left out. Then what is odd about the rows of a rule, and a ledger that does not know the store. The plan is made like that of
     /// a dry run.
     ///
     /// - Parameter memory: what the ledger knows of past runs.
@@ -144,13 +144,16 @@ package enum StoreCheck {
             .plan(reader: reader)
         var found = plan.steps.flatMap { step in
             let mark = step.rule.marks.value("entity")
-            return step.refusals.enumerated().compactMap { index, refusal -> Diagnostic? in
-                guard !reported.contains(where: { $0.mark == mark && $0.message.contains(refusal.code.rawValue) })
-                else { return nil }
-                return Diagnostic(
-                    refusal.isAcceptable ? .warning : .error, at: mark,
-                    (index == 0 ? refusalPhrase : "the rule will also be refused ")
-                        + "(\(refusal.code.rawValue)): \(refusal.message(after: index == 0 ? nil : step.refusals[0]))")
+            let marks = [mark, step.rule.marks.value("date_format")]
+            let unreported = step.refusals.filter { refusal in
+                !reported.contains { marks.contains($0.mark) && $0.message.contains("(\(refusal.code.rawValue))") }
+            }
+            let severity: Diagnostic.Severity = unreported.allSatisfy(\.isAcceptable) ? .warning : .error
+            return unreported.enumerated().map { index, refusal in
+                Diagnostic(
+                    severity, at: mark,
+                    (index == 0 ? refusalPhrase : "the rule will also be refused ") + "(\(refusal.code.rawValue)): "
+                        + refusal.message(after: refusal == step.refusals[0] ? nil : step.refusals[0]))
             }
         }
         found += plan.steps.compactMap { step in

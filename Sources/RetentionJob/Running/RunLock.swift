@@ -75,6 +75,12 @@ package final class RunLock {
                 }
                 usleep(20_000)
             }
+            // A run that began before the store was moved, and a link was left in its place, has its lock beside the link.
+            for link in FilePlace.links(storePath) {
+                let former = link.sibling(ending).path
+                guard isHeld(former) else { continue }
+                throw Failure.held(path: former, processID: nil)
+            }
             // Only for people: if the disk is full, the lock is held anyway.
             let text = Array("\(getpid())\n".utf8)
             _ = ftruncate(descriptor, 0)
@@ -106,6 +112,10 @@ package final class RunLock {
     /// - Returns: false too if there is no lock file, or if it cannot be opened for reading.
     package static func isHeld(storePath: String) -> Bool {
         guard let path = try? lockPath(of: storePath) else { return false }
+        return isHeld(path)
+    }
+
+    private static func isHeld(_ path: String) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
@@ -120,15 +130,18 @@ package final class RunLock {
         close(descriptor)
     }
 
+    /// What the name of a lock file has after the name of its store.
+    private static let ending = ".retention-lock"
+
     /// The path of a store's lock file.
     private static func lockPath(of storePath: String) throws(Failure) -> String {
         guard let real = realpath(storePath, nil) else {
-            let path = storePath + ".retention-lock"
+            let path = storePath + ending
             if errno == EACCES { throw .permission(path: path, reason: reason(errno)) }
             throw .cannotCreate(path: path, reason: reason(errno))
         }
         defer { free(real) }
-        return String(cString: real) + ".retention-lock"
+        return String(cString: real) + ending
     }
 
     private static func openFailure(path: String) -> Failure {

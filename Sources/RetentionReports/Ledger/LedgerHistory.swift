@@ -139,6 +139,16 @@ package struct LedgerHistory {
         return Set(try StoreNames(store, in: reader).all())
     }
 
+    /// Whether the ledger has runs of a store.
+    ///
+    /// - Parameter store: the real path or the address of the store.
+    package func knows(_ store: String) throws -> Bool {
+        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return false }
+        return try reader.count(
+            StoreFetchRequest(
+                entity: LedgerRow.runEntityName, predicate: try StoreNames(store, in: reader).predicate())) > 0
+    }
+
     /// What undos of a store have restored, the newest first. One that has not ended may have restored rows.
     private func restorations(_ ofStore: StorePredicate) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
@@ -160,9 +170,15 @@ package struct LedgerHistory {
             let undone = try rows(
                 LedgerRow.runEntity, where: .compare("run", .equal, .text(figures.run)), order: [], limit: 1
             ).first.map(LedgerRow.run)
+            let entities = try undone.map {
+                try rows(
+                    LedgerRow.ruleEntity, where: .compare("run_number", .equal, .integer(Int64($0.number))), order: [],
+                    limit: nil, attributes: ["entity"])
+            }
             return RunMemory.Restored(
                 undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
                 rules: Set(figures.rules), tables: Set(row.lines("undo_tables")),
+                entities: Set((entities ?? []).compactMap { $0["entity"]?.string }),
                 accepted: try rulesThatAccepted(.restoredRows, after: Int64(undo.number), ofStore))
         }
     }
@@ -320,5 +336,7 @@ package struct LedgerHistory {
 
 extension LedgerRun {
     /// By what its store is known; see ``StoreNames``.
-    fileprivate var storeKeys: [String] { [report.store] + [relativeStore].compactMap(\.self) }
+    fileprivate var storeKeys: [String] {
+        [report.store] + [relativeStore, FilePlace.realPath(report.store)].compactMap(\.self)
+    }
 }

@@ -3,8 +3,9 @@ import RetentionJob
 
 /// The names under which a ledger knows a store.
 ///
-/// A store is known by its path, and by its path from the folder of the ledger: then both can be moved together, and a store that is mounted
-/// elsewhere with its ledger is the same one.
+/// A store is known by its path, by its path from the folder of the ledger, and by a former path that leads to its file today. So both can
+/// be moved together, a store that is mounted elsewhere with its ledger is the same one, and so is one that was moved if a link is in its
+/// old place.
 struct StoreNames {
     let path: String
     /// The path from the folder of the ledger; nil: the store is no file.
@@ -30,11 +31,25 @@ struct StoreNames {
 
     /// The paths with which runs of the store are recorded.
     func all() throws -> [String] {
-        var found = [path]
-        guard let relative, try hasRelativePaths else { return found }
-        let isSame = StorePredicate.compare(LedgerRow.storeRelative, .equal, .text(relative))
-        while let other = try store(isSame && .not(.isIn("store", found.map { .text($0) }))) { found.append(other) }
-        return found
+        let others = StorePredicate.not(.compare("store", .equal, .text(path)))
+        let hasRelative = try hasRelativePaths
+        let recorded = try reader.fetch(
+            StoreFetchRequest(entity: LedgerRow.runEntityName, predicate: others),
+            attributes: ["store"] + (hasRelative ? [LedgerRow.storeRelative] : []))
+        var found: Set<String> = [path]
+        var seen: Set<[StoreValue]> = []
+        for row in recorded where seen.insert(row).inserted {
+            guard let store = row.first?.string else { continue }
+            if hasRelative, let relative, row.last?.string == relative { found.insert(store) }
+            if leadsHere(store) { found.insert(store) }
+        }
+        return found.sorted()
+    }
+
+    /// Whether a former path leads to the file of the store today.
+    private func leadsHere(_ other: String) -> Bool {
+        guard path.hasPrefix("/"), other.hasPrefix("/"), let real = FilePlace.realPath(other) else { return false }
+        return real == FilePlace.realPath(path)
     }
 
     /// The condition of the runs of the store.

@@ -124,7 +124,7 @@ package struct MetricsText {
         Figures.seconds(Duration(wholeMicroseconds: instant.microseconds))
     }
 
-    /// A label's value: a backslash, a quote and a line end are escaped; other control characters, which the format has no
+    /// A label's value: a backslash, a quote and a line end are escaped; other characters that are unsafe in a text, which the format has no
     /// escape for, are written as in texts for people.
     private static func escaped(_ value: String) -> String {
         var text = ""
@@ -133,11 +133,10 @@ package struct MetricsText {
             case "\\": text += "\\\\"
             case "\"": text += "\\\""
             case "\n": text += "\\n"
-            case _ where scalar.properties.generalCategory == .control:
+            default:
                 for escaped in SafeText.line(String(scalar)).unicodeScalars {
-                    text += escaped == "\\" ? "\\\\" : String(escaped)
+                    text.unicodeScalars.append(contentsOf: (escaped == "\\" ? "\\\\" : String(escaped)).unicodeScalars)
                 }
-            default: text.unicodeScalars.append(scalar)
             }
         }
         return text

@@ -40,6 +40,18 @@ import Testing
         _ = try RunLock.acquire(storePath: store)
     }
 
+    /// A run that began before the store was moved, and a link was left in its place.
+    @Test func findsTheLockBesideALink() throws {
+        let other = try holder()
+        let moved = store + "-moved"
+        try FileManager.default.moveItem(atPath: store, toPath: moved)
+        try FileManager.default.createSymbolicLink(atPath: store, withDestinationPath: moved)
+        #expect(throws: RunLock.Failure.held(path: lock, processID: nil)) { try RunLock.acquire(storePath: store) }
+        try other.input.fileHandleForWriting.close()
+        other.process.waitUntilExit()
+        _ = try RunLock.acquire(storePath: store)
+    }
+
     @Test func theFileIsNotForOthers() throws {
         _ = try RunLock.acquire(storePath: store)
         let mode = try FileManager.default.attributesOfItem(atPath: lock)[.posixPermissions] as? Int

@@ -7,7 +7,8 @@ struct MetricsTextTests {
     /// A label may have any character, but a reader of lines must not be led astray.
     @Test(arguments: [
         ("a\"b\\c\nd", #"a\"b\\c\nd"#), ("a\rb", #"a\\rb"#), ("a\u{1}b\u{7F}c", #"a\\u{1}b\\u{7F}c"#),
-        ("a\u{85}b", #"a\\u{85}b"#), ("gold é", "gold é"),
+        ("a\u{85}b", #"a\\u{85}b"#), ("a\u{202E}b\u{2028}c\u{200B}", #"a\\u{202E}b\\u{2028}c\\u{200B}"#),
+        ("gold é", "gold é"),
     ])
     func aLabelHasNoControlCharacter(store: String, label: String) {
         let report = RunReport(

@@ -104,6 +104,68 @@ struct InsecureTests {
         #expect(try launch(0o755).status == 77)
     }
 
+    /// The interpreter of a script runs as root, too: one that others may write, and one that `env` finds.
+    @Test(
+        .enabled(if: geteuid() == 0, "applies to root only"),
+        arguments: [
+            "#!$PWD/bin/run", "#! $PWD/bin/run -x", "#!/usr/bin/env run", "#!/usr/bin/env -S A=b run -u",
+            "#!$PWD/bin/second",
+        ])
+    func rootRefusesAnInterpreterThatOthersMayWrite(line: String) throws {
+        let job = try job()
+        try job.folder.write(Sample.policy(Sample.rule(), head: "on_failure: [bin/tell]"), to: "retention.yaml")
+        let made = try LaunchedProgram.shell(
+            """
+            mkdir bin; cp /bin/true bin/run; echo "#!$PWD/bin/run" >bin/second; echo "\(line)" >bin/tell
+            chmod 755 bin bin/*; chmod 644 retention.yaml
+            """, in: job.folder.url)
+        try #require(made.status == 0, "\(made)")
+        func launch() throws -> LaunchedProgram.Ending {
+            try LaunchedProgram.shell("PATH=\"$PWD/bin:$PATH\"; exec retention check", in: job.folder.url)
+        }
+        #expect(try launch().status == 0)
+        chmod(job.path("bin/run"), 0o777)
+        let end = try launch()
+        #expect(end.status == 77 && end.errors.contains("others may write the interpreter"), "\(end)")
+        chmod(job.path("bin/run"), 0o644)
+        let check = try launch()
+        let says =
+            line.contains("env") ? "the interpreter run is in no folder of the PATH" : "is not an executable file"
+        #expect(check.status == 0 && check.words.contains(says), "\(check)")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "applies to root only"))
+    func rootRefusesAScriptWhoseProgramCannotBeTold() throws {
+        let job = try job()
+        try job.folder.write(Sample.policy(Sample.rule(), head: "on_failure: [bin/tell]"), to: "retention.yaml")
+        try job.folder.write("#!/usr/bin/env -u HOME sh\n", to: "bin/tell")
+        for path in ["retention.yaml", "bin", "bin/tell"] {
+            chmod(job.path(path), path == "retention.yaml" ? 0o644 : 0o755)
+        }
+        let end = try job.retention("check")
+        #expect(end.status == 77 && end.errors.contains("does not tell which program runs it"), "\(end)")
+    }
+
+    @Test func checkSaysThatAProgramIsNotThere() throws {
+        let job = try job()
+        for (head, says) in [
+            (
+                "on_failure: [no-such-program, x]",
+                "'on_failure' cannot be run: the program no-such-program is in no folder of the PATH"
+            ),
+            ("on_success: [bin/tell]", "/bin/tell does not exist"),
+            ("on_failure: [new/a.csv]", "is not an executable file"),
+            ("on_failure: [./new]", "is not an executable file"),
+        ] {
+            try job.folder.write(Sample.policy(Sample.rule(), head: head), to: "retention.yaml")
+            let check = try job.retention("check")
+            #expect(check.status == 0 && check.words.contains(says), "\(check)")
+            #expect(try !job.retention("check", "--offline").words.contains("cannot be run"))
+        }
+        try job.folder.write(Sample.policy(Sample.rule(), head: "on_failure: [cat]"), to: "retention.yaml")
+        #expect(try !job.retention("check").words.contains("cannot be run"))
+    }
+
     @Test(.enabled(if: geteuid() == 0, "applies to root only"))
     func rootLooksAtAllThatIsOnTheWay() throws {
         let job = try job()
@@ -187,4 +249,9 @@ struct InsecureTests {
             #expect(!text.unicodeScalars.contains { $0 != "\n" && ($0.value < 0x20 || $0.value == 0x202E) }, "\(text)")
         }
     }
+}
+
+extension LaunchedProgram.Ending {
+    /// The standard output with line breaks as spaces.
+    fileprivate var words: String { output.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
 }
