@@ -16,7 +16,7 @@ package struct RestoredRows {
 
     /// The newest undo whose rows a rule would delete again; nil: there is none, or somebody has accepted it since.
     ///
-    /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any table.
+    /// - Parameter hasTriggers: whether the store's own triggers fire.
     static func find(
         _ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, planner: Planner, reader: any RetentionReader
     ) throws -> RestoredRows? {
@@ -28,8 +28,13 @@ package struct RestoredRows {
             if let cutoff, let oldest = step.survey.oldest, oldest >= cutoff { continue }
             let tables = restored.tables.sorted()
             let isOwn = try tables.contains { try entity.isIn($0, reader) }
-            let reached = try tables.filter { table in
+            let byTriggers = try tables.filter { table in
                 try hasTriggers
+                    && reader.triggersMayDelete(
+                        from: table, afterDeletesFrom: entity.name, rule.relationships.request)
+            }
+            let reached = try tables.filter { table in
+                try byTriggers.contains(table)
                     || reader.deletes(
                         from: entity.name, rule.relationships.request, canReach: table, changing: [])
             }
@@ -41,7 +46,7 @@ package struct RestoredRows {
             then.preceding = []
             (then.countsAllRows, then.countsKeptRows, then.countsRelatedRows) = (false, false, !isOwn)
             let found = try reader.survey(then)
-            guard found.expiredAloneCount > 0, isOwn || hasTriggers || found.cascadedCount > 0 else { continue }
+            guard found.expiredAloneCount > 0, isOwn || !byTriggers.isEmpty || found.cascadedCount > 0 else { continue }
             return RestoredRows(restored: restored, rowCount: found.expiredAloneCount, reached: isOwn ? [] : reached)
         }
         return nil

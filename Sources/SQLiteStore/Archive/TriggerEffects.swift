@@ -129,6 +129,12 @@ struct TriggerEffects {
         return nil
     }
 
+    /// Whether a trigger, or what follows from one, may delete rows of a table.
+    func mayDelete(from table: String, definition: String) -> Bool {
+        let isReplaced = writing[table.folded] != nil && (replacing != nil || SchemaText.replaces(definition))
+        return unreadable != nil || deleted.contains(table.folded) || isReplaced
+    }
+
     /// The trigger that may replace rows of a table, as a clause; nil: none does.
     func replacement(in table: String) -> String? {
         if let unreadable { return unreadable }

@@ -148,6 +148,27 @@ extension SQLiteFile {
         }
     }
 
+    /// Whether triggers of the store may delete rows of a table when rows of an entity are deleted.
+    package func triggersMayDelete(
+        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> Bool {
+        try run("following the triggers of \(entity)") { db in
+            guard let own = try catalog.table(entity, db) else { return false }
+            let request = BatchDeleteRequest(
+                fetchRequest: StoreFetchRequest(entity: own.name),
+                relationships: relationships == .deny ? .asDeclared : relationships)
+            let reach = try tablesLosingRows(request, db)
+            let effects = try TriggerEffects(
+                of: reach.names.union([own.tableName]), clearing: reach.changed, target: nil, db)
+            return try tables(named: table, db).contains { other in
+                let definition = try String.fetchOne(
+                    db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
+                    arguments: [other.tableName])
+                return effects.mayDelete(from: other.tableName, definition: definition ?? "")
+            }
+        }
+    }
+
     private func way(
         from own: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> CascadeWay {
