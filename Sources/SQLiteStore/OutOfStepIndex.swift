@@ -21,6 +21,21 @@ struct OutOfStepIndex {
         return "INSERT INTO \(quoted)(\(quoted)) VALUES('rebuild')"
     }
 
+    /// Whether its rows are its own, and not those of another table: then they cannot be made again from that table.
+    private var hasOwnRows: Bool {
+        let text = definition.folded.filter { !$0.isWhitespace }
+        return !text.contains("(content=") && !text.contains(",content=")
+    }
+
+    /// The table as one that triggers of another table keep in step.
+    func following(_ table: String) -> FollowingIndex {
+        guard let remedy, !hasOwnRows else {
+            return FollowingIndex(
+                name: name, remedy: "write into \(name) what the triggers of \(table) would have written")
+        }
+        return FollowingIndex(name: name, remedy: "run " + remedy)
+    }
+
     /// The words of a statement, without quotes and in lower case.
     private static func names(_ statement: String) -> [String] {
         var scanner = SchemaText.Scanner(statement)
@@ -32,9 +47,7 @@ struct OutOfStepIndex {
     /// The virtual tables that a failed statement can have changed: by the triggers of the tables that it names if there are
     /// such, else by any trigger, else all.
     static func suspects(_ statement: String, _ db: Database) throws -> [OutOfStepIndex] {
-        let tables = try Row.fetchAll(
-            db, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 ORDER BY rowid"
-        ).map { OutOfStepIndex(name: $0[0], definition: $0[1]) }
+        let tables = try all(db)
         let triggers = try Row.fetchAll(db, sql: "SELECT tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger'")
         // A word may be of a schema and a table: `main.price`.
         let named = Set(names(statement).flatMap { [$0] + $0.split(separator: ".").map(String.init) })
@@ -46,22 +59,61 @@ struct OutOfStepIndex {
         }
         return tables
     }
+
+    /// The virtual tables of a store.
+    private static func all(_ db: Database) throws -> [OutOfStepIndex] {
+        try Row.fetchAll(
+            db, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 ORDER BY rowid"
+        ).map { OutOfStepIndex(name: $0[0], definition: $0[1]) }
+    }
+
+    /// The virtual tables that some triggers write, themselves or by triggers that they set off.
+    static func written(byTriggers names: [String], _ db: Database) throws -> [OutOfStepIndex] {
+        guard !names.isEmpty else { return [] }
+        let triggers = try Row.fetchAll(
+            db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
+        ).map { (name: $0[0] as String, table: $0[1] as String, text: TriggerText($0[2] as String? ?? "")) }
+        var waiting = triggers.filter { names.contains($0.name) }
+        var seen: Set<TriggerText.Change> = []
+        while let trigger = waiting.popLast() {
+            for change in trigger.text.effects?.changes ?? [] where seen.insert(change).inserted {
+                waiting += triggers.filter { $0.table == change.table && $0.text.fires(on: change.event) }
+            }
+        }
+        return try all(db).filter { index in seen.contains { $0.table == index.name.folded } }
+    }
+}
+
+extension DatabaseError {
+    /// Whether a virtual table is damaged, or does not agree with the rows that it indexes. A constraint that has no name is one of
+    /// its module: SQLite names its own.
+    var isOfVirtualTable: Bool {
+        extendedResultCode == .SQLITE_CORRUPT_VTAB
+            || resultCode == .SQLITE_CONSTRAINT && message == "constraint failed"
+    }
 }
 
 extension SQLiteFileConnection {
     /// The error of a statement. One of a virtual table has its name, and the statement that repairs it.
     func storeError(_ error: any Error, doing what: String, _ db: Database) -> StoreError {
         var named = StoreError(error, store: name, doing: what)
-        guard let error = error as? DatabaseError, error.extendedResultCode == .SQLITE_CORRUPT_VTAB,
+        guard let index = outOfStepIndex(error, db) else { return named }
+        named.message = "\(what): \(index.fact)"
+        named.hint = index.remedy + ", and run again"
+        return named
+    }
+
+    /// Which virtual table an error is about, and what repairs it, each as a clause; nil: it is about none.
+    func outOfStepIndex(_ error: any Error, _ db: Database) -> (fact: String, remedy: String)? {
+        guard let error = error as? DatabaseError, error.isOfVirtualTable,
             let suspects = try? OutOfStepIndex.suspects(error.sql ?? "", db), !suspects.isEmpty
-        else { return named }
+        else { return nil }
         let names = suspects.map(\.name).joined(separator: ", ")
         let which = suspects.count == 1 ? "the virtual table \(names) is" : "one of the virtual tables \(names) is"
-        named.message = "\(what): \(which) out of step with the rows that it indexes"
         let remedies = suspects.compactMap(\.remedy)
-        named.hint =
-            remedies.isEmpty
-            ? "make it again from its rows, and run again" : "run \(remedies.joined(separator: "; ")), and run again"
-        return named
+        return (
+            "\(which) out of step with the rows that it indexes",
+            remedies.isEmpty ? "make it again from its rows" : "run \(remedies.joined(separator: "; "))"
+        )
     }
 }

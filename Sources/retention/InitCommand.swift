@@ -30,8 +30,9 @@ struct InitCommand: ConsoleCommand {
             let name = Secrets.removed(fromURL: source.store)
             throw CommandFailure(
                 exitCode: 65,
-                message:
-                    "no entity of \(name) has a date that says how old its rows are, so that no rule can be proposed",
+                message: draft.obstacles.isEmpty
+                    ? "no entity of \(name) has a date that says how old its rows are, so that no rule can be proposed"
+                    : "no rule can be proposed for \(name): \(draft.obstacles.joined(separator: "; "))",
                 hint: "retention inspect \(name) shows what is in it")
         }
         // Editors that know this line complete keys and underline mistakes.

@@ -38,4 +38,24 @@ struct OutOfStepIndexTests {
             ])
         for remedy in found.compactMap(\.remedy) { try store.change { try $0.execute(sql: remedy) } }
     }
+
+    /// What triggers write, also by triggers that they set off; and how it comes into step again.
+    @Test func whatTriggersWriteIsFound() throws {
+        let store = try store()
+        try store.change {
+            try $0.execute(
+                sql: """
+                    CREATE VIRTUAL TABLE outer_text USING fts5(t, content = 'c', content_rowid = 'rowid');
+                    CREATE TRIGGER c1 AFTER INSERT ON c BEGIN DELETE FROM a; INSERT INTO outer_text(t) VALUES (new.t); END
+                    """)
+        }
+        let found = try store.change { try OutOfStepIndex.written(byTriggers: ["c1"], $0) }
+        #expect(found.map(\.name) == ["a_text", "outer_text"])
+        #expect(
+            found.map { $0.following("c").remedy } == [
+                "write into a_text what the triggers of c would have written",
+                "run INSERT INTO \"outer_text\"(\"outer_text\") VALUES('rebuild')",
+            ])
+        #expect(try store.change { try OutOfStepIndex.written(byTriggers: [], $0) }.isEmpty)
+    }
 }

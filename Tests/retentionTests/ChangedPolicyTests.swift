@@ -387,4 +387,15 @@ struct ChangedPolicyTests {
         let page = try job.retention("report", "--html", "-").output
         #expect(page.contains("Next 24 h") && page.contains("Then 7 days"))
     }
+
+    /// The settings are those of another rule of the entity: it is named.
+    @Test func theRuleWithWhichOneIsComparedIsNamed() throws {
+        let job = try job()
+        #expect(try job.report().rules[0].deleted == 20)
+        try set(Sample.rule(name: "other", age: "30d"), of: job)
+        let message = try #require(try job.report("--dry-run").rules[0].message)
+        #expect(message.contains("compared with the rule 'gold', max_age was 60d and is 30d"), "\(message)")
+        try set(Sample.rule(age: "30d"), of: job)
+        #expect(try job.report("--dry-run").rules[0].message?.contains("compared with") == false)
+    }
 }

@@ -217,4 +217,18 @@ struct InitTests {
             #expect(end.status == 0, "\(draft)\n\(end)")
         }
     }
+
+    /// A store has a date, and what this program lacks keeps a rule from it.
+    @Test func aMissingCollationIsNamedWhereNoRuleIsLeft() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 40) + """
+                CREATE INDEX Price_symbol ON Price(symbol COLLATE NOCASE);
+                PRAGMA writable_schema = ON;
+                UPDATE sqlite_schema SET sql = replace(sql, 'NOCASE', 'nosuch');
+                PRAGMA writable_schema = RESET;
+                """, policy: "")
+        let end = try job.retention("init", "prices.sqlite")
+        #expect(end.status == 65 && end.errors.contains("no such collation sequence: nosuch"), "\(end)")
+        #expect(!end.errors.contains("has a date"), "\(end)")
+    }
 }

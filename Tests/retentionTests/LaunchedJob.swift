@@ -123,7 +123,8 @@ struct Report: Decodable {
         var name, outcome, cutoff: String
         var refusal, message, oldest, newest, newestExpired, dateFormat, methodReason, digest: String?
         var rows: Int?
-        var expired, keptByRule, deleted, cascaded, nullified, unreadable, residue, batches: Int
+        var keptByRule, deleted, cascaded, nullified, unreadable, batches: Int
+        var expired, residue: Int?
         var accepted: [String]
         var held, archived, unpriced, candlesCreated, candlesChanged: Int?
         var keptByHold: [KeptByHold]?

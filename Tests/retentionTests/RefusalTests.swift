@@ -191,6 +191,18 @@ struct RefusalTests {
                 INSERT INTO Quote(price) VALUES (1), (2), (3), (4);
                 """, says: "3 rows of Quote"),
         Hopeless(
+            testDescription: "SET NULL where there is no NULL", code: "relationship_denied",
+            sql: """
+                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER NOT NULL REFERENCES Price(id) ON DELETE SET NULL);
+                INSERT INTO Quote(price) VALUES (1);
+                """, says: "the key is declared ON DELETE SET NULL, but a column of it does not accept NULL"),
+        Hopeless(
+            testDescription: "SET DEFAULT without such a row", code: "relationship_denied",
+            sql: """
+                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER DEFAULT 99 REFERENCES Price(id) ON DELETE SET DEFAULT);
+                INSERT INTO Quote(price) VALUES (1);
+                """, says: "the key is declared ON DELETE SET DEFAULT, but its default refers to no row that stays"),
+        Hopeless(
             testDescription: "a view", code: "unsupported_schema",
             sql: """
                 CREATE VIEW Dear AS SELECT * FROM Price WHERE price > 1;
@@ -216,5 +228,35 @@ struct RefusalTests {
             #expect(message.hasPrefix("refusing to") && message.contains(test.says), "\(message)")
         }
         #expect(try job.number("SELECT count(*) FROM Price") == 4)
+    }
+
+    /// Nobody knows how many rows are left if none were counted.
+    @Test(arguments: ["view", "hold", "unit"]) func whatWasNotCountedIsNotZero(_ reason: String) throws {
+        let hold = "holds: [{ name: h, entity: Price, reason: r, where: { nothing: 1 } }]"
+        let rule =
+            switch reason {
+            case "view": Sample.rule(entity: "Dear")
+            case "hold": Sample.rule()
+            default: Sample.rule(format: "unix_milliseconds")
+            }
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
+                + "CREATE VIEW Dear AS SELECT * FROM Price; CREATE TABLE Quote(id INTEGER PRIMARY KEY, at INTEGER);"
+                + "INSERT INTO Quote(at) VALUES (unixepoch());",
+            policy: Sample.policy(
+                rule, Sample.rule(name: "quotes", entity: "Quote"),
+                head: "metrics: { textfile: figures.prom }\n" + (reason == "hold" ? hold : "")))
+        let code = ["view": "unsupported_schema", "hold": "hold_unusable", "unit": "wrong_unit"][reason]
+        let report = try job.report()
+        for rule in [report.rules[0], try job.report("--dry-run").rules[0], try job.log()[0].rules[0]] {
+            #expect(rule.refusal == code && rule.residue == nil && rule.expired == nil, "\(rule)")
+        }
+        #expect(report.rules[1].residue == 0 && report.rules[1].expired == 0)
+        let metrics = try job.text("figures.prom")
+        for name in ["residue_rows", "expired_rows", "oldest_overdue_seconds"] {
+            #expect(!metrics.contains("retention_rule_\(name){store=\"prices.sqlite\",rule=\"gold\""), "\(metrics)")
+            #expect(metrics.contains("retention_rule_\(name){store=\"prices.sqlite\",rule=\"quotes\""), "\(metrics)")
+        }
+        #expect(try job.retention("log", "--verify").status == 0)
     }
 }

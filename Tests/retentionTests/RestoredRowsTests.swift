@@ -173,4 +173,28 @@ struct RestoredRowsTests {
         try job.change(Sample.rows(2, daysAgo: 100))
         #expect(try job.report().totals.deleted == 2)
     }
+
+    /// A rule waits for a trigger only if that may delete restored rows.
+    @Test(arguments: [
+        ("INSERT INTO Log VALUES (OLD.id)", false), ("DELETE FROM Price WHERE id = OLD.id", true),
+        ("INSERT INTO Text(Text, rowid, symbol) VALUES ('delete', OLD.id, OLD.symbol)", false),
+        ("REPLACE INTO Log VALUES (OLD.id)", false), ("REPLACE INTO Price(id) VALUES (OLD.id)", true),
+        ("DELETE FROM Seen WHERE id = OLD.id", true),
+    ])
+    func aTriggerThatCannotReachThemIsNoReason(_ body: String, _ waits: Bool) throws {
+        let (job, _) = try job()
+        try job.change(
+            """
+            CREATE TABLE Quote(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+            CREATE TABLE Log(id INTEGER PRIMARY KEY); CREATE TABLE Seen(id INTEGER);
+            CREATE VIRTUAL TABLE Text USING fts5(symbol, content='Quote', content_rowid='id');
+            CREATE TRIGGER seen AFTER DELETE ON Seen BEGIN DELETE FROM Price WHERE id = OLD.id; END;
+            CREATE TRIGGER quote AFTER DELETE ON Quote BEGIN \(body); END;
+            """ + Sample.rows(3, daysAgo: 100, in: "Quote") + Sample.rows(1, daysAgo: 0, in: "Quote")
+                + "INSERT INTO Text(Text) VALUES ('rebuild');")
+        let none = "archive: none"
+        try write(Sample.rule(), Sample.rule(none, name: "quotes", entity: "Quote"), to: job)
+        let rules = try job.report("--dry-run", "--accept", "policy_widened").rules
+        #expect(rules.map(\.refusal) == ["restored_rows", waits ? "restored_rows" : nil], "\(rules)")
+    }
 }

@@ -102,7 +102,7 @@ struct RollupJobTests {
         /// The rules of a run, which does to the row what its dry run says: candles, then ticks.
         func run(_ asOf: String) throws -> (minutes: Report.Rule, ticks: Report.Rule) {
             func figures(_ rules: [Report.Rule]) -> [[Int?]] {
-                rules.map { [$0.deleted + $0.residue, $0.candlesCreated, $0.candlesChanged] }
+                rules.map { [$0.deleted + ($0.residue ?? 0), $0.candlesCreated, $0.candlesChanged] }
             }
             let dry = try job.report("--dry-run", "--as-of", asOf).rules
             let rules = try job.report("--as-of", asOf).rules

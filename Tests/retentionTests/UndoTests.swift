@@ -213,6 +213,9 @@ struct UndoTests {
         let dry = try job.launch(["undo", run.run, "--dry-run"])
         #expect(dry.status == 65 && dry.output.contains("refused: the undo would fire triggers of the store"), "\(dry)")
         #expect(dry.output.contains("count_up of Price") && dry.output.contains("--triggers skip"), "\(dry)")
+        #expect(
+            dry.output.contains("An undo would be refused (exit 65).") && !dry.output.contains("would restore"),
+            "\(dry)")
         let end = try job.launch(["undo", run.run])
         #expect(end.status == 65 && end.output.isEmpty && end.errors.contains("count_up of Price"), "\(end)")
         #expect(end.errors.contains("--triggers skip") && end.errors.contains("--triggers fire"), "\(end)")

@@ -225,6 +225,11 @@ extension PostgresDatabase {
         }
     }
 
+    /// Whether triggers may delete rows of a table when rows of an entity are deleted. What their functions do is not followed.
+    package func triggersMayDelete(
+        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> Bool { true }
+
     /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
     package func clearedAttributes(
         _ attributes: [String], of other: String, byDeletesFrom entity: String,

@@ -67,6 +67,20 @@ package struct RestorationRequest: Hashable, Sendable {
     }
 }
 
+/// A virtual table, such as a full-text index, that triggers keep in step with a table.
+package struct FollowingIndex: Hashable, Sendable {
+    /// Its name in the store.
+    package var name: String
+    /// What brings it into step again, as a clause.
+    package var remedy: String
+
+    /// Makes an index; engines do.
+    package init(name: String, remedy: String) {
+        self.name = name
+        self.remedy = remedy
+    }
+}
+
 /// What an archive holds for one table of the store, compared with the store as it is.
 package struct RestorableTable: Hashable, Sendable {
     /// The table's name in the store.
@@ -92,6 +106,8 @@ package struct RestorableTable: Hashable, Sendable {
     package var blockedCount = 0
     /// The triggers of the table that the restoration sets off, unless they are skipped, by name.
     package var triggers: [String] = []
+    /// The virtual tables that these triggers write: they are out of step if the triggers are skipped.
+    package var indexes: [FollowingIndex] = []
 
     /// Makes an empty count for a table.
     package init(table: String) { self.table = table }

@@ -40,6 +40,8 @@ package protocol RestorableSource {
     var relationships: [Relationship] { get }
     /// The names of the triggers of the store's table that writing the rows, references or candles sets off.
     var triggers: [String] { get }
+    /// The virtual tables that these triggers write.
+    var indexes: [FollowingIndex] { get }
     /// Whether an insert fires triggers of the store's table: what they change in other tables must be there before.
     var hasInsertTriggers: Bool { get }
 }
@@ -54,6 +56,7 @@ extension RestorationRequest {
 extension RestorableSource {
     package var holdsRows: Bool { kind == .rows }
     package var holdsCandles: Bool { kind == .candles }
+    package var indexes: [FollowingIndex] { [] }
 }
 
 extension StoreError {
@@ -211,6 +214,7 @@ extension [[ArchivedRows]] {
             let index = counts.firstIndex { $0.table == table.table } ?? counts.count
             if index == counts.count { counts.append(RestorableTable(table: table.table)) }
             counts[index].triggers = Set(counts[index].triggers + table.triggers).sorted()
+            counts[index].indexes += table.indexes.filter { !counts[index].indexes.contains($0) }
             guard table.holdsRows else { continue }
             counts[index].archivedCount += joinedRows(of: number).reduce(0) { $0 + $1.count }
         }

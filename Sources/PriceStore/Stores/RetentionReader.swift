@@ -37,6 +37,16 @@ package protocol RetentionReader: StoreReader {
         changing attributes: [String]
     ) throws(StoreError) -> Bool
 
+    /// Whether triggers of the store may delete rows of a table when rows of an entity are deleted, and what follows from that. Only
+    /// if their texts show that they do not, they may not.
+    ///
+    /// - Parameters:
+    ///   - table: the name of a table, or of an entity.
+    ///   - relationships: what the request does with rows that refer to the rows of the entity.
+    func triggersMayDelete(
+        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> Bool
+
     /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
     /// Parameters as ``deletes(from:_:canReach:changing:)``.
     func clearedAttributes(

@@ -22,6 +22,8 @@ final class PendingStep {
     /// Why a file must not be imported, by path: two sources match it, or it may belong to another source in the
     /// record.
     var refused: [String: String] = [:]
+    /// Entities into which the store lets no file be imported, in lower case.
+    private var failed: Set<String> = []
     private var seen: Set<String> = []
 
     init(
@@ -56,6 +58,9 @@ final class PendingStep {
         guard seen.insert(file.path).inserted else { return }
         do {
             if let reason = refused[file.path] { throw FileProblem(reason) }
+            if failed.contains(entity.name.folded) {
+                throw FileProblem("waits until rows of \(entity.name) can be imported")
+            }
             let bytes = try open(file)
             guard let progress = try progress(file, bytes, entity.name) else { return noteInterruption() }
             if progress.isComplete, progress == taken[file.path] {
@@ -88,6 +93,11 @@ final class PendingStep {
             }
         } catch let problem as FileProblem {
             report(problem: "\(file.displayName): \(problem.reason)")
+        } catch let error as StoreError where writer != nil && [.constraint, .unsupported].contains(error.kind) {
+            // A trigger or its index: other entities have nothing to do with it.
+            failed.insert(entity.name.folded)
+            report.failures[entity.name] = error.description
+            report(problem: "\(file.displayName): \(error.description)")
         }
     }
 

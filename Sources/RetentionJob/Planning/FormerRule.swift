@@ -206,6 +206,7 @@ extension WidenedRule {
     ) throws {
         self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
         self.changedSiblings = changedSiblings
+        if let name = former?.rule.rule.name, name != step.rule.name { self.former = name }
         let survey = step.survey
         guard survey.unsupported == nil, survey.expiredCount > 0 else { return }
         // What the rule keeps may be older than all that it deletes.

@@ -149,6 +149,7 @@ extension Plan.Step {
         if surveyRequest?.archiveRule != nil { report.archived = 0 }
         report.accepted = accepted
         report.rows = survey.rowCount
+        report.isCounted = !refusals.contains { [.unsupportedSchema, .holdUnusable, .wrongUnit].contains($0.code) }
         report.expired = survey.expiredCount
         report.residue = survey.expiredCount
         report.keptByRule = survey.keptByRuleCount

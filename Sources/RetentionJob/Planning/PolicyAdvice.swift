@@ -16,7 +16,8 @@ package enum PolicyAdvice {
 
     private static func overlaps(_ policy: Policy, clock: Instant) -> [Diagnostic] {
         let rules = policy.rules
-        return rules.indices.compactMap { index -> Diagnostic? in
+        // What a rule for candles loses is said below.
+        return rules.indices.filter { rules[$0].rollup == nil }.compactMap { index -> Diagnostic? in
             // Of two equal rules the later one is reported.
             let other = rules.indices.first { other in
                 other != index && covers(rules[other], rules[index], policy, clock: clock)
@@ -26,12 +27,10 @@ package enum PolicyAdvice {
             let (name, covering) = (rules[index].name, rules[other].name)
             let keeping = [rules[index].keepLast.map { _ in "keep_last" }, rules[index].thin.map { _ in "thin" }]
                 .compactMap(\.self)
-            var loss =
+            let loss =
                 keeping.isEmpty ? "" : ", including the rows that its \(keeping.joined(separator: " and ")) keeps"
-            let isMaker = rules[index].rollup != nil
-            if isMaker { loss = ", without becoming a candle" }
             return Diagnostic(
-                isMaker ? .warning : .advice, at: rules[index].marks.value("name"),
+                .advice, at: rules[index].marks.value("name"),
                 "every row that '\(name)' deletes is also deleted by '\(covering)'\(loss); remove '\(name)', or give "
                     + "'\(covering)' a `where` that excludes its rows")
         }
@@ -96,7 +95,6 @@ package enum PolicyAdvice {
                 let maker = rules[other]
                 guard rule.rollup == nil, let setting = maker.rollup, isSame(rule.entity, maker.entity, policy),
                     !rule.filter.isDisjoint(from: maker.filter), !setting.leavesOut(rule.filter),
-                    !covers(rule, maker, policy, clock: clock),
                     index < other || isEverYounger(rule, than: maker, policy, clock: clock)
                 else { return nil }
                 return Diagnostic(

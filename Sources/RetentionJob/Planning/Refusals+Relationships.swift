@@ -26,10 +26,17 @@ extension Refusals {
         }
         // The rule overrides only relationships that refer to its own entity.
         let isOwn = first.relationship.destination.folded == rule.entity.folded
-        let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
+        let declared =
+            switch first.relationship.deleteRule {
+            case .restrict: "RESTRICT, which the store enforces"
+            case .nullify: "SET NULL, but a column of it does not accept NULL"
+            case .setDefault:
+                "SET DEFAULT, but its default refers to no row that stays, or is NULL where the column does not accept it"
+            case .noAction, .cascade: "NO ACTION, which the store enforces"
+            }
         return Refusal(
             .relationshipDenied,
-            reason: begin(reason + ", and the key is declared ON DELETE \(declared), which the store enforces"),
+            reason: begin(reason + ", and the key is declared ON DELETE \(declared)"),
             wayPast: isOwn ? delete(first) : "this cannot be accepted; delete those rows first",
             isAcceptable: false)
     }

@@ -20,7 +20,7 @@ package struct RestoredRows {
 
     /// The newest undo whose rows a rule would delete again; nil: there is none, or somebody has accepted it since.
     ///
-    /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any table.
+    /// - Parameter hasTriggers: whether the store's own triggers fire.
     static func find(
         _ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, planner: Planner, reader: any RetentionReader
     ) throws -> RestoredRows? {
@@ -34,8 +34,13 @@ package struct RestoredRows {
             let gone = try tables.filter { try !reader.hasTable($0) }
             let isNew = !restored.entities.contains { $0.folded == rule.entity.folded }
             let isOwn = try !gone.isEmpty && isNew || tables.contains { try entity.isIn($0, reader) }
-            let reached = try tables.filter { table in
+            let byTriggers = try tables.filter { table in
                 try hasTriggers
+                    && reader.triggersMayDelete(
+                        from: table, afterDeletesFrom: entity.name, rule.relationships.request)
+            }
+            let reached = try tables.filter { table in
+                try byTriggers.contains(table)
                     || reader.deletes(
                         from: entity.name, rule.relationships.request, canReach: table, changing: [])
             }
@@ -47,7 +52,7 @@ package struct RestoredRows {
             then.preceding = []
             (then.countsAllRows, then.countsKeptRows, then.countsRelatedRows) = (false, false, !isOwn)
             let found = try reader.survey(then)
-            guard found.expiredAloneCount > 0, isOwn || hasTriggers || found.cascadedCount > 0 else { continue }
+            guard found.expiredAloneCount > 0, isOwn || !byTriggers.isEmpty || found.cascadedCount > 0 else { continue }
             return RestoredRows(
                 restored: restored, rowCount: found.expiredAloneCount, reached: isOwn ? [] : reached,
                 gone: isNew ? gone : [])

@@ -68,7 +68,8 @@ struct RuleCheck {
             diagnostics += check.diagnostics
         }
         adviseOnStorage(entity, attribute, date)
-        guard includingAdvice else { return }
+        // What cannot be named cannot be surveyed.
+        guard includingAdvice, diagnostics.allSatisfy({ $0.severity != .error }) else { return }
         try survey(entity, date)
     }
 

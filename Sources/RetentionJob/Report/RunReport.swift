@@ -25,6 +25,8 @@ package struct RunReport: Sendable {
         package var problems: [String] = []
         /// Whether files, or rows of a file, are left to the next run because this one was stopped.
         package var isInterrupted = false
+        /// Why no rows of an entity can be imported, by its name: its rules are not carried out.
+        package var failures: [String: String] = [:]
         package init() {}
     }
 
@@ -108,6 +110,8 @@ package struct RunReport: Sendable {
         /// Refusals that would have held but were accepted.
         package var accepted: [RefusalCode] = []
         package var rows: Int?
+        /// Whether expired rows were counted. Not if the rule was refused before, or its dates are read in a wrong unit.
+        package var isCounted = true
         package var expired = 0
         package var keptByRule = 0
         /// Whether rows are among them that another rule keeps from this one.

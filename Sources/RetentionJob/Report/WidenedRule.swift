@@ -11,6 +11,8 @@ package struct WidenedRule: Sendable {
     package var changedSiblings: [String] = []
     /// The run with which it is compared, and when that ended; nil: no run carried out such a rule for the entity.
     package var run: String?
+    /// The name of the rule with which it is compared, if that is another one.
+    package var former: String?
     package var ended: Instant?
     /// Whether the ledger's record of the former rules is damaged.
     package var isUnreadable = false
@@ -29,6 +31,7 @@ package struct WidenedRule: Sendable {
     /// What is wider, as a clause: `max_age was "300d" and is "60d"`.
     package var text: String {
         var parts = changes.map(\.text)
+        if let former, !parts.isEmpty { parts[0] = "compared with the rule '\(former)', " + parts[0] }
         if !removedHolds.isEmpty {
             let isOne = removedHolds.count == 1
             parts.append(

@@ -111,9 +111,23 @@ package final class Run {
         if report.pending.isInterrupted { noteInterruption(rowsRemain: true) }
     }
 
+    /// Fails a rule if new rows of its entity could not be imported: it may delete only what is old beside them.
+    private func failForPending(_ index: Int) -> Bool {
+        let entity = report.rules[index].entity
+        guard let failure = report.pending.failures.first(where: { $0.key.folded == entity.folded }) else {
+            return false
+        }
+        report.rules[index].outcome = .failed
+        report.rules[index].message =
+            "pending rows of \(entity) were not imported: \(failure.value); nothing was deleted"
+        return true
+    }
+
     private func carryOut(_ plan: Plan) {
         guard beginArchive(of: plan) else { return }
-        for index in plan.steps.indices where plan.steps[index].disposition == .planned { carryOut(index, of: plan) }
+        for index in plan.steps.indices where plan.steps[index].disposition == .planned {
+            if !failForPending(index) { carryOut(index, of: plan) }
+        }
         compareArchived()
         completeArchive()
         reportTriggerDeletes()
@@ -271,9 +285,10 @@ package final class Run {
         }
         var metadata: Logger.Metadata = [
             "rule": "\(rule.name)", "entity": "\(rule.entity)", "cutoff": "\(rule.cutoff.rfc3339)",
-            "outcome": "\(rule.outcome.rawValue)", "expired": "\(rule.expired)", "deleted": "\(rule.deleted)",
+            "outcome": "\(rule.outcome.rawValue)", "deleted": "\(rule.deleted)",
             "batches": "\(rule.batches)", "seconds": "\(Figures.seconds(rule.elapsed))",
         ]
+        if rule.isCounted { metadata["expired"] = "\(rule.expired)" }
         metadata["archived"] = rule.archived.map { "\($0)" }
         if let late = rule.late, late > 0 { metadata["late"] = "\(late)" }
         if !rule.deletedByTriggers.isEmpty {

@@ -99,6 +99,8 @@ package final class Undo {
     private let signal: () -> Int32?
     private let began: Duration
     private var report: RunReport
+    /// The tables of the archive, as they were before the undo.
+    private var tables: [RestorableTable] = []
     private var undo: RunReport.Undo
     private var status = RunStatus()
 
@@ -126,7 +128,8 @@ package final class Undo {
         let tables = try reader.restorable(request.restoration)
         try requireUnchanged(tables, in: reader.name)
         var undo = request.report(rules: request.rules, tables)
-        for index in undo.tables.indices {
+        // A refused undo promises nothing.
+        for index in undo.tables.indices where !undo.needsTriggerChoice {
             undo.tables[index].restored = tables[index].restorableCount
             undo.tables[index].present = tables[index].presentCount
             undo.tables[index].skipped = tables[index].conflictCount
@@ -136,6 +139,7 @@ package final class Undo {
             undo.tables[index].deletedCandles = tables[index].deletedCandleCount
         }
         report.undo = undo
+        report.warnings += undo.leftOut(of: tables).map { "\(Self.outOfStep): \($0)" }
         var status = RunStatus()
         status.hasRefusedRule = undo.hasDifferences || undo.needsTriggerChoice
         report.exitCode = status.exitCode
@@ -153,6 +157,7 @@ package final class Undo {
         let restoration = try writer.restoration(of: request.restoration)
         try Self.requireUnchanged(restoration.tables, in: writer.name)
         undo = request.report(rules: restoration.rules, restoration.tables)
+        tables = restoration.tables
         try requireTriggerChoice()
         report.undo = undo
         report.warnings = request.warnings(setup.policy)
@@ -257,6 +262,8 @@ package final class Undo {
         if restoration.mayDiffer { try compare() }
     }
 
+    private static let outOfStep = "virtual table out of step"
+
     /// Says what triggers have written.
     private func noteTriggers() {
         let found = undo.byTriggers.filter { !$1.isEmpty }.sorted { $0.key < $1.key }.map { name, rows in
@@ -313,6 +320,7 @@ package final class Undo {
     /// Records the undo. If that fails, the restored rows stay, and the exit status shows it.
     private func finish() {
         noteTriggers()
+        for text in undo.leftOut(of: tables) { warn("\(Self.outOfStep)", text) }
         status.hasRefusedRule = undo.hasDifferences
         report.undo = undo
         report.exitCode = status.exitCode
@@ -351,6 +359,22 @@ extension RunReport.Undo {
     /// What can be said about triggers.
     package static let triggerChoices =
         "--triggers skip restores the rows and nothing else; --triggers fire fires the triggers, which a full-text index needs"
+}
+
+extension RunReport.Undo {
+    /// What is said of virtual tables, such as full-text indexes, that do not have the restored rows, because the triggers that
+    /// write them are skipped.
+    fileprivate func leftOut(of restored: [RestorableTable]) -> [String] {
+        guard triggerChoice == .skip else { return [] }
+        return restored.flatMap { table -> [String] in
+            guard let own = tables.first(where: { $0.name == table.table }),
+                own.restored + own.references + own.restoredCandles + own.deletedCandles > 0
+            else { return [] }
+            return table.indexes.map {
+                "--triggers skip leaves \($0.name) without what is restored in \(table.table); after the undo \($0.remedy)"
+            }
+        }
+    }
 }
 
 extension Undo.Request {

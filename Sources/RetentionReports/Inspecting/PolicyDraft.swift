@@ -22,6 +22,14 @@ package struct PolicyDraft {
     /// Whether there is an entity for which a rule can be made.
     package var hasRules: Bool { inspection.entities.contains { date(of: $0) != nil } }
 
+    /// Why no rule can be made for entities that may have dates: what this program cannot read of them, each as a sentence without a
+    /// full stop; empty: there are none.
+    package var obstacles: [String] {
+        inspection.entities.filter { $0.trouble != nil || $0.dates.contains { $0.obstacle != nil } }.map {
+            "\($0.entity.name): \(reasonWithoutRule($0))"
+        }
+    }
+
     /// The file, ending with a line end. Without an age for each rule it is not valid yet.
     package var text: String {
         var lines = [

@@ -131,7 +131,7 @@ enum LedgerRow {
             "unreadable": .count(rule.unreadableCount),
             "unreadable_kinds": .text(
                 rule.unreadable.map { "\($0.reason.rawValue):\($0.rowCount)" }.joined(separator: ",")),
-            "residue": .count(rule.residue), "method": .optional(rule.method),
+            "residue": rule.isCounted ? .count(rule.residue) : .null, "method": .optional(rule.method),
             "index_name": .optional(rule.index), "batches": .count(rule.batches),
             "elapsed_us": .integer(rule.elapsed.wholeMicroseconds), "advice": .lines(rule.advice),
             "digest": .optional(rule.digest), "entity_bytes": rule.entitySizeBytes.map { .integer($0) } ?? .null,
@@ -274,6 +274,7 @@ enum LedgerRow {
             else { return nil }
             return .init(reason: reason, rowCount: min(max(0, count), 1 << 48), example: .null)
         }
+        rule.isCounted = row.count("residue") != nil
         rule.residue = row.count("residue") ?? 0
         rule.oldest = row.instant("oldest")
         rule.newest = row.instant("newest")

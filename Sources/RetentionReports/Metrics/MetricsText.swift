@@ -76,12 +76,16 @@ package struct MetricsText {
                     )
                 }
             })
-        rules("expired_rows", "Expired rows that the last run found.") { String($0.expired) }
+        rules("expired_rows", "Expired rows that the last run found.") {
+            $0.isCounted ? String($0.expired) : nil
+        }
         rules("deleted_rows", "Rows that the last run deleted.") { String($0.deleted) }
         rules("archived_rows", "Rows of all tables that the last run archived before it deleted them.") {
             $0.archived.map { String($0) }
         }
-        rules("residue_rows", "Expired rows that remained after the last run.") { String($0.residue) }
+        rules("residue_rows", "Expired rows that remained after the last run.") {
+            $0.isCounted ? String($0.residue) : nil
+        }
         rules("late_rows", "Expired rows that came back, or arrived late, after a run had left none of that age.") {
             $0.late.map { String($0) }
         }
@@ -111,7 +115,7 @@ package struct MetricsText {
                 }
             })
         rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {
-            $0.residue == 0 ? "0" : $0.overdue.map(Figures.seconds)
+            !$0.isCounted ? nil : $0.residue == 0 ? "0" : $0.overdue.map(Figures.seconds)
         }
         rules("duration_seconds", "How long the rule took.") { Figures.seconds($0.elapsed) }
         rules("entity_bytes", "The space of the rows and indexes of the rule's entity.") {

@@ -97,6 +97,7 @@ package struct UndoText {
 
     private var closing: String {
         let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
+        if isDryRun, undo.needsTriggerChoice { return "Nothing was changed. An undo would be refused\(exit)." }
         if isDryRun {
             return
                 "Nothing was changed. An undo would \(undo.clauses(["restore", "restore", "skip", "delete", "leave out"]))\(exit)."

@@ -37,7 +37,18 @@ extension SQLiteFile {
                 if let obstacle = try found.obstacle(db) { return obstacle }
                 effects = found
             }
-            return try danglingRows(request, table, deletedByTriggers: effects?.deleted ?? [], db)
+            if let reason = try danglingRows(request, table, deletedByTriggers: effects?.deleted ?? [], db) {
+                return reason
+            }
+            for name in reach.cascading.union([table.tableName]).union(effects?.deleted ?? []).sorted() {
+                guard let shape = try StoredShape(of: name, db) else { continue }
+                // An undo can leave triggers out.
+                let columns = shape.columns.map(\.name)
+                if let reason = try obstacle(toInsertsInto: shape.name, columns, firesTriggers: false, db) {
+                    return "\(reason), so they could not be restored"
+                }
+            }
+            return nil
         }
     }
 

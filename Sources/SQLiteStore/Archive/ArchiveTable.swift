@@ -161,6 +161,8 @@ struct StoredShape {
     /// The columns of the declared primary key, in its order.
     let primaryKey: [String]
     let isWithoutRowID: Bool
+    /// Whether columns accept values of their type only.
+    let isStrict: Bool
     let definition: String
 
     /// Reads a table; nil: there is no such ordinary table, or its rows cannot be identified.
@@ -179,6 +181,7 @@ struct StoredShape {
         guard let facts = list.first(where: { $0[0] == "main" }) else { return nil }
         isWithoutRowID = facts[4]
         let isStrict: Bool = facts[5]
+        self.isStrict = isStrict
         // cid, name, type, notnull, dflt_value, pk, hidden
         let rows = try Row.fetchAll(db, sql: "PRAGMA main.table_xinfo(\(name.quotedIdentifier))")
         var columns: [Column] = []

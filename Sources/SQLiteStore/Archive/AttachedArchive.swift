@@ -185,6 +185,7 @@ final class AttachedArchive {
             numbers[number] = tables.count
             let table = try RestorationTable(
                 row, schema, number: tables.count, archive: request.archive, connection, db)
+            if table.kind == .rows { try confirmInserts(into: table, request.triggers, connection, db) }
             tables.append(table)
             // The parts are all rows of the table, each once.
             var next: Int64 = 1
@@ -213,5 +214,21 @@ final class AttachedArchive {
             return request.leavesOut(part, of: rule, tables) ? nil : part
         }
         return (ruleNumbers.sorted().compactMap { rules[$0] }, tables, ordered)
+    }
+
+    /// Throws if SQLite cannot insert rows into a table.
+    private static func confirmInserts(
+        into table: RestorationTable, _ triggers: TriggerChoice?, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
+        func obstacle(_ firesTriggers: Bool) throws -> String? {
+            try connection.obstacle(
+                toInsertsInto: table.table, table.columns, firesTriggers: firesTriggers, db)
+        }
+        guard let reason = try obstacle(triggers == .fire) else { return }
+        let canSkip = try triggers == .fire && obstacle(false) == nil
+        throw StoreError(
+            .unsupported, store: connection.name, message: reason,
+            hint: "nothing was changed"
+                + (canSkip ? "; --triggers skip restores the rows without these triggers" : ""))
     }
 }

@@ -26,6 +26,8 @@ struct RestorationTable: RestorableSource {
     let hasKey: Bool
     /// The triggers of the table that the restoration sets off, by name.
     let triggers: [String]
+    /// The virtual tables that these triggers write.
+    let indexes: [FollowingIndex]
     /// The references of the store's table to other tables.
     let relationships: [Relationship]
     /// What counts the changes of an object of a Core Data store, in SQL.
@@ -108,10 +110,18 @@ struct RestorationTable: RestorableSource {
             throw damaged("its table \(archived) is missing or lacks columns")
         }
         rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
+        let isNewlyStrict = shape.isStrict && !SchemaText.isStrict(row["sql"] ?? "")
         for column in columns {
             let name = kind == .rows ? column : "old_" + column
             let (type, former) = (stored[column.folded]?.type ?? "", types[name.folded] ?? "")
-            guard type.uppercased() != former else { continue }
+            guard type.uppercased() != former || isNewlyStrict else { continue }
+            if shape.isStrict, let value = Self.strictValue(of: type) {
+                let count = try Self.count(name, of: source, besides: value, db)
+                guard count > 0 else { continue }
+                throw refused(
+                    "\(table) is STRICT, and \(column) accepts only \(type): the archive has another type of value in "
+                        + (count == 1 ? "1 row" : "\(count) rows"))
+            }
             let count = try Self.changedCount(name, of: source, rowID, type, connection.temporaryName("typed"), db)
             guard count > 0 else { continue }
             func text(_ type: String) -> String { type.isEmpty ? "without a type" : type }
@@ -128,6 +138,7 @@ struct RestorationTable: RestorableSource {
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
         let written = kind == .rows ? [] : columns + (hasVersion ? ["Z_OPT"] : [])
         triggers = try Self.triggers(of: table, kind, changing: Set(written.map { $0.folded }), db)
+        indexes = try OutOfStepIndex.written(byTriggers: triggers, db).map { [table] in $0.following(table) }
         conflict = SchemaText.solvesConflicts(shape.definition) ? " OR ABORT" : ""
     }
 
@@ -151,6 +162,25 @@ struct RestorationTable: RestorableSource {
                     && (event != .update || text.columns.isEmpty || !columns.isDisjoint(with: text.columns))
             }
         }.map { $0[0] }
+    }
+
+    /// What `typeof` says of the values that a column of a STRICT table accepts unchanged; nil: it accepts all.
+    private static func strictValue(of type: String) -> String? {
+        switch type.uppercased() {
+        case "INT", "INTEGER": "integer"
+        case "REAL", "TEXT", "BLOB": type.lowercased()
+        default: nil
+        }
+    }
+
+    /// How many archived values are neither NULL nor of a type.
+    private static func count(
+        _ column: String, of source: String, besides type: String, _ db: Database
+    ) throws -> Int {
+        try Int.fetchOne(
+            db,
+            sql: "SELECT count(*) FROM \(source) AS a WHERE typeof(a.\(column.quotedIdentifier)) NOT IN ('null', ?)",
+            arguments: [type]) ?? 0
     }
 
     /// How many archived values a column of a type would change. SQLite itself says it: they are put into such a column.

@@ -1,4 +1,3 @@
-import CSQLiteConfig
 import GRDB
 import GRDBSQLite
 import PriceStore
@@ -73,21 +72,10 @@ final class SQLiteRestoration: Restoration {
         let before = tablesWithSkips
         do {
             try writer.run("restoring rows") { db in
-                if skipsTriggers { try switchTriggers(on: false, db) }
-                defer { if skipsTriggers { try? switchTriggers(on: true, db) } }
                 triggered?.counts = [:]
-                // The archive is removed one day: what is said to be restored must be on disk by then.
-                try writer.transaction(steps.isEnd(next) ? .full : .normal) {
-                    defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
-                    // A value would be changed to the type that a column has by now.
-                    try writer.catalog.confirm(db)
-                    try RestorationSteps.carryOut(
-                        batch, of: archive.tables, store: writer.name, &part, candles: candles
-                    ) {
-                        try restore($0, &$1, db)
-                    } restoreCandles: {
-                        try restoreCandles($0, &$1, db)
-                    }
+                try writer.withTriggers(!skipsTriggers, db) {
+                    // The archive is removed one day: what is said to be restored must be on disk by then.
+                    try writer.transaction(steps.isEnd(next) ? .full : .normal) { try restore(batch, &part, db) }
                 }
             }
             part.byTriggers = triggered?.counts.filter { !$1.isEmpty } ?? [:]
@@ -100,13 +88,16 @@ final class SQLiteRestoration: Restoration {
         return part
     }
 
-    /// Switches the triggers of the store for this connection, which is not a change of the store. Temporary ones stay on.
-    private func switchTriggers(on isOn: Bool, _ db: Database) throws {
-        let code = retention_enable_triggers(db.sqliteConnection, isOn ? 1 : 0)
-        guard code != SQLITE_OK else { return }
-        throw StoreError(
-            .unsupported, store: writer.name, message: "this build of SQLite cannot leave triggers out",
-            hint: "nothing was changed; --triggers fire restores the rows and fires them")
+    /// Restores a batch in its transaction.
+    private func restore(_ batch: [RestorationStep], _ part: inout RestorationPart, _ db: Database) throws {
+        defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
+        // A value would be changed to the type that a column has by now.
+        try writer.catalog.confirm(db)
+        try RestorationSteps.carryOut(batch, of: archive.tables, store: writer.name, &part, candles: candles) {
+            try restore($0, &$1, db)
+        } restoreCandles: {
+            try restoreCandles($0, &$1, db)
+        }
     }
 
     private func restore(_ step: RestorationStep, _ part: inout RestorationPart, _ db: Database) throws {
@@ -362,7 +353,7 @@ final class SQLiteRestoration: Restoration {
                     inserted.append(next.number)
                     continue
                 }
-                next.reason = isIgnored ? "a trigger ignores it" : reason
+                next.reason = isIgnored ? "a trigger ignores it" : reason(db)
                 refused.append(next)
                 isLater = isLater || !isIgnored && failure.map { Self.mayPassLater($0) } ?? true
             }
@@ -377,10 +368,10 @@ final class SQLiteRestoration: Restoration {
     }
 
     /// Why a row was refused, as a clause.
-    private var reason: String {
+    private func reason(_ db: Database) -> String {
         let missing = "a row that it refers to is not in the store"
         guard let failure, failure.extendedResultCode != .SQLITE_CONSTRAINT_FOREIGNKEY else { return missing }
-        let said = failure.message ?? "a constraint"
+        let said = writer.outOfStepIndex(failure, db)?.fact ?? failure.message ?? "a constraint"
         return failure.extendedResultCode == .SQLITE_CONSTRAINT_TRIGGER
             ? "a trigger refuses it: \(said)" : "the store refuses it: \(said)"
     }
@@ -421,7 +412,7 @@ final class SQLiteRestoration: Restoration {
                     triggered?.leaveOut(TriggeredRows(changedCount: count), of: table.table)
                     return !hasOpenReferences(db)
                 }
-                if !isDone { obstacle = reason }
+                if !isDone { obstacle = reason(db) }
                 isChanged = isChanged || isDone && count > 0
             }
             if isChanged { part.note(table.table) { $0.referenceCount += 1 } }

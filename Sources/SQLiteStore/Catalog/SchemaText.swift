@@ -83,6 +83,14 @@ enum SchemaText {
         return zip(words, words.dropFirst()).contains { $0 == "CONFLICT" && $1 == "REPLACE" }
     }
 
+    /// Whether a table's definition ends with STRICT.
+    static func isStrict(_ definition: String) -> Bool {
+        guard let columns = afterName(definition, keyword: "TABLE") else { return false }
+        var scanner = Scanner(columns)
+        scanner.skipParentheses()
+        return words(scanner.rest).contains("STRICT")
+    }
+
     /// A name without its quotes.
     static func name(_ token: String) -> String {
         guard token.count > 1, let first = token.first, "\"'`[".contains(first) else { return token }

@@ -78,7 +78,9 @@ extension SQLiteFileConnection {
         {
             // A trigger may have raised ROLLBACK: then all rows of the transaction are gone, not only this one.
             guard db.isInsideTransaction == wasInTransaction else { throw error }
-            return .refused(error.message ?? "a constraint of the store")
+            return .refused(
+                outOfStepIndex(error, db).map { "\($0.fact); \($0.remedy)" } ?? error.message
+                    ?? "a constraint of the store")
         }
     }
 

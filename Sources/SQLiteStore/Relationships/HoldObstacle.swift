@@ -102,6 +102,22 @@ extension SQLiteFile {
         }
     }
 
+    /// Whether triggers of the store may delete rows of a table when rows of an entity are deleted.
+    package func triggersMayDelete(
+        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> Bool {
+        try run("looking at the triggers of \(entity)") { db in
+            guard let own = try catalog.table(entity, db) else { return false }
+            let request = BatchDeleteRequest(
+                fetchRequest: StoreFetchRequest(entity: own.name),
+                relationships: relationships == .deny ? .asDeclared : relationships)
+            return try tables(named: table, db).contains { other in
+                let all = HeldRows(name: table, entity: other.name, rows: .all)
+                return try obstacleOfHolds([all], request, writing: nil, db) != nil
+            }
+        }
+    }
+
     private func way(
         from own: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> CascadeWay {

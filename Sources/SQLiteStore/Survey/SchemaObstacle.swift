@@ -49,27 +49,34 @@ extension SQLiteFileConnection {
 
     /// Why SQLite cannot compile the delete with all that foreign keys do: triggers and constraints of the tables that they
     /// reach may call functions, collations and modules that this program lacks, or name tables that are gone.
-    ///
-    /// A reader's own connection does without foreign keys, which cannot be changed inside a transaction. So the
-    /// statements are compiled on another connection, and none is carried out.
+    /// None is carried out.
     private func obstacleBehindKeys(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> String? {
         guard isReadOnly, !table.entity.incomingRelationships.isEmpty || !table.entity.relationships.isEmpty else {
             return nil
         }
-        let compiler = try compiler ?? sibling(enforcingKeys: true)
-        self.compiler = compiler
         let statements = ["DELETE FROM \(RowScope(table).target())"] + overridingStatements(table, rule)
-        return try compiler.run("looking at the schema") { db in
-            // Core Data's own functions belong to a connection.
-            _ = try compiler.catalog.coreData(db)
+        return try compiling(db) { _, db in
             do {
                 for statement in statements { _ = try db.makeStatement(sql: statement) }
                 return nil
             } catch let error as DatabaseError {
                 return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
             }
+        }
+    }
+
+    /// Compiles statements with foreign keys. A reader's own connection does without them, and they cannot be changed inside a
+    /// transaction, so it has another connection for this.
+    func compiling<T>(_ db: Database, _ body: (SQLiteFileConnection, Database) throws -> T) throws -> T {
+        guard isReadOnly else { return try body(self, db) }
+        let compiler = try compiler ?? sibling(enforcingKeys: true)
+        self.compiler = compiler
+        return try compiler.run("looking at the schema") { db in
+            // Core Data's own functions belong to a connection.
+            _ = try compiler.catalog.coreData(db)
+            return try body(compiler, db)
         }
     }
 

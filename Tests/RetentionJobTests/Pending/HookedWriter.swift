@@ -41,6 +41,12 @@ final class HookedWriter: ObjectStore, RetentionWriter {
     func sizeBytes() throws(StoreError) -> Int64 { try writer.sizeBytes() }
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { try writer.sizeBytes(ofEntity: entity) }
 
+    func triggersMayDelete(
+        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> Bool {
+        try writer.triggersMayDelete(from: table, afterDeletesFrom: entity, relationships)
+    }
+
     func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
         changing attributes: [String]

@@ -168,4 +168,38 @@ struct FiredTriggerTests {
         #expect(error.kind == .unsupported && error.message == message)
         #expect(try archived.contents() == after)
     }
+
+    /// A STRICT table accepts values of its types only, also where the name of the type is what it was.
+    @Test(arguments: [
+        ("INTEGER", "'x'", true), ("INTEGER", "7", false), ("TEXT", "'x'", false), ("BLOB", "'x'", true),
+        ("ANY", "'x'", false),
+        ("REAL", "NULL", false), ("REAL", "5", true),
+    ])
+    func aTableThatIsStrictNowIsRefusedIfItDoesNotAcceptValues(_ type: String, _ value: String, _ isRefused: Bool)
+        throws
+    {
+        for former in Set(["", type == "ANY" ? "" : type]) {
+            let archived = try ArchivedStore(
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, v \(former)); "
+                    + "INSERT INTO t VALUES (1, 1, \(value)), (2, 99, NULL)")
+            try archived.delete("t")
+            try archived.store.change {
+                try $0.execute(
+                    sql:
+                        "CREATE TABLE n (id INTEGER PRIMARY KEY, at INTEGER, v \(type)) STRICT; INSERT INTO n SELECT * FROM t; "
+                        + "DROP TABLE t; ALTER TABLE n RENAME TO t")
+            }
+            // REAL has kept 5 as 5.0.
+            guard isRefused, former != "REAL" else {
+                #expect(try archived.store.reader().restorable(archived.request()).map(\.restorableCount) == [1])
+                #expect(try archived.undo().total.restoredCount == 1)
+                continue
+            }
+            #expect(throws: StoreError.self) { try archived.store.reader().restorable(archived.request()) }
+            let error = try #require(throws: StoreError.self) { try archived.undo() }
+            #expect(
+                error.message
+                    == "t is STRICT, and v accepts only \(type): the archive has another type of value in 1 row")
+        }
+    }
 }

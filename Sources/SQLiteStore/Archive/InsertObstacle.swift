@@ -1,0 +1,47 @@
+import CSQLiteConfig
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+extension SQLiteFileConnection {
+    /// Why SQLite cannot insert rows into a table, as a clause; nil: it can. Constraints, generated columns, indexes and
+    /// triggers may call functions that this program lacks. Statements are compiled and not carried out.
+    ///
+    /// - Parameter firesTriggers: whether the triggers of the store fire, too.
+    func obstacle(
+        toInsertsInto table: String, _ columns: [String], firesTriggers: Bool, _ db: Database
+    ) throws -> String? {
+        let names = columns.map(\.quotedIdentifier).joined(separator: ", ")
+        let values = columns.map { _ in "NULL" }.joined(separator: ", ")
+        let target = "main." + table.quotedIdentifier
+        // On a connection that only reads, SQLite takes no notice of CHECK constraints.
+        let definition = try String.fetchOne(
+            db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
+            arguments: [table])
+        let statements =
+            ["INSERT INTO \(target) (\(names)) VALUES (\(values))"]
+            + SchemaText.checks(definition ?? "").map { "SELECT \($0) FROM \(target)" }
+        return try compiling(db) { compiler, db in
+            try compiler.withTriggers(firesTriggers, db) {
+                do {
+                    for statement in statements { _ = try db.makeStatement(sql: statement) }
+                    return nil
+                } catch let error as DatabaseError {
+                    return "SQLite cannot insert rows into \(table): \(error.message ?? "no reason given")"
+                }
+            }
+        }
+    }
+
+    /// Carries out work with the triggers of the store on or off, which is not a change of the store. Temporary ones stay on.
+    func withTriggers<T>(_ areOn: Bool, _ db: Database, _ body: () throws -> T) throws -> T {
+        guard !areOn else { return try body() }
+        guard retention_enable_triggers(db.sqliteConnection, 0) == SQLITE_OK else {
+            throw StoreError(
+                .unsupported, store: name, message: "this build of SQLite cannot leave triggers out",
+                hint: "nothing was changed; --triggers fire restores the rows and fires them")
+        }
+        defer { _ = retention_enable_triggers(db.sqliteConnection, 1) }
+        return try body()
+    }
+}
