@@ -86,6 +86,7 @@ package struct Planner {
         }
         if let saved = options.savedPlan { plan.limit(to: saved) }
         plan.releasedHolds = try releasedHolds(plan, reader: reader)
+        plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan
     }
 
@@ -239,9 +240,7 @@ package struct Planner {
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
-        if !policy.makesCandles(rule.entity) {
-            step.warning = try Arrivals.warning(rule, request, survey, now: min(asOf, clock), reader: reader)
-        }
+        step.isMatched = try Arrivals.isMatched(rule, request, survey, reader: reader)
         if let first = standing.first {
             step.disposition = .refused(first)
             step.otherRefusals = Array(standing.dropFirst())
