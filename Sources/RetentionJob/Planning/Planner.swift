@@ -197,7 +197,8 @@ package struct Planner {
         let restored = try RestoredRows.find(
             step, entity, hasTriggers: !triggers.isEmpty, planner: self, reader: reader)
         let former = try FormerRule(
-            step, entity, hasTriggers: !triggers.isEmpty, isHeld: restored != nil, planner: self, reader: reader)
+            step, entity, together: together, hasTriggers: !triggers.isEmpty, isHeld: restored != nil, planner: self,
+            reader: reader)
         let isBlocked = !survey.obstacles.isEmpty || outline?.isIndivisible == true
         let ways = isBlocked ? try self.ways(past: survey, of: request, reader) : []
         func refusals(_ rule: Rule) -> [Refusal] {
