@@ -1,7 +1,7 @@
 /// What a connection knows of its temporary tables and triggers, and of the current transaction. A rollback takes it back.
 struct Temporaries {
     var keptRows: [KeptRows.Key: KeptRows] = [:]
-    var thinnedRows: [ThinnedRows.Key: ThinnedRows] = [:]
+    var thinnedRows: [KeptRows.Key: ThinnedRows] = [:]
     /// Tables that a rehearsal shadows, by lower-cased name.
     var shadows: [String: ShadowTable] = [:]
     var removedRows: RemovedRows?

@@ -111,3 +111,14 @@ extension TestDatabase {
         return (dry, execution)
     }
 }
+
+extension PostgresCluster {
+    /// A writer of a new database, and a session of somebody else.
+    func open(_ statements: String) throws -> (PostgresWriter, PostgresConnection) {
+        let address = PostgresAddress(url: try makeDatabase(statements))
+        return (
+            try PostgresWriter(address),
+            try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
+        )
+    }
+}

@@ -61,9 +61,10 @@ package enum Laws {
     ///   - technique: the engine's own name of how; nil: it chooses.
     ///   - batchRows: the limit of each batch; nil: none.
     ///   - batchCount: stop after so many batches; nil: go on to the end.
+    ///   - meanwhile: what another program does after the first batch.
     package static func carryOut(
         _ request: SurveyRequest, technique: String? = nil, batchRows: Int?, stopAfter batchCount: Int? = nil,
-        on writer: any RetentionWriter
+        meanwhile: () throws -> Void = {}, on writer: any RetentionWriter
     ) throws -> Execution {
         var execution = Execution()
         var request = request
@@ -76,6 +77,7 @@ package enum Laws {
             execution.total.nullifiedCount += part.result.nullifiedCount
             execution.batchCounts.append(part.result.deletedCount)
             execution.note = part.note ?? execution.note
+            if execution.batchCounts.count == 1 { try meanwhile() }
             guard part.hasMore else {
                 execution.isComplete = part.result.continuation == nil
                 return execution

@@ -126,65 +126,6 @@ struct AllRefusalsTests {
         #expect(run.rules[0].refusal == code, sourceLocation: sourceLocation)
     }
 
-    // MARK: Rows that do not arrive
-
-    /// `check`, a dry run, a run and the page, each with white space made plain.
-    private func everywhere(_ job: LaunchedJob) throws -> [String] {
-        try [["check"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"]].map {
-            flat(try job.launch($0).output)
-        }
-    }
-
-    @Test func aWhereThatMatchesNoRowIsAWarning() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0),
-            policy: Sample.policy(Sample.rule("where: { symbol: XAUEUR }")))
-        for text in try everywhere(job) {
-            #expect(text.contains("gold deletes nothing, because no row of Price matches its `where`"), "\(text)")
-            #expect(!text.contains("no new rows"), "\(text)")
-        }
-        try job.change("INSERT INTO Price(symbol) VALUES ('XAUEUR')")
-        for text in try everywhere(job) { #expect(!text.contains("matches its `where`"), "\(text)") }
-        let empty = try LaunchedJob(
-            Sample.price, policy: Sample.policy(Sample.rule("where: { symbol: XAUEUR }")))
-        for text in try everywhere(empty) { #expect(!text.contains("matches its `where`"), "\(text)") }
-    }
-
-    /// Days of rows, the newest first; the usual gap is the longest of the newest nine.
-    @Test(
-        arguments: [
-            ([10, 11, 12, 13], true), ([2, 3, 4], false), ([4, 5, 6], true), ([8, 11, 12], false),
-            ([10, 13, 14], true),
-            ([100, 101], false), ([100], false), ([0, 1, 2, 3], false), ([40, 70, 100], false),
-            ([400, 430, 460], true),
-            ([20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 60], true), ([20, 21, 22, 23, 24, 25, 26, 27, 28, 60], false),
-        ] as [([Int], Bool)])
-    func aRuleWithoutNewRowsIsAWarning(_ days: [Int], _ isStale: Bool) throws {
-        for index in [true, false] {
-            let job = try LaunchedJob(
-                Sample.price + (index ? "" : "DROP INDEX Price_at;")
-                    + days.map { "INSERT INTO Price(symbol, at) VALUES ('XAUUSD', \(Sample.unixSeconds($0) - $0));" }
-                    .joined() + "INSERT INTO Price(symbol, at) VALUES ('EUR', unixepoch());",
-                policy: Sample.policy(Sample.rule("where: { symbol: XAUUSD }", age: "1000d")))
-            for text in try everywhere(job) {
-                #expect(text.contains("Do new rows still arrive?") == isStale, "\(text)")
-                #expect(
-                    !isStale || text.contains("the newest row of gold in Price is dated \(Sample.date(days[0] + 1))"),
-                    "\(text)")
-            }
-        }
-    }
-
-    @Test func candlesAreNotExpectedToArrive() throws {
-        let job = try LaunchedJob(
-            Sample.price + (40...60).map { Sample.rows(3, daysAgo: $0) }.joined() + Sample.rows(1, daysAgo: 0),
-            policy: Sample.policy(
-                Sample.rule("rollup: { into: candle, every: 1h, price: price }"),
-                Sample.rule(name: "candles", entity: "candle", date: "time", age: "900d")))
-        _ = try job.report()
-        for text in try everywhere(job) { #expect(!text.contains("Do new rows"), "\(text)") }
-    }
-
     // MARK: What is offered
 
     @Test(arguments: [

@@ -29,22 +29,6 @@ struct Keeper: Hashable {
 }
 
 extension StorePredicate {
-    fileprivate var isKeeper: Bool {
-        switch self {
-        case .notKept, .notPicked: true
-        default: false
-        }
-    }
-
-    /// Whether the condition spares rows that a rule keeps.
-    var sparesKeptRows: Bool {
-        switch self {
-        case .and(let parts), .or(let parts): parts.contains(where: \.sparesKeptRows)
-        case .not(let part), .notTrue(let part): part.sparesKeptRows
-        default: isKeeper
-        }
-    }
-
     /// What spares rows that rules keep, each once; nil: another condition decides whether it does.
     var keepers: [Keeper]? {
         guard sparesKeptRows else { return [] }

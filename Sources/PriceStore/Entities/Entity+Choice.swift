@@ -40,8 +40,7 @@ extension StorePredicate {
         case .all, .key, .objectIDs, .notHeld: []
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .between(let name, _, _), .begins(let name, _), .contains(let name, _): [name]
-        case .and(let parts), .or(let parts): parts.flatMap(\.allAttributeNames)
-        case .notTrue(let part), .not(let part): part.allAttributeNames
+        case .and, .or, .not, .notTrue: leaves.flatMap(\.allAttributeNames)
         case .date(let range): [range.date.name]
         case .declaredDate(let name, _): [name]
         case .dateCompare(let date, _, _): [date.name]

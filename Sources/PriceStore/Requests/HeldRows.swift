@@ -44,16 +44,6 @@ extension StorePredicate {
         let notBefore = start.map { StorePredicate.notTrue(.date(DateRange(date, before: $0))) } ?? .all
         return notBefore && (end.map { .notTrue(.dateCompare(date, .greaterOrEqual, $0)) } ?? .all)
     }
-
-    /// The holds that the predicate spares, each once.
-    package var holds: [HeldRows] {
-        switch self {
-        case .notHeld(let holds, _): holds
-        case .and(let parts), .or(let parts): parts.flatMap(\.holds)
-        case .not(let part), .notTrue(let part): part.holds
-        default: []
-        }
-    }
 }
 
 extension SurveyRequest {

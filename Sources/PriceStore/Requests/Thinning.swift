@@ -113,18 +113,3 @@ extension DateEncoding {
         }
     }
 }
-
-extension StorePredicate {
-    /// The rules whose picks the condition spares.
-    package var thinnings: [Thinning] {
-        switch self {
-        case .notPicked(let thinning): [thinning]
-        case .and(let parts), .or(let parts): parts.flatMap(\.thinnings)
-        case .not(let part), .notTrue(let part): part.thinnings
-        default: []
-        }
-    }
-
-    /// Whether the condition spares picks.
-    package var isThinning: Bool { !thinnings.isEmpty }
-}

@@ -15,11 +15,12 @@ struct FormerRule {
     /// Compares a rule with the past.
     ///
     /// - Parameters:
+    ///   - together: the other rules of its entity.
     ///   - hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
     ///   - isHeld: whether the rule must not delete rows that an undo has restored: they are not late.
     init(
-        _ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, isHeld: Bool, planner: Planner,
-        reader: any RetentionReader
+        _ step: Plan.Step, _ entity: Entity, together: RulesTogether, hasTriggers: Bool, isHeld: Bool,
+        planner: Planner, reader: any RetentionReader
     ) throws {
         guard let request = step.surveyRequest else { return }
         let (rule, memory) = (step.rule, planner.memory)
@@ -67,7 +68,9 @@ struct FormerRule {
         let isWider = covering == nil || !removed.isEmpty
         // What a rule keeps was chosen beside the rules of the run that last carried it out, whatever has run since.
         let changedSiblings =
-            try nearest.map { try planner.changedSiblings(of: rule, entity, former: $0.former.beside, reader) } ?? []
+            try nearest.map {
+                try planner.changedSiblings(of: rule, entity, together, former: $0.former.beside, reader)
+            } ?? []
         if isWider || !changedSiblings.isEmpty {
             let rules = isWider ? live.map(\.rule) : nearest.map { [$0.former.rule] + $0.former.beside } ?? []
             let former = rules.compactMap {
@@ -126,13 +129,14 @@ extension RecordedRule {
 extension Planner {
     /// The names of other rules of an entity that have changed since they were carried out, if what a rule keeps depends on them.
     fileprivate func changedSiblings(
-        of rule: Rule, _ entity: Entity, former: [RecordedRule], _ reader: any RetentionReader
+        of rule: Rule, _ entity: Entity, _ together: RulesTogether, former: [RecordedRule],
+        _ reader: any RetentionReader
     ) throws -> [String] {
         guard rule.keepsRows else { return [] }
         let before = Dictionary(
             former.map { ($0.rule.name, $0.canonical) }, uniquingKeysWith: { first, _ in first })
         var now: [String: String] = [:]
-        for other in policy.rules where try other.isEnabled && reader.entity(named: other.entity)?.name == entity.name {
+        for other in together.enabled[entity.name] ?? [] {
             now[other.name] = try RecordedRule(other, of: entity, zone: policy.timezone, reader).canonical
         }
         return Set(before.keys).union(now.keys).subtracting([rule.name]).filter { before[$0] != now[$0] }.sorted()

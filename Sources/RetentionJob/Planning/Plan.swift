@@ -9,6 +9,8 @@ package struct Plan: Sendable {
     package var holds = HoldPlan()
     /// The holds of the last run that are no longer in force.
     package var releasedHolds: [ReleasedHold] = []
+    /// Warnings about rows that do not arrive.
+    var arrivals: [Warning] = []
     /// What the rules keep from each other; nil: the plan was not made from a store.
     var together: RulesTogether?
 
@@ -32,8 +34,8 @@ package struct Plan: Sendable {
         package var disposition: Disposition
         /// The other reasons for which it is refused.
         package var otherRefusals: [Refusal] = []
-        /// What is odd about the rows of the rule; nil: nothing.
-        package var warning: Warning?
+        /// Whether a row matches the `where` of the rule; false: none, or there was no survey.
+        var isMatched = false
         /// The request of the survey; nil if there was no survey.
         package var surveyRequest: SurveyRequest?
         /// The survey; empty if there was none.

@@ -86,6 +86,7 @@ package struct Planner {
         }
         if let saved = options.savedPlan { plan.limit(to: saved) }
         plan.releasedHolds = try releasedHolds(plan, reader: reader)
+        plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan
     }
 
@@ -196,7 +197,8 @@ package struct Planner {
         let restored = try RestoredRows.find(
             step, entity, hasTriggers: !triggers.isEmpty, planner: self, reader: reader)
         let former = try FormerRule(
-            step, entity, hasTriggers: !triggers.isEmpty, isHeld: restored != nil, planner: self, reader: reader)
+            step, entity, together: together, hasTriggers: !triggers.isEmpty, isHeld: restored != nil, planner: self,
+            reader: reader)
         let isBlocked = !survey.obstacles.isEmpty || outline?.isIndivisible == true
         let ways = isBlocked ? try self.ways(past: survey, of: request, reader) : []
         func refusals(_ rule: Rule) -> [Refusal] {
@@ -239,9 +241,7 @@ package struct Planner {
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
-        if !policy.makesCandles(rule.entity) {
-            step.warning = try Arrivals.warning(rule, request, survey, now: min(asOf, clock), reader: reader)
-        }
+        step.isMatched = try Arrivals.isMatched(rule, request, survey, reader: reader)
         if let first = standing.first {
             step.disposition = .refused(first)
             step.otherRefusals = Array(standing.dropFirst())

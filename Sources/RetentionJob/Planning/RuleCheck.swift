@@ -23,7 +23,9 @@ struct RuleCheck {
         }
         let attribute = entity.attribute(named: rule.dateAttribute)
         if attribute == nil { complain(rule.dateAttribute, entity, at: rule.marks.value("date_attribute")) }
-        for name in rule.filter.attributeNames where entity.attribute(named: name) == nil {
+        var named: Set<String> = []
+        for name in rule.filter.allAttributeNames
+        where named.insert(name).inserted && entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.key("where.\(name)"))
         }
         checkGroups("keep_last", rule.keepLast?.per ?? [], entity)
@@ -174,24 +176,5 @@ struct RuleCheck {
                 .advice, at: rule.marks.value("entity"),
                 "the rule also fires \(triggers.count == 1 ? "the trigger" : "the triggers") "
                     + "\(triggers.joined(separator: ", ")), which may change other rows; a dry run cannot count them"))
-    }
-}
-
-extension StorePredicate {
-    /// The attributes that a condition names, each once, in order.
-    fileprivate var attributeNames: [String] {
-        var names: [String] = []
-        func collect(_ predicate: StorePredicate) {
-            switch predicate {
-            case .all, .date, .declaredDate, .dateCompare, .notKept, .notPicked, .notHeld, .key, .objectIDs: break
-            case .compare(let name, _, _), .between(let name, _, _), .begins(let name, _), .contains(let name, _),
-                .isIn(let name, _), .isNull(let name), .isNotNull(let name):
-                if !names.contains(name) { names.append(name) }
-            case .and(let parts), .or(let parts): parts.forEach(collect)
-            case .not(let part), .notTrue(let part): collect(part)
-            }
-        }
-        collect(self)
-        return names
     }
 }

@@ -6,16 +6,19 @@ import RetentionPolicy
 struct RulesTogether: Sendable {
     /// By the name of an entity, each rule with its request, apart from an instant and from what it keeps.
     private var rules: [String: [(rule: Rule, request: SurveyRequest)]] = [:]
+    /// By the name of an entity, its enabled rules; empty where no rule keeps rows.
+    private(set) var enabled: [String: [Rule]] = [:]
     private let zone: CalendarZone
 
     init(_ policy: Policy, reader: any RetentionReader) throws(StoreError) {
         zone = policy.timezone
         guard policy.rules.contains(where: { $0.isEnabled && $0.keepsRows }) else { return }
         for rule in policy.rules where rule.isEnabled {
-            guard let date = rule.date(zone: zone), let entity = try reader.entity(named: rule.entity) else { continue }
+            guard let entity = try reader.entity(named: rule.entity) else { continue }
+            enabled[entity.name, default: []].append(rule)
+            guard let date = rule.date(zone: zone) else { continue }
             var request = SurveyRequest(
-                entity: entity.name, date: date, cutoff: .distantPast, filter: rule.filter,
-                relationships: rule.relationships.request)
+                entity: entity.name, date: date, cutoff: .distantPast, filter: rule.filter)
             request.take(rule.rollupRequest(date))
             rules[entity.name, default: []].append((rule, request))
         }

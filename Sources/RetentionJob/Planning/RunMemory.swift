@@ -74,6 +74,8 @@ package struct RunMemory: Hashable, Sendable {
         package var holds: [Hold]
         /// The other rules of the entity, if what the rule keeps depends on them.
         package var beside: [RecordedRule]
+        /// Whether no row has ever matched its `where`.
+        var isUnmatched = false
 
         package init(
             _ rule: RecordedRule, state: State, run: String, ended: Instant, cutoff: Instant, keptCount: Int,
@@ -90,13 +92,14 @@ package struct RunMemory: Hashable, Sendable {
             self.keptCount = keptCount
         }
 
-        /// The line of the ledger, with tabs between: state, run, end, cutoff, kept rows, policy, rule, each hold,
-        /// and after a `+` each rule beside it.
+        /// The line of the ledger, with tabs between: state, run, end, cutoff, kept rows, policy, rule, `-` if no row
+        /// has ever matched it, each hold, and after a `+` each rule beside it.
         package var line: String {
             ([
                 state.rawValue, run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
                 SafeText.line(policy), rule.canonical,
-            ] + holds.map(\.record) + beside.map { "+" + $0.canonical }).joined(separator: "\t")
+            ] + (isUnmatched ? ["-"] : []) + holds.map(\.record) + beside.map { "+" + $0.canonical }).joined(
+                separator: "\t")
         }
 
         /// Nil: the line is damaged.
@@ -106,15 +109,18 @@ package struct RunMemory: Hashable, Sendable {
                 let cutoff = Int64(parts[3]), let keptCount = Int(parts[4]),
                 let rule = RecordedRule(canonical: parts[6])
             else { return nil }
-            let beside = parts[7...].filter { $0.hasPrefix("+") }.compactMap {
+            let isUnmatched = parts.count > 7 && parts[7] == "-"
+            let others = parts[(isUnmatched ? 8 : 7)...]
+            let beside = others.filter { $0.hasPrefix("+") }.compactMap {
                 RecordedRule(canonical: String($0.dropFirst()))
             }
-            let holds = parts[7...].filter { !$0.hasPrefix("+") }.compactMap { Hold(record: $0) }
-            guard holds.count + beside.count == parts.count - 7 else { return nil }
+            let holds = others.filter { !$0.hasPrefix("+") }.compactMap { Hold(record: $0) }
+            guard holds.count + beside.count == others.count else { return nil }
             self.init(
                 rule, state: state, run: parts[1], ended: Instant(microseconds: ended),
                 cutoff: Instant(microseconds: cutoff), keptCount: min(max(0, keptCount), 1 << 48), policy: parts[5],
                 holds: holds, beside: beside)
+            self.isUnmatched = isUnmatched
         }
     }
 
@@ -146,6 +152,15 @@ extension RunMemory {
         let own = rules.filter { $0.policy == file }
         guard own.isEmpty, let last = rules.max(by: { $0.ended < $1.ended }) else { return own }
         return rules.filter { $0.policy == last.policy }
+    }
+
+    /// Whether a row has ever matched a rule, by whatever name it was carried out: its `where`, or a narrower one.
+    func hasMatched(_ rule: RecordedRule) -> Bool {
+        rule.rule.filter == .all
+            || rules.contains {
+                !$0.isUnmatched && $0.rule.rule.entity == rule.rule.entity
+                    && $0.rule.rule.filter.implies(rule.rule.filter)
+            }
     }
 
     /// A link to the file may lead to another one after each deployment.
@@ -191,6 +206,7 @@ extension RunMemory {
                 record, state: !rule.isEnabled ? .disabled : leftNone ? .none : .some, run: report.runID, ended: clock,
                 cutoff: done?.cutoff ?? .distantPast, keptCount: done.map { $0.keptByRule + $0.held } ?? 0,
                 holds: rule.isEnabled ? holds : last?.holds ?? [])
+            now.isUnmatched = places[rule.name].map { plan.steps[$0].isMatched } != true && !hasMatched(record)
             if rule.isEnabled, rule.keepsRows {
                 now.beside = policy.rules.filter {
                     $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded

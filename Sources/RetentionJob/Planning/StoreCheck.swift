@@ -132,7 +132,7 @@ package enum StoreCheck {
     package static let refusalPhrase = "the rule will be refused "
 
     /// The rules that the next run would refuse, with all reasons: errors if one of them cannot be accepted, otherwise warnings, so that they
-    /// stay together. Reported ones are left out. Then what is odd about the rows of a rule, and a ledger that does not know the store. The plan is made like that of
+    /// stay together. Reported ones are left out. Then rows that do not arrive, and a ledger that does not know the store. The plan is made like that of
     /// a dry run.
     ///
     /// - Parameter memory: what the ledger knows of past runs.
@@ -156,8 +156,8 @@ package enum StoreCheck {
                         + refusal.message(after: refusal == step.refusals[0] ? nil : step.refusals[0]))
             }
         }
-        found += plan.steps.compactMap { step in
-            step.warning.map { Diagnostic(.warning, at: step.rule.marks.value("entity"), $0.text) }
+        found += plan.arrivals.compactMap { warning in
+            warning.mark.map { Diagnostic(.warning, at: $0, warning.text) }
         }
         if let text = memory.unknownStoreText { found.append(Diagnostic(.warning, at: policy.store.mark, text)) }
         return found

@@ -142,15 +142,3 @@ private final class OnlineBackup {
 
     private static let slicePageCount: Int32 = 1_000
 }
-
-extension StorePredicate {
-    /// The newest rows that the condition spares.
-    var keptRows: [KeepLast] {
-        switch self {
-        case .notKept(let keepLast): [keepLast]
-        case .and(let parts), .or(let parts): parts.flatMap(\.keptRows)
-        case .not(let part), .notTrue(let part): part.keptRows
-        default: []
-        }
-    }
-}

@@ -9,10 +9,17 @@ import PriceStore
 struct KeptRows {
     /// Whose rows are kept: two entities may have attributes of the same names and rules of the same words.
     struct Key: Hashable {
-        var entity: String
+        private let entity: String
         /// Whether rows of sub-entities are among them.
-        var subentities: [String]
-        var keepLast: KeepLast
+        private let subentities: [String]
+        private let keeper: StorePredicate
+
+        /// - Parameter keeper: a ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
+        init(_ keeper: StorePredicate, of entity: RowScope) {
+            self.entity = entity.table.name
+            subentities = entity.table.managed?.subentities ?? []
+            self.keeper = keeper
+        }
     }
 
     /// Which rows are not kept, in the state of the store in which that was found.
@@ -90,8 +97,7 @@ extension SQLiteFileConnection {
 
     /// The kept rows of a rule, found when they are first needed, and outside batches whenever the store has changed.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
-        let key = KeptRows.Key(
-            entity: entity.table.name, subentities: entity.table.managed?.subentities ?? [], keepLast: keepLast)
+        let key = KeptRows.Key(.notKept(keepLast), of: entity)
         if let known = temporaries.keptRows[key] {
             guard let mark = known.mark, !isInBatch(db), try changeMark(db) != mark else {
                 return known

@@ -7,13 +7,6 @@ import PriceStore
 /// late row may be the only one of its bucket. To find them again in a batch would keep writers waiting. So the rows of a bucket
 /// are then deleted only if its pick still exists; the others, after the picks were found again.
 struct ThinnedRows {
-    /// Whose rows are kept, as in ``KeptRows/Key``.
-    struct Key: Hashable {
-        var entity: String
-        var subentities: [String]
-        var thinning: Thinning
-    }
-
     /// What has found them; nil: no row is before the cutoff.
     fileprivate var query: ThinningQuery?
     /// How many rows each tier keeps.
@@ -58,8 +51,7 @@ extension SQLiteFileConnection {
 
     /// The picks of a rule, found when they are first needed, and outside batches whenever the store has changed.
     func thinnedRows(_ thinning: Thinning, _ entity: RowScope, _ db: Database) throws -> ThinnedRows {
-        let key = ThinnedRows.Key(
-            entity: entity.table.name, subentities: entity.table.managed?.subentities ?? [], thinning: thinning)
+        let key = KeptRows.Key(.notPicked(thinning), of: entity)
         if let known = temporaries.thinnedRows[key] {
             if try isInBatch(db) || changeMark(db) == known.mark { return known }
             for table in known.query?.tables ?? [] { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }

@@ -146,7 +146,7 @@ struct BatchDelete {
     /// How many kept rows are gone; nil: deleting rows sets nothing off that could take them.
     private func lostCount() throws -> Int? {
         let (entity, predicate) = (statement.scope.table.entity, request.fetchRequest.predicate)
-        guard predicate.isThinning || !predicate.keptRows.isEmpty,
+        guard predicate.sparesKeptRows,
             !entity.deleteTriggers.isEmpty || !entity.incomingRelationships.isEmpty
         else { return nil }
         return try connection.lostCount(of: predicate, statement.scope, db)

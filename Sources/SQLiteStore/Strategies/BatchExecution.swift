@@ -67,11 +67,6 @@ extension SQLiteFileConnection {
 extension StorePredicate {
     /// Whether object IDs are part of the condition.
     fileprivate var namesObjectIDs: Bool {
-        switch self {
-        case .objectIDs: true
-        case .and(let parts), .or(let parts): parts.contains(where: \.namesObjectIDs)
-        case .not(let part), .notTrue(let part): part.namesObjectIDs
-        default: false
-        }
+        leaves.contains { if case .objectIDs = $0 { true } else { false } }
     }
 }

@@ -26,14 +26,6 @@ struct KeptRowsTests {
         cluster = try PostgresCluster(settings: ["autovacuum = off"])
     }
 
-    private func open(_ statements: String) throws -> (PostgresWriter, PostgresConnection) {
-        let address = PostgresAddress(url: try cluster.makeDatabase(statements))
-        return (
-            try PostgresWriter(address),
-            try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
-        )
-    }
-
     private func newest(
         _ count: Int, per groups: [String] = ["s"], before cutoff: Instant = cutoff, technique: String? = nil
     ) -> SurveyRequest {
@@ -59,7 +51,7 @@ struct KeptRowsTests {
     /// Another session deletes a kept row of one group, makes one of another older, moves one to another group and adds a group.
     @Test(arguments: ["range", "windows", "whole"])
     func aGroupThatHasLostAKeptRowLosesNoMore(_ technique: String) throws {
-        let (writer, other) = try open(Self.prices)
+        let (writer, other) = try cluster.open(Self.prices)
         let request = newest(2, technique: technique)
         #expect(try writer.survey(request).expiredCount == 190)
         let deletion = try writer.deletion(of: request)
@@ -93,7 +85,7 @@ struct KeptRowsTests {
 
     @Test(arguments: ["range", "windows"])
     func keptRowsThatDoNotExpireMayBeDeletedByOthers(_ technique: String) throws {
-        let (writer, other) = try open(Self.prices)
+        let (writer, other) = try cluster.open(Self.prices)
         try other.execute("INSERT INTO price SELECT 1000 + n, 's' || n, '2026-03-05' FROM generate_series(0, 4) AS n")
         let request = newest(1, technique: technique)
         let deletion = try writer.deletion(of: request)
@@ -109,7 +101,7 @@ struct KeptRowsTests {
 
     @Test(arguments: ["range", "windows"])
     func theNewestRowsOfAllAreKeptBesideOthers(_ technique: String) throws {
-        let (writer, other) = try open(Self.prices)
+        let (writer, other) = try cluster.open(Self.prices)
         let request = newest(3, per: [], technique: technique)
         let deletion = try writer.deletion(of: request)
         // From now on the kept rows are looked up.
@@ -125,7 +117,7 @@ struct KeptRowsTests {
 
     /// A batch has begun when nobody else wrote. The session of another one changes a kept row before the batch deletes anything.
     @Test func aChangeBesideTheFirstBatchIsSeen() throws {
-        let (writer, other) = try open(Self.prices)
+        let (writer, other) = try cluster.open(Self.prices)
         _ = try writer.survey(newest(1))
         let deletion = try writer.deletion(of: newest(1))
         writer.trace = { statement, _ in
@@ -146,7 +138,7 @@ struct KeptRowsTests {
     func whatIsKeptIsLookedUpAgainAfterABatchHasWaited(_ rule: String, _ how: String) throws {
         let (thins, commits) = (rule == "thin", !how.contains("undone"))
         let technique = how.prefix { $0 != "," }
-        let (writer, other) = try open(Self.prices)
+        let (writer, other) = try cluster.open(Self.prices)
         let third = try PostgresConnection(writer.address, PostgresConnection.Options(isReadOnly: false))
         let request = thins ? picks(technique: String(technique)) : newest(1, technique: String(technique))
         let deletion = try writer.deletion(of: request)
@@ -206,7 +198,7 @@ struct KeptRowsTests {
 
     /// Both rules are surveyed before the first one deletes rows of the second one by a cascade.
     @Test func aCascadeOfAnotherRuleIsAChange() throws {
-        let (writer, other) = try open(
+        let (writer, other) = try cluster.open(
             "CREATE TABLE source (id bigint PRIMARY KEY, at timestamptz); INSERT INTO source VALUES (1, '2026-01-01'), (2, '2026-04-01');"
                 + Self.prices
                 + "ALTER TABLE price ADD source bigint REFERENCES source ON DELETE CASCADE; UPDATE price SET source = CASE WHEN id >= 190 "
@@ -223,7 +215,7 @@ struct KeptRowsTests {
 
     /// What another session does before the second survey must not be taken for known by what the first one has found.
     @Test func whatASurveyHasFoundIsNotBelievedAfterAnotherSurvey() throws {
-        let (writer, other) = try open(Self.prices)
+        let (writer, other) = try cluster.open(Self.prices)
         let (first, second) = (newest(1), picks())
         _ = try writer.survey(first)
         try other.execute("DELETE FROM price WHERE id = 195")
@@ -233,7 +225,7 @@ struct KeptRowsTests {
     }
 
     @Test func aTriggerThatDeletesKeptRowsFailsTheBatch() throws {
-        let (writer, other) = try open(
+        let (writer, other) = try cluster.open(
             Self.prices
                 + """
                 CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS
@@ -249,7 +241,7 @@ struct KeptRowsTests {
     @Test(arguments: ["keep_last", "thin"], ["first", "last", "first, partitions", "last, partitions"])
     func whatOneRuleDeletesTheOtherDoesNotKeep(_ rule: String, _ how: String) throws {
         let (thins, isFirst, isPartitioned) = (rule == "thin", how.hasPrefix("first"), how.hasSuffix("partitions"))
-        let (writer, other) = try open(
+        let (writer, other) = try cluster.open(
             """
             CREATE TABLE price (id bigint, s text NOT NULL, f text NOT NULL, at timestamptz NOT NULL, PRIMARY KEY (id, at))
             \(isPartitioned ? "PARTITION BY RANGE (at)" : "");
@@ -282,7 +274,7 @@ struct KeptRowsTests {
     /// Another session deletes the rows that were to stay.
     @Test(arguments: ["range", "windows", "whole"])
     func theLastRowIsNotDeleted(_ technique: String) throws {
-        let (writer, other) = try open(Self.prices)
+        let (writer, other) = try cluster.open(Self.prices)
         try other.execute("INSERT INTO price VALUES (1000, 's0', '2026-03-05')")
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
         request.technique = technique
@@ -299,7 +291,7 @@ struct KeptRowsTests {
     }
 
     @Test(arguments: [false, true]) func partitionsWithTheLastRowsAreNotDropped(hasDefault: Bool) throws {
-        let (writer, other) = try open(
+        let (writer, other) = try cluster.open(
             """
             CREATE TABLE price (at timestamptz) PARTITION BY RANGE (at);
             CREATE TABLE price_1 PARTITION OF price FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');

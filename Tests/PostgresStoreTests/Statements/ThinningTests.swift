@@ -15,14 +15,6 @@ struct ThinningTests {
         cluster = try PostgresCluster(settings: ["autovacuum = off"])
     }
 
-    private func open(_ statements: String) throws -> (PostgresWriter, PostgresConnection) {
-        let address = PostgresAddress(url: try cluster.makeDatabase(statements))
-        return (
-            try PostgresWriter(address),
-            try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
-        )
-    }
-
     private func request(_ pick: Thinning.Pick = .last) -> SurveyRequest {
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: at("2026-03-01"))
         request.thinning = Thinning(
@@ -33,7 +25,7 @@ struct ThinningTests {
     /// Another session adds the only row of a day and takes the pick of another day away while the run is at work.
     @Test(arguments: [Thinning.Pick.last, .first], ["range", "windows"])
     func noDayLosesItsLastRowToARunBesideAWriter(_ pick: Thinning.Pick, _ technique: String) throws {
-        let (writer, other) = try open(
+        let (writer, other) = try cluster.open(
             """
             CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL);
             INSERT INTO price SELECT n, '2026-02-01T00:00:00Z'::timestamptz + n / 10 * interval '1 day'
@@ -65,7 +57,7 @@ struct ThinningTests {
     /// Another session changes the row that goes next, all the time: no batch fails, and the rows go that would have gone.
     @Test(arguments: ["range", "windows"])
     func changesOfRowsThatGoDoNotKeepThem(_ technique: String) throws {
-        let (writer, other) = try open(
+        let (writer, other) = try cluster.open(
             """
             CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL, value bigint NOT NULL DEFAULT 0);
             INSERT INTO price SELECT n, '2026-02-01T00:00:00Z'::timestamptz + n * interval '1 minute'
@@ -91,7 +83,7 @@ struct ThinningTests {
 
     /// The tables of picks are gone with their session.
     @Test func aSessionThatIsCutListsThePicksAgain() throws {
-        let (writer, other) = try open(
+        let (writer, other) = try cluster.open(
             """
             CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL);
             INSERT INTO price SELECT n, '2026-02-01T00:00:00Z'::timestamptz + n * interval '1 hour'
@@ -126,12 +118,13 @@ struct ThinningTests {
     }
 
     @Test func aTableWithoutAKeyIsRefused() throws {
-        let (writer, _) = try open("CREATE TABLE price (at timestamptz); INSERT INTO price VALUES ('2026-01-01')")
+        let (writer, _) = try cluster.open(
+            "CREATE TABLE price (at timestamptz); INSERT INTO price VALUES ('2026-01-01')")
         #expect(try writer.survey(request()).unsupported?.contains("no primary key, which thin needs") == true)
     }
 
     @Test func noPartitionIsDroppedAsAWhole() throws {
-        let (writer, other) = try open(
+        let (writer, other) = try cluster.open(
             """
             CREATE TABLE price (id bigint, at timestamptz, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
             CREATE TABLE price_01 PARTITION OF price FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');

@@ -25,15 +25,6 @@ struct KnownCountsTests {
         cluster = try PostgresCluster(settings: ["autovacuum = off"])
     }
 
-    /// A writer, and a session of somebody else.
-    private func open(_ statements: String) throws -> (PostgresWriter, PostgresConnection) {
-        let address = PostgresAddress(url: try cluster.makeDatabase(statements))
-        return (
-            try PostgresWriter(address),
-            try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
-        )
-    }
-
     /// The statements that count rows one by one, of those that a piece of work says.
     private func counts(_ writer: PostgresWriter, _ body: () throws -> Void) rethrows -> [String] {
         var said: [String] = []
@@ -43,7 +34,7 @@ struct KnownCountsTests {
     }
 
     @Test func partitionsAreCountedOnceWhereNobodyElseWrites() throws {
-        let (writer, _) = try open(Self.partitions)
+        let (writer, _) = try cluster.open(Self.partitions)
         let survey = try writer.survey(Self.request)
         #expect(survey.expiredCount == 1416)
         let counts = try counts(writer) {
@@ -57,7 +48,7 @@ struct KnownCountsTests {
         "INSERT INTO q VALUES ('2026-01-20')", "INSERT INTO other VALUES (1); INSERT INTO q VALUES ('2026-02-20')",
     ])
     func aRowThatComesBetweenIsCounted(statements: String) throws {
-        let (writer, other) = try open(Self.partitions)
+        let (writer, other) = try cluster.open(Self.partitions)
         let survey = try writer.survey(Self.request)
         try other.execute(script: [statements])
         let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 100, on: writer)
@@ -66,7 +57,7 @@ struct KnownCountsTests {
 
     /// Its number is older than the survey, and its row comes to be seen later.
     @Test func aTransactionThatWasAtWorkIsCounted() throws {
-        let (writer, other) = try open(Self.partitions)
+        let (writer, other) = try cluster.open(Self.partitions)
         try other.execute("BEGIN")
         try other.execute("INSERT INTO q VALUES ('2026-01-20')")
         try writer.execute("SELECT pg_current_xact_id()")
@@ -78,7 +69,7 @@ struct KnownCountsTests {
 
     /// It has taken the number that comes next, and is at work while the survey counts.
     @Test func aTransactionWithTheNextNumberIsCounted() throws {
-        let (writer, other) = try open(ExpiringRows.schema)
+        let (writer, other) = try cluster.open(ExpiringRows.schema)
         let request = ExpiringRows.request
         try other.execute("BEGIN")
         try other.execute("INSERT INTO q VALUES (1000, '2026-01-01 00:00:30+00')")
@@ -88,7 +79,7 @@ struct KnownCountsTests {
     }
 
     @Test func whatIsLeftNeedNotBeCounted() throws {
-        let (writer, other) = try open(ExpiringRows.schema)
+        let (writer, other) = try cluster.open(ExpiringRows.schema)
         let request = ExpiringRows.request
         let residue = StoreFetchRequest(entity: "q", predicate: request.expired)
         _ = try writer.survey(request)
@@ -107,7 +98,7 @@ struct KnownCountsTests {
     }
 
     @Test func aDeleteThatHasEffectsIsCounted() throws {
-        let (writer, _) = try open(
+        let (writer, _) = try cluster.open(
             ExpiringRows.schema
                 + """
                 CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS
@@ -123,7 +114,7 @@ struct KnownCountsTests {
     @Test(arguments: [partitions, ExpiringRows.schema]) func keptRowsAreCountedWhereThatIsAskedFor(schema: String)
         throws
     {
-        let (writer, _) = try open(schema)
+        let (writer, _) = try cluster.open(schema)
         var request = schema == Self.partitions ? Self.request : ExpiringRows.request
         let whole = try writer.survey(request)
         #expect(whole.rowCount != nil && whole.readableCount != nil)

@@ -115,16 +115,12 @@ struct KeptRowsTests {
             let request = request(1, per: groups)
             let writer = try store.writer()
             let expired = try writer.survey(request).expiredCount
-            let deletion = try writer.deletion(of: request)
-            var deleted = try deletion.deleteNext(DeletionBounds(rows: 5)).result.deletedCount
-            try store.change { try $0.execute(sql: "UPDATE price SET symbol = symbol WHERE id = 48") }
-            var hasMore = true
-            while hasMore {
-                let part = try deletion.deleteNext(DeletionBounds(rows: 5))
-                deleted += part.result.deletedCount
-                hasMore = part.hasMore
-            }
-            #expect(deleted == expired && expired > 0)
+            let execution = try Laws.carryOut(
+                request, batchRows: 5,
+                meanwhile: {
+                    try store.change { try $0.execute(sql: "UPDATE price SET symbol = symbol WHERE id = 48") }
+                }, on: writer)
+            #expect(execution.total.deletedCount == expired && expired > 0)
         }
     }
 

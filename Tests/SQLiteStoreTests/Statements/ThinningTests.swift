@@ -136,16 +136,10 @@ struct ThinningTests {
             ], pick: pick, groupedBy: [], among: .all, date: date)
         let writer = try store.writer()
         let expired = try writer.survey(request).expiredCount
-        let deletion = try writer.deletion(of: request)
-        var deleted = try deletion.deleteNext(DeletionBounds(rows: 20)).result.deletedCount
-        try store.change { try $0.execute(sql: "INSERT INTO other VALUES (1)") }
-        var hasMore = true
-        while hasMore {
-            let part = try deletion.deleteNext(DeletionBounds(rows: 20))
-            deleted += part.result.deletedCount
-            hasMore = part.hasMore
-        }
-        #expect(deleted == expired)
+        let execution = try Laws.carryOut(
+            request, batchRows: 20,
+            meanwhile: { try store.change { try $0.execute(sql: "INSERT INTO other VALUES (1)") } }, on: writer)
+        #expect(execution.total.deletedCount == expired)
         #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.expired)) == 0)
     }
 

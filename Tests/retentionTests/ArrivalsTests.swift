@@ -1,0 +1,240 @@
+import PostgresCluster
+import Testing
+
+/// Warnings about rules that have never matched a row, and about entities that get no new ones.
+struct ArrivalsTests {
+    private static let question = "Do new rows still arrive?"
+
+    /// `check`, a dry run, a run and the page, each with white space made plain.
+    private func everywhere(_ job: LaunchedJob) throws -> [String] {
+        try [["check"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"]].map {
+            try job.launch($0).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        }
+    }
+
+    private func expect(
+        _ phrase: String, _ isSaid: Bool, _ job: LaunchedJob, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        for text in try everywhere(job) {
+            #expect(text.contains(phrase) == isSaid, "\(text)", sourceLocation: sourceLocation)
+        }
+    }
+
+    // MARK: Rules that match no row
+
+    private static let unmatched = "gold deletes nothing, because no row of Price matches its `where`"
+
+    @Test func aWhereThatMatchesNoRowIsAWarning() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0),
+            policy: Sample.policy(
+                Sample.rule("where: { symbol: XAUEUR }"),
+                head: "holds: [{ name: h, entity: Price, where: { id: 1 }, reason: r }]"))
+        for text in try everywhere(job) + everywhere(job) {
+            #expect(text.contains(Self.unmatched), "\(text)")
+            #expect(!text.contains("no new rows"), "\(text)")
+        }
+        try job.change("INSERT INTO Price(symbol) VALUES ('XAUEUR')")
+        for text in try everywhere(job) { #expect(!text.contains("matches its `where`"), "\(text)") }
+        let empty = try LaunchedJob(
+            Sample.price, policy: Sample.policy(Sample.rule("where: { symbol: XAUEUR }")))
+        for text in try everywhere(empty) { #expect(!text.contains("matches its `where`"), "\(text)") }
+    }
+
+    /// Bad ticks that were deleted and do not come back are no reason to send a mail each night.
+    @Test func aRuleThatHasMatchedMayMatchNoRow() throws {
+        let rows = Sample.price + Sample.rows(3, daysAgo: 100, symbol: "BAD") + Sample.rows(2, daysAgo: 0)
+        func policy(_ symbol: String = "BAD", name: String = "gold", _ more: String = "", head: String = "") -> String {
+            Sample.policy(Sample.rule("where: { symbol: \(symbol) }\(more)", name: name), head: head)
+        }
+        let job = try LaunchedJob(rows, policy: policy())
+        try expect(Self.unmatched, false, job)
+        #expect(try job.number("SELECT count(*) FROM Price") == 2)
+        try expect(Self.unmatched, false, job)
+        let end = try job.retention("run", "--quiet")
+        #expect(end.output.isEmpty && end.errors.isEmpty, "\(end)")
+        // By another name, and after it was disabled.
+        try job.folder.write(policy(name: "bad"), to: "retention.yaml")
+        try expect("deletes nothing", false, job)
+        try job.folder.write(policy("BAD", ", enabled: false"), to: "retention.yaml")
+        try job.report()
+        try job.folder.write(policy(), to: "retention.yaml")
+        try expect(Self.unmatched, false, job)
+        // One of several values matched.
+        try job.folder.write(policy("[BAD, WORSE]"), to: "retention.yaml")
+        try expect(Self.unmatched, false, job)
+        // What has changed has never matched.
+        try job.folder.write(policy("WORSE"), to: "retention.yaml")
+        try expect(Self.unmatched, true, job)
+        // Without a ledger nobody knows.
+        let other = try LaunchedJob(rows, policy: policy(head: "ledger: none"))
+        try other.report()
+        try expect(Self.unmatched, true, other)
+    }
+
+    @Test func aDisabledRuleHasNotMatched() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(Sample.rule("where: { symbol: BAD }, enabled: false")))
+        try job.report()
+        try job.folder.write(Sample.policy(Sample.rule("where: { symbol: BAD }")), to: "retention.yaml")
+        try expect(Self.unmatched, true, job)
+    }
+
+    /// The rows that another rule deletes match all the same.
+    @Test func rowsThatAnotherRuleDeletesMatch() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(3, daysAgo: 100, symbol: "BAD") + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(
+                Sample.rule("where: { symbol: BAD }, keep_last: { count: 1 }"),
+                Sample.rule("where: { symbol: BAD }", name: "bad")))
+        try expect("deletes nothing", false, job)
+        #expect(try job.number("SELECT count(*) FROM Price") == 3)
+    }
+
+    @Test func moreThanThreeRulesAreOneLine() throws {
+        for count in [3, 4, 300] {
+            let names = (0..<count).map { "r\($0)" }
+            let job = try LaunchedJob(
+                Sample.price + Sample.rows(3, daysAgo: 0),
+                policy: "version: 1\nstore: prices.sqlite\nrules:\n"
+                    + names.map { "  - \(Sample.rule("where: { symbol: \($0) }", name: $0))\n" }.joined())
+            let found = try job.report("--dry-run").warnings ?? []
+            if count == 3 {
+                #expect(found.count == 3)
+            } else {
+                let ten = "\(names.prefix(10).joined(separator: ", "))\(count == 300 ? " and 290 more" : "")"
+                #expect(
+                    found == [
+                        "no row matches: \(count) rules delete nothing, because no row matches their `where`: \(ten)"
+                    ])
+            }
+        }
+    }
+
+    // MARK: Entities without new rows
+
+    private static func store(_ days: [Int], in table: String = "Price", index: Bool = true) -> String {
+        Sample.price.replacing("Price", with: table) + (index ? "" : "DROP INDEX \(table)_at;")
+            + days.map { "INSERT INTO \(table)(symbol, at) VALUES ('XAUUSD', \(Sample.unixSeconds($0) - $0));" }
+            .joined()
+    }
+
+    /// Days of rows, the newest first; the usual gap is the longest of the newest nine.
+    @Test(
+        arguments: [
+            ([10, 11, 12, 13], true), ([2, 3, 4], false), ([4, 5, 6], true), ([8, 11, 12], false),
+            ([10, 13, 14], true),
+            ([100, 101], false), ([100], false), ([0, 1, 2, 3], false), ([40, 70, 100], false),
+            ([400, 430, 460], true),
+            ([20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 60], true), ([20, 21, 22, 23, 24, 25, 26, 27, 28, 60], false),
+        ] as [([Int], Bool)])
+    func anEntityWithoutNewRowsIsAWarning(_ days: [Int], _ isStale: Bool) throws {
+        for index in [true, false] {
+            let job = try LaunchedJob(
+                Self.store(days, index: index),
+                policy: Sample.policy(Sample.rule("where: { symbol: XAUUSD }", age: "1000d")))
+            for text in try everywhere(job) {
+                #expect(text.contains(Self.question) == isStale, "\(text)")
+                #expect(
+                    !isStale || text.contains("the newest row of Price is dated \(Sample.date(days[0] + 1))"), "\(text)"
+                )
+            }
+            // Other rows arrive.
+            try job.change("INSERT INTO Price(symbol, at) VALUES ('EUR', unixepoch())")
+            try expect(Self.question, false, job)
+        }
+    }
+
+    /// A row in the future, though accepted, does not hide that none arrives; one of tomorrow is no future date.
+    @Test func rowsInTheFutureDoNotArrive() throws {
+        for index in [true, false] {
+            let job = try LaunchedJob(
+                Self.store([10, 11, 12, 13], index: index)
+                    + "INSERT INTO Price(at) VALUES (unixepoch('2130-01-01'));",
+                policy: Sample.policy(Sample.rule("accept: [future_dates]", age: "1000d")))
+            try expect(
+                "the newest row of Price that is not in the future is dated \(Sample.date(11))", true, job)
+            try job.change("INSERT INTO Price(at) VALUES (unixepoch() + 80000)")
+            try expect("is dated \(Sample.date(11))", true, job)
+            try job.change("DELETE FROM Price WHERE at > unixepoch() + 90000")
+            try expect(Self.question, false, job)
+        }
+    }
+
+    /// All rules of an entity are one line, and so are many entities.
+    @Test func manyRulesAndEntitiesAreOneLine() throws {
+        for count in [3, 4, 12] {
+            let tables = (0..<count).map { "t\($0)" }
+            let job = try LaunchedJob(
+                tables.map { Self.store([10, 11, 12, 13], in: $0) }.joined(),
+                policy: "version: 1\nstore: prices.sqlite\nrules:\n"
+                    + tables.flatMap { table in
+                        ["a", "b"].map {
+                            "  - \(Sample.rule("where: { symbol: XAUUSD }", name: "\(table)-\($0)", entity: table, age: "900d"))\n"
+                        }
+                    }.joined())
+            let found = try job.report("--dry-run").warnings ?? []
+            guard count > 3 else {
+                #expect(found.count == 3 && found.allSatisfy { $0.hasPrefix("no new rows: ") }, "\(found)")
+                continue
+            }
+            let begin =
+                "no new rows: \(count) entities have had no new rows for more than three times their usual gap: "
+            #expect(found.count == 1 && found[0].hasPrefix(begin + "t0 (newest \(Sample.date(11))"), "\(found)")
+            let end = count == 12 ? ") and 2 more. " : "). "
+            #expect(found.last?.hasSuffix(end + Self.question) == true, "\(found)")
+        }
+    }
+
+    /// A row may be old by one date and new by another.
+    @Test func oneDateWithNewRowsIsEnough() throws {
+        for (changed, isStale) in [("unixepoch()", false), ("at + 86400", true)] {
+            let job = try LaunchedJob(
+                Self.store([10, 11, 12, 13])
+                    + "ALTER TABLE Price ADD COLUMN changed INTEGER; UPDATE Price SET changed = \(changed);",
+                policy: Sample.policy(
+                    Sample.rule(age: "900d"), Sample.rule(name: "changed", date: "changed", age: "900d")))
+            try expect("the newest row of Price is dated \(Sample.date(10))", isStale, job)
+            try expect(Self.question, isStale, job)
+        }
+    }
+
+    @Test func candlesAreNotExpectedToArrive() throws {
+        let job = try LaunchedJob(
+            Sample.price + (40...60).map { Sample.rows(3, daysAgo: $0) }.joined() + Sample.rows(1, daysAgo: 0),
+            policy: Sample.policy(
+                Sample.rule("rollup: { into: candle, every: 1h, price: price }"),
+                Sample.rule(name: "candles", entity: "candle", date: "time", age: "900d")))
+        _ = try job.report()
+        for text in try everywhere(job) { #expect(!text.contains("Do new rows"), "\(text)") }
+    }
+
+    // MARK: A server
+
+    @Test(.needsPostgres) func aServerSaysTheSame() throws {
+        let url = try #require(PostgresCluster.shared).makeDatabase(
+            """
+            CREATE TABLE "Price" (id serial PRIMARY KEY, symbol text, at timestamptz);
+            CREATE INDEX ON "Price" (at);
+            INSERT INTO "Price" (symbol, at) SELECT 'BAD', now() - n * interval '1 day' FROM generate_series(100, 110) n;
+            INSERT INTO "Price" (symbol, at) SELECT 'XAU', now() - n * interval '1 day' FROM generate_series(10, 29) n;
+            INSERT INTO "Price" (symbol, at) VALUES ('XAU', '2130-01-01');
+            """)
+        func policy(_ symbol: String) -> String {
+            """
+            version: 1
+            store: \(url)
+            rules:
+              - { name: gold, entity: Price, date_attribute: at, max_age: 30d, where: { symbol: \(symbol) }, accept: [future_dates] }
+            """
+        }
+        let job = try LaunchedJob("", policy: policy("BAD"))
+        try expect(Self.question, true, job)
+        try expect("the newest row of Price that is not in the future is dated", true, job)
+        #expect(try job.report().totals.deleted == 0)
+        try expect(Self.unmatched, false, job)
+        try job.folder.write(policy("WORSE"), to: "retention.yaml")
+        try expect(Self.unmatched, true, job)
+    }
+}
