@@ -128,6 +128,7 @@ package final class Undo {
         let tables = try reader.restorable(request.restoration)
         try requireUnchanged(tables, in: reader.name)
         var undo = request.report(rules: request.rules, tables)
+        try requireHolds(undo, setup, reader)
         // A refused undo promises nothing.
         for index in undo.tables.indices where !undo.needsTriggerChoice {
             undo.tables[index].restored = tables[index].restorableCount
@@ -159,6 +160,7 @@ package final class Undo {
         undo = request.report(rules: restoration.rules, restoration.tables)
         tables = restoration.tables
         try requireTriggerChoice()
+        try Self.requireHolds(undo, setup, writer)
         report.undo = undo
         report.warnings = request.warnings(setup.policy)
         if hasCrash {
@@ -194,6 +196,22 @@ package final class Undo {
             .unsupported, store: writer.name,
             message: "the undo would fire triggers of the store: \(undo.triggers.joined(separator: ", "))",
             hint: "nothing was changed; " + RunReport.Undo.triggerChoices)
+    }
+
+    /// Throws if triggers are to fire that may delete rows of a hold, or take them out of it.
+    private static func requireHolds(
+        _ undo: RunReport.Undo, _ setup: RunSetup, _ reader: any RetentionReader
+    ) throws(StoreError) {
+        guard undo.triggerChoice == .fire, !undo.triggers.isEmpty else { return }
+        let holds = try HoldPlan(setup.policy, clock: setup.clock(), reader: reader).inForce.filter(\.isThere)
+        for table in undo.tables where try reader.entity(named: table.name) != nil {
+            // An undo restores references, too.
+            let found = try reader.obstacle(to: holds.map(\.rows), insertingInto: table.name, replacing: true)
+            guard let found else { continue }
+            throw StoreError(
+                .unsupported, store: reader.name, message: found.text,
+                hint: "nothing was changed; --triggers skip restores the rows without these triggers")
+        }
     }
 
     /// Looks for the rules that the next run refuses because they would delete restored rows again.
