@@ -57,6 +57,17 @@ package struct RecordedRule: Hashable, Sendable {
         self.init(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
     }
 
+    /// Whether another rule chooses its rows as this one does, apart from their age; names and limits do not matter.
+    package func choosesRows(as other: RecordedRule) -> Bool {
+        func choice(_ rule: RecordedRule) -> [String] {
+            rule.settings.filter {
+                !["name", "max_age", "accept", "archive", "allow_empty"].contains($0.key)
+                    && !$0.key.hasPrefix("limits.")
+            }.map { "\($0.key) \($0.text)" }
+        }
+        return zone.identifier == other.zone.identifier && choice(self) == choice(other)
+    }
+
     package static func == (a: RecordedRule, b: RecordedRule) -> Bool { a.canonical == b.canonical }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(canonical) }

@@ -197,4 +197,49 @@ struct RestoredRowsTests {
         let rules = try job.report("--dry-run", "--accept", "policy_widened").rules
         #expect(rules.map(\.refusal) == ["restored_rows", waits ? "restored_rows" : nil], "\(rules)")
     }
+
+    /// A cascade or a trigger takes restored rows with others that had not expired in the undone run.
+    @Test(arguments: [
+        "ALTER TABLE Price ADD COLUMN lot INTEGER REFERENCES Lot(id) ON DELETE CASCADE; UPDATE Price SET lot = 1;",
+        "CREATE TRIGGER gone AFTER DELETE ON Lot BEGIN DELETE FROM Price WHERE at < 2000000000; END;",
+    ])
+    func nothingTakesThemWithOtherRows(_ link: String) throws {
+        let (job, _) = try job()
+        let now = Sample.unixSeconds(0)
+        try job.change(
+            "CREATE TABLE Lot(id INTEGER PRIMARY KEY, at INTEGER); INSERT INTO Lot VALUES (1, \(now - 40 * 86400)), (2, \(now));"
+                + link)
+        let lots = Sample.rule(name: "lots", entity: "Lot")
+        try write(Sample.rule(age: "200d"), lots, to: job)
+        for arguments in [[], ["--rule", "lots"]] {
+            #expect(try job.report(arguments + ["--accept", "policy_widened"]).rules.last?.refusal == "restored_rows")
+            #expect(try job.number("SELECT count(*) FROM Price") == 7)
+        }
+        let taken = try job.report("--rule", "lots", "--accept", "policy_widened", "--accept", "restored_rows")
+        #expect(taken.rules[0].deleted == 1)
+        #expect(try job.report("--rule", "lots").exitCode == 0)
+    }
+
+    /// An acceptance is that of the rule as it was, not of its name.
+    @Test func anotherRuleOfTheNameIsNotAccepted() throws {
+        func rule(_ name: String, _ part: String) -> String { Sample.rule("where: { id: \(part) }", name: name) }
+        let (even, odd) = ("[1, 2, 3]", "[4, 5]")
+        let (job, _) = try job(rule("a", even), rule("b", odd))
+        #expect(try job.report("--rule", "a", "--accept", "restored_rows").totals.deleted == 3)
+        #expect(try refused(job) == [[], ["restored_rows"]])
+        for rules in [[rule("a", odd)], [rule("b", even), rule("a", odd)]] {
+            try job.folder.write(Self.policy(rules), to: "retention.yaml")
+            #expect(try refused(job).last?.contains("restored_rows") == true)
+        }
+    }
+
+    /// It is for a run that is completed.
+    @Test func aRunThatIsStoppedAcceptsNothingForTheNext() throws {
+        let (job, _) = try job(Sample.rule("batch: { rows: 1, pause: 400ms }"))
+        let stopped = try job.report("--accept", "restored_rows", "--max-runtime", "1s")
+        #expect(stopped.rules[0].outcome == "interrupted" && stopped.totals.deleted < 5)
+        #expect(try refused(job) == [["restored_rows"]])
+        #expect(try job.report("--accept", "restored_rows").totals.residue == 0)
+        #expect(try job.report().exitCode == 0)
+    }
 }

@@ -111,7 +111,7 @@ extension Policy {
 
 extension RecordedRule {
     /// Records a rule with the names as the store spells them.
-    fileprivate init(_ rule: Rule, of entity: Entity, zone: CalendarZone, _ reader: any RetentionReader) throws {
+    init(_ rule: Rule, of entity: Entity, zone: CalendarZone, _ reader: any RetentionReader) throws {
         func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
         var named = rule
         named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []

@@ -34,9 +34,7 @@ struct KeptRowsCheck {
     ) throws -> String? {
         let entity = kept.entity
         let all = HeldRows(name: keeper.name, entity: entity, rows: .all)
-        if rule.name != keeper.name,
-            let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target)
-        {
+        if let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target) {
             return "\(found.reason), of which '\(keeper.name)' keeps some"
         }
         guard try canReach(entity, delete) else { return nil }

@@ -3,8 +3,9 @@ import RetentionPolicy
 
 /// Rows that an undo has restored and a rule would delete again.
 ///
-/// A rule must not delete restored rows that it would have deleted in the undone run, too. What counts is what the rule says now: not the
-/// bytes of the policy, not the names of its rules, and not the time that has passed. If a restored table is not in the store any more, it
+/// A rule must not delete restored rows that it would have deleted in the undone run, too, and none of a restored table by a cascade or a
+/// trigger. What counts is what the rule says now: not the bytes of the policy, not the names of its rules, and not the time that has
+/// passed. If a restored table is not in the store any more, it
 /// may have been renamed: then its rows may be in any table that the undone run had no rule for.
 package struct RestoredRows {
     /// What the undo has restored.
@@ -26,36 +27,46 @@ package struct RestoredRows {
     ) throws -> RestoredRows? {
         guard let request = step.surveyRequest, step.survey.expiredAloneCount > 0 else { return nil }
         let rule = step.rule
-        for restored in planner.memory.restorations where !restored.accepted.contains(rule.name) {
+        guard !planner.memory.restorations.isEmpty else { return nil }
+        let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
+        for restored in planner.memory.restorations where !restored.accepted.contains(where: record.choosesRows) {
             let cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
-            // There may be many undos, and usually no row is that old any more.
-            if let cutoff, let oldest = step.survey.oldest, oldest >= cutoff { continue }
             let tables = restored.tables.sorted()
             let gone = try tables.filter { try !reader.hasTable($0) }
             let isNew = !restored.entities.contains { $0.folded == rule.entity.folded }
-            let isOwn = try !gone.isEmpty && isNew || tables.contains { try entity.isIn($0, reader) }
-            let byTriggers = try tables.filter { table in
-                try hasTriggers
-                    && reader.triggersMayDelete(
-                        from: table, afterDeletesFrom: entity.name, rule.relationships.request)
+            let own = try tables.filter { try entity.isIn($0, reader) }
+            func survey(before cutoff: Instant?, countsRelatedRows: Bool) throws -> Survey {
+                var request = request
+                if let cutoff { request.filter = request.filter && .date(DateRange(request.date, before: cutoff)) }
+                request.preceding = []
+                (request.countsAllRows, request.countsKeptRows) = (false, false)
+                request.countsRelatedRows = countsRelatedRows
+                return try reader.survey(request)
             }
-            let reached = try tables.filter { table in
-                try byTriggers.contains(table)
-                    || reader.deletes(
-                        from: entity.name, rule.relationships.request, canReach: table, changing: [])
+            // There may be many undos, and usually no row is that old any more.
+            let isOld = cutoff.flatMap { cutoff in step.survey.oldest.map { $0 < cutoff } } ?? true
+            if isOld, !own.isEmpty || !gone.isEmpty && isNew {
+                let count = try survey(before: cutoff, countsRelatedRows: false).expiredAloneCount
+                if count > 0 {
+                    return RestoredRows(restored: restored, rowCount: count, reached: [], gone: isNew ? gone : [])
+                }
             }
-            guard isOwn || !reached.isEmpty else { continue }
-            var then = request
-            if let cutoff {
-                then.filter = request.filter && .date(DateRange(request.date, before: cutoff))
+            // A row that is restored now can go with one that had not expired then.
+            let request = rule.relationships.request
+            let byTriggers = try tables.filter {
+                try hasTriggers && reader.triggersMayDelete(from: $0, afterDeletesFrom: entity.name, request)
             }
-            then.preceding = []
-            (then.countsAllRows, then.countsKeptRows, then.countsRelatedRows) = (false, false, !isOwn)
-            let found = try reader.survey(then)
-            guard found.expiredAloneCount > 0, isOwn || !byTriggers.isEmpty || found.cascadedCount > 0 else { continue }
-            return RestoredRows(
-                restored: restored, rowCount: found.expiredAloneCount, reached: isOwn ? [] : reached,
-                gone: isNew ? gone : [])
+            let reached = try tables.filter {
+                try byTriggers.contains($0)
+                    || !own.contains($0)
+                        && reader.deletes(from: entity.name, request, canReach: $0, changing: [])
+            }
+            guard !reached.isEmpty else { continue }
+            let found = try survey(before: nil, countsRelatedRows: true)
+            guard found.expiredAloneCount > 0,
+                !byTriggers.isEmpty || reached.contains(where: { found.cascadedCount(of: $0) > 0 })
+            else { continue }
+            return RestoredRows(restored: restored, rowCount: found.expiredAloneCount, reached: reached, gone: [])
         }
         return nil
     }

@@ -38,12 +38,12 @@ package struct RunMemory: Hashable, Sendable {
         package var tables: Set<String>
         /// The entities of the undone run's rules.
         package var entities: Set<String>
-        /// The rules with which a later run was allowed to delete again.
-        package var accepted: Set<String>
+        /// The rules with which a later run was allowed to delete again, and did so to the end.
+        package var accepted: [RecordedRule]
 
         package init(
             undo: String, run: String, ended: Instant, asOf: Instant?, rules: Set<String>, tables: Set<String>,
-            entities: Set<String> = [], accepted: Set<String> = []
+            entities: Set<String> = [], accepted: [RecordedRule] = []
         ) {
             self.undo = undo
             self.run = run

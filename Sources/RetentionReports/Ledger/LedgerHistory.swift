@@ -183,23 +183,27 @@ package struct LedgerHistory {
         }
     }
 
-    /// The rules that a later run of the store was allowed to carry out in spite of a refusal.
-    private func rulesThatAccepted(_ code: RefusalCode, after number: Int64, _ ofStore: StorePredicate) throws -> Set<
-        String
-    > {
-        let runs = try reader.fetch(
-            StoreFetchRequest(
-                entity: LedgerRow.runEntityName, predicate: ofStore && .compare("number", .greater, .integer(number))),
-            attributes: ["number"]
-        ).compactMap { $0.first?.number }
-        let rules = try rows(
+    /// The rules that a later run of the store completed in spite of a refusal. A run that was stopped accepts nothing for the next one.
+    private func rulesThatAccepted(
+        _ code: RefusalCode, after number: Int64, _ ofStore: StorePredicate
+    ) throws -> [RecordedRule] {
+        let later = try rows(
             LedgerRow.ruleEntity, where: .compare("run_number", .greater, .integer(number)), order: [], limit: nil)
-        return Set(
-            rules.compactMap { row in
-                guard let run = row["run_number"]?.number, runs.contains(run) else { return nil }
-                let rule = LedgerRow.rule(row)
-                return rule.accepted.contains(code) && rule.outcome != .refused ? rule.name : nil
-            })
+        let accepted = later.filter { row in
+            let rule = LedgerRow.rule(row)
+            return rule.accepted.contains(code) && rule.outcome == .completed
+        }
+        guard !accepted.isEmpty else { return [] }
+        let numbers = Set(accepted.compactMap { $0["run_number"]?.number })
+        let runs = try rows(
+            LedgerRow.runEntity, where: ofStore && .isIn("number", numbers.map { .integer($0) }), order: [], limit: nil)
+        return runs.flatMap { run in
+            let names = accepted.filter { $0["run_number"]?.number == run["number"]?.number }.map {
+                LedgerRow.rule($0).name
+            }
+            return run.lines("rules").compactMap(RunMemory.CarriedOut.init(line:)).map(\.rule)
+                .filter { names.contains($0.rule.name) }
+        }
     }
 
     /// The number of the first run up to another one that an undo needs which still protects rows: the undo itself, or the run
@@ -220,7 +224,8 @@ package struct LedgerHistory {
                         predicate: .isIn("run", [restored.undo, restored.run].map { .text($0) }),
                         sortDescriptors: [StoreSortDescriptor("number")]), attributes: ["number"]
                 ).compactMap { $0.first?.number }
-                guard let lowest = numbers.first, lowest <= number, !restored.rules.isSubset(of: restored.accepted)
+                guard let lowest = numbers.first, lowest <= number,
+                    !restored.rules.isSubset(of: restored.accepted.map(\.rule.name))
                 else { continue }
                 first = min(first ?? lowest, lowest)
             }

@@ -158,6 +158,12 @@ struct TriggerEffects {
         if writing[table] != nil || clearing.contains(table), SchemaText.replaces(definition) {
             return "the table \(name) uses REPLACE"
         }
+        return change(of: name, attributes: attributes)
+    }
+
+    /// What changes some attributes of a table, as a clause; nil: no trigger does, nor a foreign key because of one.
+    func change(of name: String, attributes: [Attribute]) -> String? {
+        let table = name.folded
         let names = Set(attributes.map { ($0.column ?? $0.name).folded })
         if let column = changedByKeys[table]?.intersection(names).min() {
             return "a foreign key changes \(column) of \(name)"

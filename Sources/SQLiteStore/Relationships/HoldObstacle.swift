@@ -11,7 +11,17 @@ extension SQLiteFileConnection {
     func obstacleOfHolds(
         _ holds: [HeldRows], _ request: BatchDeleteRequest, writing target: String?, _ db: Database
     ) throws -> HoldObstacle? {
-        guard !holds.isEmpty, try hasTriggersOrReplacingTables(db) else { return nil }
+        guard !holds.isEmpty, let effects = try triggerEffects(of: request, writing: target, db) else { return nil }
+        return try threat(to: holds, effects, db)
+    }
+
+    /// What triggers of the store do when rows are deleted; nil: it has none, and no table that replaces rows.
+    ///
+    /// - Parameter target: the table of candles that the delete writes; nil: none.
+    func triggerEffects(
+        of request: BatchDeleteRequest, writing target: String?, _ db: Database
+    ) throws -> TriggerEffects? {
+        guard try hasTriggersOrReplacingTables(db) else { return nil }
         let own = try scope(of: request.fetchRequest, db).table
         var (losing, clearing): (Set<String>, Set<String>) = ([own.tableName], [])
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
@@ -23,7 +33,7 @@ extension SQLiteFileConnection {
             losing.formUnion(reach.cascading)
             clearing = Set(reach.clearing.keys)
         }
-        return try threat(to: holds, TriggerEffects(of: losing, clearing: clearing, target: target, db), db)
+        return try TriggerEffects(of: losing, clearing: clearing, target: target, db)
     }
 
     /// Why it is not certain that holds keep their rows when rows are inserted into a table, or nil.

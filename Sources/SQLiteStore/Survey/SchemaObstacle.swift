@@ -29,6 +29,7 @@ extension SQLiteFileConnection {
         if let found = try obstacleOfHolds(request.holds, delete, writing: request.rollup?.target, db) {
             return found.text
         }
+        if let reason = try changeOfChoice(request, table, delete, db) { return reason }
         if let target = request.rollup?.target,
             let reason = try TriggerEffects(of: [table.tableName], clearing: [], target: target, db)
                 .obstacle(toCandlesOf: table.tableName, in: target)
@@ -45,6 +46,22 @@ extension SQLiteFileConnection {
             return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
         }
         return try obstacleBehindKeys(table, request.relationships, db)
+    }
+
+    /// Why a rule would not delete the rows that it chooses now: a trigger that its delete fires, or that of a rule before it,
+    /// changes attributes by which it chooses. Nil: none does.
+    private func changeOfChoice(
+        _ request: SurveyRequest, _ table: SQLiteTable, _ own: BatchDeleteRequest, _ db: Database
+    ) throws -> String? {
+        let names = Set(request.expired.allAttributeNames + [request.date.name])
+        let attributes = names.compactMap { table.entity.attribute(named: $0) }
+        for delete in request.preceding + [own] {
+            guard let effects = try triggerEffects(of: delete, writing: nil, db),
+                let reason = effects.change(of: table.tableName, attributes: attributes)
+            else { continue }
+            return "\(reason), and the rule chooses its rows by \(names.sorted().joined(separator: ", "))"
+        }
+        return nil
     }
 
     /// Why SQLite cannot compile the delete with all that foreign keys do: triggers and constraints of the tables that they

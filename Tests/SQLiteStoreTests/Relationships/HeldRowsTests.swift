@@ -85,6 +85,25 @@ struct HeldRowsTests {
         #expect(try (survey(.compare("made", .equal, .text("ax"))).unsupported != nil) == isUpdate)
     }
 
+    /// A rule would not delete the rows that it chose: they are others after its triggers, or those of a rule before it.
+    @Test(arguments: [
+        ("UPDATE p SET at = at - 1000", "the trigger gone changes rows of p, and the rule chooses its rows by at, s"),
+        ("UPDATE p SET s='x'", "the trigger gone changes rows of p, and the rule chooses its rows by at, s"),
+        ("UPDATE p SET n = 1", nil), ("UPDATE note SET at = 1", nil),
+    ])
+    func aTriggerThatChangesWhatARuleChoosesByRefusesIt(_ statement: String, _ reason: String?) throws {
+        for table in ["p", "other"] {
+            let store = try TemporaryStore(
+                "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, s TEXT, n); CREATE TABLE note (at INTEGER)",
+                "CREATE TABLE other (id INTEGER PRIMARY KEY, at INTEGER)",
+                "CREATE TRIGGER gone AFTER DELETE ON \(table) BEGIN \(statement); END")
+            var request = Self.request("p")
+            request.filter = .compare("s", .equal, .text("bad"))
+            if table == "other" { request.preceding = [BatchDeleteRequest(Self.request("other"))] }
+            #expect(try store.reader().survey(request).unsupported == reason)
+        }
+    }
+
     /// An insert fires triggers too, and one that replaces a row changes those that refer to it.
     @Test func insertsReachHeldRowsByTriggersAndKeys() throws {
         let store = try TemporaryStore(
