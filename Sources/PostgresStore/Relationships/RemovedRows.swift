@@ -124,6 +124,7 @@ extension PostgresConnection {
         survey.newestExpired = counts.newest
         survey.leavesReadableRows = survey.leavesReadableRows && counts.leavesReadableRows
         survey.unsupported = try changingChoice(request, rows.scope.table, removed)
+        if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
         let reach = removed.reaches[removed.stepCount - 1]
         if survey.unsupported == nil, reach.overridesRules {
             survey.unsupported = try rows.scope.table.entity.conflictOfOverride {

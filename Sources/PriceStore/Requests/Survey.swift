@@ -271,6 +271,8 @@ package struct Survey: Hashable, Sendable {
     package var notes: [String] = []
     /// Why the delete cannot be done at all in this schema; nil: it can.
     package var unsupported: String?
+    /// The ``remedy`` where a rule before it is the obstacle.
+    package static let aloneRemedy = "carry the rule out in a run of its own (--rule)"
     /// What makes an ``unsupported`` delete possible, as an imperative; nil: nothing but another schema.
     package var remedy: String?
 

@@ -53,6 +53,17 @@ public struct Thinning: Hashable, Sendable {
     }
 }
 
+extension Thinning {
+    /// The start of the earliest bucket in which a tier may keep a row; nil: each row may be kept.
+    package var startOfLiveBuckets: Instant? {
+        guard !tiers.contains(where: { $0.since == .distantPast }) else { return nil }
+        return tiers.map { tier in
+            let since = tier.since.advanced(byMicroseconds: -date.encoding.longestSpan)
+            return date.zone.buckets(of: tier.unit, from: since, through: since)[0]
+        }.min()
+    }
+}
+
 /// The stretches of time into which the buckets of all tiers divide the rows of a ``Thinning``, so that each bucket is a
 /// number of whole cells.
 package struct ThinningCells {

@@ -127,7 +127,9 @@ package struct HoldPlan: Sendable {
         let held = HeldRows(name: hold.name, entity: entity.name, rows: rows)
         if stored == nil { return .success(InForce(hold: hold, rows: held, hasRows: false, isThere: false)) }
         do {
-            let found = try reader.count(StoreFetchRequest(entity: entity.name, predicate: rows, fetchLimit: 1))
+            // A row is held too if it is unknown whether it matches.
+            let covered = StorePredicate.notTrue(.not(rows))
+            let found = try reader.count(StoreFetchRequest(entity: entity.name, predicate: covered, fetchLimit: 1))
             return .success(InForce(hold: hold, rows: held, hasRows: found > 0))
         } catch  where error.kind == .unsupported || error.kind == .unknownName {
             return unusable(error.message)

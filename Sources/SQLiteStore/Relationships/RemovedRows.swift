@@ -60,6 +60,7 @@ extension SQLiteFileConnection {
         if request.countsRelatedRows { survey.nullifiedCount = try nullifiedCount(removed, step: step, db) }
         survey.obstacles = try obstacles(request, removed, step: step, db)
         survey.unsupported = try changingChoice(request, scope.table, removed, step: step, db)
+        if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
         if survey.leavesReadableRows {
             survey.leavesReadableRows = try leavesReadableRows(request, scope, removed, step: step, db)
         }

@@ -20,7 +20,12 @@ extension SQLiteFileConnection {
     func notPicked(_ thinning: Thinning, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let found = try thinnedRows(thinning, scope, db)
         let isAsFound = try changeMark(db).hasOnlyDeleted(since: found.mark)
-        guard let query = found.query else { return isAsFound ? .always : .never }
+        guard let query = found.query else {
+            // No bucket kept a row. Whatever has come since, a row in a bucket that is too old for each tier is not kept.
+            guard !isAsFound else { return .always }
+            guard let end = thinning.startOfLiveBuckets else { return .never }
+            return SQLFragment("(") + (try dateSQL(thinning.date, scope, db)).readable(before: end) + ") IS TRUE"
+        }
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 

@@ -52,9 +52,12 @@ extension SQLiteFileConnection {
             try execute(
                 SQLFragment("CREATE TEMP TABLE \(list) (\(columns), PRIMARY KEY (\(columns))) WITHOUT ROWID"), db)
             let values = ([try dateSQL(rollup.date, scope, db).orderValue] + scope.key).joined(separator: ", ")
-            try execute(
-                SQLFragment("INSERT INTO temp.\(list) SELECT \(values) FROM \(scope.from())")
-                    + whereClause(try condition(request.fetchRequest.predicate, scope, db)) + " ORDER BY \(values)", db)
+            let rows = whereClause(try condition(request.fetchRequest.predicate, scope, db))
+            try countingTemporaryRows(db) {
+                try execute(
+                    SQLFragment("INSERT INTO temp.\(list) SELECT \(values) FROM \(scope.from())")
+                        + rows + " ORDER BY \(values)", db)
+            }
             temporaries.dateList = list
         }
     }
