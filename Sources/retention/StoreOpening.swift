@@ -181,7 +181,8 @@ struct StoreOpening {
         switch errno {
         case ENOENT, ENOTDIR:
             throw MissingStore(
-                path: path, name: policy.store.written, place: "\(policy.file.path), line \(policy.store.mark.line)"
+                path: path, name: policy.store.written, place: "\(policy.file.path), line \(policy.store.mark.line)",
+                policy: FilePlace(policy.file.path).name
             ).error
         case EACCES: return
         case let code:
