@@ -119,6 +119,8 @@ package struct PendingSource: Hashable, Sendable {
     package var columns: [String: String] = [:]
     /// Attributes that the file does not have, with their value.
     package var constants: [String: StoreValue] = [:]
+    /// How those of them that are numbers are written: a column of text keeps the digits.
+    package var numerals: [String: String] = [:]
     /// Imported files older than this are deleted; nil: they stay.
     package var keepDone: MaxAge?
     package var onConflict: ConflictPolicy = .fail

@@ -99,9 +99,10 @@ extension PolicyBuilder {
 
     private static func condition(on attribute: String, _ value: Setting.Value?) -> StorePredicate {
         switch value {
-        case .stored(let value): return .compare(attribute, .equal, value)
+        case .stored(let value, _): return .compare(attribute, .equal, value)
         case .list(let items):
-            return .isIn(attribute, items.compactMap { if case .stored(let value) = $0.value { value } else { nil } })
+            return .isIn(
+                attribute, items.compactMap { if case .stored(let value, _) = $0.value { value } else { nil } })
         case .group(let operators):
             return operators.keys.reduce(StorePredicate.all) { predicate, name in
                 predicate && comparison(of: attribute, name, operators[name]?.value)
@@ -113,7 +114,7 @@ extension PolicyBuilder {
 
     private static func comparison(of attribute: String, _ name: String, _ value: Setting.Value?) -> StorePredicate {
         if case .flag(let isNull) = value { return isNull ? .isNull(attribute) : .isNotNull(attribute) }
-        guard case .stored(let value) = value, let comparison = operators[name] else { return .all }
+        guard case .stored(let value, _) = value, let comparison = operators[name] else { return .all }
         return .compare(attribute, comparison, value)
     }
 

@@ -165,7 +165,9 @@ struct PolicyBuilder {
         }
         if let constants = group.group("constants") {
             for attribute in constants.keys {
-                if case .stored(let value) = constants[attribute]?.value { source.constants[attribute] = value }
+                guard case .stored(let value, let numeral) = constants[attribute]?.value else { continue }
+                source.constants[attribute] = value
+                source.numerals[attribute] = numeral
             }
         }
         source.keepDone = group.age("keep_done")

@@ -11,7 +11,8 @@ struct Setting: Sendable {
         case duration(Duration)
         case instant(Instant)
         case zone(CalendarZone)
-        case stored(StoreValue)
+        /// A value as the store would hold it; of a number also how it is written.
+        case stored(StoreValue, numeral: String?)
         case list([Setting])
         case group(SettingGroup)
     }

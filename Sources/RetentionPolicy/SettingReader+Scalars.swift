@@ -119,7 +119,9 @@ extension SettingReader {
                 return .integer(hour * 3600 + minute * 60)
             }
             throw Complaint()
-        case .value: return .stored(try stored(scalar, name: name))
+        case .value:
+            let value = try stored(scalar, name: name)
+            return .stored(value, numeral: scalar.numeral)
         case .list, .group, .named, .condition, .scalarOrGroup, .command: throw Complaint()
         }
     }
@@ -129,8 +131,16 @@ extension SettingReader {
         switch scalar.kind {
         case .null: throw Complaint()
         case .flag(let flag): return .integer(flag ? 1 : 0)
-        case .integer(let integer): return .integer(integer)
-        case .real(let number): return .real(number)
+        case .integer, .real:
+            // A text that begins so may be a phone number.
+            guard !scalar.text.hasPrefix("+") else {
+                throw Complaint(
+                    message:
+                        "write \(scalar.text.dropFirst()) without '+', or \"\(scalar.text)\" in quotes if it is text")
+            }
+            if case .integer(let integer) = scalar.kind { return .integer(integer) }
+            if case .real(let number) = scalar.kind { return .real(number) }
+            throw Complaint()
         case .unusableNumber:
             throw Complaint(message: "the number \(scalar.text) cannot be stored; write it in quotes if it is text")
         case .text: return .text(scalar.text)

@@ -73,6 +73,14 @@ extension YAMLNode.Scalar {
         return .real(number)
     }
 
+    /// How a number is written, as all parsers of numbers accept it; nil: it is no number.
+    var numeral: String? {
+        switch kind {
+        case .integer, .real: Double(text) == nil ? text.completingFirstPoint() : text
+        default: nil
+        }
+    }
+
     /// Whether unsigned digits have the look of a decimal number: `1.5`, `.5`, `5.`, `1e3`.
     private static func isDecimal(_ bytes: ArraySlice<UInt8>) -> Bool {
         var rest = bytes

@@ -7,6 +7,8 @@ enum KernelFile {
         var processID: Int32
         /// The first byte that is locked; nil: it is a lock of the whole file.
         var firstByte: Int?
+        /// The device of the file as the list has it: `fd:00`. A file system may show another one in `stat`.
+        var device = ""
     }
 
     /// The locks on files of that number.
@@ -17,8 +19,33 @@ enum KernelFile {
             guard let file = fields.firstIndex(where: { $0.hasSuffix(":\(inode)") }), file > 0, file + 1 < fields.count,
                 let processID = Int32(fields[file - 1])
             else { return nil }
-            return Lock(processID: processID, firstByte: Int(fields[file + 1]))
+            return Lock(
+                processID: processID, firstByte: Int(fields[file + 1]),
+                device: String(fields[file].dropLast("\(inode)".count + 1)))
         }
+    }
+
+    /// The mounts of single files that have a name, or had it when they were mounted: where each is mounted.
+    static func mounts(ofFileNamed name: String) -> [String] {
+        // A line: `36 35 98:0 /folder/file /mounted/name rw,noatime master:1 - ext4 /dev/root rw`.
+        lines(of: bytes(of: "/proc/self/mountinfo"), with: "/" + escaped(name) + " ").compactMap { line in
+            let fields = line.split(separator: " ")
+            guard fields.count > 4, fields[3].hasSuffix("/" + escaped(name)) else { return nil }
+            return unescaped(fields[4])
+        }
+    }
+
+    /// The bytes that separate fields are written in octal.
+    private static let escapes = ["\\": "\\134", " ": "\\040", "\t": "\\011", "\n": "\\012"]
+
+    private static func escaped(_ name: String) -> String {
+        name.map { escapes[String($0)] ?? String($0) }.joined()
+    }
+
+    private static func unescaped(_ field: Substring) -> String {
+        // The backslash last: it begins the others.
+        escapes.filter { $0.key != "\\" }.reduce(String(field)) { $0.replacing($1.value, with: $1.key) }
+            .replacing("\\134", with: "\\")
     }
 
     /// The lines that have a text in them.

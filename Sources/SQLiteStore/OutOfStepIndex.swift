@@ -33,7 +33,7 @@ struct OutOfStepIndex {
             return FollowingIndex(
                 name: name, remedy: "write into \(name) what the triggers of \(table) would have written")
         }
-        return FollowingIndex(name: name, remedy: "run " + remedy)
+        return FollowingIndex(name: name, remedy: "execute " + remedy)
     }
 
     /// The words of a statement, without quotes and in lower case.
@@ -113,7 +113,7 @@ extension SQLiteFileConnection {
         let remedies = suspects.compactMap(\.remedy)
         return (
             "\(which) out of step with the rows that it indexes",
-            remedies.isEmpty ? "make it again from its rows" : "run \(remedies.joined(separator: "; "))"
+            remedies.isEmpty ? "make it again from its rows" : "execute \(remedies.joined(separator: "; "))"
         )
     }
 }

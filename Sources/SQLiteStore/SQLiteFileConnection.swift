@@ -192,7 +192,7 @@ public class SQLiteFileConnection {
             temporaries.rollBack(to: known)
             catalog = knownCatalog
             guard error is DatabaseError else { throw error }
-            throw storeError(error, doing: "the transaction is undone", db)
+            throw storeError(error, doing: "the transaction is rolled back", db)
         }
     }
 

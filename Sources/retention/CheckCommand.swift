@@ -78,9 +78,13 @@ struct CheckCommand: ConsoleCommand {
     private func pastScope(_ policy: Policy) throws -> String {
         let opening = StoreOpening(policy)
         guard !offline, try opening.outputs().diagnostics.isEmpty else { return "" }
-        guard try opening.memory().rules.isEmpty else { return "" }
+        let memory = try opening.memory()
+        guard memory.rules.isEmpty else { return "" }
         let reason = policy.ledger == .none ? "without a ledger" : "before the first run"
-        return "; \(reason) policy_widened and rows_came_back are not checked"
+        let codes =
+            memory.restorations.isEmpty
+            ? "policy_widened, rows_came_back and restored_rows" : "policy_widened and rows_came_back"
+        return "; \(reason) \(codes) are not checked"
     }
 
     private func diagnostics(_ policy: Policy) throws -> (found: [Diagnostic], defects: [KnownDefect]) {

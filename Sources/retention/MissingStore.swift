@@ -10,6 +10,8 @@ struct MissingStore {
     let name: String
     /// Where the policy names it, as `retention.yaml, line 2`; nil: the command line does.
     var place: String?
+    /// The name of the policy's file; nil: there is none.
+    var policy: String?
 
     /// The error that says so.
     var error: StoreError {
@@ -22,7 +24,9 @@ struct MissingStore {
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let wanted = slash.map { String(path[path.index(after: $0)...]) } ?? path
-        guard let files = Self.files(in: folder) else { return "the folder \(folder) does not exist" }
+        guard let files = Self.files(in: folder)?.filter({ $0 != policy }) else {
+            return "the folder \(folder) does not exist"
+        }
         if let near = NearestName.match(wanted, in: files) { return "did you mean '\(near)'? It is in \(folder)" }
         let stores = files.filter { name in Self.endings.contains { name.lowercased().hasSuffix($0) } }
         guard !stores.isEmpty else { return "looked for \(path); there is no SQLite file in that folder" }
@@ -34,7 +38,9 @@ struct MissingStore {
     private static let endings = [".sqlite", ".sqlite3", ".db", ".db3", ".store", ".sqlitedb"]
 
     /// What names of files end in that belong to a store, or to this program, and are no stores.
-    private static let otherEndings = ["-wal", "-shm", "-journal", ".retention-lock", ".ledger.sqlite"]
+    private static let otherEndings = [
+        "-wal", "-shm", "-journal", ".retention-lock", ".ledger.sqlite", ".yaml", ".yml",
+    ]
 
     /// The names of the files in a folder, sorted, without those that are no stores by their names.
     private static func files(in path: String) -> [String]? {

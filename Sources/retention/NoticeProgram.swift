@@ -36,6 +36,10 @@ struct NoticeProgram {
         guard let path else { return word.contains("/") ? [Place(path: word, what: what)] : places }
         places.append(Place(path: path, what: what))
         for interpreter in try interpreters() { places += try interpreter.places() }
+        // What an interpreter is told to run: another script, or a program that it starts as `env` does.
+        for word in firstLine(of: path).dropFirst() where access(word, F_OK) == 0 {
+            places.append(Place(path: word, what: "the interpreter's argument"))
+        }
         return places
     }
 
@@ -72,14 +76,11 @@ struct NoticeProgram {
 
     /// The interpreter that the first line of a script names (`#!`), and the program that it runs if it is `env`.
     private func interpreters() throws(CommandFailure) -> [NoticeProgram] {
-        guard depth < Self.mostScripts, let path,
-            let bytes = FilePlace(path, followsLink: true).firstBytes(256), bytes.starts(with: "#!".utf8)
-        else { return [] }
-        let line = String(decoding: bytes.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
-        let words = line.split { $0 == " " || $0 == "\t" }.map(String.init)
+        guard depth < Self.mostScripts, let path else { return [] }
+        let words = firstLine(of: path)
         guard let first = words.first else { return [] }
         var found = [first]
-        if first == "env" || first.hasSuffix("/env") {
+        if Self.isEnv(first) {
             // Other options have arguments of their own, which look like a program.
             let rest = words.dropFirst().drop { $0 == "-S" || $0 == "-i" || !$0.hasPrefix("-") && $0.contains("=") }
             guard let program = rest.first, !program.hasPrefix("-"), program.allSatisfy({ !"\"'\\$".contains($0) })
@@ -96,5 +97,22 @@ struct NoticeProgram {
             // The kernel takes the interpreter as a path; `env` searches.
             NoticeProgram(index > 0 || word.contains("/") ? word : "./" + word, "the interpreter", depth: depth)
         }
+    }
+
+    /// Whether an interpreter is `env`, by whatever links it is reached: one program may have many names, and do what it is called.
+    private static func isEnv(_ word: String) -> Bool {
+        let names = FilePlace.links(word).map(\.name) + [FilePlace(word, followsLink: true).name]
+        let env = FilePlace("/usr/bin/env", followsLink: true)
+        return FilePlace(word).name == "env" || names.contains("env")
+            || env.name == "env" && env.isSame(as: FilePlace(word, followsLink: true))
+    }
+
+    /// The words of a script's first line; empty: it is no script.
+    private func firstLine(of path: String) -> [String] {
+        guard let bytes = FilePlace(path, followsLink: true).firstBytes(256), bytes.starts(with: "#!".utf8) else {
+            return []
+        }
+        let line = String(decoding: bytes.dropFirst(2).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        return line.split { $0 == " " || $0 == "\t" }.map(String.init)
     }
 }

@@ -17,28 +17,35 @@ enum PolicyAccess {
         if let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }
         if let file = policy.store.passwordFile { try refuse(file, "the password file") }
         for word in [policy.onFailure.first, policy.onSuccess.first] {
-            for place in try word.map({ try NoticeProgram($0).places() }) ?? [] { try refuse(place.path, place.what) }
+            for place in try word.map({ try NoticeProgram($0).places() }) ?? [] {
+                try refuse(place.path, place.what, isProgram: true)
+            }
         }
         return policy
     }
 
     /// Refuses a file that another user than root can change, who could otherwise delete or insert any row.
-    private static func refuse(_ path: String, _ what: String) throws(CommandFailure) {
+    ///
+    /// - Parameter isProgram: whether it is executed: with another owner it would still do what the former one wrote.
+    private static func refuse(_ path: String, _ what: String, isProgram: Bool = false) throws(CommandFailure) {
         guard let weakness = TrustedPath.weakness(path) else { return }
         let way = weakness.isLast ? "" : "; the path of \(what) leads through it"
         let subject = weakness.isLast ? "\(what) \(path)" : weakness.path
         guard let owner = weakness.owner else {
             throw CommandFailure(
                 exitCode: 77, message: "refusing to run as root: others may write \(subject)\(way)",
-                hint: "chmod go-w \(weakness.path), or pass --allow-insecure")
+                hint: (weakness.isShared ? "name a folder of its own below it" : "chmod go-w \(weakness.path)")
+                    + ", or pass --allow-insecure")
         }
         let name = MachineFacts.name(of: owner)
         throw CommandFailure(
             exitCode: 77,
             message: "refusing to run as root: \(subject) belongs to user \(owner)"
                 + (name.map { " (\($0))" } ?? "") + way,
-            hint: "run it as that user: sudo -u \(name ?? "'#\(owner)'") \(commandLine); or chown root "
-                + "\(weakness.path), or pass --allow-insecure")
+            hint: "run it as that user: sudo -u \(name ?? "'#\(owner)'") \(commandLine); or "
+                + (isProgram && weakness.isLast
+                    ? "replace \(weakness.path) by a file that root has written" : "chown root \(weakness.path)")
+                + ", or pass --allow-insecure")
     }
 
     /// The command as it was given, for a shell.

@@ -181,7 +181,8 @@ struct StoreOpening {
         switch errno {
         case ENOENT, ENOTDIR:
             throw MissingStore(
-                path: path, name: policy.store.written, place: "\(policy.file.path), line \(policy.store.mark.line)"
+                path: path, name: policy.store.written, place: "\(policy.file.path), line \(policy.store.mark.line)",
+                policy: FilePlace(policy.file.path).name
             ).error
         case EACCES: return
         case let code:
@@ -245,41 +246,71 @@ struct StoreOpening {
         return path
     }
 
-    /// The ledger's file: as the policy says, or `retention.ledger.sqlite` in the folder of the store; for a store on a
-    /// server in the folder of the policy.
+    /// The ledger's file: as the policy says, or ``besideStore()``.
     private func ledgerPath() throws -> String? {
-        switch policy.ledger {
-        case .none: return nil
-        case .path(let path): return path
-        case .besideStore:
-            var neighbour = policy.file.path
-            if case .path = policy.store.address { neighbour = try realStorePath() }
-            guard let slash = neighbour.lastIndex(of: "/") else { return Self.ledgerName }
-            let path = String(neighbour[...slash]) + Self.ledgerName
-            try requireNoOtherLedger(than: path)
-            return path
-        }
+        let path: String? =
+            switch policy.ledger {
+            case .none: nil
+            case .path(let path): path
+            case .besideStore: try besideStore()
+            }
+        try requireNoOtherLedger(than: path)
+        return path
+    }
+
+    /// Where the ledger is if the policy does not say: in the folder of the store; for a store on a server in the folder of the policy.
+    private func besideStore() throws -> String {
+        var neighbour = policy.file.path
+        if case .path = policy.store.address { neighbour = try realStorePath() }
+        return neighbour.lastIndex(of: "/").map { neighbour[...$0] + Self.ledgerName } ?? Self.ledgerName
     }
 
     private static let ledgerName = "retention.ledger.sqlite"
 
-    /// Throws if a ledger beside a link that leads to the store has runs of it: the store was moved, a link was left in its place, and a run
-    /// would not know what that ledger knows.
-    private func requireNoOtherLedger(than path: String) throws {
-        guard case .path(let store) = policy.store.address else { return }
-        for link in FilePlace.links(store) {
-            let other = FilePlace(FilePlace.path(Self.ledgerName, in: link.folder))
-            guard other.facts != nil, !other.isSame(as: FilePlace(path)) else { continue }
-            let reader = try SQLiteReader(
-                path: other.path, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
-            guard try LedgerHistory(reader: reader).knows(try realStorePath()) else { continue }
-            let verb = access(path, F_OK) == 0 ? "use" : "create"
-            throw CommandFailure(
-                exitCode: 78,
-                message:
-                    "\(link.path) is a link to the store, and the ledger beside the link has runs of the store: \(other.path); "
-                    + "but a run would \(verb) the ledger beside the file: \(path)",
-                hint: "nothing was changed; name the ledger in the policy, as in `ledger: \(other.path)`")
+    /// Throws if a ledger is left behind that has runs of the store: beside a link that leads to the store, because the store was moved and
+    /// its ledger was not; or where it is by default, because the policy names another one that has none, or turns it off.
+    private func requireNoOtherLedger(than path: String?) throws {
+        let isNamed = policy.ledger != .besideStore
+        var places = isNamed ? [try besideStore()] : []
+        if case .path(let store) = policy.store.address {
+            places += FilePlace.links(store).map { FilePlace.path(Self.ledgerName, in: $0.folder) }
         }
+        for other in places.map({ FilePlace($0) }) where other.facts != nil {
+            if let path, other.isSame(as: FilePlace(path)) { continue }
+            guard try knowsStore(other.path) else { continue }
+            if isNamed, let path, try knowsStore(path) { continue }
+            throw CommandFailure(exitCode: 78, message: passedOver(other.path, path), hint: wayOut(other.path, path))
+        }
+    }
+
+    /// Whether a ledger has runs of the store. One that this user may not read is not this user's: false.
+    private func knowsStore(_ ledger: String) throws -> Bool {
+        do {
+            let reader = try SQLiteReader(
+                path: ledger, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
+            return try LedgerHistory(reader: reader).knows(try realStorePath())
+        } catch let error as StoreError where [.permission, .missing].contains(error.kind) {
+            return false
+        }
+    }
+
+    private func passedOver(_ other: String, _ path: String?) -> String {
+        let found = "the ledger \(other) has runs of the store"
+        guard let path else { return "\(found), but the policy turns the ledger off" }
+        guard policy.ledger == .besideStore else {
+            return "\(found), but the policy names another that has none: \(path)"
+        }
+        let verb = access(path, F_OK) == 0 ? "use" : "create"
+        return "\(found) and is beside a link to it, but a run would \(verb) the ledger beside the file: \(path)"
+    }
+
+    private func wayOut(_ other: String, _ path: String?) -> String {
+        let move =
+            path.flatMap { access($0, F_OK) == 0 || policy.ledger == .besideStore ? nil : "move it to \($0), or " }
+            ?? ""
+        let forget =
+            policy.ledger == .besideStore
+            ? "" : "; to go on without what it knows, such as what was undone, give it another name"
+        return "nothing was changed; \(move)name it in the policy, as in `ledger: \(other)`\(forget)"
     }
 }

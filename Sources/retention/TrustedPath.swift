@@ -11,6 +11,8 @@ struct TrustedPath {
         var owner: uid_t?
         /// Whether it is the file itself, not something on the way.
         var isLast = false
+        /// Whether it is a folder that is for all users, such as `/tmp`.
+        var isShared = false
     }
 
     /// The first part of the path that others can change; nil if there is none. A missing part cannot be changed.
@@ -52,7 +54,7 @@ struct TrustedPath {
         guard lstat(path, &facts) == 0 else { return nil }
         if facts.st_uid != 0 { return Weakness(path: path, owner: facts.st_uid, isLast: isLast) }
         guard facts.st_mode & 0o022 != 0, isLast || facts.st_mode & S_ISVTX == 0 else { return nil }
-        return Weakness(path: path, owner: nil, isLast: isLast)
+        return Weakness(path: path, owner: nil, isLast: isLast, isShared: facts.st_mode & S_ISVTX != 0)
     }
 
     private static func absolute(_ path: String) -> String {

@@ -14,7 +14,6 @@ struct WhereValueTests {
         Row(written: "XAUUSD", value: .text("XAUUSD")),
         Row(written: "5", value: .integer(5)),
         Row(written: "-5", value: .integer(-5)),
-        Row(written: "+5", value: .integer(5)),
         Row(written: "0", value: .integer(0)),
         Row(written: "9223372036854775807", value: .integer(.max)),
         Row(written: "-9223372036854775808", value: .integer(.min)),
@@ -52,6 +51,13 @@ struct WhereValueTests {
     func equality(row: Row) throws {
         let rule = try PolicyFixtures.rule("where: { a: \(row.written) }")
         #expect(rule.filter == .compare("a", .equal, row.value))
+    }
+
+    /// It may be a phone number: as a number it would be compared without the sign.
+    @Test(arguments: ["+5", "+1.5"]) func aPlusNeedsAChoice(written: String) throws {
+        let mistakes = PolicyFixtures.mistakes(PolicyFixtures.text(rule: ["where: { a: \(written) }"])).map(\.message)
+        #expect(mistakes == ["write \(written.dropFirst()) without '+', or \"\(written)\" in quotes if it is text"])
+        #expect(try PolicyFixtures.rule("where: { a: '\(written)' }").filter == .compare("a", .equal, .text(written)))
     }
 
     @Test func aListIsMembership() throws {

@@ -54,7 +54,7 @@ struct OutOfStepIndexTests {
         #expect(
             found.map { $0.following("c").remedy } == [
                 "write into a_text what the triggers of c would have written",
-                "run INSERT INTO \"outer_text\"(\"outer_text\") VALUES('rebuild')",
+                "execute INSERT INTO \"outer_text\"(\"outer_text\") VALUES('rebuild')",
             ])
         #expect(try store.change { try OutOfStepIndex.written(byTriggers: [], $0) }.isEmpty)
     }

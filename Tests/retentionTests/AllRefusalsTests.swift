@@ -160,6 +160,18 @@ struct AllRefusalsTests {
         #expect(message.hasSuffix("; this cannot be accepted; delete those rows first"), "\(message)")
     }
 
+    @Test(arguments: ["retention.yaml", "policy"])
+    func aPolicyIsNoStore(_ policy: String) throws {
+        let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))
+        let text = Sample.policy(Sample.rule()).replacing("prices.sqlite", with: String(policy.dropLast()))
+        try job.folder.write(text, to: policy)
+        for command in ["run", "check"] {
+            let end = try job.retention(command, "-c", policy)
+            #expect(end.status == 66 && !end.errors.contains("did you mean"), "\(end)")
+            #expect(end.errors.contains("contains prices.sqlite"), "\(end)")
+        }
+    }
+
     @Test(arguments: [
         "prices.sqlite.retention-lock", "prices.sqlite-wal", "prices.sqlite-shm", "prices.sqlite-journal",
     ])

@@ -51,6 +51,16 @@ import Testing
         #expect(try job.number("SELECT count(*) FROM Price") == 13)
     }
 
+    /// Who takes a folder such as `/tmp` from all others breaks their programs.
+    @Test func aFolderForAllUsersIsNotToBeChanged() throws {
+        let job = try job(mode: 0o1777)
+        for arguments in [["run"], ["run", "--allow-insecure"]] {
+            let end = try job.launch(arguments)
+            #expect(end.status == 77 && end.errors.contains("a folder of its own"), "\(end)")
+            #expect(!end.errors.contains("chmod"), "\(end)")
+        }
+    }
+
     /// If nothing is archived, the folder need not be there.
     @Test(arguments: ["archive: none", "max_age: 200d"])
     func aFolderThatIsNotNeededIsNotLookedFor(_ rule: String) throws {

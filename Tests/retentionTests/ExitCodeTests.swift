@@ -165,6 +165,50 @@ struct ExitCodeTests {
         #expect(try job.report().totals.deleted == 10)
     }
 
+    /// The application uses the mounted name, the job the file itself.
+    @Test(.enabled(if: mayMount, "only root can mount a file"), arguments: ["", "-wal"])
+    func aStoreThatIsMountedElsewhereExits74(ending: String) throws {
+        let job = try job("PRAGMA journal_mode = WAL;")
+        let name = "prices.sqlite" + ending
+        let mounted = try LaunchedProgram.shell(
+            "mkdir 'in #1' && touch \(name) 'in #1/store' && mount --bind \(name) 'in #1/store'", in: job.folder.url)
+        try #require(mounted.status == 0, "\(mounted)")
+        defer { _ = try? LaunchedProgram.shell("umount 'in #1/store'", in: job.folder.url) }
+        for arguments in [["check"], ["run", "--dry-run"], ["run"], ["inspect", "prices.sqlite"]] {
+            let end = try job.launch(arguments)
+            #expect(end.status == 74 && end.errors.contains("is also mounted by itself at"), "\(end)")
+            #expect(end.errors.contains("in #1/store: that name"), "\(end)")
+        }
+        try #require(LaunchedProgram.shell("umount 'in #1/store'", in: job.folder.url).status == 0)
+        #expect(try job.report().totals.deleted == 10)
+    }
+
+    /// Only the application has the mount.
+    @Test(.enabled(if: mayMount, "only root can mount a file"))
+    func aStoreThatIsMountedInAnotherNamespaceExits74() throws {
+        let job = try job("PRAGMA journal_mode = WAL;")
+        let application = """
+            import sqlite3, sys
+            c = sqlite3.connect('in/prices.sqlite'); c.execute('SELECT count(*) FROM Price').fetchone(); open('ready', 'w').close()
+            while True:
+                try: open('end'); break
+                except FileNotFoundError: import time; time.sleep(0.02)
+            """
+        try job.folder.write(application, to: "application.py")
+        // One shell: what it leaves behind keeps it from ending.
+        let end = try LaunchedProgram.shell(
+            """
+            mkdir in; touch in/prices.sqlite
+            unshare -m sh -c 'mount --bind prices.sqlite in/prices.sqlite && exec timeout 60 python3 application.py' >out 2>&1 &
+            n=0; while [ ! -e ready ] && [ $n -lt 100 ]; do sleep 0.1; n=$((n+1)); done
+            for words in check "run --dry-run" run; do retention $words; echo "exit $?"; done
+            : >end; wait; cat out >&2
+            """, in: job.folder.url)
+        #expect(end.output.split(separator: "\n") == ["exit 74", "exit 74", "exit 74"], "\(end)")
+        #expect(end.errors.ranges(of: "has the store open in WAL mode, but no WAL is beside it").count == 3, "\(end)")
+        #expect(try job.report().totals.deleted == 10)
+    }
+
     @Test(.enabled(if: mayMount, "only root can mount a folder"))
     func aStoreInAMountedFolderIsUsed() throws {
         let job = try job("PRAGMA journal_mode = WAL;")

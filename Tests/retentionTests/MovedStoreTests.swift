@@ -158,6 +158,65 @@ struct MovedStoreTests {
         #expect(FileManager.default.fileExists(atPath: job.path("b/retention.ledger.sqlite")))
     }
 
+    /// Restored rows stay protected when the policy names another ledger, or none.
+    @Test(arguments: ["ledger: other.sqlite", "ledger: none"])
+    func aLedgerIsNotLeftBehindByThePolicy(_ setting: String) throws {
+        let job = try job()
+        let run = try report(job, "a")
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        let isOff = setting.hasSuffix("none")
+        let policy = Sample.policy(Sample.rule(), head: setting + (isOff ? "" : "\n" + Self.head))
+        try job.folder.write(policy, to: "a/retention.yaml")
+        let ledger = job.path("a/retention.ledger.sqlite")
+        // Without a ledger there is nothing to show.
+        let shown = isOff ? [] : [["log"], ["undo", "--list"]]
+        for arguments in [["check"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"]] + shown {
+            let end = try job.launch(arguments + ["-c", "a/retention.yaml"])
+            #expect(end.status == 78, "\(arguments): \(end)")
+            #expect(end.errors.contains("the ledger \(ledger) has runs of the store, but the policy "), "\(end)")
+            #expect(end.errors.contains(isOff ? "turns the ledger off" : "names another that has none: "), "\(end)")
+            #expect(end.errors.contains("move it to \(job.path("a/other.sqlite"))") != isOff, "\(end)")
+            #expect(end.errors.contains("`ledger: \(ledger)`"), "\(end)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: job.path("a/other.sqlite")))
+        #expect(try job.number("SELECT count(*) FROM Price", in: "a/prices.sqlite") == 7)
+        // The ways out: moved it still knows the store, by another name it is not asked.
+        try job.move("a/retention.ledger.sqlite", to: isOff ? "a/old.sqlite" : "a/other.sqlite")
+        let end = try report(job, "a")
+        #expect(isOff ? end.totals.deleted == 5 : end.rules[0].refusal == "restored_rows", "\(end)")
+        // A ledger that knows the store is used, whatever else there is.
+        guard !isOff else { return }
+        try FileManager.default.copyItem(atPath: job.path("a/other.sqlite"), toPath: ledger)
+        #expect(try report(job, "a").rules[0].refusal == "restored_rows")
+    }
+
+    /// The ledger in the default place is of a neighbour.
+    @Test func aLedgerOfAnotherStoreIsNotInTheWayOfANamedOne() throws {
+        let job = try job()
+        _ = try report(job, "a")
+        try job.change(Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0), in: "a/other.sqlite")
+        let policy = Sample.policy(Sample.rule(), head: "ledger: l.sqlite").replacing(
+            "prices.sqlite", with: "other.sqlite")
+        try job.folder.write(policy, to: "a/retention.yaml")
+        for _ in 0..<2 { #expect(try report(job, "a").exitCode == 0) }
+        #expect(try job.number("SELECT count(*) FROM Price", in: "a/other.sqlite") == 2)
+    }
+
+    /// A store that was renamed in its folder is known by a link with its former name.
+    @Test func aLinkWithTheFormerNameIsEnough() throws {
+        let job = try job()
+        let run = try report(job, "a")
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        try job.move("a/prices.sqlite", to: "a/gold.sqlite")
+        let policy = Sample.policy(Sample.rule(), head: Self.head).replacing("prices.sqlite", with: "gold.sqlite")
+        try job.folder.write(policy, to: "a/retention.yaml")
+        let told = try job.report("-c", "a/retention.yaml", "--dry-run").warnings ?? []
+        #expect(told.contains { $0.contains("if a link with its former name leads to it") }, "\(told)")
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("a/prices.sqlite"), withDestinationPath: "gold.sqlite")
+        #expect(try report(job, "a").rules[0].refusal == "restored_rows")
+    }
+
     /// Old archives are removed in the new place.
     @Test func archivesOfBeforeAreRemovedWhenTheirTimeIsOver() throws {
         let job = try job()

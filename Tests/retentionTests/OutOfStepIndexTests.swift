@@ -35,7 +35,7 @@ struct OutOfStepIndexTests {
         let message = try #require(report.rules[0].message)
         #expect(message.contains("the virtual table Price text is out of step"), "\(message)")
         #expect(message.contains("SQLITE_CORRUPT_VTAB") && !message.contains("backup"), "\(message)")
-        let remedy = try #require(message.firstMatch(of: #/run (INSERT INTO .*'rebuild'\))/#)).1
+        let remedy = try #require(message.firstMatch(of: #/execute (INSERT INTO .*'rebuild'\))/#)).1
         try job.change(String(remedy))
         #expect(try job.report().totals.deleted == 40)
     }
@@ -76,7 +76,7 @@ struct OutOfStepIndexTests {
         let message = try #require(report.rules[0].message)
         #expect(message.contains("pending rows of Price were not imported"), "\(message)")
         #expect(message.contains("the virtual table Price text is out of step"), "\(message)")
-        let remedy = try #require(message.firstMatch(of: #/run (INSERT INTO .*'rebuild'\))/#)).1
+        let remedy = try #require(message.firstMatch(of: #/execute (INSERT INTO .*'rebuild'\))/#)).1
         #expect(try job.listing().filter { $0.hasPrefix("in/") } == ["in/a.csv", "in/b.csv"])
         try job.change(String(remedy))
         let next = try job.report()
@@ -98,7 +98,7 @@ struct OutOfStepIndexTests {
         #expect(try job.report().pending.rejected == 2)
         let rejected = try job.text("in/a.csv.rejected")
         #expect(rejected.contains("# line 2: the virtual table texts is out of step"), "\(rejected)")
-        #expect(rejected.contains("run INSERT INTO \"texts\"(\"texts\") VALUES('rebuild')"), "\(rejected)")
+        #expect(rejected.contains("execute INSERT INTO \"texts\"(\"texts\") VALUES('rebuild')"), "\(rejected)")
     }
 
     @Test func anUndoThatSkipsTheTriggersSaysWhatIsOutOfStep() throws {
@@ -110,7 +110,7 @@ struct OutOfStepIndexTests {
         #expect(try job.report().totals.deleted == 40)
         let run = try job.log()[0].run
         let text =
-            "virtual table out of step: --triggers skip leaves Price text without what is restored in Price; after the undo run "
+            "virtual table out of step: --triggers skip leaves Price text without what is restored in Price; after the undo execute "
             + "INSERT INTO \"Price text\"(\"Price text\") VALUES('rebuild')"
         for arguments in [["--dry-run"], []] {
             let end = try job.launch(["undo", run, "--triggers", "skip"] + arguments)

@@ -394,7 +394,7 @@ public class PostgresConnection {
             if link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
             (catalog, keptRows, thinnedRows, keptTables) = (known, kept, thinned, listed)
             guard error is ServerFault else { throw error }
-            throw StoreError(error, store: name, doing: "the transaction is undone")
+            throw StoreError(error, store: name, doing: "the transaction is rolled back")
         }
     }
 }

@@ -101,7 +101,7 @@ extension PostgresWriter {
     private static func reason(_ error: StoreError) -> String {
         guard let colon = error.message.firstRange(of: ": ") else { return error.message }
         var text = String(error.message[colon.upperBound...])
-        if let undone = text.firstRange(of: "the transaction is undone: ") { text.removeSubrange(undone) }
+        if let undone = text.firstRange(of: "the transaction is rolled back: ") { text.removeSubrange(undone) }
         // `invalid input syntax for type integer: "abc"` would show the value.
         if error.engineCode?.hasPrefix("SQLSTATE 22") == true, let quote = text.firstRange(of: ": \"") {
             text = String(text[..<quote.lowerBound])

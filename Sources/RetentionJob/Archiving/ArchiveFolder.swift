@@ -35,7 +35,9 @@ package struct ArchiveFolder {
         }
         guard facts.st_mode & 0o022 == 0 else {
             throw error(
-                .permission, "can be written by others, who could change the archives", hint: "chmod go-w \(named)")
+                .permission, "can be written by others, who could change the archives",
+                hint: facts.st_mode & S_ISVTX == 0
+                    ? "chmod go-w \(named)" : "it is for all users; name a folder of its own: mkdir -m 700 FOLDER")
         }
         guard faccessat(AT_FDCWD, named, W_OK | X_OK, AT_EACCESS) == 0 else {
             throw error(.permission, "cannot be written: \(Self.text(of: errno))")

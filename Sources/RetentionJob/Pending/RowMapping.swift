@@ -44,7 +44,9 @@ struct RowMapping {
         for (name, value) in source.constants {
             do throws(BadLine) {
                 let target = try Self.target(name, in: entity, dates: dates)
-                constants[target.attribute.name] = try Self.value(value, for: target, dates: dates)
+                let numeral = source.numerals[name]
+                constants[target.attribute.name] = try Self.value(
+                    numeral.map { .text($0) } ?? value, isNumber: numeral != nil, for: target, dates: dates)
             } catch {
                 throw FileProblem("constant '\(name)': \(error.reason)")
             }

@@ -114,6 +114,7 @@ package struct HoldPlan: Sendable {
             let hint = NearestName.suggestion(for: name, in: entity.attributes.map(\.name), otherwise: "")
             return unusable("\(entity.name) has no attribute '\(name)'\(hint)")
         }
+        if let trouble = entity.textTrouble(of: hold.filter) { return unusable(trouble.reason) }
         var rows = hold.filter
         if hold.from != nil || hold.until != nil {
             let dates = try dates(of: entity, policy, reader)

@@ -28,6 +28,9 @@ struct RuleCheck {
         where named.insert(name).inserted && entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.key("where.\(name)"))
         }
+        if let trouble = entity.textTrouble(of: rule.filter) {
+            diagnostics.append(Diagnostic(at: rule.marks.value("where.\(trouble.attribute)"), trouble.reason))
+        }
         checkGroups("keep_last", rule.keepLast?.per ?? [], entity)
         checkGroups("thin", rule.thin?.per ?? [], entity)
         if let column = rule.column, entity.model != nil, entity.attribute(column: column) == nil {

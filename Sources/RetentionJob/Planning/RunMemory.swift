@@ -142,7 +142,8 @@ extension RunMemory {
         let more = otherStores.count > 1 ? " and \(Figures.count(otherStores.count - 1, "other store"))" : ""
         return
             "the ledger knows \(first)\(more), but no run of this store, so policy_widened, rows_came_back and restored_rows have "
-            + "nothing to compare with; a store that was moved is known if its ledger was moved with it"
+            + "nothing to compare with; a store that was moved is known if its ledger was moved with it, and one that was "
+            + "renamed if a link with its former name leads to it"
     }
 
     /// The rules of a policy as its runs last carried them out. Where the ledger does not know the file, those of the policy that

@@ -45,7 +45,8 @@ package struct WidenedRule: Sendable {
                     + "keeps depends on \(isOne ? "it" : "them")")
         }
         if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
-        return parts.isEmpty ? "the last run had no such rule" : parts.joined(separator: "; ")
+        return parts.isEmpty
+            ? "the rule is new, or was disabled or refused in the last run" : parts.joined(separator: "; ")
     }
 
     /// How many rows, and their dates.

@@ -127,7 +127,7 @@ struct BatchDelete {
             throw StoreError(
                 .constraint, store: connection.name,
                 message:
-                    "a batch is undone, because triggers or foreign keys of the store would delete or change "
+                    "a batch is rolled back, because triggers or foreign keys of the store would delete or change "
                     + "\(now - lostCount == 1 ? "a row" : "\(now - lostCount) rows") of \(request.fetchRequest.entity) that thin "
                     + "or keep_last keeps",
                 hint: "change the trigger or the key, or set enabled: false in the rule")

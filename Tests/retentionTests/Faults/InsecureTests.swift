@@ -41,6 +41,9 @@ struct InsecureTests {
         for arguments in [["run"], ["run", "--dry-run"], ["check"], ["log"], ["report", "--html", "-"]] {
             let end = try job.launch(arguments)
             #expect(end.status == 77 && end.errors.contains("--allow-insecure"), "\(end)")
+            let isShared = insecure.mode == 0o1777
+            #expect(end.errors.contains("name a folder of its own below it") == isShared, "\(end)")
+            #expect(end.errors.contains("chmod go-w") == (insecure.mode != nil && !isShared), "\(end)")
             if insecure.owner != nil {
                 let command = arguments.joined(separator: " ")
                 #expect(
@@ -132,6 +135,34 @@ struct InsecureTests {
         let says =
             line.contains("env") ? "the interpreter run is in no folder of the PATH" : "is not an executable file"
         #expect(check.status == 0 && check.words.contains(says), "\(check)")
+    }
+
+    /// What the first line names as an argument runs as root, too, whatever the interpreter is called.
+    @Test(
+        .enabled(if: geteuid() == 0, "applies to root only"),
+        arguments: [
+            "$PWD/bin/link $PWD/bin/run", "$PWD/bin/link run", "$PWD/bin/second run",
+            "$PWD/bin/copy $PWD/bin/run", "/bin/sh $PWD/bin/run", "/bin/sh bin/run",
+        ])
+    func rootRefusesAnArgumentOfAnInterpreterThatOthersMayWrite(line: String) throws {
+        let job = try job()
+        try job.folder.write(Sample.policy(Sample.rule(), head: "on_failure: [bin/tell]"), to: "retention.yaml")
+        let made = try LaunchedProgram.shell(
+            """
+            mkdir bin; echo "#!/bin/sh" >bin/run; ln -s /usr/bin/env bin/link; ln -s link bin/second; cp /usr/bin/env bin/copy
+            echo "#!\(line)" >bin/tell
+            chmod 755 bin bin/run bin/tell; chmod 644 retention.yaml
+            """, in: job.folder.url)
+        try #require(made.status == 0, "\(made)")
+        func launch() throws -> LaunchedProgram.Ending {
+            try LaunchedProgram.shell("PATH=\"$PWD/bin:$PATH\"; exec retention check", in: job.folder.url)
+        }
+        #expect(try launch().status == 0)
+        chown(job.path("bin/run"), 65534, gid_t.max)
+        let end = try launch()
+        #expect(end.status == 77 && end.errors.contains("bin/run belongs to user 65534"), "\(end)")
+        #expect(end.errors.contains("bin/run by a file that root has written"), "\(end)")
+        #expect(!end.errors.contains("chown"), "\(end)")
     }
 
     @Test(.enabled(if: geteuid() == 0, "applies to root only"))
