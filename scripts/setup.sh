@@ -90,7 +90,7 @@ need() {
 # Builds products as they are installed: Swift's libraries are inside, so that nothing of Swift need be where they run.
 # Sets `programs` to their folder. With --postgres first: with the engine for PostgreSQL.
 build_release() {
-    local product options=(-c release --static-swift-stdlib) linker option
+    local product options=(-c release --static-swift-stdlib -debug-info-format none) linker option
     # A tenth less memory: the addresses to be set at the start are packed (glibc 2.36 reads that, and the Swift toolchain's
     # own linker writes it), and no symbol is offered to libraries.
     linker=$(dirname "$(readlink -f "$(command -v swiftc)")")/ld.lld

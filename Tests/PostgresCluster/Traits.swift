@@ -1,21 +1,28 @@
+import Foundation
 import PostgresStore
 package import Testing
 
 extension Trait where Self == ConditionTrait {
     /// Skips a test where PostgreSQL is not installed, or the engine was not built in.
     package static var needsPostgres: Self {
-        .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
+        needsServer("PostgreSQL is not installed, or the package was built without the trait Postgres") {
             PostgresDatabase.isAvailable && PostgresCluster.shared != nil
         }
     }
 
     /// Skips a test where TimescaleDB is not installed for PostgreSQL.
     package static var needsTimescale: Self {
-        .enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled }
+        needsServer("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled }
     }
 
     /// Skips a test where Citus is not installed for PostgreSQL.
     package static var needsCitus: Self {
-        .enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled }
+        needsServer("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled }
+    }
+
+    /// Skips a test where a server is missing, or where `scripts/test` leaves out all tests of servers.
+    private static func needsServer(_ reason: Comment, _ isThere: @escaping @Sendable () -> Bool) -> Self {
+        let areWanted = ProcessInfo.processInfo.environment["RETENTION_SERVERS"] != "no"
+        return .enabled(areWanted ? reason : "servers are for scripts/test --all") { areWanted && isThere() }
     }
 }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What a run, a dry run and `check` say of `archive`, as a user sees it.
-struct ArchiveJobTests {
+@Suite(.tags(.clock)) struct ArchiveJobTests {
     private func job(
         _ sql: String = "", head: String = "archive: { folder: archive }", rule: String = "", mode: mode_t? = 0o700
     ) throws -> LaunchedJob {

@@ -1,9 +1,10 @@
 import Foundation
 import GRDB
+import TestSupport
 import Testing
 
 /// The shipped crontab fragment, taken as cron takes it: its own variables and no others, a plain shell, no terminal.
-struct CronTests {
+@Suite(.tags(.clock)) struct CronTests {
     private let folder: TemporaryFolder
     private let fragment: CronFragment
 

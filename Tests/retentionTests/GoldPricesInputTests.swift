@@ -4,8 +4,6 @@ import Testing
 
 /// Files as data providers publish them, saved and expired in every format that a column may have.
 struct GoldPricesInputTests {
-    static let prices = LaunchedProgram.project.appending(path: "../shared/data/prices").standardizedFileURL
-    static let arePricesHere = FileManager.default.fileExists(atPath: prices.path)
     private static let asOf = "2026-11-21T00:00:00Z"
 
     /// A date format as a column stores it: units of some length since an epoch, or digits.
@@ -63,7 +61,7 @@ struct GoldPricesInputTests {
     /// Every format without an index on the date, and with one.
     private static let cases = Trials.cases(formats.flatMap { format in [(format, false), (format, true)] })
 
-    @Test(.enabled(if: arePricesHere, "the price files are not there"), arguments: cases)
+    @Test(arguments: cases)
     func fiftyYearsOfMonthlyGoldPricesStay(_ format: Format, isIndexed: Bool) throws {
         let job = try LaunchedJob(
             "CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at \(format.storage));"
@@ -77,7 +75,7 @@ struct GoldPricesInputTests {
                         columns: { Date: at, Price: price }
                         constants: { symbol: XAUUSD }
                     """))
-        let file = try String(contentsOf: Self.prices.appending(path: "gold-monthly.csv"), encoding: .utf8)
+        let file = try String(contentsOf: RealData.gold, encoding: .utf8)
         try job.folder.write(file, to: "pending/gold-monthly.csv")
 
         let dry = try job.report("--dry-run", "--as-of", Self.asOf)
@@ -108,7 +106,7 @@ struct GoldPricesInputTests {
         #expect(try job.listing().contains("pending/done/gold-monthly.csv"))
     }
 
-    @Test(.enabled(if: arePricesHere, "the price files are not there"))
+    @Test(.needsRealData("prices/sp500-index-daily.csv"))
     func dailyPricesAreCutAtTheBeginningOfAMonthButForTheLastOnes() throws {
         let job = try LaunchedJob(
             "CREATE TABLE IndexPoint(day TEXT PRIMARY KEY, close REAL) WITHOUT ROWID;",
@@ -120,7 +118,8 @@ struct GoldPricesInputTests {
                     pending:
                       - { files: "*.csv", entity: IndexPoint, columns: { Date: day, SP500: close } }
                     """))
-        let file = try String(contentsOf: Self.prices.appending(path: "sp500-index-daily.csv"), encoding: .utf8)
+        let sample = try #require(RealData.more("prices/sp500-index-daily.csv"))
+        let file = try String(contentsOf: sample, encoding: .utf8)
         try job.folder.write(file, to: "sp500.csv")
         let days = file.split(whereSeparator: \.isNewline).dropFirst().map { String($0.prefix(10)) }.sorted()
         try #require(days.count == 8313)

@@ -2,10 +2,11 @@ import Foundation
 import PriceObjects
 import PriceStore
 import SQLiteStore
+import TestSupport
 import Testing
 
 /// The program and a store that keeps its history.
-struct HistoryTests {
+@Suite(.tags(.clock)) struct HistoryTests {
     private static let day: Int64 = 86_400
 
     /// A store of 40 expired prices and 3 fresh ones, each with a quote, that keeps its history.

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Holds in the running program: what they keep is reported, a dry run says what the run does, and the ledger remembers them.
-struct HoldJobTests {
+@Suite(.tags(.clock)) struct HoldJobTests {
     private static let holds = """
         holds:
           - { name: tax, entity: Price, where: { symbol: XAUUSD }, from: \(Sample.date(80)), until: \(Sample.date(50)), reason: tax audit }

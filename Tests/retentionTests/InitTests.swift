@@ -1,10 +1,11 @@
 import Foundation
 import PriceStore
 import RetentionPolicy
+import TestSupport
 import Testing
 
 /// `retention init`, launched: what it writes passes `check` once ages are given.
-struct InitTests {
+@Suite(.tags(.clock)) struct InitTests {
     /// Writes the draft as the policy, with an age for each rule, enabled, and checks it.
     private func check(_ draft: String, in folder: TemporaryFolder) throws -> LaunchedProgram.Ending {
         let policy = draft.replacing("max_age:   ", with: "max_age: 30d").replacing(
@@ -185,17 +186,19 @@ struct InitTests {
 
     // MARK: Stores of others
 
-    private static let samples: [URL] = {
-        let roots = ["../shared", "../../shared"].map {
-            LaunchedProgram.project.appending(path: "\($0)/data/coredata").standardizedFileURL
-        }
-        guard let root = roots.first(where: { FileManager.default.fileExists(atPath: $0.path) }) else { return [] }
-        return ["plaso/DataUsage.sqlite", "plaso/netusage.sqlite"].map { root.appending(path: $0) }
-    }()
+    @Test func theDraftOfRealPricesPassesAndTellsWhichRowsWouldStay() throws {
+        let job = try LaunchedJob.gold()
+        let draft = try draft(job)
+        #expect(draft.contains("  # Gold: 2,322 rows, ") && draft.contains("    date_format: iso8601\n"), "\(draft)")
+        #expect(draft.contains("  # 1,656 rows whose date cannot be read would be kept.\n"), "\(draft)")
+        let end = try check(draft, in: job.folder)
+        #expect(end.status == 0, "\(draft)\n\(end)")
+    }
 
-    @Test(.enabled(if: !samples.isEmpty, "the sample stores are not there"), arguments: samples)
-    func theDraftOfARealCoreDataStorePasses(original: URL) throws {
+    @Test(.needsRealData("coredata/plaso"), arguments: ["DataUsage.sqlite", "netusage.sqlite"])
+    func theDraftOfARealCoreDataStorePasses(name: String) throws {
         let folder = try TemporaryFolder()
+        let original = try #require(RealData.more("coredata/plaso/\(name)"))
         try Data(contentsOf: original).write(to: folder.url.appending(path: "prices.sqlite"))
         let made = try LaunchedProgram.run("retention", ["init", "prices.sqlite"], in: folder.url)
         #expect(made.status == 0, "\(made)")

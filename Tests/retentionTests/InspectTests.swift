@@ -1,10 +1,11 @@
 import Foundation
 import PostgresStore
 import PriceStore
+import TestSupport
 import Testing
 
 /// `retention inspect`, launched.
-struct InspectTests {
+@Suite(.tags(.clock)) struct InspectTests {
     private func job() throws -> LaunchedJob {
         let job = try LaunchedJob(Sample.price, policy: "")
         try job.change(Sample.rows(500, daysAgo: 40))
@@ -79,16 +80,25 @@ struct InspectTests {
         #expect(try job.retention("inspect").status == 64)
     }
 
-    // MARK: Core Data
+    // MARK: Real data
 
-    private static let coreData = ["../shared", "../../shared"].map {
-        LaunchedProgram.project.appending(path: "\($0)/data/coredata").standardizedFileURL
-    }.first { FileManager.default.fileExists(atPath: $0.path) }
+    @Test func showsWhichRealDatesAreNotBelieved() throws {
+        let job = try LaunchedJob.gold()
+        let end = try job.retention("inspect", "prices.sqlite")
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+        let lines = end.output.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(lines.contains { $0.hasPrefix("Gold: 2,322 rows, ") }, "\(end.output)")
+        #expect(
+            lines.contains("day iso8601 sure 1971-01-01 00:00:00 2026-06-01 00:00:00 Gold_day"), "\(end.output)")
+        #expect(
+            lines.contains("day: 1,656 unreadable rows: a date before 1971 (see `earliest`), as \"1833-01-01\""),
+            "\(end.output)")
+    }
 
-    @Test(.enabled(if: coreData != nil, "the sample stores are not there"))
+    @Test(.needsRealData("coredata/plaso/netusage.sqlite"))
     func showsTheModelOfACoreDataStore() throws {
         let folder = try TemporaryFolder()
-        let original = try #require(Self.coreData).appending(path: "plaso/netusage.sqlite")
+        let original = try #require(RealData.more("coredata/plaso/netusage.sqlite"))
         let file = try folder.write("", to: "netusage.sqlite")
         try Data(contentsOf: original).write(to: file)
         let end = try LaunchedProgram.run("retention", ["inspect", "netusage.sqlite"], in: folder.url)

@@ -1,6 +1,7 @@
 import Foundation
 @preconcurrency import Glibc
 import GRDB
+import TestSupport
 
 /// A store that SQL made, a policy for it and pending files, in a folder of their own; and the program run on them.
 final class LaunchedJob {
@@ -11,6 +12,19 @@ final class LaunchedJob {
         folder = try TemporaryFolder()
         try change(sql)
         try folder.write(policy, to: "retention.yaml")
+    }
+
+    /// Makes a store of real prices: the table `Gold` with `day`, which is the first of each month since 1833, and `price`.
+    static func gold() throws -> LaunchedJob {
+        let file = try String(contentsOf: RealData.gold, encoding: .utf8)
+        let rows = file.split(whereSeparator: \.isNewline).dropFirst().map { "('\($0.replacing(",", with: "-01', ")))" }
+            .joined(separator: ", ")
+        return try LaunchedJob(
+            """
+            CREATE TABLE Gold(day DATE NOT NULL, price REAL NOT NULL);
+            CREATE INDEX Gold_day ON Gold(day);
+            INSERT INTO Gold VALUES \(rows);
+            """, policy: "")
     }
 
     func path(_ name: String) -> String { folder.url.appending(path: name).path }

@@ -70,8 +70,8 @@ struct LaunchedProgram {
 
     /// Runs an executable to its end, without a terminal and with nothing on standard input.
     ///
-    /// - Parameter environment: all variables of the process, besides those of `scripts/test --at`; nil: those of the
-    ///   tests.
+    /// - Parameter environment: all variables of the process, besides those of `scripts/nightly later`; nil: those of
+    ///   the tests.
     static func run(
         _ executable: URL, _ arguments: [String], in folder: URL, environment: [String: String]?
     ) throws -> Ending {

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// What a run leaves in the ledger, and how it can be checked later.
-struct LedgerJobTests {
+@Suite(.tags(.clock)) struct LedgerJobTests {
     @Test func theRecordSaysWhoWhatAndWhichDates() throws {
         let job = try LaunchedJob(
             Sample.price + Sample.rows(3, daysAgo: 40) + Sample.rows(2, daysAgo: 35) + Sample.rows(1, daysAgo: 1),

@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Every refusal of docs/output.md, as a user sees it: the rule deletes nothing, the others run, and it can be accepted.
-struct RefusalTests {
+@Suite(.tags(.clock)) struct RefusalTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var code: String

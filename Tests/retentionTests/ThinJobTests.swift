@@ -1,8 +1,9 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `thin` in the running program: the dry run, the run, the reports, the ledger, and what goes with it.
-struct ThinJobTests {
+@Suite(.tags(.clock)) struct ThinJobTests {
     private static let thin = "thin: { per: [symbol], daily: 60d, monthly: forever }"
 
     /// Four rows on each of 100 days for each of two symbols, at 00:00, 06:00, 12:00 and 18:00 UTC; the newest is of today.

@@ -2,22 +2,18 @@ import Foundation
 import PriceStore
 import RetentionPolicy
 import SQLiteStore
+import TestSupport
 import Testing
 
 @testable import RetentionJob
 
 /// Files as data providers publish them.
 @Suite struct PendingRealDataTests {
-    static let prices = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
-        "../../../../shared/data/prices"
-    ).standardizedFileURL
-
-    @Test(.enabled(if: FileManager.default.fileExists(atPath: prices.path), "the price files are not there"))
-    func theMonthlyGoldPricesAreSavedAsTheFirstDayOfTheirMonth() throws {
+    @Test func theMonthlyGoldPricesAreSavedAsTheFirstDayOfTheirMonth() throws {
         let fixture = try PendingStoreFixture()
         fixture.source.columns = ["Date": "updateTime", "Price": "price"]
         fixture.source.constants = ["symbol": .text("XAUUSD")]
-        let bytes = Array(try Data(contentsOf: Self.prices.appendingPathComponent("gold-monthly.csv")))
+        let bytes = Array(try Data(contentsOf: RealData.gold))
         try fixture.folder.write("pending/gold-monthly.csv", bytes)
         let predicted = try fixture.save(into: SQLiteReader(path: fixture.storePath))
         #expect(predicted.saved == 2322)

@@ -2,10 +2,11 @@ import Foundation
 import GRDB
 import PriceStore
 import SQLiteStore
+import TestSupport
 import Testing
 
 /// Core Data stores that lack their own model, and compiled models that stand in for it.
-@Suite(.enabled(if: SampleStores.areHere, "the sample stores are not here"))
+@Suite(.needsRealData("coredata"))
 struct ModelPathTests {
     private let versions = SampleStores.path("coredataplus/SampleModel/SampleModel.momd")
 

@@ -6,7 +6,7 @@ import Testing
 @testable import SQLiteStore
 
 /// The models of stores that Apple's framework wrote, held against their sources and against the stores' own tables.
-@Suite(.enabled(if: SampleStores.areHere, "the sample stores are not here"))
+@Suite(.needsRealData("coredata"))
 struct SampleModelTests {
     /// A model's source, and the files that it was compiled to or that were written with it.
     struct Version: CustomTestStringConvertible, Sendable {

@@ -1,14 +1,10 @@
 import Foundation
 import GRDB
+import TestSupport
 
-/// Core Data stores and models that Apple's framework wrote; they lie beside the project, where they are at all.
+/// Core Data stores and models that Apple's framework wrote. They do not lie in the repository.
 enum SampleStores {
-    static let folder = ["../shared", "../../shared"].map {
-        URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../../../\($0)/data/coredata")
-            .standardizedFileURL
-    }.first { FileManager.default.fileExists(atPath: $0.path) }
-
-    static let areHere = folder != nil
+    static let folder = RealData.more("coredata")
 
     static let stores = [
         "coredataplus/SampleModel/SampleModel_V1.sqlite", "coredataplus/SampleModel/SampleModel_V2.sqlite",

@@ -1,13 +1,14 @@
 import PriceObjects
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
 
 /// Requests for the rows of an entity alone, on a store that Apple's framework wrote: `SportCar` has 5 rows of its own,
 /// and its sub-entity `ExpensiveSportCar` 5 more. ``CoreDataOracleTests`` ask the same of random stores.
-@Suite(.enabled(if: SampleStores.areHere, "the sample stores are not here"))
+@Suite(.needsRealData("coredata"))
 struct SubentityTests {
     private let own = StoreFetchRequest(entity: "SportCar", includesSubentities: false)
     private let all = StoreFetchRequest(entity: "SportCar")

@@ -2,13 +2,14 @@ import Foundation
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
 @testable import goldprices
 
 /// The reference and the layout on stores that Apple's framework wrote.
-@Suite(.enabled(if: SampleStores.areHere, "the sample stores are not here"))
+@Suite(.needsRealData("coredata"))
 struct ReferenceSampleTests {
     /// A delete in a sample store and what it must do, as `expected.json` has it.
     struct Expectation: Decodable, CustomTestStringConvertible, Sendable {
