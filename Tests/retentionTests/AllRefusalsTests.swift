@@ -19,7 +19,7 @@ struct AllRefusalsTests {
             #expect(rule.refusals.map(\.code) == ["future_dates", "too_many_rows", "too_large_fraction"])
             #expect(rule.refusals.map { $0.message.contains("--accept") } == [true, false, false])
             #expect(rule.refusals[0].message == rule.message && rule.refusals.allSatisfy(\.acceptable))
-            let text = flat(try job.launch(["run"] + arguments).output)
+            let text = flat(try job.perform(["run"] + arguments).output)
             #expect(text.contains("gold: also refused (too_many_rows): 8 rows would be deleted"), "\(text)")
             #expect(!text.contains("--accept too_many_rows"), "\(text)")
         }

@@ -39,7 +39,7 @@ struct BadInputTests {
     func aPolicyThatCannotBeReadStopsEverything(_ policy: Policy) throws {
         let job = try LaunchedJob(Self.sql, policy: policy.text)
         for arguments in [["run"], ["run", "--dry-run"], ["log"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 78 && end.output.isEmpty, "\(end)")
             #expect(
                 end.errors.hasPrefix("retention.yaml:") && end.errors.hasSuffix(" error\n"))
@@ -110,7 +110,7 @@ struct BadInputTests {
         let before = try? Data(
             contentsOf: URL(filePath: store.command.contains("mkfifo") ? "/dev/null" : job.path("prices.sqlite")))
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == store.status, "\(arguments): \(end)")
             #expect((end.errors + end.output).contains(store.says), "\(arguments): \(end)")
         }
@@ -143,7 +143,7 @@ struct BadInputTests {
             Self.sql + "CREATE VIEW Dear AS SELECT * FROM Price;",
             policy: Sample.policy(Sample.rule(name: "first"), name.rule))
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             let text = end.errors + end.output
             #expect(end.status == 78 && text.contains(name.says), "\(end)")
             // The place: the second rule's line, with a caret below it.

@@ -100,7 +100,7 @@ struct BadPendingFileTests {
         #expect(try LaunchedProgram.shell(file.command, in: job.folder.url).status == 0)
         let before = try Data(contentsOf: URL(filePath: job.path("new/bad.csv")))
         for arguments in [["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 65 && end.output.contains("bad.csv"), "\(end)")
             #expect(end.output.replacing(/\s+/, with: " ").contains(file.reason), "\(end.output)")
         }

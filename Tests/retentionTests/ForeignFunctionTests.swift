@@ -61,7 +61,7 @@ struct ForeignFunctionTests {
         #expect(try job.report().totals.deleted == 4)
         let run = try job.log()[0].run
         for arguments in [["--dry-run"], []] {
-            let end = try job.launch(["undo", run, "--triggers", "fire"] + arguments)
+            let end = try job.perform(["undo", run, "--triggers", "fire"] + arguments)
             #expect(end.status == 65, "\(end)")
             let text = (end.output + end.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
             #expect(text.contains("app_ok") && text.contains("--triggers skip restores the rows"), "\(end)")

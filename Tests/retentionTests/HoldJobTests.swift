@@ -136,11 +136,11 @@ import Testing
                     """), to: "retention.yaml")
         let reason = "the hold 'audit' cannot keep its rows of Held: the trigger new deletes rows of Held"
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.output.contains("in/a.csv: is not imported: \(reason)"), "\(end)")
         }
         for arguments in [["--dry-run"], []] {
-            let end = try job.launch(["undo", run.run, "--triggers", "fire"] + arguments)
+            let end = try job.perform(["undo", run.run, "--triggers", "fire"] + arguments)
             #expect(end.status == 65 && end.errors.contains(reason), "\(end)")
         }
         #expect(try job.rows("SELECT (SELECT count(*) FROM Held), (SELECT count(*) FROM Price)") == ["1|1"])

@@ -113,7 +113,7 @@ struct OutOfStepIndexTests {
             "virtual table out of step: --triggers skip leaves Price text without what is restored in Price; after the undo run "
             + "INSERT INTO \"Price text\"(\"Price text\") VALUES('rebuild')"
         for arguments in [["--dry-run"], []] {
-            let end = try job.launch(["undo", run, "--triggers", "skip"] + arguments)
+            let end = try job.perform(["undo", run, "--triggers", "skip"] + arguments)
             #expect(end.output.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(text), "\(end)")
         }
         try job.change("INSERT INTO \"Price text\"(\"Price text\", rank) VALUES('rebuild', 1)")

@@ -220,7 +220,7 @@ import Testing
             policy: Sample.policy(Sample.rule("accept: [\(test.code)]", entity: test.entity)))
         var commands = [["--dry-run"], [], ["--accept", test.code]]
         if test.code == "unsupported_schema" {
-            #expect(try job.launch(["run"] + commands.removeLast()).status == 64)
+            #expect(try job.perform(["run"] + commands.removeLast()).status == 64)
         }
         for arguments in commands {
             let report = try job.report(arguments)

@@ -63,7 +63,7 @@ struct TriggerTests {
                 CREATE TRIGGER fence BEFORE DELETE ON Price WHEN OLD.id = 99 BEGIN SELECT RAISE(\(refusal)); END;
                 """, policy: Sample.policy(Sample.rule(word)))
         for arguments in [["check"], ["run", "--dry-run"]] {
-            let text = try job.launch(arguments).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            let text = try job.perform(arguments).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             for name in [
                 "fence of Price (may refuse the delete)", "guard of Tag (may refuse the delete)", "note of Tag",
             ] {
@@ -197,7 +197,7 @@ struct TriggerTests {
     @Test func tooManyRulesThatMayNameTheSameRowsAreAMistake() throws {
         let job = try manyRules(101) { "where: { id: { gt: \($0) } }" }
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 78)
             #expect((end.output + end.errors).contains("100 rules before this one may delete the same rows of Price"))
         }

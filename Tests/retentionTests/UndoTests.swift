@@ -52,7 +52,7 @@ struct UndoTests {
     private func undo(_ job: LaunchedJob, _ arguments: String...) throws -> UndoReport { try undo(job, arguments) }
 
     private func undo(_ job: LaunchedJob, _ arguments: [String]) throws -> UndoReport {
-        let end = try job.launch(["undo", "--format", "json"] + arguments)
+        let end = try job.perform(["undo", "--format", "json"] + arguments)
         try #require(!end.output.isEmpty, "\(end)")
         let report = try Report.decoder.decode(UndoReport.self, from: Data(end.output.utf8))
         #expect(report.exitCode == end.status)
@@ -210,13 +210,13 @@ struct UndoTests {
         let schema = "SELECT rowid, * FROM sqlite_schema"
         let (before, definitions) = (try contents(job), try job.rows(schema))
         let run = try job.report()
-        let dry = try job.launch(["undo", run.run, "--dry-run"])
+        let dry = try job.perform(["undo", run.run, "--dry-run"])
         #expect(dry.status == 65 && dry.output.contains("refused: the undo would fire triggers of the store"), "\(dry)")
         #expect(dry.output.contains("count_up of Price") && dry.output.contains("--triggers skip"), "\(dry)")
         #expect(
             dry.output.contains("An undo would be refused (exit 65).") && !dry.output.contains("would restore"),
             "\(dry)")
-        let end = try job.launch(["undo", run.run])
+        let end = try job.perform(["undo", run.run])
         #expect(end.status == 65 && end.output.isEmpty && end.errors.contains("count_up of Price"), "\(end)")
         #expect(end.errors.contains("--triggers skip") && end.errors.contains("--triggers fire"), "\(end)")
         #expect(try job.number("SELECT count(*) FROM Price") == 2)
@@ -348,7 +348,7 @@ struct UndoTests {
     ) throws {
         let before = try contents(job)
         for arguments in [["undo", run, "--dry-run"], ["undo", run]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == status && end.output.isEmpty, "\(end)", sourceLocation: sourceLocation)
             #expect(end.errors.contains(text), "\(end)", sourceLocation: sourceLocation)
         }

@@ -72,7 +72,7 @@ extension PitfallTests {
             let job = try self.job(Sample.rows(5, daysAgo: 100))
             try job.folder.write(policy, to: "retention.yaml")
             try job.folder.write("text", to: "text.txt")
-            let end = try job.launch(["run"] + arguments)
+            let end = try job.perform(["run"] + arguments)
             #expect(!end.errors.isEmpty || !end.output.isEmpty)
             #expect(try count(job) == 5)
             return end.status
@@ -164,7 +164,7 @@ extension PitfallTests {
         for damaged in [bytes, Data(bytes.dropFirst(100)), Data(bytes.prefix(100))] {
             try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
             for arguments in [["run", "--dry-run"], ["run"]] {
-                #expect(try job.launch(arguments).status == 74)
+                #expect(try job.perform(arguments).status == 74)
                 #expect(try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))) == damaged)
             }
         }
