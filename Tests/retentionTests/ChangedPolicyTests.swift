@@ -344,17 +344,6 @@ struct ChangedPolicyTests {
         #expect(try job.report("--accept", "restored_rows").rules[0].deleted == 20)
     }
 
-    @Test func rowsThatGoAlongWithLateOnesAreLateToo() throws {
-        let job = try job(Sample.rule("limits: { max_late_rows: 10 }", age: "60d"))
-        try job.change("CREATE TABLE Note(price INTEGER REFERENCES Price(id) ON DELETE CASCADE)")
-        try job.report()
-        try job.change(
-            Sample.rows(1, daysAgo: 100) + "INSERT INTO Note SELECT max(a.id) FROM Price AS a, Price AS b GROUP BY b.id"
-        )
-        let report = try job.report()
-        #expect(report.rules[0].refusal == "rows_came_back" && report.rules[0].late == 37)
-    }
-
     @Test func aNarrowerRuleThatIsInterruptedRemembersWhatWasLeft() throws {
         func rule(_ limit: Int) -> String {
             Sample.rule("batch: { rows: 1, pause: 400ms }, limits: { max_rows: \(limit) }", age: "60d")
@@ -386,16 +375,5 @@ struct ChangedPolicyTests {
         #expect(try job.report().rules[0].forecast == nil)
         let page = try job.retention("report", "--html", "-").output
         #expect(page.contains("Next 24 h") && page.contains("Then 7 days"))
-    }
-
-    /// The settings are those of another rule of the entity: it is named.
-    @Test func theRuleWithWhichOneIsComparedIsNamed() throws {
-        let job = try job()
-        #expect(try job.report().rules[0].deleted == 20)
-        try set(Sample.rule(name: "other", age: "30d"), of: job)
-        let message = try #require(try job.report("--dry-run").rules[0].message)
-        #expect(message.contains("compared with the rule 'gold', max_age was 60d and is 30d"), "\(message)")
-        try set(Sample.rule(age: "30d"), of: job)
-        #expect(try job.report("--dry-run").rules[0].message?.contains("compared with") == false)
     }
 }

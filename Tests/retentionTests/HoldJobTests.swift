@@ -113,41 +113,4 @@ import Testing
         #expect(over.rules[0].deleted == 8 && over.holds?.map(\.state) == ["ended"])
         #expect(over.warnings?.contains { $0.hasPrefix("hold ended: ") } == true)
     }
-
-    /// Whatever would fire it: a rule, a pending row, or an undo.
-    @Test func nothingFiresATriggerThatMayReachHeldRows() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
-                + "CREATE TABLE Held(kind TEXT); INSERT INTO Held VALUES ('x');",
-            policy: Sample.policy(Sample.rule(), head: "archive: { folder: archive }"))
-        try FileManager.default.createDirectory(
-            atPath: job.path("archive"), withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let run = try job.report()
-        #expect(run.rules.map(\.deleted) == [3])
-        try job.change("CREATE TRIGGER new AFTER INSERT ON Price BEGIN DELETE FROM Held; END")
-        try job.folder.write("symbol,price,at\nXAU,1,\(Sample.unixSeconds(1))\n", to: "in/a.csv")
-        try job.folder.write(
-            Sample.policy(
-                Sample.rule(),
-                head: """
-                    archive: { folder: archive }
-                    pending: [{ files: in/*.csv, entity: Price }]
-                    holds: [{ name: audit, entity: Held, reason: audit }]
-                    """), to: "retention.yaml")
-        let reason = "the hold 'audit' cannot keep its rows of Held: the trigger new deletes rows of Held"
-        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.perform(arguments)
-            #expect(end.output.contains("in/a.csv: is not imported: \(reason)"), "\(end)")
-        }
-        for arguments in [["--dry-run"], []] {
-            let end = try job.perform(["undo", run.run, "--triggers", "fire"] + arguments)
-            #expect(end.status == 65 && end.errors.contains(reason), "\(end)")
-        }
-        #expect(try job.rows("SELECT (SELECT count(*) FROM Held), (SELECT count(*) FROM Price)") == ["1|1"])
-        try job.change(
-            "CREATE TRIGGER gone AFTER DELETE ON Price BEGIN DELETE FROM Held; END; UPDATE Price SET at = 100000000")
-        #expect(try job.report().rules[0].refusal == "hold_unusable")
-        #expect(try job.retention("undo", run.run, "--triggers", "skip").status == 0)
-        #expect(try job.rows("SELECT (SELECT count(*) FROM Held), (SELECT count(*) FROM Price)") == ["1|4"])
-    }
 }

@@ -40,16 +40,6 @@ struct NextStepTests {
         #expect(end.status == 66 && end.errors.contains("did you mean 'prices.sqlite'?"), "\(end)")
     }
 
-    @Test func errorsComeBeforeAdvice() throws {
-        let job = try LaunchedJob(
-            "CREATE TABLE Price(id INTEGER PRIMARY KEY, at INTEGER); INSERT INTO Price(at) VALUES (1700000000);",
-            policy: Sample.policy(Sample.rule(), Sample.rule(name: "typo", entity: "Prise")))
-        let end = try job.retention("check")
-        let error = try #require(end.output.range(of: ": error: "))
-        let advice = try #require(end.output.range(of: ": advice: "), "\(end)")
-        #expect(end.status == 78 && error.lowerBound < advice.lowerBound, "\(end)")
-    }
-
     /// A program died in the middle of a change: a writer has to roll back its journal.
     @Test func aDryRunBesideAHotJournalNamesWhatRollsItBack() throws {
         let job = try LaunchedJob(
