@@ -221,7 +221,7 @@ struct OutputFileTests {
         _ = try LaunchedProgram.shell("mkdir folder; mkfifo pipe", in: job.folder.url)
         let before = try job.listing()
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            #expect(try [66, 74].contains(job.perform(arguments).status))
+            #expect(try job.perform(arguments).status == (name == "gone" ? 66 : 74))
         }
         // The run that found no store at all is recorded.
         let ledger = name == "gone" ? ["retention.ledger.sqlite"] : []
