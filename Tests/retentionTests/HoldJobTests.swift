@@ -90,27 +90,4 @@ import Testing
         try setHolds("", of: job, head: "ledger: none")
         #expect(try job.report("--dry-run").releasedHolds == [])
     }
-
-    @Test func aHoldThatCannotBeEvaluatedRefusesItsRules() throws {
-        let job = try job("holds: [{ name: tax, entity: Price, where: { symbl: XAUUSD }, reason: tax audit }]")
-        let check = try job.retention("check")
-        #expect(check.status == 78 && check.output.contains("hold_unusable"), "\(check)")
-        for arguments in [["--dry-run"], [], ["--accept", "too_many_rows"]] {
-            let report = try job.report(arguments)
-            #expect(report.exitCode == 65 && report.rules[0].refusal == "hold_unusable")
-            #expect(report.holds?.map(\.state) == ["unusable"])
-        }
-        #expect(try job.number("SELECT count(*) FROM Price") == 10)
-        #expect(try job.retention("run", "--accept", "hold_unusable").status == 64)
-    }
-
-    @Test func aHoldEndsAndSaysSoBeforeAndAfter() throws {
-        let job = try job("holds: [{ name: tax, entity: Price, reason: tax audit, expires: \(Sample.date(-10)) }]")
-        let soon = try job.report("--dry-run")
-        #expect(soon.rules[0].held == 8 && soon.warnings?.contains { $0.hasPrefix("hold ends soon: ") } == true)
-        try setHolds("holds: [{ name: tax, entity: Price, reason: tax audit, expires: \(Sample.date(0)) }]", of: job)
-        let over = try job.report()
-        #expect(over.rules[0].deleted == 8 && over.holds?.map(\.state) == ["ended"])
-        #expect(over.warnings?.contains { $0.hasPrefix("hold ended: ") } == true)
-    }
 }
