@@ -59,7 +59,7 @@ struct ExitStatus: Hashable {
         default:
             self.init(
                 code: 70, message: "an internal error: \(error)",
-                hint: "please report it with the command and the policy")
+                hint: "report it with the command and the policy")
         }
     }
 
@@ -80,7 +80,7 @@ struct ExitStatus: Hashable {
         case .replaced: "run the command again on the new file"
         case .cancelled: "run it again"
         case .historyMissing: "read the store again"
-        case .defect: "please report it with the command and the policy"
+        case .defect: "report it with the command and the policy"
         }
     }
 

@@ -25,7 +25,7 @@ import Testing
         let check = try job.retention("check")
         #expect(check.status == 78 && check.output.contains(says), "\(check)")
         for arguments in [["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == code && (end.errors + end.output).contains(says), "\(arguments): \(end)")
         }
         #expect(try job.number("SELECT count(*) FROM Price") == 13)
@@ -45,7 +45,7 @@ import Testing
     @Test func aFolderThatOthersCanWriteExits77() throws {
         let job = try job(mode: 0o777)
         for arguments in [["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 77 && end.errors.contains("chmod go-w"), "\(end)")
         }
         #expect(try job.number("SELECT count(*) FROM Price") == 13)
@@ -83,7 +83,7 @@ import Testing
         try #require(mounted.status == 0)
         defer { _ = try? LaunchedProgram.shell("umount -l archive", in: job.folder.url) }
         for arguments in [["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 74 && end.errors.contains("(estimate)"), "\(end)")
         }
         #expect(try job.number("SELECT count(*) FROM Price") == 5013)
@@ -106,7 +106,7 @@ import Testing
         try #require(mounted.status == 0)
         defer { _ = try? LaunchedProgram.shell("umount -l archive", in: job.folder.url) }
         for arguments in [["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 74 && end.errors.contains("(estimate)"), "\(end)")
         }
     }
@@ -131,7 +131,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: job.path("in/a"), withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(atPath: job.path("here"), withDestinationPath: ".")
         for arguments in [["check"], ["check", "--offline"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 78 && (end.output + end.errors).contains(says), "\(arguments): \(end)")
         }
         #expect(try job.number("SELECT count(*) FROM Price") == 13)
@@ -155,7 +155,7 @@ import Testing
             let message = try #require(report.rules[0].message)
             #expect(message.contains("uses REPLACE") && message.contains("archive: none"), "\(message)")
         }
-        #expect(try job.launch(["run", "--accept", "not_archivable"]).status == 64)
+        #expect(try job.perform(["run", "--accept", "not_archivable"]).status == 64)
         let head = "archive: { folder: archive }"
         try job.folder.write(Sample.policy(Sample.rule("accept: [not_archivable]"), head: head), to: "retention.yaml")
         #expect(try job.report().rules[0].refusal == "not_archivable")

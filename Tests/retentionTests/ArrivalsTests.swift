@@ -8,7 +8,7 @@ struct ArrivalsTests {
     /// `check`, a dry run, a run and the page, each with white space made plain.
     private func everywhere(_ job: LaunchedJob) throws -> [String] {
         try [["check"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"]].map {
-            try job.launch($0).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            try job.perform($0).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         }
     }
 

@@ -10,7 +10,7 @@ struct CheckAdviceTests {
     {
         let job = try LaunchedJob(
             sql, policy: "version: 1\nstore: prices.sqlite\n\(head)\nrules:\n" + rules.map { "  - \($0)\n" }.joined())
-        return try job.launch(["check"] + arguments)
+        return try job.perform(["check"] + arguments)
     }
 
     /// References without a key are counted at the instant of `--as-of`, as all else.

@@ -84,7 +84,7 @@ struct CommandTests {
     ])
     func wrongUsageExits64AndTouchesNothing(_ usage: Usage) throws {
         let job = try job()
-        let result = try job.launch(usage.arguments)
+        let result = try job.perform(usage.arguments)
         #expect(result.status == 64, "\(result)")
         #expect(result.errors.contains(usage.says), "\(result.errors)")
         #expect(result.output.isEmpty)
@@ -96,7 +96,7 @@ struct CommandTests {
         #expect(try job.retention("run", "-c", "no.yaml").status == 66)
         try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
         for arguments in [["run"], ["run", "--dry-run"], ["check"]] {
-            let result = try job.launch(arguments)
+            let result = try job.perform(arguments)
             #expect(result.status == 66 && result.errors.contains("not found"), "\(arguments): \(result)")
         }
         #expect(try job.retention("check", "--offline").status == 0)
@@ -153,7 +153,7 @@ struct CommandTests {
     @Test func helpGoesToStandardOutput() throws {
         let job = try job()
         for arguments in [["--help"], ["run", "--help"], ["check", "--help"], ["log", "--help"], ["--version"]] {
-            let result = try job.launch(arguments)
+            let result = try job.perform(arguments)
             #expect(result.status == 0 && !result.output.isEmpty && result.errors.isEmpty, "\(arguments)")
         }
     }

@@ -55,7 +55,7 @@ struct DocsTests {
     private func expectValid(_ sample: Sample) throws {
         let folder = try TemporaryFolder()
         try folder.write(sample.text, to: "retention.yaml")
-        let end = try LaunchedProgram.run("retention", ["check", "--offline"], in: folder.url)
+        let end = try LaunchedProgram.perform(["check", "--offline"], in: folder.url)
         #expect(end.status == 0, "\(sample.place): \(end.output)\(end.errors)")
     }
 

@@ -140,19 +140,6 @@ struct DryRunTests {
             unreadable: rule.unreadable)
     }
 
-    @Test func theClosingSentenceLeavesOutWhatIsRefused() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(7, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
-                + "CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
-                + Sample.rows(5, daysAgo: 100, in: "Tick") + Sample.rows(1, daysAgo: 0, in: "Tick"),
-            policy: Sample.policy(
-                Sample.rule("limits: { max_rows: 3 }"), Sample.rule(name: "ticks", entity: "Tick")))
-        let end = try job.retention("run", "--dry-run")
-        #expect(
-            end.output.hasSuffix(
-                "Nothing was changed. A run would delete 5 rows and refuse 1 rule (exit 65).\n"))
-    }
-
     @Test(arguments: cases + pendingCases)
     func predictsTheRun(_ test: Case) throws {
         let job = try LaunchedJob(test.sql, policy: test.policy)

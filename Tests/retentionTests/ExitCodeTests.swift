@@ -87,7 +87,7 @@ struct ExitCodeTests {
         bytes.replaceSubrange(3 * 4096..<bytes.count, with: Data(repeating: 0xFF, count: bytes.count - 3 * 4096))
         try bytes.write(to: URL(filePath: job.path("prices.sqlite")))
         for arguments in [["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 74 && end.errors.contains("SQLITE_CORRUPT"), "\(end)")
         }
         #expect(try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))) == bytes)
@@ -98,7 +98,7 @@ struct ExitCodeTests {
         try job.folder.write(Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "prices"), to: "p.yaml")
         try FileManager.default.createDirectory(atPath: job.path("prices"), withIntermediateDirectories: false)
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments + ["-c", "p.yaml"])
+            let end = try job.perform(arguments + ["-c", "p.yaml"])
             #expect(end.status == 74 && end.errors.contains("folder"), "\(end)")
         }
     }
@@ -110,7 +110,7 @@ struct ExitCodeTests {
             ["check"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"], ["inspect", "second.sqlite"],
             ["init", "prices.sqlite"],
         ] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 74 && end.errors.contains("hard links"), "\(end)")
         }
         #expect(unlink(job.path("second.sqlite")) == 0)
@@ -128,7 +128,7 @@ struct ExitCodeTests {
                 isLink ? symlink(job.path("other"), name) : link(job.path("other"), name)
             #expect(made == 0)
             for arguments in [["check"], ["run", "--dry-run"], ["run"], ["inspect", "prices.sqlite"]] {
-                let end = try job.launch(arguments)
+                let end = try job.perform(arguments)
                 #expect(end.status == 74 && end.errors.contains(says), "\(end)")
             }
             #expect(unlink(name) == 0)
@@ -157,7 +157,7 @@ struct ExitCodeTests {
             ["check"], ["run", "--dry-run"], ["run"], ["run", "-c", "link.yaml"], ["report", "--html", "-"],
             ["inspect", "prices.sqlite"], ["init", "prices.sqlite"],
         ] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 74 && end.errors.contains("mount point of its own"), "\(end)")
             #expect(end.errors.contains("mount the folder"), "\(end)")
         }

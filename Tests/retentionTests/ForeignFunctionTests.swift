@@ -55,20 +55,4 @@ struct ForeignFunctionTests {
         #expect(try job.report().totals.deleted == 4)
         #expect(try job.retention("undo", try job.log()[0].run).status == 0)
     }
-
-    @Test func aTriggerOnInsertCanBeSkipped() throws {
-        let job = try job("", "CREATE TRIGGER t AFTER INSERT ON Price BEGIN SELECT abs(NEW.id); END;")
-        #expect(try job.report().totals.deleted == 4)
-        let run = try job.log()[0].run
-        for arguments in [["--dry-run"], []] {
-            let end = try job.launch(["undo", run, "--triggers", "fire"] + arguments)
-            #expect(end.status == 65, "\(end)")
-            let text = (end.output + end.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
-            #expect(text.contains("app_ok") && text.contains("--triggers skip restores the rows"), "\(end)")
-            #expect(!text.contains("would restore 4 rows"), "\(end)")
-        }
-        #expect(try job.retention("undo", run, "--triggers", "skip", "--dry-run").status == 0)
-        #expect(try job.retention("undo", run, "--triggers", "skip").status == 0)
-        #expect(try job.number("SELECT count(*) FROM Price") == 6)
-    }
 }

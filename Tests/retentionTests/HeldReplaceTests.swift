@@ -48,23 +48,6 @@ struct HeldReplaceTests {
         try isAsExpected(job) { try job.rows("SELECT id, symbol, price FROM price ORDER BY id") }
     }
 
-    /// Nobody knows which rows such a hold means: none is replaced, and new ones are saved.
-    @Test func ofAHoldThatCannotBeEvaluatedAllRowsStay() throws {
-        let date = Sample.date(1)
-        let job = try LaunchedJob(
-            "CREATE TABLE price(id INTEGER PRIMARY KEY, symbol TEXT, price INTEGER, at INTEGER);"
-                + "INSERT INTO price VALUES (1, 'GOLD', 1, \(date)), (2, 'SILVER', 1, \(date));",
-            policy: Sample.policy(
-                Sample.rule(entity: "price"), head: Self.pending.replacing("where: { symbol", with: "where: { symbl")))
-        try job.folder.write(Self.text(date), to: "new/a.csv")
-        for report in [try job.report("--dry-run"), try job.report()] {
-            #expect(report.pending.saved == 2 && report.pending.rejected == 4, "\(report)")
-        }
-        #expect(
-            try job.rows("SELECT id, symbol, price FROM price ORDER BY id")
-                == ["1|GOLD|1", "2|SILVER|1", "3|GOLD|9", "4|X|7"])
-    }
-
     @Test(
         .needsPostgres,
         arguments: [

@@ -73,7 +73,7 @@ struct HelpTests {
     ])
     func anErrorNamesTheNextStep(arguments: [String]) throws {
         let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))
-        let end = try job.launch(arguments)
+        let end = try job.perform(arguments)
         let lines = end.errors.split(separator: "\n")
         #expect(end.status != 0 && lines.count >= 2 && lines[1].hasPrefix("  "), "\(arguments): \(end)")
     }

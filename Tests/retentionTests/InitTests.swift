@@ -11,11 +11,11 @@ import Testing
         let policy = draft.replacing("max_age:   ", with: "max_age: 30d").replacing(
             "enabled: false", with: "enabled: true")
         try folder.write(policy, to: "retention.yaml")
-        return try LaunchedProgram.run("retention", ["check"], in: folder.url)
+        return try LaunchedProgram.perform(["check"], in: folder.url)
     }
 
     private func draft(_ job: LaunchedJob, _ arguments: String...) throws -> String {
-        let end = try job.launch(["init", "prices.sqlite"] + arguments)
+        let end = try job.perform(["init", "prices.sqlite"] + arguments)
         #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
         return end.output
     }
@@ -200,7 +200,7 @@ import Testing
         let folder = try TemporaryFolder()
         let original = try #require(RealData.more("coredata/plaso/\(name)"))
         try Data(contentsOf: original).write(to: folder.url.appending(path: "prices.sqlite"))
-        let made = try LaunchedProgram.run("retention", ["init", "prices.sqlite"], in: folder.url)
+        let made = try LaunchedProgram.perform(["init", "prices.sqlite"], in: folder.url)
         #expect(made.status == 0, "\(made)")
         let end = try check(made.output, in: folder)
         #expect(end.status == 0, "\(made.output)\n\(end)")

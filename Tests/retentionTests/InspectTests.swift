@@ -101,7 +101,7 @@ import Testing
         let original = try #require(RealData.more("coredata/plaso/netusage.sqlite"))
         let file = try folder.write("", to: "netusage.sqlite")
         try Data(contentsOf: original).write(to: file)
-        let end = try LaunchedProgram.run("retention", ["inspect", "netusage.sqlite"], in: folder.url)
+        let end = try LaunchedProgram.perform(["inspect", "netusage.sqlite"], in: folder.url)
         #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
         let app = try #require(end.output.components(separatedBy: "\n\n").first { $0.hasPrefix("App: ") })
         let lines = app.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }

@@ -250,6 +250,14 @@ final class RunningProgram {
 
     func send(_ signal: Int32) { Glibc.kill(process.processIdentifier, signal) }
 
+    /// Waits until no signal is pending that was sent to the program; false if one still is after ten seconds.
+    func hasTakenItsSignals() -> Bool {
+        eventually {
+            let status = try? String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8)
+            return status?.firstMatch(of: /ShdPnd:\t0*\n/) != nil || !isRunning
+        }
+    }
+
     /// Gives the program a line on standard input.
     func type(_ line: String) throws { try pipe.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
 

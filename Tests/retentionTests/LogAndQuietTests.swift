@@ -28,7 +28,7 @@ struct LogAndQuietTests {
         #expect(
             quiet.errors.contains("1 row with no value; 1 row with a date before `earliest`, such as 5"), "\(quiet)")
         for mode in [["run"], ["run", "--dry-run"]] {
-            let end = try job.launch(mode + ["--format", "json"])
+            let end = try job.perform(mode + ["--format", "json"])
             let report = try JSONDecoder().decode(Report.self, from: Data(end.output.utf8))
             #expect(end.status == 0 && report.warnings.contains { $0.contains(sentence) }, "\(end)")
         }
@@ -100,7 +100,7 @@ struct LogAndQuietTests {
         Level(arguments: ["--quiet", "--log-level", "error"], isInfo: false, isWarning: false),
     ])
     func theLevelLimitsTheLog(_ level: Level) throws {
-        let end = try job(head: level.head).launch(["run"] + level.arguments)
+        let end = try job(head: level.head).perform(["run"] + level.arguments)
         #expect(end.errors.contains(" info ") == level.isInfo, "\(end.errors)")
         #expect(end.errors.contains(" warning ") == level.isWarning, "\(end.errors)")
     }
@@ -109,7 +109,7 @@ struct LogAndQuietTests {
 
     @Test(arguments: [[], ["--format", "json"], ["--dry-run"]] as [[String]])
     func quietSaysNothingAtAllWhenAllWentWell(_ arguments: [String]) throws {
-        let end = try job(isRefused: false).launch(["run", "--quiet"] + arguments)
+        let end = try job(isRefused: false).perform(["run", "--quiet"] + arguments)
         #expect(end.status == 0 && end.output.isEmpty && end.errors.isEmpty, "\(end)")
     }
 

@@ -9,14 +9,14 @@ struct NextStepTests {
     ])
     func aMistypedCommandIsAnsweredWithTheNearest(word: String, answer: String) throws {
         let folder = try TemporaryFolder()
-        let end = try LaunchedProgram.run("retention", [word], in: folder.url)
+        let end = try LaunchedProgram.perform([word], in: folder.url)
         #expect(end.status == 64 && end.errors.contains(answer), "\(end)")
     }
 
     @Test(arguments: ["run", "check", "log"])
     func withoutAPolicyInitIsNamed(command: String) throws {
         let folder = try TemporaryFolder()
-        let end = try LaunchedProgram.run("retention", [command], in: folder.url)
+        let end = try LaunchedProgram.perform([command], in: folder.url)
         #expect(end.status == 66 && end.errors.contains("retention init STORE"), "\(end)")
     }
 
@@ -25,29 +25,19 @@ struct NextStepTests {
         let job = try LaunchedJob(
             Sample.price, policy: "version: 1\n# Prices.\nstore: data/price.sqlite\nrules:\n  - \(Sample.rule())\n")
         try job.folder.write("", to: "data/prices.sqlite")
-        let near = try job.launch(arguments)
+        let near = try job.perform(arguments)
         #expect(near.status == 66 && near.errors.contains("retention.yaml, line 3"), "\(near)")
         #expect(near.errors.contains("did you mean 'prices.sqlite'?"), "\(near)")
         try FileManager.default.moveItem(atPath: job.path("data/prices.sqlite"), toPath: job.path("data/gold.db"))
-        #expect(try job.launch(arguments).errors.contains("contains gold.db"))
+        #expect(try job.perform(arguments).errors.contains("contains gold.db"))
         try FileManager.default.removeItem(atPath: job.path("data"))
-        #expect(try job.launch(arguments).errors.contains("data does not exist"))
+        #expect(try job.perform(arguments).errors.contains("data does not exist"))
     }
 
     @Test func inspectNamesSimilarFilesToo() throws {
         let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))
         let end = try job.retention("inspect", "prces.sqlite")
         #expect(end.status == 66 && end.errors.contains("did you mean 'prices.sqlite'?"), "\(end)")
-    }
-
-    @Test func errorsComeBeforeAdvice() throws {
-        let job = try LaunchedJob(
-            "CREATE TABLE Price(id INTEGER PRIMARY KEY, at INTEGER); INSERT INTO Price(at) VALUES (1700000000);",
-            policy: Sample.policy(Sample.rule(), Sample.rule(name: "typo", entity: "Prise")))
-        let end = try job.retention("check")
-        let error = try #require(end.output.range(of: ": error: "))
-        let advice = try #require(end.output.range(of: ": advice: "), "\(end)")
-        #expect(end.status == 78 && error.lowerBound < advice.lowerBound, "\(end)")
     }
 
     /// A program died in the middle of a change: a writer has to roll back its journal.
@@ -67,7 +57,7 @@ struct NextStepTests {
         _ = try LaunchedProgram.shell("python3 crash.py", in: job.folder.url)
         try #require(job.listing().contains("prices.sqlite-journal"), "no journal was left")
         for arguments in [["run", "--dry-run"], ["check"], ["inspect", "prices.sqlite"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 77 && end.errors.contains("prices.sqlite-journal"), "\(end)")
             #expect(end.errors.contains("roll the change back") && end.errors.contains("sqlite3 "), "\(end)")
         }

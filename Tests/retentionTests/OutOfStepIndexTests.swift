@@ -24,22 +24,6 @@ struct OutOfStepIndexTests {
                 "{ name: quotes, entity: Quote, date_attribute: at, date_format: unix_seconds, max_age: 30d }"))
     }
 
-    @Test func failsItsRuleAloneAndTheMessageRepairsIt() throws {
-        let job = try job()
-        #expect(try job.retention("check").status == 0)
-        #expect(try job.report("--dry-run").totals.expired == 80)
-        let report = try job.report()
-        #expect(report.exitCode == 65, "\(report)")
-        #expect(report.rules.map(\.outcome) == ["failed", "completed"])
-        #expect(report.rules.map(\.deleted) == [0, 40] && report.rules[0].residue == 40)
-        let message = try #require(report.rules[0].message)
-        #expect(message.contains("the virtual table Price text is out of step"), "\(message)")
-        #expect(message.contains("SQLITE_CORRUPT_VTAB") && !message.contains("backup"), "\(message)")
-        let remedy = try #require(message.firstMatch(of: #/execute (INSERT INTO .*'rebuild'\))/#)).1
-        try job.change(String(remedy))
-        #expect(try job.report().totals.deleted == 40)
-    }
-
     private static let files = """
         pending:
           - { files: in/*.csv, entity: Price, on_conflict: replace }
@@ -99,25 +83,5 @@ struct OutOfStepIndexTests {
         let rejected = try job.text("in/a.csv.rejected")
         #expect(rejected.contains("# line 2: the virtual table texts is out of step"), "\(rejected)")
         #expect(rejected.contains("execute INSERT INTO \"texts\"(\"texts\") VALUES('rebuild')"), "\(rejected)")
-    }
-
-    @Test func anUndoThatSkipsTheTriggersSaysWhatIsOutOfStep() throws {
-        let head = "archive: { folder: archive, keep: 30d }\nledger: ledger.sqlite"
-        let job = try job("INSERT INTO \"Price text\"(\"Price text\") VALUES ('rebuild');")
-        try job.folder.write(Sample.policy(Sample.rule(), head: head), to: "retention.yaml")
-        try FileManager.default.createDirectory(
-            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        #expect(try job.report().totals.deleted == 40)
-        let run = try job.log()[0].run
-        let text =
-            "virtual table out of step: --triggers skip leaves Price text without what is restored in Price; after the undo execute "
-            + "INSERT INTO \"Price text\"(\"Price text\") VALUES('rebuild')"
-        for arguments in [["--dry-run"], []] {
-            let end = try job.launch(["undo", run, "--triggers", "skip"] + arguments)
-            #expect(end.output.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(text), "\(end)")
-        }
-        try job.change("INSERT INTO \"Price text\"(\"Price text\", rank) VALUES('rebuild', 1)")
-        // Nothing is restored a second time.
-        #expect(try !job.retention("undo", run, "--triggers", "skip").output.contains("out of step"))
     }
 }

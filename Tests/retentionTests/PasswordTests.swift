@@ -41,7 +41,7 @@ struct PasswordTests {
         for arguments in [
             ["check", "--offline"], ["run"], ["run", "--dry-run"], ["log"], ["report", "--html", "p.html"],
         ] {
-            let end = try LaunchedProgram.run("retention", arguments, in: folder.url)
+            let end = try LaunchedProgram.perform(arguments, in: folder.url)
             let said = end.output + end.errors
             #expect(!said.contains(Self.secret) && !said.contains("s3cr3t"), "\(said)")
             #expect(end.status != 70, "\(end)")
@@ -64,7 +64,7 @@ struct PasswordTests {
     ])
     func noArgumentIsEchoedWithIt(arguments: [String]) throws {
         let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))
-        let end = try job.launch(arguments)
+        let end = try job.perform(arguments)
         #expect(end.status != 0 && !(end.output + end.errors).contains("s3cr3t"), "\(end)")
     }
 

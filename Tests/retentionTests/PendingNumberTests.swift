@@ -14,42 +14,6 @@ struct PendingNumberTests {
         for (name, text) in files { try job.folder.write(text, to: "new/" + name) }
     }
 
-    @Test func aFileOfNumbersIsKeptExactly() throws {
-        let date = Sample.date(1)
-        let job = try LaunchedJob(
-            "CREATE TABLE n(id INTEGER PRIMARY KEY, t TEXT, i INTEGER, r REAL, d DATETIME, at INTEGER);",
-            policy: Sample.policy(Sample.rule(entity: "n"), head: Self.pending))
-        try write(
-            [
-                (
-                    "a.csv",
-                    "id,t,i,r,d,at\n1,12345678901234567890123,1,0.1,x,\(date)\n2,,18446744073709551615,1,x,\(date)\n"
-                        + "3,,1,9007199254740993,x,\(date)\n4,,1,1,18446744073709551615,\(date)\n5,,1,1e400,x,\(date)\n"
-                ),
-                (
-                    "b.ndjson",
-                    [
-                        "11,\"t\":12345678901234567890123", "12,\"i\":18446744073709551615", "13,\"t\":1.0",
-                        "14,\"t\":1e400",
-                        "15,\"r\":9007199254740993", "16,\"i\":9223372036854775807", "17,\"r\":0.1",
-                        "18,\"d\":18446744073709551615",
-                    ].map { "{\"id\":\($0),\"at\":\"\(date)\"}\n" }.joined()
-                ),
-            ], job)
-        for report in [try job.report("--dry-run"), try job.report()] {
-            #expect(report.pending.saved == 6 && report.pending.rejected == 7, "\(report)")
-        }
-        #expect(
-            try job.rows("SELECT id, t, i, r FROM n ORDER BY id") == [
-                "1|12345678901234567890123|1|0.1", "11|12345678901234567890123||", "13|1.0||", "14|1e400||",
-                "16||9223372036854775807|", "17|||0.1",
-            ])
-        for (file, line, name) in [("a.csv", 3, "i"), ("a.csv", 4, "r"), ("b.ndjson", 2, "i"), ("b.ndjson", 8, "d")] {
-            let text = try job.text("new/\(file).rejected")
-            #expect(text.contains("# line \(line): \(name): a number that the column cannot hold exactly"), "\(text)")
-        }
-    }
-
     /// Constants of the policy, as the numbers of a file.
     @Test func constantsKeepTheirDigits() throws {
         let date = Sample.date(1)

@@ -95,7 +95,7 @@ struct PostgresGuardedRowTests {
     func noHeldRowGoesOrLosesItsHold(_ schema: String) throws {
         let url = try cluster.makeDatabase(Self.tables + schema)
         let job = try job(url, "holds: [ { name: h, entity: secret, where: { x: s }, reason: tax } ]")
-        let end = try job.launch(["run"])
+        let end = try job.perform(["run"])
         #expect(end.status == 65, "\(end)")
         #expect(try cluster.run("SELECT count(*) FROM secret WHERE x = 's' AND id <= 5", url: url) == "5")
         #expect(try cluster.run("SELECT count(*) FROM t", url: url) == "6")
@@ -106,7 +106,7 @@ struct PostgresGuardedRowTests {
     func whatDoesNoHarmToAHoldIsDeletedBeside(_ schema: String) throws {
         let url = try cluster.makeDatabase(Self.tables + schema)
         let job = try job(url, "holds: [ { name: h, entity: secret, where: { x: s }, reason: tax } ]")
-        let end = try job.launch(["run"])
+        let end = try job.perform(["run"])
         #expect(end.status == 0, "\(end)")
         #expect(try cluster.run("SELECT count(*) FROM secret WHERE x = 's' AND id <= 5", url: url) == "5")
         #expect(try cluster.run("SELECT count(*) FROM t", url: url) == "1")
@@ -118,13 +118,13 @@ struct PostgresGuardedRowTests {
         let rules = Self.rule + "\n  - { name: g, entity: g, date_attribute: at, max_age: 30d }"
         let job = try job(url, "holds: [ { name: h, entity: g, where: { c: 3 }, reason: x } ]", rules)
         for command in [["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(command)
+            let end = try job.perform(command)
             #expect(end.status == 65 && end.output.contains("g_c_fkey"), "\(end)")
         }
         #expect(try cluster.run("SELECT string_agg(id::text, ' ') FROM g", url: url) == "3")
         #expect(try cluster.run("SELECT count(*) FROM t", url: url) == "6")
         // Without a hold the server's own keys do what they declare.
-        #expect(try self.job(url, "").launch(["run"]).status == 0)
+        #expect(try self.job(url, "").perform(["run"]).status == 0)
         #expect(try cluster.run("SELECT count(*) FROM t", url: url) == "1")
     }
 
@@ -151,7 +151,7 @@ struct PostgresGuardedRowTests {
                 url: url)
         }
         let before = try contents()
-        let end = try job(url, "archive: { schema: kept, keep: 30d }").launch(["run"])
+        let end = try job(url, "archive: { schema: kept, keep: 30d }").perform(["run"])
         let text: String = (end.output + end.errors).replacing(/\s+/, with: " ")
         #expect(end.status == 65 && text.contains(reason), "\(end)")
         #expect(try contents() == before)
@@ -163,10 +163,10 @@ struct PostgresGuardedRowTests {
             "CREATE SCHEMA kept;" + Self.tables + Self.kid(Self.cleared)
                 + Self.trigger("DELETE ON t", "INSERT INTO secret VALUES (1000 + OLD.id, 'told')"))
         let job = try job(url, "archive: { schema: kept, keep: 30d }")
-        #expect(try job.launch(["run"]).status == 0)
+        #expect(try job.perform(["run"]).status == 0)
         #expect(try cluster.run("SELECT count(*), (SELECT count(tid) FROM c) FROM t", url: url) == "1|0")
         let run = try cluster.run("SELECT run FROM kept.retention_archives", url: url)
-        #expect(try job.launch(["undo", run]).status == 0)
+        #expect(try job.perform(["undo", run]).status == 0)
         #expect(try cluster.run("SELECT count(*), (SELECT count(tid) FROM c) FROM t", url: url) == "6|5")
     }
 }

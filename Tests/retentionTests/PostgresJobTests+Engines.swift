@@ -23,7 +23,7 @@ extension PostgresJobTests {
             }
             let job = try LaunchedJob("", policy: "version: 1\nstore: \(url)\nrules:\n\(rules.joined())")
             let time = ["--as-of", "2026-02-01T00:00:00Z"]
-            #expect(try job.launch(["check"]).status == 0)
+            #expect(try job.perform(["check"]).status == 0)
             let dry = try job.report(["--dry-run"] + time).rules
             let real = try job.report(time).rules
             #expect(dry.map(\.expired) == tables.map { _ in 480 } && real.map(\.deleted) == dry.map(\.expired))

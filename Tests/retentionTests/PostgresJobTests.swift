@@ -60,7 +60,7 @@ struct PostgresJobTests {
             """, url: url)
         let job = try job(store: cluster.url(database: PostgresCluster.database(of: url), user: user))
         for command in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(command)
+            let end = try job.perform(command)
             let output = end.output.replacing(/\s+/, with: " ")
             #expect(output.contains("that it must not delete"), "\(command) \(end)")
         }
@@ -119,7 +119,7 @@ struct PostgresJobTests {
         try missing.write(
             "version: 1\nstore: \(url)\nrules:\n  - { name: a, entity: prise, date_attribute: at, max_age: 3d }\n",
             to: "retention.yaml")
-        let table = try LaunchedProgram.run("retention", ["run"], in: missing.url)
+        let table = try LaunchedProgram.perform(["run"], in: missing.url)
         #expect(table.status == 78 && table.errors.contains("did you mean 'price'?"))
         #expect(try ending(url.replacingOccurrences(of: "store_", with: "nothing_")).status == 66)
         #expect(try ending(url, "date_format: unix_seconds").status == 78)
@@ -162,7 +162,7 @@ struct PostgresJobTests {
         ] {
             try policy(more)
             for arguments in [["run", "--dry-run"], ["run"]] {
-                let end = try job.launch(arguments + ["--technique", "partitions"])
+                let end = try job.perform(arguments + ["--technique", "partitions"])
                 #expect(end.status == 78 && (end.output + end.errors).contains(reason), "\(end.output)\(end.errors)")
             }
         }

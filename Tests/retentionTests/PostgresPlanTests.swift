@@ -63,13 +63,13 @@ struct PostgresPlanTests {
         let url = try cluster.makeDatabase(String(format: Self.rows, "", "", bare))
         let job = try job(url, "  - { name: bare, entity: bare, date_attribute: at, max_age: 11d }\n")
         let time = ["--as-of", "2026-02-01T00:00:00Z"]
-        let end = try job.launch(["run", "--dry-run", "--save-plan", "plan.txt"] + time)
+        let end = try job.perform(["run", "--dry-run", "--save-plan", "plan.txt"] + time)
         #expect(
             end.status == 65 && end.errors.contains("no plan is saved: the rule bare cannot be planned, because"),
             "\(end)")
         #expect(end.errors.contains("bare has no primary key"))
         #expect(!(try job.listing().contains("plan.txt")))
-        #expect(try job.launch(["run", "--dry-run", "--save-plan", "plan.txt", "--rule", "tick"] + time).status == 0)
+        #expect(try job.perform(["run", "--dry-run", "--save-plan", "plan.txt", "--rule", "tick"] + time).status == 0)
         #expect(try job.report("--plan", "plan.txt").rules.map(\.deleted) == [480])
     }
 
@@ -84,7 +84,7 @@ struct PostgresPlanTests {
             INSERT INTO tick VALUES (\(old), '2026-01-01 00:00Z'), (\(young), '2026-02-01 00:00Z');
             """)
         let time = ["--as-of", "2026-02-01T00:00:00Z"]
-        let end = try job(url).launch(["run", "--dry-run", "--save-plan", "plan.txt"] + time)
+        let end = try job(url).perform(["run", "--dry-run", "--save-plan", "plan.txt"] + time)
         #expect(end.status == 65 && end.errors.contains("its rows cannot be found again by their keys"), "\(end)")
     }
 

@@ -198,7 +198,7 @@ struct PostgresRollupTests {
 
                 """)
         for command in ["check", "run"] {
-            let end = try job.launch([command])
+            let end = try job.perform([command])
             let text = (end.output + end.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
             #expect(
                 end.status == status && text.contains("the clocks of Europe/Berlin repeat") == (status == 78),
@@ -271,7 +271,7 @@ struct PostgresRollupTests {
                 table + more + (more.isEmpty ? Self.distributedCandles : ""))
             let job = try LaunchedJob("", policy: Self.policy(url))
             for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-                let end = try job.launch(arguments)
+                let end = try job.perform(arguments)
                 #expect(
                     end.status == 78
                         && (end.output + end.errors).replacing(/\s+/, with: " ").contains(

@@ -76,16 +76,4 @@ struct RepeatedHourTests {
         let others = end.hasPrefix("from") ? "at < '2025-10-26 02'" : "at >= '2025-10-26 03'"
         #expect(try job.number("SELECT count(*) FROM Tick WHERE \(others)") == 0)
     }
-
-    /// Of two instants that `--as-of` may represent, the first deletes fewer rows.
-    @Test func asOfALocalTimeThatOccursTwiceIsTheFirst() throws {
-        let column = Column(format: "iso8601", type: "TEXT", pattern: "yyyy-MM-dd HH:mm:ss")
-        let job = try job(column, change: 1_761_440_400)
-        for (asOf, instant) in [
-            ("2025-10-26T02:30", "2025-10-26 00:30:00Z"), ("2025-10-26T02:30+01:00", "2025-10-26 01:30:00Z"),
-        ] {
-            let text = try job.retention("run", "--dry-run", "--as-of", asOf).output
-            #expect(text.contains("as of \(instant)"), "\(text)")
-        }
-    }
 }

@@ -146,21 +146,6 @@ struct RestoredRowsTests {
         #expect(try refused(job) == [["restored_rows"]])
     }
 
-    @Test func theUndoNamesTheRulesThatWait() throws {
-        let (job, run) = try job(Sample.rule(), Sample.rule(name: "silver", age: "400d"))
-        let text = try job.retention("undo", run).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        #expect(text.contains("gold waits: refusing to delete from Price: undo "), "\(text)")
-        #expect(text.contains("5 rows that it would have deleted in that run, too"), "\(text)")
-        #expect(text.contains("--accept restored_rows") && !text.contains("silver waits"), "\(text)")
-        let json = try job.retention("undo", run, "--format", "json").output
-        #expect(json.contains("\"waiting\": [") && json.contains("\"rule\": \"gold\""), "\(json)")
-        let check = try job.retention("check")
-        #expect(check.output.contains("the rule will be refused (restored_rows)"), "\(check)")
-        #expect(check.output.contains("1 rule will be refused") && !check.output.contains("fits"), "\(check)")
-        #expect(try job.retention("report", "--html", "-").output.contains("refused: restored_rows"))
-        #expect(try job.retention("run", "--accept", "held").errors.contains("it is called 'restored_rows' now"))
-    }
-
     /// Ledgers of earlier versions have the code `held`.
     @Test func anOldLedgerIsUnderstood() throws {
         let (job, _) = try job()

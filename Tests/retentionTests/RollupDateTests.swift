@@ -25,7 +25,7 @@ struct RollupDateTests {
                     Self.rollup("into: candle, every: 2h, price: price"), entity: "Tick", format: "yyyymmddhhmmss"),
                 head: "timezone: Europe/Berlin"))
         for arguments in [["check"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             let text = end.output + end.errors
             #expect(end.status == 78 && text.contains("the clocks of Europe/Berlin repeat"), "\(end)")
         }

@@ -297,7 +297,7 @@ struct RollupJobTests {
     @Test(arguments: ["tick_at", "sqlite_candles"]) func aNameThatIsTakenIsAnErrorOfTheCheck(_ name: String) throws {
         let job = try job(Self.ticks().replacing("candle_1m", with: name))
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             let words = (end.output + end.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
             #expect(end.status == 78 && words.contains("uses the name \(name) for something else"), "\(end)")
         }
@@ -342,7 +342,7 @@ struct RollupJobTests {
 
             """, to: "retention.yaml")
         func launch(_ arguments: String...) throws -> LaunchedProgram.Ending {
-            try LaunchedProgram.run("retention", arguments, in: folder.url)
+            try LaunchedProgram.perform(arguments, in: folder.url)
         }
         try goldPrices("symbol")
         let run = try launch("run", "--as-of", "2026-01-03T00:30:00Z", "--format", "json")

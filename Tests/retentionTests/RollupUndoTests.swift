@@ -80,7 +80,7 @@ struct RollupUndoTests {
     }
 
     private func undo(_ job: LaunchedJob, _ arguments: String...) throws -> Undo {
-        let end = try job.launch(["undo", "--format", "json"] + arguments)
+        let end = try job.perform(["undo", "--format", "json"] + arguments)
         try #require(!end.output.isEmpty, "\(end)")
         return try Report.decoder.decode(Undo.self, from: Data(end.output.utf8))
     }
@@ -104,7 +104,7 @@ struct RollupUndoTests {
         let last = try contents(job)
         var restored = 0
         for arguments in [["undo", runs[0].id, "--dry-run"], ["undo", runs[0].id], ["undo", runs[1].id]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 65, "\(end)")
             #expect(
                 end.errors.contains(
@@ -142,7 +142,7 @@ struct RollupUndoTests {
         try job.change("UPDATE candle_5m SET high = high + 1 WHERE rowid IN (SELECT rowid FROM candle_5m LIMIT 2)")
         let after = try contents(job)
         for arguments in [["undo", run.run], ["undo", run.run, "--dry-run"], ["undo", run.run, "--rule", "ticks"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(
                 end.status == 65 && end.errors.contains("2 candles of candle_5m changed or doubled after the run"),
                 "\(end)")
@@ -182,7 +182,7 @@ struct RollupUndoTests {
         _ = try job.report("--as-of", "2026-01-04T00:01:00Z")
         #expect(try job.rows("SELECT volume FROM candle") == ["4"])
         for arguments in [["--dry-run"], []] {
-            let again = try job.launch(["undo", "--format", "json"] + arguments + [run])
+            let again = try job.perform(["undo", "--format", "json"] + arguments + [run])
             #expect(again.status == 0 && again.output.contains("undone before: "), "\(again)")
             let counts = try Report.decoder.decode(Undo.self, from: Data(again.output.utf8)).undo
             #expect(counts.restored + counts.candlesDeleted == 0)
@@ -205,7 +205,7 @@ struct RollupUndoTests {
         try job.change("INSERT INTO ta VALUES (2, 'A', \(later), 11, 4)")
         let before = try job.rows("SELECT time, volume FROM candle")
         for arguments in [["--dry-run"], []] {
-            let end = try job.launch(["undo"] + arguments + [run])
+            let end = try job.perform(["undo"] + arguments + [run])
             #expect(
                 end.status == 65 && end.errors.contains("1 candle of candle changed or doubled after the run"), "\(end)"
             )

@@ -17,7 +17,7 @@ struct SchemaTests {
     }()
 
     private func schema(in folder: TemporaryFolder) throws -> String {
-        let end = try LaunchedProgram.run("retention", ["schema"], in: folder.url)
+        let end = try LaunchedProgram.perform(["schema"], in: folder.url)
         try #require(end.status == 0 && end.errors.isEmpty, "\(end)")
         return end.output
     }
@@ -43,7 +43,7 @@ struct SchemaTests {
     @Test(.enabled(if: hasValidator, "python3-jsonschema and python3-yaml are not installed"))
     func takesADraftOnceItHasItsAges() throws {
         let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
-        let draft = try job.launch(["init", "prices.sqlite"])
+        let draft = try job.perform(["init", "prices.sqlite"])
         try #require(draft.status == 0, "\(draft)")
         let finished = draft.output.replacing("max_age:   ", with: "max_age: 30d")
         for (text, isGood) in [(draft.output, false), (finished, true)] {

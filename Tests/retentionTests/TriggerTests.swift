@@ -63,7 +63,7 @@ struct TriggerTests {
                 CREATE TRIGGER fence BEFORE DELETE ON Price WHEN OLD.id = 99 BEGIN SELECT RAISE(\(refusal)); END;
                 """, policy: Sample.policy(Sample.rule(word)))
         for arguments in [["check"], ["run", "--dry-run"]] {
-            let text = try job.launch(arguments).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            let text = try job.perform(arguments).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
             for name in [
                 "fence of Price (may refuse the delete)", "guard of Tag (may refuse the delete)", "note of Tag",
             ] {
@@ -73,33 +73,6 @@ struct TriggerTests {
         }
         let end = try job.retention("run")
         #expect(end.status == 65 && end.output.contains("tag 2 stays"), "\(end)")
-    }
-
-    /// Rows of its own table that a trigger deletes do not count as deleted by the rule.
-    @Test func aTriggerMayDeleteOtherRowsOfTheSameTable() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(3, daysAgo: 100) + Sample.rows(4, daysAgo: 0) + """
-                CREATE TRIGGER Price_more AFTER DELETE ON Price BEGIN DELETE FROM Price WHERE id = OLD.id + 3; END;
-                """, policy: Sample.policy(Sample.rule()))
-        let end = try job.retention("run")
-        #expect(end.output.contains("triggers of the store deleted 3 rows of Price"), "\(end)")
-        #expect(try job.rows("SELECT id FROM Price") == ["7"])
-    }
-
-    @Test func aRuleWhoseRowsWereTakenByATriggerSaysSo() throws {
-        let job = try LaunchedJob(
-            Sample.price + "CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
-                + Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
-                + Sample.rows(5, daysAgo: 100, in: "Tick") + Sample.rows(1, daysAgo: 0, in: "Tick") + """
-                    CREATE TRIGGER Price_tick AFTER DELETE ON Price BEGIN DELETE FROM Tick WHERE id = OLD.id; END;
-                    """, policy: Sample.policy(Sample.rule(), Sample.rule(name: "ticks", entity: "Tick")))
-        let end = try job.retention("run")
-        #expect(end.status == 0)
-        let told = end.output.replacingOccurrences(of: "\n", with: " ").split(separator: " ").joined(separator: " ")
-        #expect(
-            told.contains(
-                "ticks deleted 2 of 5 expired rows; triggers deleted others of Tick while these rules ran: gold (3 rows)"
-            ), "\(end)")
     }
 
     @Test(arguments: ["CREATE INDEX t_at ON t(at);", ""], ["DELETE", "WAL"])
@@ -197,7 +170,7 @@ struct TriggerTests {
     @Test func tooManyRulesThatMayNameTheSameRowsAreAMistake() throws {
         let job = try manyRules(101) { "where: { id: { gt: \($0) } }" }
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 78)
             #expect((end.output + end.errors).contains("100 rules before this one may delete the same rows of Price"))
         }
@@ -208,20 +181,4 @@ struct TriggerTests {
     }
 
     // MARK: Rules together
-
-    @Test func twoRulesThatTogetherEmptyTheEntityAreRefusedEverywhere() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(3, daysAgo: 100) + Sample.rows(3, daysAgo: 100, symbol: "XAGUSD"),
-            policy: Sample.policy(
-                Sample.rule("where: { symbol: XAUUSD }"), Sample.rule("where: { symbol: XAGUSD }", name: "silver")))
-        let check = try job.retention("check")
-        #expect(check.status == 0 && check.output.contains("will be refused (would_empty_entity)"))
-        #expect(check.output.contains("1 rule will be refused"))
-        for arguments in [["--dry-run"], []] {
-            let report = try job.report(arguments)
-            #expect(report.exitCode == 65)
-            #expect(report.rules.map(\.refusal) == [nil, "would_empty_entity"])
-        }
-        #expect(try job.rows("SELECT DISTINCT symbol FROM Price") == ["XAGUSD"])
-    }
 }

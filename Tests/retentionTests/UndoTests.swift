@@ -25,34 +25,23 @@ struct UndoTests {
     private struct Undo: Decodable {
         struct Table: Decodable {
             var name: String
-            var archived, restored, present, skipped, references: Int
-            var changed: Int?
+            var restored: Int
         }
-        struct Unarchived: Decodable, Equatable { var rule: String; var rows: Int }
-        struct Triggered: Decodable, Equatable { var table: String; var inserted, changed, deleted: Int }
-        struct Row: Decodable { var table, reason: String; var key: [String] }
         var run: String
         var rules: [String]
-        var archived, restored, present, skipped, references, skippedReferences: Int
+        var restored, present, skipped: Int
         var tables: [Table]
-        var skippedRows: [Row]
-        var unarchived: [Unarchived]
-        var triggers: [String]
-        var triggerChoice: String?
-        var byTriggers: [Triggered]
     }
     private struct UndoReport: Decodable {
         var mode: String
         var exitCode: Int32
         var undo: Undo
-        var failure: String?
-        var warnings: [String]
     }
 
     private func undo(_ job: LaunchedJob, _ arguments: String...) throws -> UndoReport { try undo(job, arguments) }
 
     private func undo(_ job: LaunchedJob, _ arguments: [String]) throws -> UndoReport {
-        let end = try job.launch(["undo", "--format", "json"] + arguments)
+        let end = try job.perform(["undo", "--format", "json"] + arguments)
         try #require(!end.output.isEmpty, "\(end)")
         let report = try Report.decoder.decode(UndoReport.self, from: Data(end.output.utf8))
         #expect(report.exitCode == end.status)
@@ -174,121 +163,10 @@ struct UndoTests {
         #expect(try job.retention("log", "--run", run.run).output.contains("\(again.run) has deleted"))
     }
 
-    @Test func aReferenceThatIsNotRestoredIsReported() throws {
-        let job = try job(
-            """
-            CREATE TABLE Note(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price ON DELETE SET NULL);
-            INSERT INTO Note SELECT id, id FROM Price;
-
-            """)
-        let run = try job.report()
-        try job.change("DELETE FROM Note WHERE id = 1")
-        let dry = try undo(job, run.run, "--dry-run")
-        let undone = try undo(job, run.run)
-        for report in [dry, undone] {
-            #expect(report.exitCode == 65 && report.undo.references == 4 && report.undo.skippedReferences == 1)
-        }
-        #expect(undone.undo.skippedRows.first?.reason == "its reference is not restored: its row is not in the store")
-        let text = try job.retention("undo", run.run)
-        #expect(text.status == 65 && text.output.contains("skipped the references of 1 row"), "\(text)")
-    }
-
     @Test func aPolicyCannotAcceptIt() throws {
         let end = try job(rule: "accept: [restored_rows]").retention("check")
         #expect(end.status == 78)
         #expect((end.output + end.errors).contains("'restored_rows'"), "\(end)")
-    }
-
-    /// What an undo restores and nothing else, or what the store's triggers make of it: the user says which.
-    @Test func triggersThatAnUndoWouldFireNeedAChoice() throws {
-        let job = try job(
-            """
-            CREATE TABLE Total(symbol TEXT PRIMARY KEY, n INTEGER); INSERT INTO Total VALUES ('XAUUSD', 13);
-            CREATE TRIGGER count_up AFTER INSERT ON Price BEGIN UPDATE Total SET n = n + 1 WHERE symbol = NEW.symbol; END;
-
-            """)
-        let schema = "SELECT rowid, * FROM sqlite_schema"
-        let (before, definitions) = (try contents(job), try job.rows(schema))
-        let run = try job.report()
-        let dry = try job.launch(["undo", run.run, "--dry-run"])
-        #expect(dry.status == 65 && dry.output.contains("refused: the undo would fire triggers of the store"), "\(dry)")
-        #expect(dry.output.contains("count_up of Price") && dry.output.contains("--triggers skip"), "\(dry)")
-        #expect(
-            dry.output.contains("An undo would be refused (exit 65).") && !dry.output.contains("would restore"),
-            "\(dry)")
-        let end = try job.launch(["undo", run.run])
-        #expect(end.status == 65 && end.output.isEmpty && end.errors.contains("count_up of Price"), "\(end)")
-        #expect(end.errors.contains("--triggers skip") && end.errors.contains("--triggers fire"), "\(end)")
-        #expect(try job.number("SELECT count(*) FROM Price") == 2)
-        // The other rule's table has no trigger.
-        #expect(try undo(job, run.run, "--rule", "ticks").exitCode == 0)
-
-        let skipped = try undo(job, run.run, "--triggers", "skip")
-        #expect(skipped.exitCode == 0 && skipped.undo.restored == 5 && skipped.undo.triggerChoice == "skip")
-        #expect(skipped.undo.triggers == ["count_up of Price"] && skipped.undo.byTriggers.isEmpty)
-        #expect(try contents(job) == before && job.rows("SELECT n FROM Total") == ["13"])
-        #expect(try job.rows(schema) == definitions)
-
-        try job.change("DELETE FROM Price WHERE id < 4")
-        let fired = try undo(job, run.run, "--triggers", "fire")
-        #expect(fired.exitCode == 0 && fired.undo.restored == 3 && fired.undo.present == 5)
-        #expect(fired.undo.byTriggers == [.init(table: "Total", inserted: 0, changed: 3, deleted: 0)])
-        #expect(fired.warnings.contains("triggers fired: they changed 3 rows of Total"), "\(fired.warnings)")
-        #expect(try contents(job) == before && job.rows("SELECT n FROM Total") == ["16"])
-        #expect(try job.retention("undo", run.run, "--triggers", "maybe").status == 64)
-    }
-
-    /// A trigger that empties another table, or the restored one, does not do it unseen.
-    @Test func rowsThatTriggersTakeAwayAreReported() throws {
-        let job = try job(
-            """
-            CREATE TRIGGER newest_only AFTER INSERT ON Price BEGIN
-                DELETE FROM Price WHERE id = NEW.id + 1 AND NEW.id < 5; DELETE FROM Tick WHERE id = 4; END;
-
-            """)
-        let run = try job.report("--rule", "gold")
-        let fired = try undo(job, run.run, "--triggers", "fire")
-        #expect(fired.exitCode == 65 && fired.undo.tables[0].changed ?? 0 > 0, "\(fired)")
-        #expect(fired.undo.byTriggers.map(\.table) == ["Price", "Tick"] && fired.undo.byTriggers[1].deleted == 1)
-        #expect(fired.warnings.contains { $0.contains("of Price are not what the run deleted") }, "\(fired)")
-    }
-
-    /// Rows without an archive cannot be restored, so the undo is not whole.
-    @Test func whatARunDeletedWithoutAnArchiveIsNamed() throws {
-        let job = try job()
-        try job.folder.write(
-            Sample.policy(
-                Sample.rule(), Sample.rule("archive: none", name: "ticks", entity: "Tick"), head: Self.archive),
-            to: "retention.yaml")
-        let run = try job.report()
-        #expect(run.totals.deleted == 8)
-        for arguments in [["--dry-run"], []] {
-            let undone = try undo(job, [run.run] + arguments)
-            #expect(undone.exitCode == 65 && undone.undo.restored == 5)
-            #expect(undone.undo.unarchived == [.init(rule: "ticks", rows: 3)])
-        }
-        let text = try job.retention("undo", run.run)
-        #expect(
-            text.status == 65 && text.output.contains("not restored: 3 rows of the rule ticks")
-                && text.output.contains("left out 3 rows deleted without an archive"), "\(text)")
-        #expect(try job.retention("undo", "--list").output.contains("for 5 of 8 deleted rows"))
-        #expect(try undo(job, run.run, "--rule", "gold").exitCode == 0)
-    }
-
-    @Test func aRowWhoseKeyIsInUseIsSkippedAndListed() throws {
-        let job = try job()
-        let run = try job.report()
-        try job.change("INSERT INTO Price VALUES (2, 'XAG', 7.5, unixepoch())")
-        #expect(try undo(job, run.run, "--dry-run").undo.skipped == 1)
-        let undone = try undo(job, run.run)
-        #expect(undone.exitCode == 65 && undone.undo.restored == 7 && undone.undo.skipped == 1)
-        let row = try #require(undone.undo.skippedRows.first)
-        #expect(row.table == "Price" && row.key == ["2"] && row.reason == "the store has another row with its key")
-        #expect(try job.rows("SELECT symbol FROM Price WHERE id = 2") == ["XAG"])
-        let text = try job.retention("undo", run.run)
-        #expect(
-            text.status == 65 && text.output.contains("skipped: Price 2: the store has another row with its key"),
-            "\(text)")
     }
 
     @Test func theListAndTheLogSayWhatCanBeUndone() throws {
@@ -348,7 +226,7 @@ struct UndoTests {
     ) throws {
         let before = try contents(job)
         for arguments in [["undo", run, "--dry-run"], ["undo", run]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == status && end.output.isEmpty, "\(end)", sourceLocation: sourceLocation)
             #expect(end.errors.contains(text), "\(end)", sourceLocation: sourceLocation)
         }

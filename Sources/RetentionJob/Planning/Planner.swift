@@ -179,6 +179,7 @@ package struct Planner {
         var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: preceding)
         together.keepRows(&request, of: rule, asOf: asOf)
         request.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
+        if accepted.contains(.tooManyRows) { request.maxRows = nil }
         let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
         request.holds = try holds.holds(on: rule, entity, hasTriggers: !triggers.isEmpty, in: reader)
         request.ignoresUnknownHistory = accepted.contains(.historyTracking)

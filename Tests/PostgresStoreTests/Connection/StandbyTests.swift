@@ -81,8 +81,12 @@ struct StandbyTests {
         let other = try PostgresConnection(PostgresAddress(url: url), options)
         try other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         try other.execute("SELECT count(*) FROM q")
-        usleep(200_000)
-        let pause = try connection.wantedPause()
+        var pause = try connection.wantedPause()
+        #expect(
+            try eventually {
+                pause = try connection.wantedPause()
+                return pause != nil
+            })
         #expect(pause?.isUntilOver == false && pause?.reason.contains("another transaction") == true)
         // For the other one it is no other's.
         #expect(try other.wantedPause() == nil)

@@ -23,6 +23,10 @@ import Testing
         #expect(found.map(\.mark.line) == [5])
         #expect(found.first?.severity == .error)
         #expect(found.first?.message.contains("did you mean 'price'?") == true)
+        let unlike = try check(
+            try PriceFile(), .prices { $0.entity = "xyzzy" }, .prices { $0.dateAttribute = "updateTime" })
+        #expect(unlike.first?.message.contains("no entity 'xyzzy'") == true, "\(unlike)")
+        #expect(unlike.last?.message.contains("it has id, at, symbol") == true, "\(unlike)")
     }
 
     @Test func everyUnknownAttributeOfARuleIsReported() throws {

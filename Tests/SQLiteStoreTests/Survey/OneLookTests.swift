@@ -74,10 +74,10 @@ struct OneLookTests {
     }
 
     @Test(arguments: [
-        "symbol TEXT COLLATE NOCASE, at INTEGER, price REAL, PRIMARY KEY (symbol, at)",
-        "symbol TEXT, at INTEGER, price REAL, PRIMARY KEY (symbol, price, at)",
-        "symbol INTEGER, at INTEGER, price REAL, PRIMARY KEY (symbol, at)",
-    ]) func otherKeysAreGoneThroughByWindows(_ columns: String) throws {
+        ("symbol TEXT COLLATE NOCASE, at INTEGER, price REAL, PRIMARY KEY (symbol, at)", [299, 500, 200]),
+        ("symbol TEXT, at INTEGER, price REAL, PRIMARY KEY (symbol, price, at)", [299, 500, 200]),
+        ("symbol INTEGER, at INTEGER, price REAL, PRIMARY KEY (symbol, at)", [499, 500, 0]),
+    ]) func otherKeysAreGoneThroughByWindows(_ columns: String, _ batches: [Int]) throws {
         let store = try TemporaryStore(
             """
             CREATE TABLE t (\(columns)) WITHOUT ROWID;
@@ -86,7 +86,7 @@ struct OneLookTests {
             """)
         #expect(try survey(store.reader()).index == nil)
         let (deleted, statements) = try delete(store, .keys, batch: 500)
-        #expect(deleted == [499, 500, 0] || deleted.reduce(0, +) == 999)
+        #expect(deleted == batches)
         #expect(!statements.contains { $0.contains("`symbol` = ?") })
         #expect(try store.rows("SELECT count(*), min(at) FROM t WHERE at > 0") == ["200|1000"])
     }

@@ -107,7 +107,7 @@ struct OutputFileTests {
         for arguments in [
             ["check"], ["check", "--offline"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"],
         ] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 78 && (end.output + end.errors).contains(trap.says), "\(arguments) \(end)")
             #expect(end.output.isEmpty || arguments[0] == "check")
             let now = try contents(job)
@@ -206,7 +206,7 @@ struct OutputFileTests {
         try #require(made.status == 0)
         let before = try contents(job).filter { !$0.key.hasSuffix("lock") || !command.contains("fifo") }
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 73 && end.errors.contains("retention-lock"), "\(arguments) \(end)")
         }
         #expect(try contents(job).filter { !$0.key.hasSuffix("lock") || !command.contains("fifo") } == before)
@@ -221,7 +221,7 @@ struct OutputFileTests {
         _ = try LaunchedProgram.shell("mkdir folder; mkfifo pipe", in: job.folder.url)
         let before = try job.listing()
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            #expect(try [66, 74].contains(job.launch(arguments).status))
+            #expect(try job.perform(arguments).status == (name == "gone" ? 66 : 74))
         }
         // The run that found no store at all is recorded.
         let ledger = name == "gone" ? ["retention.ledger.sqlite"] : []

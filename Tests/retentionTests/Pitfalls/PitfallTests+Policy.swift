@@ -21,7 +21,7 @@ extension PitfallTests {
                     max_age: \(value)
                 """)
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
+            let end = try job.perform(arguments)
             #expect(end.status == 78 && (end.errors + end.output).contains("max_age"), "\(end)")
         }
         #expect(try count(job) == 21)

@@ -66,26 +66,6 @@ extension PitfallTests {
         #expect(report.rules[0].deleted == 30_000 && report.rules[0].batches > 2)
     }
 
-    /// Airflow, ODK 1485, restic 5233.
-    @Test func everyErrorHasItsExitCode() throws {
-        func status(_ policy: String, _ arguments: String...) throws -> Int32 {
-            let job = try self.job(Sample.rows(5, daysAgo: 100))
-            try job.folder.write(policy, to: "retention.yaml")
-            try job.folder.write("text", to: "text.txt")
-            let end = try job.launch(["run"] + arguments)
-            #expect(!end.errors.isEmpty || !end.output.isEmpty)
-            #expect(try count(job) == 5)
-            return end.status
-        }
-        let policy = Sample.policy(Sample.rule())
-        #expect(try status(policy, "--as-off", "now") == 64)
-        #expect(try status(policy) == 65)
-        #expect(try status(policy.replacing("prices.sqlite", with: "none.sqlite")) == 66)
-        #expect(try status(policy + "ledger: none/there.sqlite") == 73)
-        #expect(try status(policy.replacing("prices.sqlite", with: "text.txt")) == 74)
-        #expect(try status(policy.replacing("Price", with: "Prize")) == 78)
-    }
-
     /// GitLab 600628, carbon 379: "succeeded" for months.
     @Test func fallingBehindIsNoSuccess() throws {
         let job = try job(
@@ -98,16 +78,6 @@ extension PitfallTests {
         #expect(report.rules[0].oldest == oldest)
         let recorded = try #require(try job.log().last)
         #expect(recorded.outcome == "interrupted" && recorded.totals.residue == report.totals.residue)
-    }
-
-    /// pt-archiver, Launchpad 1199589.
-    @Test func aDryRunDeletesNothing() throws {
-        let job = try job(Sample.rows(50, daysAgo: 100) + Sample.rows(5, daysAgo: 0), "reclaim: vacuum")
-        let before = try Data(contentsOf: URL(filePath: job.path("prices.sqlite")))
-        let listing = try job.listing()
-        #expect(try job.report("--dry-run").rules[0].expired == 50)
-        #expect(try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))) == before)
-        #expect(try job.listing() == listing)
     }
 
     /// Airflow 46856 and 42003: unknown copies filled the disk.
@@ -164,7 +134,7 @@ extension PitfallTests {
         for damaged in [bytes, Data(bytes.dropFirst(100)), Data(bytes.prefix(100))] {
             try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
             for arguments in [["run", "--dry-run"], ["run"]] {
-                #expect(try job.launch(arguments).status == 74)
+                #expect(try job.perform(arguments).status == 74)
                 #expect(try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))) == damaged)
             }
         }

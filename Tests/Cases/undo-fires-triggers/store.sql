@@ -1,0 +1,13 @@
+-- A running total: 13 before the run, 13 behind it, and 25 after an undo that fires the trigger.
+CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at BIGINT);
+CREATE INDEX Price_at ON Price(at);
+INSERT INTO Price VALUES
+    (1, 'XAUUSD', 1.5, 1735689600), (2, 'XAUUSD', 1.5, 1735689601), (3, 'XAUUSD', 1.5, 1735689602), (4, 'XAUUSD', 1.5, 1735689603),
+    (5, 'XAUUSD', 1.5, 1735689604), (6, 'XAUUSD', 1.5, 1743379200), (7, 'XAUUSD', 1.5, 1743379201);
+CREATE TABLE Total(symbol TEXT PRIMARY KEY, n INTEGER);
+INSERT INTO Total VALUES ('XAUUSD', 13);
+CREATE TRIGGER count_up AFTER INSERT ON Price BEGIN UPDATE Total SET n = n + 1 WHERE symbol = NEW.symbol; END;
+CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at BIGINT);
+CREATE INDEX Tick_at ON Tick(at);
+INSERT INTO Tick VALUES
+    (1, 'XAUUSD', 1.5, 1735689600), (2, 'XAUUSD', 1.5, 1735689601), (3, 'XAUUSD', 1.5, 1735689602), (4, 'XAUUSD', 1.5, 1743379200);
