@@ -68,11 +68,6 @@ class State:
                         for what in ("gone", "new")} if life.is_logged else {"gone": [], "new": []}
         finally:
             store.close()
-        for row in self.rows.values():
-            row["notes"] = []
-        for _, tick, kind in self.notes.values():
-            if tick in self.rows:
-                self.rows[tick]["notes"].append(kind)
 
 
 class Life(World):
@@ -88,6 +83,8 @@ class Life(World):
         self.children = chance.choice(CHILDREN) if self.shape in ("rowid", "WITHOUT ROWID by id") else None
         self.is_logged = chance.random() < 0.3
         self.max_late = chance.choice([None, None, 3, 20])
+        self.batch_rows = chance.choice([1, 5, 17])
+        self.batch = f"batch: {{ rows: {self.batch_rows}, pause: none }}"
         self.count = self.comments = 0
         self.next = 1000
         self.rules = []
@@ -137,6 +134,16 @@ class Life(World):
             day = datetime.datetime.strptime(str(value), "%Y%m%d")
             return Span(instant(day, self.zone), instant(day + DAY, self.zone))
         return Span(instant_of_date(datetime.datetime.strptime(str(value), "%Y%m%d%H%M%S"), self.zone))
+
+    def read(self, store):
+        """The rows, each with the kinds of those that refer to it."""
+        rows = super().read(store)
+        for row in rows.values():
+            row["notes"] = []
+        for tick, kind in store.execute("SELECT tick, kind FROM Note").fetchall() if self.children else []:
+            if tick in rows:
+                rows[tick]["notes"].append(kind)
+        return rows
 
     def make(self, folder):
         super().make(folder)

@@ -18,6 +18,11 @@ def broken(word, value, other):
     return other if word in BREAK else value
 
 
+def different(one, other):
+    """Some of what is in one of two dictionaries only, for a message."""
+    return sorted(set(one.items()) ^ set(other.items()), key=str)[:4]
+
+
 class NightLaws:
     """What must hold after a night, whatever has happened in it. It needs the life, the known policies and the restored runs."""
 
@@ -38,7 +43,7 @@ class NightLaws:
             is_gone = tick in before.rows and tick not in after.rows
             if not is_gone or self.life.children == "SET NULL":
                 wanted[number] = number, None if is_gone else tick, kind
-        require(after.notes == wanted, "rows that refer to others are not as they should be:", sorted(set(after.notes.items()) ^ set(wanted.items()), key=str)[:5])
+        require(after.notes == wanted, "rows that refer to others are not as they should be:", different(after.notes, wanted))
         if self.life.is_logged:
             logged = collections.Counter(after.log["gone"]) - collections.Counter(before.log["gone"])
             require(sorted(logged.elements()) == sorted(set(before.rows) - set(after.rows)), "the trigger saw other rows than are gone")
@@ -63,7 +68,8 @@ class NightLaws:
             if rule.chooses:
                 held -= judge.taken | judge.kept
             require(held <= set(after.rows), rule.name, "loses held rows:", sorted(held - set(after.rows))[:5])
-            require(said["held"] == len(held) + broken("hold", 0, 1), rule.name, "says that holds keep", said["held"], "rows, and they keep", len(held))
+            told = said["held"] + broken("hold", 0, 1)
+            require(told == len(held), rule.name, "says that holds keep", told, "rows, and they keep", len(held))
             for hold in self.life.holds:
                 kept[hold.name] += sum(hold.covers(judge.rows[number], attributes) for number in held)
         told = {hold["name"]: hold["kept"] for hold in holds if hold["state"] != "unusable"}
@@ -81,8 +87,8 @@ class NightLaws:
         require(totals["archived"] == wanted, "the report says", totals["archived"], "archived rows, gone are", wanted)
         if self.life.is_archived and wanted:
             rows, related = self.archived(report["archive"]["path"])
-            require(rows == collections.Counter(gone.values()), "the archive has other rows than are gone:", list((rows - collections.Counter(gone.values())).items())[:2],
-                    list((collections.Counter(gone.values()) - rows).items())[:2])
+            wanted = collections.Counter(gone.values())
+            require(rows == wanted, "the archive has other rows than are gone:", list(rows - wanted)[:2], list(wanted - rows)[:2])
             require(related == collections.Counter(notes.values()), "the archive has other related rows than are gone")
 
     def archived(self, path):
@@ -91,12 +97,14 @@ class NightLaws:
         for file in glob.glob(path):
             archive = sqlite3.connect(file)
             try:
-                tables = {name: (number, table) for number, name, table in archive.execute("SELECT number, store_table, archive_table FROM retention_tables WHERE kind = 'rows'")} \
-                    if archive.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention_tables'").fetchone() else {}
-                for name, columns, found in (("Tick", self.life.columns, rows), ("Note", "id, tick, kind", notes)):
-                    if name in tables:
-                        for row in archive.execute(f'SELECT {columns} FROM "{tables[name][1]}"').fetchall():
-                            found[row if name == "Note" else tuple(map(repr, row))] += 1
+                if not archive.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention_tables'").fetchone():
+                    continue
+                tables = dict(archive.execute("SELECT store_table, archive_table FROM retention_tables WHERE kind = 'rows'").fetchall())
+                if "Tick" in tables:
+                    found = archive.execute(f'SELECT {self.life.columns} FROM "{tables["Tick"]}"').fetchall()
+                    rows.update(tuple(map(repr, row)) for row in found)
+                if "Note" in tables:
+                    notes.update(archive.execute(f'SELECT id, tick, kind FROM "{tables["Note"]}"').fetchall())
             finally:
                 archive.close()
         if "archive" in BREAK:
@@ -131,5 +139,5 @@ class NightLaws:
             require(gone <= allowed, "only a change of the policy lets go:", sorted(gone - allowed)[:5])
 
     def check_same(self, one, other, what):
-        require(one.whole == other.whole and one.notes == other.notes, what, "changes rows:",
-                sorted(set(one.whole.items()) ^ set(other.whole.items()))[:4], sorted(set(one.notes.items()) ^ set(other.notes.items()), key=str)[:4])
+        is_same = one.whole == other.whole and one.notes == other.notes
+        require(is_same, what, "changes rows:", different(one.whole, other.whole), different(one.notes, other.notes))
