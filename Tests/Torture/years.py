@@ -1,8 +1,8 @@
 """Years of nights: a store, a policy that people change, a feed, and what happens to them, against a judge of each night.
 
-history.py makes the store, the feed and the changes of the policy; nights.py has the laws. A night is: the feed, people, a dry run,
-the run, and the run again. In some nights another program writes during the run, the run is killed, the disk is full, the clock is
-set back, a run is undone, or the store is moved. All of it follows from the seed."""
+history.py makes the store, the feed and the changes of the policy; nights.py and undos.py have the laws. A night is: the feed,
+people, a dry run, the run, and the run again. In some nights another program writes during the run, the run is killed, the disk is
+full, the clock is set back, a run is undone, or the store is moved. All of it follows from the seed."""
 
 import collections
 import copy
@@ -11,28 +11,18 @@ import os
 import shutil
 import traceback
 
-from history import KEYS, Life, State
-from nights import BREAK, NightLaws, broken, different
+from history import Life, State
+from nights import NightLaws, broken
 from scenario import Broken, require
 from together import DAY, SECOND, Judge
+from undos import Run, Undos
 from writers import Laws, Turns, Writer
 
 # Refusals that people accept by hand.
 BY_HAND = ["policy_widened", "restored_rows", "rows_came_back", "clock_jumped", "clock_moved_back", "would_empty_entity"]
 
 
-class Run:
-    """A run that can be undone."""
-
-    def __init__(self, identifier, as_of, before, after):
-        self.identifier, self.as_of, self.rows = identifier, as_of, before.rows
-        gone = set(before.rows) - set(after.rows)
-        self.gone = {number: before.whole[number] for number in gone}
-        self.notes = {number: note for number, note in before.notes.items() if after.notes.get(number) != note}
-        self.accepted = set()
-
-
-class Years(NightLaws):
+class Years(NightLaws, Undos):
     def __init__(self, program, chance, folder):
         self.program, self.chance, self.base = program, chance, folder
         self.life = Life(chance)
@@ -45,8 +35,8 @@ class Years(NightLaws):
         self.runs, self.restored = [], []
         self.refused, self.refused_rules, self.deleted = set(), set(), {}
         self.has_changed = False
-        # How many calls of the last run changed files, without those of its batches.
-        self.last_count = 60
+        # How many calls of the last run changed files.
+        self.last_count = 100
         self.story = collections.deque(maxlen=12)
         self.counts = collections.Counter()
 
@@ -123,8 +113,7 @@ class Years(NightLaws):
 
     def accepted(self):
         """What people accept of that which was refused."""
-        odds = {"policy_widened": 0.5, "restored_rows": 0.6}
-        return {code for code in sorted(self.refused) if code in BY_HAND and self.chance.random() < odds.get(code, 0.6)}
+        return {code for code in sorted(self.refused) if code in BY_HAND and self.chance.random() < 0.65}
 
     def carry_out(self, accept):
         before = self.look()
@@ -157,13 +146,12 @@ class Years(NightLaws):
         report = self.report(self.call(*self.words(accept), faults={"COUNT": count}))
         if planned:
             with open(count) as file:
-                self.last_count = max(20, int(file.read().split()[0]) - self.batch_calls(report["totals"]["deleted"]))
+                self.last_count = int(file.read().split()[0])
         after = self.look()
         judge = self.judge(before.rows)
         rules = report["rules"]
         gone = self.life.compare(rules, judge, "the run")
-        if "keep" in BREAK and gone:
-            gone = set(sorted(gone)[1:])
+        gone = broken("keep", gone, set(sorted(gone)[1:]))
         require(set(before.rows) - set(after.rows) <= gone, "gone and should stay:", sorted(set(before.rows) - set(after.rows) - gone)[:5])
         require(gone.isdisjoint(after.rows), "left and should go:", sorted(gone & set(after.rows))[:5])
         require(set(after.rows) <= set(before.rows), "the run adds rows")
@@ -173,7 +161,7 @@ class Years(NightLaws):
         for said in rules:
             wanted = broken("report", 0, 1) if said["refusal"] else said["expired"] + broken("report", 0, 1)
             require(said["outcome"] == "disabled" or said["deleted"] == wanted, said["name"], "deleted", said["deleted"], "of", said["expired"])
-            if "tier" in BREAK and said["kept_by_tier"]:
+            if broken("tier", False, said["kept_by_tier"]):
                 said["kept_by_tier"][0]["rows"] += 1
             self.life.check_kept(said, judge, after.rows)
         self.check_held(rules, judge, report["holds"], after)
@@ -213,13 +201,10 @@ class Years(NightLaws):
 
     # What disturbs a night
 
-    def batch_calls(self, count):
-        """About how many calls change files while rows are deleted."""
-        return 12 * -(-count // self.life.batch_rows)
-
     def some_call(self, gone):
-        """The number of a call that changes a file: before the first batch, within one of them, or after the last."""
-        return self.chance.randint(1, self.last_count + self.batch_calls(len(gone)))
+        """The number of a call that changes a file, of all or of those that delete rows: about 15 for a batch, after the first 100."""
+        calls = 15 * -(-len(gone) // self.life.batch_rows)
+        return self.chance.randint(1, self.last_count) if self.chance.random() < 0.4 else 100 + self.chance.randint(1, 20 + calls)
 
     def killed(self, before, gone, accept):
         at = self.some_call(gone)
@@ -298,58 +283,6 @@ class Years(NightLaws):
         self.check_same(after, self.look(), "a run whose clock was set back")
         self.counts["clocks"] += 1
 
-    # Undo
-
-    def undo(self):
-        """The last run, or an earlier one."""
-        run = self.runs[-1] if self.chance.random() < 0.6 else self.chance.choice(self.runs)
-        before = self.look()
-        is_unclear = KEYS[self.life.shape] != ["id"] and any(before.whole.get(number, row) != row for number, row in run.gone.items())
-        if not is_unclear:
-            self.undo_run(run, before)
-
-    def undo_run(self, run, before):
-        self.story.append(f"night {self.night}: the run {run.identifier} of {run.as_of} is undone")
-        self.counts["undos"] += 1
-        words = ["undo", run.identifier] + (["--triggers", "skip"] if self.life.is_logged else [])
-        bytes_before = self.store_bytes()
-        # A reader cannot roll back what a killed program left.
-        is_hot = os.path.exists(f"{self.folder}/prices.sqlite-journal")
-        planned = None if is_hot else self.call(*words, "--dry-run")
-        require(self.store_bytes() == bytes_before, "the dry run of an undo changed the store")
-        if self.chance.random() < 0.2:
-            self.call(*words, faults={"KILL_AT": self.chance.randint(1, 40)})
-        middle = self.look(is_stopped=True)
-        end = self.call(*words)
-        after = self.look()
-        require(end.stdout, "the undo ends with", end.returncode, end.stderr)
-        require(is_hot or planned.stdout, "the dry run of the undo ends with", planned and planned.stderr)
-        keys = {self.life.key(row) for row in before.rows.values()} if KEYS[self.life.shape] else set()
-        rows = {number: row for number, row in run.gone.items() if number not in before.rows and self.life.key(run.rows[number]) not in keys}
-        skipped = [number for number in run.gone if number not in rows and before.whole.get(number) != run.gone[number]]
-        wanted = before.whole | rows
-        if "undo" in BREAK:
-            wanted.popitem()
-        missing, more = set(wanted) - set(after.whole), set(after.whole) - set(wanted)
-        require(not missing and not more, "after the undo", sorted(missing)[:5], "are missing, and too many are", sorted(more)[:5])
-        wrong = [number for number in wanted if wanted[number] != after.whole[number]]
-        require(not wrong, "the undo restores other values:", [(wanted[number], after.whole[number]) for number in wrong[:3]])
-        if not skipped:
-            require(end.returncode == 0, "the undo ends with", end.returncode, end.stderr, end.stdout)
-            wanted = before.notes | run.notes
-            require(after.notes == wanted, "the undo restores other related rows:", different(after.notes, wanted))
-        else:
-            require(end.returncode == 65, "the undo skips rows and ends with", end.returncode)
-        said = json.loads(end.stdout)["undo"]
-        told = said if is_hot else json.loads(planned.stdout)["undo"]
-        require(told["archived"] == said["archived"], "the dry run of the undo finds", told["archived"], "rows, and the undo", said["archived"])
-        if len(middle.rows) == len(before.rows):
-            restored = said["restored"] + broken("undo_dry", 0, 1)
-            require(told["restored"] == restored, "the dry run of the undo restores", told["restored"], "and the undo", restored)
-        self.restored.append(run)
-        if run in self.runs:
-            self.runs.remove(run)
-
 
 def try_years(program, chance, folder):
     """One trial: a store for 30 to 400 nights."""
@@ -359,6 +292,8 @@ def try_years(program, chance, folder):
     yield f"{count} nights from {years.life.as_of.date()}, {years.life}"
     try:
         years.nights(count)
+        verified = years.call("log", "--verify")
+        require(verified.returncode == 0, "the chain of the ledger is broken:", verified.stdout, verified.stderr)
     except Exception as error:
         if os.environ.get("YEARS_TRACE"):
             traceback.print_exc()
