@@ -6,6 +6,7 @@ import random
 import shutil
 import sqlite3
 import subprocess
+import time
 
 AS_OF = "2026-11-20T00:00:00Z"
 NOW = 1795132800  # AS_OF in seconds since 1970
@@ -34,16 +35,26 @@ def require(holds, *what):
 class Program:
     """The program under test."""
 
-    def __init__(self, path, faults=None):
+    def __init__(self, path, faults=None, clock=None):
         self.path = path
-        self.faults = faults
+        self.faults, self.clock = faults, clock
 
-    def run(self, folder, *arguments, faults=None, kill_after=None):
+    def environment(self, variables, libraries, clock=None):
+        """That of a process with libraries that are preloaded, and with another clock than that of the system."""
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("FAULTS_")} | variables
+        if clock is not None:
+            libraries = libraries + [self.clock]
+            environment["CLOCK_OFFSET"] = str(int(clock.timestamp()) - int(time.time()))
+        if libraries:
+            environment["LD_PRELOAD"] = ":".join(libraries)
+        return environment
+
+    def run(self, folder, *arguments, faults=None, kill_after=None, clock=None):
         """Runs it to its end, or kills it after some seconds, and returns the ended process."""
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("FAULTS_")}
+        variables = {f"FAULTS_{key}": str(value) for key, value in (faults or {}).items()}
         if faults is not None:
-            environment.update({f"FAULTS_{key}": str(value) for key, value in faults.items()})
-            environment.update(LD_PRELOAD=self.faults, FAULTS_UNDER=folder)
+            variables["FAULTS_UNDER"] = folder
+        environment = self.environment(variables, [] if faults is None else [self.faults], clock)
         process = subprocess.Popen(
             [self.path, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL)

@@ -190,7 +190,7 @@ class Rule:
         units = [unit for unit in UNITS if not (days_only and unit == "hourly")]
         chosen = chance.sample(units, chance.choice([1, 1, 2, 3]))
         units = [unit for unit in units if unit in chosen]
-        days = self.age["d"] + self.age["w"] * 7 + 2
+        days = self.age["d"] + self.age["w"] * 7 + self.age["mo"] * 31 + 2
         found = []
         for unit in units:
             days += chance.choice([2, 10, 40, 90])

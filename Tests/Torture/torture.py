@@ -19,6 +19,7 @@ from rules import try_policy
 from scenario import Broken, Program, Scenario, require
 from together import try_rules
 from writers import Turns, try_writer
+from years import try_years
 
 # So many trials share a store, which is made once.
 TRIALS_PER_SCENARIO = 10
@@ -156,10 +157,15 @@ def writers(bench, chance, folder):
     yield from try_writer(bench.program, chance, folder)
 
 
-MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "kills": kill, "power": power,
+def years(bench, chance, folder):
+    """Stores for many nights, and what happens to them, against a judge of each night."""
+    yield from try_years(bench.program, chance, folder)
+
+
+MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "years": years, "kills": kill, "power": power,
          "faults": fault}
 # Their trials make stores of their own.
-BARE = ["rules", "together", "writers", "candles"]
+BARE = ["rules", "together", "writers", "candles", "years"]
 
 
 def portion(mode, seed, numbers, program, base):
@@ -177,7 +183,8 @@ def portion(mode, seed, numbers, program, base):
             folder = f"{bench.folder}/" + ("whole" if mode == "power" else f"trial-{number}")
             trial = MODES[mode](bench, random.Random(f"{seed} {mode} {number}"), folder)
             how = next(trial)
-            results[next(trial)] += 1
+            found = next(trial)
+            results.update(found if isinstance(found, dict) else [found])
             shutil.rmtree(folder)
         except Exception as error:
             story = f"\n    {bench.scenario}" if bench else ""
@@ -208,12 +215,12 @@ def main():
 
     base = tempfile.mkdtemp(prefix="retention-torture-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
     sources = os.path.dirname(os.path.abspath(__file__))
-    faults, Turns.library = f"{base}/faults.so", f"{base}/turns.so"
-    for library in (faults, Turns.library):
+    faults, Turns.library, clock = f"{base}/faults.so", f"{base}/turns.so", f"{base}/clock.so"
+    for library in (faults, Turns.library, clock):
         source = os.path.join(sources, os.path.basename(library).replace(".so", ".c"))
         subprocess.run(["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source], check=True)
     # A build may replace the program during a long run.
-    program = Program(shutil.copy2(options.program, f"{base}/retention"), faults)
+    program = Program(shutil.copy2(options.program, f"{base}/retention"), faults, clock)
     all_broken = []
     if (options.candles or options.prices) and not feeds.pandas:
         print("candles: SKIPPED, because python3 has no pandas; pip install pandas")

@@ -127,12 +127,12 @@ class Turns:
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
 
-    def run(self, writer, *arguments):
+    def run(self, writer, *arguments, clock=None):
         ask, asking = os.pipe()
         answering, answer = os.pipe()
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("FAULTS_")} | {
-            "LD_PRELOAD": self.library, "TURNS_STORE": os.path.realpath(f"{self.folder}/prices.sqlite"), "TURNS_ASK": str(asking),
-            "TURNS_ANSWER": str(answering)}
+        environment = self.program.environment(
+            {"TURNS_STORE": os.path.realpath(f"{self.folder}/prices.sqlite"), "TURNS_ASK": str(asking), "TURNS_ANSWER": str(answering)},
+            [self.library], clock)
         with open(f"{self.folder}/out", "w") as output, open(f"{self.folder}/err", "w") as errors:
             process = subprocess.Popen(
                 [self.program.path, *arguments], cwd=self.folder, env=environment, stdout=output, stderr=errors,

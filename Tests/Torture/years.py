@@ -1,0 +1,302 @@
+"""Years of nights: a store, a policy that people change, a feed, and what happens to them, against a judge of each night.
+
+history.py makes the store, the feed and the changes of the policy; nights.py and undos.py have the laws. A night is: the feed,
+people, a dry run, the run, and the run again. In some nights another program writes during the run, the run is killed, the disk is
+full, the clock is set back, a run is undone, or the store is moved. All of it follows from the seed."""
+
+import collections
+import copy
+import json
+import os
+import shutil
+import traceback
+
+from history import Life, State
+from nights import NightLaws, broken
+from scenario import Broken, require
+from together import DAY, SECOND, Judge
+from undos import Run, Undos
+from writers import Laws, Turns, Writer
+
+# Refusals that people accept by hand.
+BY_HAND = ["policy_widened", "restored_rows", "rows_came_back", "clock_jumped", "clock_moved_back", "would_empty_entity"]
+
+
+class Years(NightLaws, Undos):
+    def __init__(self, program, chance, folder):
+        self.program, self.chance, self.base = program, chance, folder
+        self.life = Life(chance)
+        self.moves = 0
+        self.folder = f"{folder}/store-0"
+        self.life.make(self.folder)
+        # The policy with which each rule was last carried out, by its name.
+        self.known = {}
+        self.good = None
+        self.runs, self.restored = [], []
+        self.refused, self.refused_rules, self.deleted = set(), set(), {}
+        self.has_changed = False
+        # How many calls of the last run changed files.
+        self.last_count = 100
+        self.story = collections.deque(maxlen=12)
+        self.counts = collections.Counter()
+
+    # The program
+
+    def call(self, *arguments, **options):
+        """Each process starts a minute after the one before it."""
+        self.clock += 60 * SECOND
+        return self.program.run(self.folder, *arguments, "--format", "json", clock=self.clock, **options)
+
+    def words(self, accept, *more):
+        return ["run", "--as-of", f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}", *more, *(word for code in sorted(accept) for word in ("--accept", code))]
+
+    def report(self, end):
+        require(end.returncode in (0, 65) and end.stdout, "ends with", end.returncode, end.stderr)
+        report = json.loads(end.stdout)
+        for rule in report["rules"]:
+            require(rule["outcome"] in ("planned", "completed", "refused", "disabled"), rule["name"], "is", rule["outcome"], rule["message"])
+            self.check_refusal(rule)
+        return report
+
+    def look(self, is_stopped=False):
+        """What is there. After a process that did not come to its end it is read from a copy, so that the next process finds the
+        files as they are."""
+        if is_stopped:
+            shutil.rmtree(f"{self.base}/look", ignore_errors=True)
+            shutil.copytree(self.folder, f"{self.base}/look")
+        state = State(self.life, f"{self.base}/look" if is_stopped else self.folder)
+        require(state.integrity == [("ok",)], "the store is damaged:", state.integrity)
+        return state
+
+    def judge(self, rows, policy=None):
+        return self.life.judge(policy or self.life, rows, self.as_of, self.clock)
+
+    def store_bytes(self):
+        found = []
+        for end in ("", "-wal", "-journal"):
+            if os.path.exists(path := f"{self.folder}/prices.sqlite{end}"):
+                with open(path, "rb") as file:
+                    found.append(file.read())
+        # A process may leave an empty log.
+        return [content for content in found if content]
+
+    # A night
+
+    def nights(self, count):
+        day = self.life.as_of
+        for self.night in range(count):
+            since = self.life.as_of
+            day += self.chance.choice([1] * 14 + [2, 3, 7, 40]) * DAY
+            self.life.as_of = self.as_of = self.clock = day + self.chance.randrange(3600) * SECOND
+            self.life.feed(self.folder, since, self.night)
+            self.change()
+            self.carry_out(self.accepted())
+            self.counts["nights"] += 1
+
+    def change(self):
+        chance, life = self.chance, self.life
+        if "policy_widened" in self.refused and self.good and chance.random() < 0.25:
+            life.rules, life.holds = copy.deepcopy((self.good.rules, self.good.holds))
+            self.story.append(f"night {self.night}: people take their changes back")
+        elif chance.random() < 0.25:
+            for _ in range(chance.choice([1, 1, 2])):
+                self.story.append(f"night {self.night}: somebody {life.edit()}")
+            self.has_changed = True
+            self.counts["edits"] += 1
+        life.write(self.folder, life.rules)
+        if chance.random() < 0.02:
+            self.moves += 1
+            os.rename(self.folder, folder := f"{self.base}/store-{self.moves}")
+            self.folder = folder
+            self.story.append(f"night {self.night}: the store is moved")
+            self.counts["moves"] += 1
+
+    def accepted(self):
+        """What people accept of that which was refused."""
+        return {code for code in sorted(self.refused) if code in BY_HAND and self.chance.random() < 0.65}
+
+    def carry_out(self, accept):
+        before = self.look()
+        judge = self.judge(before.rows)
+        bytes_before = self.store_bytes()
+        planned = self.report(self.call(*self.words(accept), "--dry-run"))
+        require(self.store_bytes() == bytes_before, "the dry run changed the store")
+        gone = self.life.compare(planned["rules"], judge, "the dry run")
+        odds = 4 if len(gone) > 4 else 1
+        way = self.chance.choices(["quiet", "killed", "full", "writer"], [20, odds, odds, odds])[0]
+        if way != "quiet":
+            self.story.append(f"night {self.night}: the run is disturbed ({way})")
+            self.counts[way] += 1
+        if way == "killed":
+            before = self.killed(before, gone, accept)
+        elif way == "full":
+            before = self.full(before, gone, accept)
+        elif way == "writer":
+            return self.written(before, accept)
+        after = self.quiet(before, accept, planned if way == "quiet" else None)
+        self.again(after)
+        if self.chance.random() < 0.05:
+            self.set_back(after)
+        if self.runs and self.chance.random() < 0.07:
+            self.undo()
+
+    def quiet(self, before, accept, planned):
+        """A run that nothing disturbs. Returns what is there after it."""
+        count = f"{self.base}/count"
+        report = self.report(self.call(*self.words(accept), faults={"COUNT": count}))
+        if planned:
+            with open(count) as file:
+                self.last_count = int(file.read().split()[0])
+        after = self.look()
+        judge = self.judge(before.rows)
+        rules = report["rules"]
+        gone = self.life.compare(rules, judge, "the run")
+        gone = broken("keep", gone, set(sorted(gone)[1:]))
+        require(set(before.rows) - set(after.rows) <= gone, "gone and should stay:", sorted(set(before.rows) - set(after.rows) - gone)[:5])
+        require(gone.isdisjoint(after.rows), "left and should go:", sorted(gone & set(after.rows))[:5])
+        require(set(after.rows) <= set(before.rows), "the run adds rows")
+        self.check_rest(before, after)
+        if planned:
+            self.check_planned(planned["rules"], rules)
+        for said in rules:
+            wanted = broken("report", 0, 1) if said["refusal"] else said["expired"] + broken("report", 0, 1)
+            require(said["outcome"] == "disabled" or said["deleted"] == wanted, said["name"], "deleted", said["deleted"], "of", said["expired"])
+            if broken("tier", False, said["kept_by_tier"]):
+                said["kept_by_tier"][0]["rows"] += 1
+            self.life.check_kept(said, judge, after.rows)
+        self.check_held(rules, judge, report["holds"], after)
+        self.check_totals(report, before, after)
+        self.check_guards(rules, judge, before, accept)
+        self.remember(report, accept)
+        self.keep_for_undo(report, before, after)
+        return after
+
+    def remember(self, report, accept):
+        """What the next nights need to know of a run that was recorded."""
+        rules, policy = report["rules"], self.life.snapshot()
+        self.refused = {rule["refusal"] for rule in rules} - {None}
+        self.refused_rules = {rule["name"] for rule in rules if rule["refusal"]}
+        self.deleted = {rule["name"]: rule["deleted"] for rule in rules}
+        self.counts.update(f"refused {code}" for code in self.refused)
+        self.counts["rows deleted"] += report["totals"]["deleted"]
+        carried_out = {rule["name"]: policy for rule in rules if rule["outcome"] == "completed"}
+        if self.refused or any(rule["outcome"] == "failed" for rule in rules):
+            self.known |= carried_out
+        else:
+            self.known, self.has_changed, self.good = carried_out, False, policy
+        if "restored_rows" in accept:
+            for run in self.restored:
+                run.accepted |= set(carried_out)
+
+    def keep_for_undo(self, report, before, after):
+        if report["archive"] and set(before.rows) - set(after.rows):
+            self.runs.append(Run(report["run"], self.as_of, before, after))
+
+    def again(self, after):
+        """The same run once more. A rule that was refused may be carried out if another rule has deleted what was in doubt."""
+        refused = self.refused_rules
+        self.quiet(after, set(), None)
+        deleted = sum(count for name, count in self.deleted.items() if name not in refused) + broken("again", 0, 1)
+        require(deleted == 0, "a second run deletes", deleted, "rows")
+
+    # What disturbs a night
+
+    def some_call(self, gone):
+        """The number of a call that changes a file, of all or of those that delete rows: about 15 for a batch, after the first 100."""
+        calls = 15 * -(-len(gone) // self.life.batch_rows)
+        return self.chance.randint(1, self.last_count) if self.chance.random() < 0.4 else 100 + self.chance.randint(1, 20 + calls)
+
+    def killed(self, before, gone, accept):
+        at = self.some_call(gone)
+        end = self.call(*self.words(accept), faults={"KILL_AT": at})
+        after = self.stopped(before, gone, f"a run killed at change {at}")
+        # It may have been killed when it had recorded everything; not if the ledger is in the middle of a change.
+        is_hot = os.path.exists(f"{self.folder}/retention.ledger.sqlite-journal")
+        log = [] if is_hot else json.loads(self.call("log").stdout)["runs"]
+        of_tonight = [run for run in log if run["mode"] == "run" and run["as_of"] == f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}"]
+        run = max(of_tonight, key=lambda run: run["run"], default=None)
+        if run and run["outcome"] not in ("crashed", "running"):
+            self.remember(run, accept)
+        if run and end.returncode == -9 and self.life.is_archived and len(after.rows) < len(before.rows) and self.chance.random() < 0.5:
+            self.undo_run(Run(run["run"], self.as_of, before, after), after)
+            after = self.look()
+        return after
+
+    def full(self, before, gone, accept):
+        at = self.some_call(gone)
+        end = self.call(*self.words(accept), faults={"FULL_FROM": at})
+        require(end.returncode in (0, 65, 73, 74), "on a full disk the run ends with", end.returncode, end.stderr)
+        after = self.stopped(before, gone, f"a disk that is full from change {at} on")
+        if end.stdout:
+            report = json.loads(end.stdout)
+            count = len(before.rows) - len(after.rows)
+            said = report["totals"]["deleted"] + broken("full", 0, 1)
+            require(said == count, "the report says", said, "rows, gone are", count)
+            # Whether the run was recorded is unknown.
+            completed = [rule["name"] for rule in report["rules"] if rule["outcome"] == "completed"]
+            self.known |= {f"perhaps {name}": self.life.snapshot() for name in completed}
+        return after
+
+    def stopped(self, before, gone, what):
+        """What a run leaves that did not come to its end: only rows are gone that it would delete, and they are archived."""
+        after = self.look(is_stopped=True)
+        lost = set(before.rows) - set(after.rows)
+        self.counts["stopped midway"] += 0 < len(lost) < len(gone)
+        gone = broken("stopped", gone, set())
+        require(lost <= gone, what, "deletes rows that should stay:", sorted(lost - gone)[:5])
+        self.check_rest(before, after)
+        if self.life.is_archived:
+            missing = collections.Counter(before.whole[number] for number in lost) - self.archived(f"{self.base}/look/archive/*.sqlite")[0]
+            require(not missing, what, "leaves rows neither in the store nor in an archive:", list(missing)[:3])
+        return after
+
+    def written(self, before, accept):
+        """Another program writes between any two transactions of the run."""
+        life = self.life
+        life.denies = False
+        writer = Writer(life, self.folder, True if life.children in ("CASCADE", "SET NULL") else None)
+        writer.next = life.next
+        self.clock += 60 * SECOND
+        end = Turns(self.program, self.folder).run(writer, *self.words(accept), "--format", "json", clock=self.clock)
+        writer.look()
+        writer.store.close()
+        life.next = writer.next
+        require(end.returncode in (0, 65) and end.stdout, "beside a writer the run ends with", end.returncode, end.stderr)
+        report = json.loads(end.stdout)
+        laws = Laws(life, {rule["name"] for rule in report["rules"] if rule["refusal"]})
+        gone = 0
+        for one, other in writer.steps:
+            gone += laws.check(one, other)[0]
+            if "policy_widened" not in accept:
+                self.check_widened(one[0], set(one[0]) - set(other[0]), Judge.reached)
+        said = report["totals"]["deleted"] + broken("writer", 0, 1)
+        require(said == gone, "the report says", said, "rows, gone are", gone)
+        self.remember(report, accept)
+
+    def set_back(self, after):
+        """The clock is set back: nobody accepts it, and nothing is deleted."""
+        clock, self.clock = self.clock, self.clock - self.chance.choice([1, 20, 400]) * DAY
+        as_of, self.as_of = self.as_of, self.clock
+        report = self.report(self.call(*self.words(())))
+        require(report["totals"]["deleted"] == broken("clock", 0, 1), "after the clock was set back, a run deletes", report["totals"]["deleted"], "rows")
+        self.clock, self.as_of = clock, as_of
+        self.check_same(after, self.look(), "a run whose clock was set back")
+        self.counts["clocks"] += 1
+
+
+def try_years(program, chance, folder):
+    """One trial: a store for 30 to 400 nights."""
+    count = chance.choice([30, 30, 40, 60, 60, 100, 200, 400])
+    count = int(os.environ.get("YEARS_NIGHTS", count))
+    years = Years(program, chance, folder)
+    yield f"{count} nights from {years.life.as_of.date()}, {years.life}"
+    try:
+        years.nights(count)
+        verified = years.call("log", "--verify")
+        require(verified.returncode == 0, "the chain of the ledger is broken:", verified.stdout, verified.stderr)
+    except Exception as error:
+        if os.environ.get("YEARS_TRACE"):
+            traceback.print_exc()
+        kind = "" if isinstance(error, Broken) else f"{type(error).__name__}: "
+        raise Broken(f"night {years.night} ({years.as_of}): {kind}{error}\n    " + "\n    ".join(years.story)) from error
+    yield years.counts
