@@ -197,7 +197,17 @@ package struct LogReport {
             .init("login", .optional(run.process.login)),
             .init("sudo_user", .optional(run.process.sudoUser)),
             .init("archive_present", run.isArchiveThere.map { .bool($0) } ?? .null),
-            .init("undone_by", run.undoneBy.map { .string($0.run) } ?? .null),
+            .init(
+                "undone_by", .optional(run.undoneBy.flatMap { $0.isWhole ? $0.undos.first?.run : nil })),
+            .init(
+                "undos",
+                .array(
+                    (run.undoneBy?.undos ?? []).map {
+                        .object([
+                            .init("run", .string($0.run)), .init("rules", .strings($0.rules)),
+                            .init("rows", .count($0.rows)), .init("skipped", .count($0.skipped)),
+                        ])
+                    })),
         ]
         return .object(members)
     }
