@@ -138,7 +138,8 @@ package struct LogReport {
             + (rule.refusalCodes.isEmpty ? "" : ": " + rule.refusalCodes.map(\.rawValue).joined(separator: ", "))
         guard rule.outcome != .disabled else { return [SafeText.line(rule.name), outcome] }
         return [
-            SafeText.line(rule.name), outcome, Figures.grouped(rule.expired), Figures.grouped(rule.deleted),
+            SafeText.line(rule.name), outcome, rule.isCounted ? Figures.grouped(rule.expired) : "",
+            Figures.grouped(rule.deleted),
             rule.cascaded > 0 ? Figures.grouped(rule.cascaded) : "",
             rule.archived.map { Figures.grouped($0) } ?? "",
             rule.residue > 0 ? Figures.grouped(rule.residue) : "",
