@@ -146,6 +146,65 @@ struct ArrivalsTests {
         }
     }
 
+    /// What rules have left of old rows says nothing about the feed: 24 rows a day, until some days ago.
+    @Test(
+        arguments: [
+            "thin: { monthly: forever }", "thin: { weekly: forever }", "thin: { daily: 20d, monthly: forever }",
+            "keep_last: { count: 1 }", "",
+        ])
+    func aDeadFeedIsReportedWhateverItsRulesKeep(_ setting: String) throws {
+        // The picks of days are exactly a day apart, so that their gaps are two days.
+        for days in [0, 2, setting.contains("daily") ? 7 : 4, 12, 25] {
+            // The nights before have thinned the rows, and one is under a hold.
+            let job = try LaunchedJob(
+                Sample.price + Sample.rows(1, daysAgo: 700, symbol: "HELD") + Sample.rows(1, daysAgo: 60)
+                    + Sample.rows(1, daysAgo: 90)
+                    + (days..<days + 30).map { Sample.rows(20, daysAgo: $0) }.joined(),
+                policy: Sample.policy(
+                    Sample.rule(setting, age: "10d"),
+                    head: "holds: [{ name: h, entity: Price, where: { symbol: HELD }, reason: r }]"))
+            try job.report("--accept", "would_empty_entity")
+            let end = try job.retention("run", "--quiet")
+            #expect(end.errors.contains(Self.question) == (days > 3), "\(days) \(setting): \(end)")
+        }
+    }
+
+    /// A table that rarely changes is older than its rules keep rows, until the policy says that it may be.
+    @Test func aTableThatRarelyChangesMayBeOld() throws {
+        func policy(_ more: String) -> String {
+            Sample.policy(Sample.rule("keep_last: { count: 1 }\(more)", age: "30d"))
+        }
+        let job = try LaunchedJob(Self.store([50, 200, 400]), policy: policy(""))
+        try expect(
+            "and gold keeps rows for 30d. Do new rows still arrive? If none has to, write allow_empty: true in gold",
+            true, job)
+        try job.folder.write(policy(", allow_empty: true"), to: "retention.yaml")
+        try expect(Self.question, false, job)
+        try job.folder.write(policy(", accept: [would_empty_entity]"), to: "retention.yaml")
+        try expect(Self.question, false, job)
+        // A rule for some of the rows that keeps none of them says nothing about the others.
+        try job.folder.write(
+            Sample.policy(Sample.rule("where: { symbol: BAD }", age: "30d")), to: "retention.yaml")
+        try expect(Self.question, false, job)
+        // All that is left is in the future.
+        try job.change("UPDATE Price SET at = unixepoch('2130-01-01')")
+        try job.folder.write(
+            Sample.policy(Sample.rule("accept: [future_dates]", age: "30d")), to: "retention.yaml")
+        try expect("all rows of Price are in the future. Do new rows still arrive?", true, job)
+        try job.folder.write(Sample.policy(Sample.rule(age: "30d")), to: "retention.yaml")
+        try expect(Self.question, false, job)
+    }
+
+    /// A weekend, and a day after it, is no reason for a warning, however short rows are kept.
+    @Test func aWeekendIsNoGap() throws {
+        for setting in ["thin: { daily: forever }", "thin: { hourly: 10d, daily: forever }"] {
+            let job = try LaunchedJob(
+                Self.store([4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 18]),
+                policy: Sample.policy(Sample.rule(setting, age: "3d")))
+            try expect(Self.question, false, job)
+        }
+    }
+
     /// A row in the future, though accepted, does not hide that none arrives; one of tomorrow is no future date.
     @Test func rowsInTheFutureDoNotArrive() throws {
         for index in [true, false] {

@@ -27,6 +27,25 @@ import Testing
         try job.folder.write(Sample.policy(Sample.rule(), head: head + "\n" + holds), to: "retention.yaml")
     }
 
+    @Test func heldRowsAreNotSaidToBeGone() throws {
+        let job = try job()
+        #expect(try job.retention("run").output.contains("; 4 expired rows are held."))
+        let again = try job.retention("run")
+        #expect(again.output.contains("; 4 expired rows are held."), "\(again)")
+        let id = try #require(try job.log().last)
+        #expect(id.rules[0].held == 4)
+        #expect(try job.retention("log", "--run", id.run).output.contains("; 4 expired rows are held."))
+        // Several rules may mean the same rows.
+        try job.folder.write(
+            Sample.policy(Sample.rule(), Sample.rule(name: "older", age: "40d"), head: Self.holds), to: "retention.yaml"
+        )
+        let two = try job.retention("run")
+        #expect(two.output.contains("; expired rows are held."), "\(two)")
+        try setHolds("", of: job)
+        let none = try job.retention("run", "--accept", "policy_widened", "--accept", "rows_came_back")
+        #expect(none.output.contains("; no expired row is left."), "\(none)")
+    }
+
     @Test func whatHoldsKeepIsTheSameInTheDryRunTheRunTheMetricsAndThePage() throws {
         let job = try job(head: "metrics: { textfile: \"retention.prom\" }")
         let dry = try job.report("--dry-run")

@@ -139,6 +139,7 @@ struct Report: Decodable {
         var rows: Int?
         var keptByRule, deleted, cascaded, nullified, unreadable, batches: Int
         var expired, residue: Int?
+        var overdueSeconds: Double?
         var accepted: [String]
         var held, archived, unpriced, candlesCreated, candlesChanged: Int?
         var keptByHold: [KeptByHold]?

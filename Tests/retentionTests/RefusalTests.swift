@@ -235,6 +235,10 @@ import Testing
         let report = try job.report()
         for rule in [report.rules[0], try job.report("--dry-run").rules[0], try job.log()[0].rules[0]] {
             #expect(rule.refusal == code && rule.residue == nil && rule.expired == nil, "\(rule)")
+            #expect(rule.overdueSeconds == nil && rule.newestExpired == nil, "\(rule)")
+        }
+        for totals in [report.totals, try job.report("--dry-run").totals, try job.log()[0].totals] {
+            #expect(totals == .init(expired: 0, deleted: 0, residue: 0))
         }
         #expect(report.rules[1].residue == 0 && report.rules[1].expired == 0)
         let metrics = try job.text("figures.prom")

@@ -169,6 +169,58 @@ struct UndoTests {
         #expect((end.output + end.errors).contains("'restored_rows'"), "\(end)")
     }
 
+    private struct LoggedUndo: Decodable, Equatable {
+        var run: String
+        var rules: [String]
+        var rows, skipped: Int
+    }
+    private struct UndoneRun: Decodable {
+        var undoneBy: String?
+        var undos: [LoggedUndo]
+    }
+    private struct UndoLog: Decodable { var runs: [UndoneRun] }
+
+    private func undone(_ job: LaunchedJob) throws -> UndoneRun {
+        let end = try job.retention("log", "--format", "json")
+        let runs = try Report.decoder.decode(UndoLog.self, from: Data(end.output.utf8)).runs
+        return try #require(runs.first)
+    }
+
+    /// Two rules, and the undo of one of them.
+    @Test func theListAndTheLogSayWhichPartIsUndone() throws {
+        let job = try job()
+        let run = try job.report().run
+        func expect(_ phrase: String, isWhole: Bool = false) throws {
+            for arguments in [["undo", "--list"], ["log", "--run", run]] {
+                let end = try job.launch(arguments)
+                let text = end.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                #expect(text.contains(phrase), "\(end)")
+                #expect(text.contains("undone by") == isWhole, "\(end)")
+            }
+        }
+        #expect(try undone(job).undos == [] && undone(job).undoneBy == nil)
+        #expect(try undo(job, run, "--rule", "gold").exitCode == 0)
+        let gold = try #require(try job.log().last).run
+        try expect("5 of 8 rows restored by run \(gold) on \(Sample.date(0))")
+        try expect("Z; 3 can still be restored until ")
+        #expect(try undone(job).undoneBy == nil)
+        #expect(try undone(job).undos == [LoggedUndo(run: gold, rules: ["gold"], rows: 5, skipped: 0)])
+        // The other rule, of which one key is in use.
+        try job.change("INSERT INTO Tick VALUES (2, 'XAG', 7.5, unixepoch())")
+        #expect(try undo(job, run, "--rule", "ticks").exitCode == 65)
+        let ticks = try #require(try job.log().last).run
+        try expect("undone by run \(ticks) on \(Sample.date(0))", isWhole: true)
+        try expect("Z and run \(gold) on ", isWhole: true)
+        try expect("Z, without 1 row or reference", isWhole: true)
+        #expect(try undone(job).undoneBy == ticks)
+        #expect(try undone(job).undos.map(\.rows) == [2, 5] && undone(job).undos.map(\.skipped) == [1, 0])
+        // Only one rule is shown, and the whole run is meant.
+        let other = try self.job()
+        let id = try other.report().run
+        #expect(try undo(other, id, "--rule", "gold").exitCode == 0)
+        #expect(try other.retention("log", "--run", id, "--rule", "gold").output.contains("5 of 8 rows restored"))
+    }
+
     @Test func theListAndTheLogSayWhatCanBeUndone() throws {
         let job = try job()
         #expect(try job.retention("undo", "--list").output == "No recorded run of this store has an archive.\n")

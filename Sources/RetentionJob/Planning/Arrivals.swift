@@ -61,17 +61,37 @@ enum Arrivals {
 
     // MARK: Entities without new rows
 
-    /// An entity whose newest row is older than three times its usual gap.
+    /// An entity whose newest row is older than three times its usual gap, or than rules keep rows.
     private struct Stale {
-        /// One of its rules.
+        /// One of its rules; without a gap the one that keeps rows longest.
         var rule: Rule
-        var newest: Instant
-        /// How long ago that was, and the usual gap, in microseconds.
-        var age: Int64
-        var gap: (longest: Int64, count: Int)
+        /// The newest row that is not in the future, and how long ago that was in microseconds; nil: all rows are.
+        var newest: (date: Instant, age: Int64)?
+        /// The usual gap in microseconds; nil: there is none, but the newest row is older than rules keep rows.
+        var gap: (longest: Int64, count: Int)?
         /// Whether there are newer rows, all in the future.
         var hasFutureRows: Bool
+
+        var date: String { newest.map { Figures.instant($0.date.toSecond) } ?? "in the future" }
+
+        var sentence: String {
+            guard let newest else {
+                return "all rows of \(rule.entity) are in the future. \(question) \(Self.wayOut(rule))"
+            }
+            let row =
+                "the newest row of \(rule.entity)\(hasFutureRows ? " that is not in the future" : "") is dated \(date), "
+                + "\(days(newest.age)) ago, "
+            guard let gap else {
+                return row + "and \(rule.name) keeps rows for \(rule.maxAge.written). \(question) \(Self.wayOut(rule))"
+            }
+            return row
+                + "more than three times the longest of its last \(gap.count) gaps (\(days(gap.longest))). \(question)"
+        }
+
+        private static func wayOut(_ rule: Rule) -> String { "If none has to, write allow_empty: true in \(rule.name)" }
     }
+
+    private static let question = "Do new rows still arrive?"
 
     private static func withoutNewRows(
         _ steps: [Plan.Step], _ now: Instant, _ reader: any RetentionReader
@@ -84,25 +104,22 @@ enum Arrivals {
                 found.append(stale)
             }
         }
+        return lines(found.filter { $0.gap != nil }, "more than three times their usual gap")
+            + lines(found.filter { $0.gap == nil }, "longer than their rules keep rows")
+    }
+
+    private static func lines(_ found: [Stale], _ time: String) -> [Plan.Warning] {
         let title = "no new rows"
-        let question = ". Do new rows still arrive?"
         guard found.count > mostLines, let first = found.first else {
             return found.map {
-                Plan.Warning(
-                    title: title,
-                    text:
-                        "the newest row of \($0.rule.entity)\($0.hasFutureRows ? " that is not in the future" : "") is dated "
-                        + "\(Figures.instant($0.newest.toSecond)), \(days($0.age)) ago, more than three times the longest of its "
-                        + "last \($0.gap.count) gaps (\(days($0.gap.longest)))\(question)",
-                    mark: $0.rule.marks.value("entity"))
+                Plan.Warning(title: title, text: $0.sentence, mark: $0.rule.marks.value("entity"))
             }
         }
         return [
             Plan.Warning(
                 title: title,
-                text: "\(found.count) entities have had no new rows for more than three times their usual gap: "
-                    + list(found.map { "\($0.rule.entity) (newest \(Figures.instant($0.newest.toSecond)))" })
-                    + question,
+                text: "\(found.count) entities have had no new rows for \(time): "
+                    + list(found.map { "\($0.rule.entity) (newest \($0.date))" }) + ". \(question)",
                 mark: first.rule.marks.value("entity"))
         ]
     }
@@ -127,25 +144,62 @@ enum Arrivals {
             else { continue }
             if last.map({ $0.newest < newest }) ?? true { last = (newest, step, request) }
         }
-        guard let (newest, step, request) = last else { return nil }
+        guard let (newest, step, request) = last else {
+            return ruleThatMayEmpty(steps, newest: .distantPast).map { Stale(rule: $0, hasFutureRows: true) }
+        }
         let age = now.since(newest).wholeMicroseconds
-        guard age > 3 * day, let gap = try usualGap(before: newest, below: age / 3, request, reader),
-            age > 3 * gap.longest
+        guard age > 3 * day else { return nil }
+        let hasFutureRows = step.survey.newestOfEntity != newest
+        let sparse = steps.compactMap(sparseBefore).max() ?? .distantPast
+        if let gap = try usualGap(before: newest, below: age / 3, sparse, request, reader) {
+            return Stale(rule: step.rule, newest: (newest, age), gap: gap, hasFutureRows: hasFutureRows)
+        }
+        return ruleThatMayEmpty(steps, newest: newest).map {
+            Stale(rule: $0, newest: (newest, age), hasFutureRows: hasFutureRows)
+        }
+    }
+
+    /// The instant before which a step has left gaps between the rows of its entity, more than a day long; nil: it deletes only
+    /// some of the rows, and keeps none of them.
+    private static func sparseBefore(_ step: Plan.Step) -> Instant? {
+        if let thinning = step.surveyRequest?.thinning {
+            return thinning.tiers.filter { $0.unit.size <= CalendarUnit.day.size }.map(\.since)
+                .reduce(step.cutoff, min)
+        }
+        return step.rule.keepLast != nil || step.rule.filter == .all ? step.cutoff : nil
+    }
+
+    /// Of the steps that leave gaps the rule that keeps rows longest, if the newest row is before all these gaps end: but for `keep_last`,
+    /// `thin`, holds and rows in the future, the entity would be empty. Nil: it is not, or may be, or a refusal says it.
+    private static func ruleThatMayEmpty(_ steps: [Plan.Step], newest: Instant) -> Rule? {
+        let codes: Set<RefusalCode> = [.wouldEmptyEntity, .futureDates]
+        guard
+            !steps.contains(where: {
+                $0.rule.allowEmpty || $0.rule.accept.contains(.wouldEmptyEntity)
+                    || $0.refusals.contains { codes.contains($0.code) }
+            })
         else { return nil }
-        return Stale(
-            rule: step.rule, newest: newest, age: age, gap: gap, hasFutureRows: step.survey.newestOfEntity != newest)
+        let longest = steps.compactMap { step in sparseBefore(step).map { (before: $0, rule: step.rule) } }
+            .min { $0.before < $1.before }
+        return longest.flatMap { newest < $0.before ? $0.rule : nil }
     }
 
     /// The longest of the newest gaps and their number; nil: there are fewer than two, or one is at least as long as a bound.
+    ///
+    /// - Parameter sparse: before it rules have left gaps: a long one ends the search.
     private static func usualGap(
-        before newest: Instant, below bound: Int64, _ request: SurveyRequest, _ reader: any RetentionReader
+        before newest: Instant, below bound: Int64, _ sparse: Instant, _ request: SurveyRequest,
+        _ reader: any RetentionReader
     ) throws(StoreError) -> (longest: Int64, count: Int)? {
         var (later, longest, count) = (newest, Int64(0), 0)
         while count < mostGaps,
             let earlier = try self.newest(before: later.advanced(byMicroseconds: -day), request, reader)
         {
             let gap = later.since(earlier).wholeMicroseconds
-            guard gap < bound else { return nil }
+            if gap >= bound {
+                guard earlier < sparse else { return nil }
+                break
+            }
             (later, longest, count) = (earlier, max(longest, gap), count + 1)
         }
         return count < 2 ? nil : (longest, count)

@@ -152,8 +152,10 @@ extension Plan.Step {
         report.accepted = accepted
         report.rows = survey.rowCount
         report.isCounted = !refusals.contains { [.unsupportedSchema, .holdUnusable, .wrongUnit].contains($0.code) }
-        report.expired = survey.expiredCount
-        report.residue = survey.expiredCount
+        if report.isCounted {
+            report.expired = survey.expiredCount
+            report.residue = survey.expiredCount
+        }
         report.keptByRule = survey.keptByRuleCount
         report.keepsForOthers = surveyRequest?.keptByOthers.isEmpty == false
         report.keptByTier = survey.keptByTier
@@ -166,9 +168,9 @@ extension Plan.Step {
         report.unreadable = survey.unreadable
         report.oldest = survey.oldest
         report.newest = survey.newest
-        report.newestExpired = survey.newestExpired
+        if report.isCounted { report.newestExpired = survey.newestExpired }
         // What `keep_last`, `thin` and holds spare may be older than all that is overdue.
-        if survey.expiredCount > 0, isByDateAlone { report.oldestOverdue = survey.oldest }
+        if report.expired > 0, isByDateAlone { report.oldestOverdue = survey.oldest }
         if case .planned = disposition, let outline { report.take(outline) }
         report.externalFiles = survey.externalFiles
         report.advice = advice

@@ -69,8 +69,8 @@ package struct Refusals {
         ].compactMap { $0 }
     }
 
-    /// The refusals because of the dates themselves, whatever the cutoff is, for `check`.
-    package func ofDates() -> [Refusal] { [wrongUnit(), futureDates(), mixedFormats()].compactMap { $0 } }
+    /// The refusals because of the dates themselves, whatever the cutoff is, for `check`, in the order of ``all()``.
+    package func ofDates() -> [Refusal] { [wrongUnit(), mixedFormats(), futureDates()].compactMap { $0 } }
 
     // MARK: The schema
 

@@ -152,7 +152,8 @@ package enum StoreCheck {
             return unreported.enumerated().map { index, refusal in
                 Diagnostic(
                     severity, at: mark,
-                    (index == 0 ? refusalPhrase : "the rule will also be refused ") + "(\(refusal.code.rawValue)): "
+                    (index == 0 && unreported.count == step.refusals.count
+                        ? refusalPhrase : "the rule will also be refused ") + "(\(refusal.code.rawValue)): "
                         + refusal.message(after: refusal == step.refusals[0] ? nil : step.refusals[0]))
             }
         }

@@ -57,22 +57,12 @@ package struct LedgerHistory {
                 let isNewest = storesWithLaterRuns.insert(run.report.store).inserted
                 if run.outcome == .running, !isNewest || !isAtWork(run.report.store) { run.outcome = .crashed }
                 run.undoneBy = undos[run.report.runID]
+                run.undoneBy?.findLeft(in: run.report.rules)
                 if let undo = run.report.undo {
-                    var undone =
-                        undos[undo.run]
-                        ?? LedgerRun.UndoneBy(
-                            run: run.report.runID, started: run.report.started, isComplete: run.outcome == .completed,
-                            rules: [], wasInterrupted: false,
-                            deletedAgainBy: undo.rules.compactMap { rule in
-                                run.storeKeys.lazy.compactMap { deletedAgain[[$0, rule]] }.first
-                            }.first)
-                    // One that ended with differences has skipped rows, but none that became candles.
-                    if run.outcome == .completed || run.outcome == .refused {
-                        undone.rules.formUnion(undo.rules)
-                    } else {
-                        undone.wasInterrupted = true
-                    }
-                    undos[undo.run] = undone
+                    let again = undo.rules.compactMap { rule in
+                        run.storeKeys.lazy.compactMap { deletedAgain[[$0, rule]] }.first
+                    }.first
+                    undos[undo.run, default: LedgerRun.UndoneBy()].note(undo, by: run, deletedAgainBy: again)
                 }
                 for rule in run.report.rules where rule.accepted.contains(.restoredRows) && rule.deleted > 0 {
                     for key in run.storeKeys.map({ [$0, rule.name] }) {

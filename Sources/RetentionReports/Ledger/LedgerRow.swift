@@ -33,7 +33,7 @@ enum LedgerRow {
             "run_number", "position", "cutoff_us", "rows", "expired", "kept_by_rule", "deleted", "cascaded",
             "nullified", "unreadable", "residue", "oldest_us", "newest_us", "newest_expired_us", "oldest_deleted_us",
             "newest_deleted_us", "oldest_overdue_us", "batches", "elapsed_us", "entity_bytes", "archived", "late",
-            "unpriced", "candles_created", "candles_changed",
+            "unpriced", "candles_created", "candles_changed", "held",
         ],
         texts: [
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
@@ -125,7 +125,7 @@ enum LedgerRow {
             "date_format": .optional(rule.dateFormat?.rawValue), "max_age": .text(rule.maxAge),
             "outcome": .text(rule.outcome.rawValue), "refusal": .optional(rule.refusal?.rawValue),
             "message": .optional(rule.message), "accepted": .text(rule.accepted.map(\.rawValue).joined(separator: ",")),
-            "rows": rule.rows.map { .count($0) } ?? .null, "expired": .count(rule.expired),
+            "rows": rule.rows.map { .count($0) } ?? .null, "expired": rule.isCounted ? .count(rule.expired) : .null,
             "kept_by_rule": .count(rule.keptByRule), "deleted": .count(rule.deleted),
             "cascaded": .count(rule.cascaded), "nullified": .count(rule.nullified),
             "unreadable": .count(rule.unreadableCount),
@@ -143,6 +143,7 @@ enum LedgerRow {
         values["refusals"] = .lines(
             rule.refusals.map { "\($0.code.rawValue) \($0.isAcceptable ? 1 : 0) \($0.message)" })
         values["archived"] = rule.archived.map { .count($0) } ?? .null
+        values["held"] = .count(rule.held)
         values["late"] = rule.late.map { .count($0) } ?? .null
         values["unpriced"] = rule.unpriced.map { .count($0) } ?? .null
         values["candles_created"] = rule.candlesCreated.map { .count($0) } ?? .null
@@ -260,6 +261,8 @@ enum LedgerRow {
                 hold: String(parts[2]), rowCount: min(max(0, rows), 1 << 48),
                 relatedCount: min(max(0, related), 1 << 48))
         }
+        // Earlier versions recorded only the rows of each hold.
+        rule.held = row.count("held") ?? (rule.keptByHold.count == 1 ? rule.keptByHold[0].rowCount : 0)
         rule.keptByTier = row.lines("kept_by_tier").compactMap { line in
             let parts = line.split(separator: " ", maxSplits: 1)
             guard parts.count == 2, let rows = Int(parts[0]), let unit = CalendarUnit(tierName: String(parts[1])) else {

@@ -28,23 +28,64 @@ package struct LedgerRun: Sendable {
     package var process: LedgerProcess
     /// Whether the archive is where the run left it; nil: it was not looked for.
     package var isArchiveThere: Bool?
-    /// The last undo of the run; nil: there is none.
+    /// The undos of the run; nil: there is none.
     package var undoneBy: UndoneBy?
     /// The path of the store from the folder of the ledger; nil: it is not recorded, or the store is no file.
     package var relativeStore: String?
 
-    /// An undo of a run.
+    /// What undos did with the rows of a run.
     package struct UndoneBy: Hashable, Sendable {
-        package var run: String
-        package var started: Instant
-        /// Whether it came to its end.
-        package var isComplete: Bool
-        /// The rules that this undo, or one before it, has undone completely.
-        package var rules: Set<String>
+        /// An undo that came to its end.
+        package struct Ended: Hashable, Sendable {
+            package var run: String
+            package var started: Instant
+            package var rules: [String]
+            /// Rows that are in the store since then: restored, or there already.
+            package var rows: Int
+            /// Rows that it skipped, and rows whose references it did not restore.
+            package var skipped: Int
+            /// A later run that was allowed to delete the rows again; nil: none.
+            package var deletedAgainBy: String?
+        }
+
+        /// The newest first; each undid a rule that none before it in this list did.
+        package var undos: [Ended] = []
+        /// The newest undo, if it did not come to its end.
+        package var stopped: String?
         /// Whether one of them was begun and not completed.
-        package var wasInterrupted: Bool
-        /// A later run that was allowed to delete the rows again; nil: none.
-        package var deletedAgainBy: String?
+        package var wasInterrupted = false
+        /// The rules with archived rows that no undo has undone, and the number of these rows.
+        package var rulesLeft: Set<String> = []
+        package var rowsLeft = 0
+
+        /// The rules that were undone completely.
+        package var rules: Set<String> { Set(undos.flatMap(\.rules)) }
+        /// Whether all rules were undone.
+        package var isWhole: Bool { !undos.isEmpty && rulesLeft.isEmpty }
+
+        /// Adds an undo to those that are newer.
+        mutating func note(_ undo: RunReport.Undo, by run: LedgerRun, deletedAgainBy: String?) {
+            // One that ended with differences has skipped rows, but none that became candles.
+            guard run.outcome == .completed || run.outcome == .refused else {
+                if undos.isEmpty, !wasInterrupted { stopped = run.report.runID }
+                wasInterrupted = true
+                return
+            }
+            guard undos.isEmpty || !rules.isSuperset(of: undo.rules) else { return }
+            undos.append(
+                Ended(
+                    run: run.report.runID, started: run.report.started, rules: undo.rules,
+                    rows: undo.restoredCount + undo.presentCount,
+                    skipped: undo.skippedCount + undo.skippedReferenceCount, deletedAgainBy: deletedAgainBy))
+        }
+
+        /// Finds what is left to undo of the rules of the run.
+        mutating func findLeft(in all: [RunReport.RuleReport]) {
+            // The rules of an undo are recorded as lines.
+            let left = all.filter { $0.archived ?? 0 > 0 && !rules.contains(SafeText.line($0.name)) }
+            rulesLeft = Set(left.map(\.name))
+            rowsLeft = left.reduce(0) { $0 + ($1.archived ?? 0) }
+        }
     }
 
     package init(number: Int, report: RunReport, outcome: Outcome, process: LedgerProcess) {
@@ -64,16 +105,50 @@ extension LedgerRun {
         let archived = report.archive.flatMap { $0.isComplete ? $0.rows : nil } ?? gone
         let rest =
             archived < gone ? " for \(Figures.grouped(archived)) of \(Figures.count(gone, "deleted row"))" : ""
-        if let undoneBy, undoneBy.isComplete {
-            let undone = "undone by run \(undoneBy.run) on \(Figures.instant(undoneBy.started))\(rest)"
-            return undone + (undoneBy.deletedAgainBy.map { ", and run \($0) has deleted rows again" } ?? "")
-        }
+        let stopped =
+            undoneBy?.stopped.map { "; undo \($0) was stopped, and the same undo continues it" } ?? ""
+        if let undoneBy, !undoneBy.undos.isEmpty { return undoneText(undoneBy, archived, rest) + stopped }
         guard let archive = report.archive else { return "not possible: no archive was made" }
         guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
         guard archive.isComplete else { return "possible in part: the archive is not complete" }
-        let until = archive.until.map { " until \(Figures.instant($0.toSecond))" } ?? ""
-        let begun = undoneBy.map { "; undo \($0.run) was stopped, and the same undo continues it" } ?? ""
-        return "possible\(until)\(rest)\(begun)"
+        return "possible\(until)\(rest)\(stopped)"
+    }
+
+    /// Whether archived rows are left that no undo has restored.
+    package var canBeUndone: Bool {
+        report.archive != nil && isArchiveThere != false && undoneBy?.isWhole != true
+    }
+
+    private var until: String {
+        report.archive?.until.map { " until \(Figures.instant($0.toSecond))" } ?? ""
+    }
+
+    /// Which undos have undone the run, or which part of it.
+    ///
+    /// - Parameters:
+    ///   - archived: the number of archived rows.
+    ///   - rest: how many of the deleted rows they are; blank: all.
+    private func undoneText(_ undone: UndoneBy, _ archived: Int, _ rest: String) -> String {
+        let runs = undone.undos.map { "run \($0.run) on \(Figures.instant($0.started.toSecond))" }
+            .joined(separator: " and ")
+        let skipped = undone.undos.reduce(0) { $0 + $1.skipped }
+        var notes =
+            skipped > 0 ? ", without \(Figures.count(skipped, "row or reference", plural: "rows or references"))" : ""
+        if let again = undone.undos.lazy.compactMap(\.deletedAgainBy).first {
+            notes += ", and run \(again) has deleted rows again"
+        }
+        // Which rules a crashed run has carried out is not recorded.
+        guard report.archive?.isComplete != false else {
+            return "rows of \(undone.rules.sorted().joined(separator: ", ")) restored by \(runs)\(notes)"
+        }
+        guard undone.rowsLeft > 0 else { return "undone by \(runs)\(rest)\(notes)" }
+        let restored = min(undone.undos.reduce(0) { $0 + $1.rows }, archived - undone.rowsLeft)
+        let left = Figures.grouped(undone.rowsLeft)
+        return
+            "\(Figures.grouped(restored)) of \(Figures.count(archived, rest.isEmpty ? "row" : "archived row")) restored by \(runs)\(notes); "
+            + (canBeUndone
+                ? "\(left) can still be restored\(until)"
+                : "the other \(left) cannot: the archive is not there any more")
     }
 }
 

@@ -138,7 +138,8 @@ package struct LogReport {
             + (rule.refusalCodes.isEmpty ? "" : ": " + rule.refusalCodes.map(\.rawValue).joined(separator: ", "))
         guard rule.outcome != .disabled else { return [SafeText.line(rule.name), outcome] }
         return [
-            SafeText.line(rule.name), outcome, Figures.grouped(rule.expired), Figures.grouped(rule.deleted),
+            SafeText.line(rule.name), outcome, rule.isCounted ? Figures.grouped(rule.expired) : "",
+            Figures.grouped(rule.deleted),
             rule.cascaded > 0 ? Figures.grouped(rule.cascaded) : "",
             rule.archived.map { Figures.grouped($0) } ?? "",
             rule.residue > 0 ? Figures.grouped(rule.residue) : "",
@@ -197,7 +198,17 @@ package struct LogReport {
             .init("login", .optional(run.process.login)),
             .init("sudo_user", .optional(run.process.sudoUser)),
             .init("archive_present", run.isArchiveThere.map { .bool($0) } ?? .null),
-            .init("undone_by", run.undoneBy.map { .string($0.run) } ?? .null),
+            .init(
+                "undone_by", .optional(run.undoneBy.flatMap { $0.isWhole ? $0.undos.first?.run : nil })),
+            .init(
+                "undos",
+                .array(
+                    (run.undoneBy?.undos ?? []).map {
+                        .object([
+                            .init("run", .string($0.run)), .init("rules", .strings($0.rules)),
+                            .init("rows", .count($0.rows)), .init("skipped", .count($0.skipped)),
+                        ])
+                    })),
         ]
         return .object(members)
     }

@@ -312,7 +312,7 @@ package struct TextReport {
         let failed = report.rules.count { $0.outcome == .failed }
         let rejected = report.pending.rejected
         var parts: [String] = []
-        if refused > 0 { parts.append("\(Figures.count(refused, "rule")) refused") }
+        if refused > 0 { parts.append("\(Figures.count(refused, "rule")) refused\(isDryRun ? "" : foundByRefused)") }
         if failed > 0 { parts.append("\(Figures.count(failed, "rule")) failed") }
         if rejected > 0 { parts.append("\(Figures.count(rejected, "pending line")) rejected") }
         if isDryRun {
@@ -330,12 +330,7 @@ package struct TextReport {
             if rejected > 0 { parts.append("reject \(Figures.count(rejected, "pending line"))") }
             return "Nothing was changed. A run would \(Self.list(parts))\(exit)."
         }
-        if report.residueCount > 0 {
-            let verb = report.residueCount == 1 ? "is" : "are"
-            parts.append("\(Figures.count(report.residueCount, "expired row")) \(verb) left")
-        } else if refused == 0, failed == 0, report.failure == nil {
-            parts.append("no expired row is left")
-        }
+        parts += left
         let (cascaded, byTriggers) = (report.cascadedCount, report.triggerDeletedCount)
         let total = report.deletedCount + cascaded + byTriggers
         let deleted =
@@ -350,6 +345,47 @@ package struct TextReport {
             reclaimed += "."
         }
         return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
+    }
+
+    /// Refused rules whose expired rows may be among those of other rules of their entity, so that no sum is right.
+    private var overlapping: [RunReport.RuleReport] {
+        report.rules.filter { rule in
+            rule.outcome == .refused && rule.residue > 0
+                && report.rules.count { $0.entity == rule.entity && $0.expired > 0 } > 1
+        }
+    }
+
+    /// What these rules found, each by itself: ` (a found 51 expired rows, b 56)`.
+    private var foundByRefused: String {
+        let rules = overlapping
+        guard let first = rules.first else { return "" }
+        let most = 5
+        let others = rules.dropFirst().prefix(most - 1).map {
+            "\(SafeText.line($0.name)) \(Figures.grouped($0.residue))"
+        }
+        let more = rules.count > most ? ["and \(Figures.count(rules.count - most, "other rule")) some"] : []
+        let found =
+            ["\(SafeText.line(first.name)) found \(Figures.count(first.residue, "expired row"))"] + others + more
+        return " (\(found.joined(separator: ", ")))"
+    }
+
+    /// The expired rows that are in the store after the run.
+    private var left: [String] {
+        func text(_ count: Int, _ participle: String) -> String {
+            "\(Figures.count(count, "expired row")) \(count == 1 ? "is" : "are") \(participle)"
+        }
+        var parts: [String] = []
+        let residue = report.residueCount - overlapping.reduce(0) { $0 + $1.residue }
+        if residue > 0 { parts.append(text(residue, "left")) }
+        let held = report.rules.filter { $0.held > 0 || $0.keptByHold.contains { $0.rowCount > 0 } }
+        if !held.isEmpty {
+            // A row counts for each rule that would delete it.
+            let isExact = Set(held.map(\.entity)).count == held.count && held.allSatisfy { $0.held > 0 }
+            parts.append(isExact ? text(report.heldCount, "held") : "expired rows are held")
+        }
+        let isDone =
+            report.failure == nil && report.rules.allSatisfy { $0.outcome != .refused && $0.outcome != .failed }
+        return parts.isEmpty && isDone ? ["no expired row is left"] : parts
     }
 
     /// The kinds of deleted rows, if there is more than one: ` (12 expired, 30 by cascades)`.

@@ -13,14 +13,13 @@ package struct UndoList {
         var table = TextTable(columns: [.init("RUN"), .init("STARTED (UTC)"), .init("ROWS", .right), .init("UNDO")])
         for run in runs {
             let archive = run.report.archive
-            let canBeUndone = run.undoText?.hasPrefix("possible") ?? false
             table.rows.append(
                 .init(
                     cells: [
                         SafeText.line(run.report.runID), run.report.started.toSecond.plain,
                         archive.map { $0.isComplete ? Figures.grouped($0.rows) : "" } ?? "",
                     ], message: SafeText.line(run.undoText ?? "nothing was deleted"),
-                    style: canBeUndone ? .plain : .caution))
+                    style: run.canBeUndone ? .plain : .caution))
         }
         return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }) {
             usesColour ? $1.painted($0) : $0
