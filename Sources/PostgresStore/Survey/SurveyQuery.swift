@@ -35,10 +35,7 @@ extension PostgresDatabase {
             try chooseTechnique(rows, guards, into: &survey)
             try describe(rows, into: &survey)
             if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows, guards) }
-            // A rule before it may clear an attribute by which the rule chooses.
-            let isChanged =
-                !request.preceding.isEmpty && !scope.table.entity.relationships(choosing: request.expired).isEmpty
-            if survey.expiredAloneCount > 0 || isChanged, try relationshipsAreInPlay(request) {
+            if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try followRelationships(request, rows, into: &survey)
             }
             if let thinning = request.thinningBeforeCutoff, survey.keptByRuleCount > 0 {

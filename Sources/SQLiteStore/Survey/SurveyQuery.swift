@@ -51,10 +51,7 @@ extension SQLiteFile {
         try chooseTechnique(request, rows, into: &survey, db)
         if access == nil { survey.indexObstacle = scope.table.indexObstacle(attribute) }
         if values != nil { survey.index = "primary key" }
-        // A rule before it may clear an attribute by which the rule chooses.
-        let isChanged =
-            !request.preceding.isEmpty && !scope.table.entity.relationships(choosing: request.expired).isEmpty
-        if survey.expiredAloneCount > 0 || isChanged, try relationshipsAreInPlay(request, db) {
+        if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
             try followRelationships(request, scope, into: &survey, db)
         } else if scope.table.managed != nil {
             survey.obstacles = try denials(request, db)

@@ -57,7 +57,7 @@ struct LockTests {
             policy: Sample.policy(Sample.rule("batch: { rows: 10 }")))
         symlink("prices.sqlite", job.path("link.sqlite"))
         try job.folder.write(
-            Sample.policy(Sample.rule(name: "other"), head: "ledger: other.sqlite")
+            Sample.policy(Sample.rule(name: "other"))
                 .replacing("prices.sqlite", with: "link.sqlite"), to: "other.yaml")
         let first = try RunningProgram(job, "run")
         #expect(job.hasBegunSlowDeletes())
