@@ -108,10 +108,12 @@ extension SQLiteFileConnection {
             let scope = RowScope(entity.table, source: entity.source)
             let date = try dateSQL(keepLast.date, scope, db)
             let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
+            // Another program may write between the mark and the statement that finds them: then the mark is not the state's.
+            let mark = try changeMark(db)
             var kept =
                 try keepLast.groupedBy.isEmpty
                 ? single(keepLast, rows, date, scope, db) : groups(keepLast, rows, date, scope, db)
-            kept.mark = try changeMark(db)
+            kept.mark = mark
             return kept
         }
         temporaries.keptRows[key] = kept

@@ -14,7 +14,8 @@ struct KeptRowsTests {
     /// Ten rows of each of five symbols, the newest of a symbol last, and one row of a sixth.
     private func store(_ index: String = "CREATE INDEX price_at ON price (at)") throws -> TemporaryStore {
         try TemporaryStore(
-            "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)", index, "PRAGMA journal_mode = WAL",
+            "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)", index,
+            "CREATE TABLE note (id INTEGER)", "PRAGMA journal_mode = WAL",
             """
             WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 49)
             INSERT INTO price SELECT n, 86400 * (400 + n), 'S' || (n % 5) FROM n
@@ -75,6 +76,31 @@ struct KeptRowsTests {
         #expect(try store.rows(rows).filter { $0.hasPrefix(symbol) } == ["\(symbol)|\(change.count)"])
     }
 
+    /// They are found again by a deletion if the store has changed since the survey.
+    @Test(arguments: changes)
+    func aKeptRowThatGoesWhileTheyAreFoundKeepsItsGroup(_ change: Change) throws {
+        let store = try store()
+        let request = request(change.count, per: change.groups)
+        let writer = try store.writer()
+        _ = try writer.survey(request)
+        try store.change { try $0.execute(sql: "INSERT INTO note VALUES (1)") }
+        let rows = "SELECT symbol, count(at) FROM price GROUP BY symbol ORDER BY symbol"
+        var before: [String]?
+        writer.trace = { statement, _ in
+            // The statements after the one that reads the table.
+            guard before == nil, statement.contains("rowid - place") || statement.hasPrefix("SELECT value, (")
+            else { return }
+            try? store.change { try $0.execute(sql: change.statement) }
+            before = try? store.rows(rows)
+        }
+        let deletion = try writer.deletion(of: request)
+        while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
+        let after = try store.rows(rows)
+        guard let symbol = change.untouched else { return #expect(after == before) }
+        #expect(before != nil && after.filter { $0.hasPrefix(symbol) } == before?.filter { $0.hasPrefix(symbol) })
+        #expect(after.filter { $0.hasPrefix("S1") } == ["S1|\(change.count)"])
+    }
+
     /// The kept rows are newer than the cutoff, so that none of the rows in question is one of them when they are found.
     @Test func groupsWhoseNewRowsGoKeepTheirOldOnes() throws {
         let store = try store()
@@ -118,7 +144,7 @@ struct KeptRowsTests {
             let execution = try Laws.carryOut(
                 request, batchRows: 5,
                 meanwhile: {
-                    try store.change { try $0.execute(sql: "UPDATE price SET symbol = symbol WHERE id = 48") }
+                    try store.change { try $0.execute(sql: "INSERT INTO note VALUES (1)") }
                 }, on: writer)
             #expect(execution.total.deletedCount == expired && expired > 0)
         }
