@@ -28,6 +28,10 @@ struct RulesTogether: Sendable {
     /// Takes over what a rule keeps of its expired rows at an instant, and what other rules keep of them.
     func keepRows(_ request: inout SurveyRequest, of rule: Rule, asOf: Instant) {
         request.keepRows(of: rule, asOf: asOf)
+        keepApart(&request, of: rule, asOf)
+    }
+
+    private func keepApart(_ request: inout SurveyRequest, of rule: Rule, _ asOf: Instant) {
         guard rule.keepsRows, let all = rules[request.entity] else { return }
         request.keepApart(from: all.filter { $0.rule.name != rule.name }.map { self.request($1, of: $0, asOf) })
     }
@@ -35,9 +39,8 @@ struct RulesTogether: Sendable {
     /// The rules that keep rows, with the rows that each keeps at an instant.
     func keepers(asOf: Instant) -> [(rule: Rule, request: SurveyRequest)] {
         rules.values.joined().filter { $0.rule.keepsRows }.map { rule, its in
-            var request = its
-            request.cutoff = rule.cutoff(asOf: asOf, zone: zone)
-            keepRows(&request, of: rule, asOf: asOf)
+            var request = request(its, of: rule, asOf)
+            keepApart(&request, of: rule, asOf)
             return (rule, request)
         }.sorted { $0.rule.name < $1.rule.name }
     }

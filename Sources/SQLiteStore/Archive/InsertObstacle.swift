@@ -15,12 +15,10 @@ extension SQLiteFileConnection {
         let values = columns.map { _ in "NULL" }.joined(separator: ", ")
         let target = "main." + table.quotedIdentifier
         // On a connection that only reads, SQLite takes no notice of CHECK constraints.
-        let definition = try String.fetchOne(
-            db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
-            arguments: [table])
+        let definition = try SchemaEntry.definition(of: table, db)
         let statements =
             ["INSERT INTO \(target) (\(names)) VALUES (\(values))"]
-            + SchemaText.checks(definition ?? "").map { "SELECT \($0) FROM \(target)" }
+            + SchemaText.checks(definition).map { "SELECT \($0) FROM \(target)" }
         return try compiling(db) { compiler, db in
             try compiler.withTriggers(firesTriggers, db) {
                 do {

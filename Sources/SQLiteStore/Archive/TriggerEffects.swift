@@ -5,6 +5,21 @@ import PriceStore
 struct TriggerEffects {
     private typealias Change = TriggerText.Change
 
+    /// A delete, and the table of candles that it writes, as far as they decide which triggers fire.
+    struct Cause: Hashable {
+        let entity: String
+        let includesSubentities: Bool
+        let relationships: BatchDeleteRequest.RelationshipRule
+        let target: String?
+
+        init(_ request: BatchDeleteRequest, writing target: String?) {
+            entity = request.fetchRequest.entity.folded
+            includesSubentities = request.fetchRequest.includesSubentities
+            relationships = request.relationships
+            self.target = target?.folded
+        }
+    }
+
     /// The triggers that delete rows of a table, themselves or by cascades, by its name in lower case.
     private var deleting: [String: String] = [:]
     /// The tables that lose rows for any reason.

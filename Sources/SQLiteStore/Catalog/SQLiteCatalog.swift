@@ -109,6 +109,8 @@ struct SQLiteCatalog {
     private var incoming: [String: [Relationship]]?
     private var coreDataSchema: CoreDataSchema??
     private var schema: KnownSchema?
+    /// What the store's triggers do, by what sets them off; nil: nothing.
+    var triggerEffects: [TriggerEffects.Cause: TriggerEffects?] = [:]
 
     init(store: String, modelPath: String?) {
         self.store = store

@@ -26,4 +26,11 @@ struct SchemaEntry: Hashable {
                     hasPages: (row["rootpage"] as Int? ?? 0) > 0)
             }
     }
+
+    /// The statement that made a table, letters of its name without case; empty: there is none.
+    static func definition(of table: String, _ db: Database) throws -> String {
+        try String.fetchOne(
+            db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
+            arguments: [table]) ?? ""
+    }
 }

@@ -59,11 +59,8 @@ extension SQLiteFileConnection {
         for key in table.entity.relationships + table.entity.incomingRelationships {
             if let reason = try mismatch(of: key, db) { throw unsupported(reason) }
         }
-        guard
-            let definition = try String.fetchOne(
-                db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", arguments: [table.name]
-            ),
-            let body = SchemaText.afterName(definition, keyword: "TABLE").map(SchemaText.withoutForeignKeys)
+        let definition = try SchemaEntry.definition(of: table.name, db)
+        guard let body = SchemaText.afterName(definition, keyword: "TABLE").map(SchemaText.withoutForeignKeys)
         else { throw unsupported("the definition of \(table.name) cannot be read") }
         let (own, probe) = (temporaryName("shadow"), temporaryName("probe"))
         try db.execute(sql: "CREATE TEMP TABLE \(own) \(body); CREATE TEMP TABLE \(probe) \(body)")

@@ -21,6 +21,16 @@ extension SQLiteFileConnection {
     func triggerEffects(
         of request: BatchDeleteRequest, writing target: String?, _ db: Database
     ) throws -> TriggerEffects? {
+        let cause = TriggerEffects.Cause(request, writing: target)
+        if let known = catalog.triggerEffects[cause] { return known }
+        let effects = try readTriggerEffects(of: request, writing: target, db)
+        catalog.triggerEffects[cause] = .some(effects)
+        return effects
+    }
+
+    private func readTriggerEffects(
+        of request: BatchDeleteRequest, writing target: String?, _ db: Database
+    ) throws -> TriggerEffects? {
         guard try hasTriggersOrReplacingTables(db) else { return nil }
         let own = try scope(of: request.fetchRequest, db).table
         var (losing, clearing): (Set<String>, Set<String>) = ([own.tableName], [])
@@ -50,10 +60,8 @@ extension SQLiteFileConnection {
             let scope = try scope(hold.entity, db)
             let name = scope.table.tableName
             let attributes = Set(hold.rows.allAttributeNames).compactMap { scope.table.entity.attribute(named: $0) }
-            let definition = try String.fetchOne(
-                db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = ?",
-                arguments: [name.folded])
-            guard let reason = effects.threat(to: name, definition ?? "", attributes: attributes) else { continue }
+            let definition = try SchemaEntry.definition(of: name, db)
+            guard let reason = effects.threat(to: name, definition, attributes: attributes) else { continue }
             return HoldObstacle(hold: hold, reason: reason)
         }
         return nil
