@@ -180,9 +180,6 @@ extension PolicyKey {
             "max_late_rows", .integer(0...Int.max),
             "The largest number of expired rows that came back after a run that had left none; default: 1000, or 1 % of the rows"
         ),
-        PolicyKey(
-            "max_lock", .durationOrZero,
-            "How long one transaction may lock the store; 0: short batches only; default 2s"),
     ]
 
     static let batch: [PolicyKey] = [

@@ -121,7 +121,6 @@ package enum PolicySchema {
         case .storeAddress: reference("store")
         case .age: reference("age")
         case .duration(let milliseconds): reference(milliseconds ? "short_duration" : "duration")
-        case .durationOrZero: ["anyOf": [["const": 0], reference("short_duration")]]
         case .date: reference("date")
         case .zone: reference("zone")
         case .timeOfDay: ["type": "string", "pattern": "^(?:[01][0-9]|2[0-3]):[0-5][0-9]$"]
@@ -224,7 +223,6 @@ extension PolicyShape {
         case .age: MaxAge.grammar.unitText
         case .duration(let milliseconds):
             PolicyDuration.grammar(allowsMilliseconds: milliseconds).unitText
-        case .durationOrZero: PolicyShape.duration(milliseconds: true).unitText
         case .wordOr(_, let other): other.unitText
         default: nil
         }

@@ -29,8 +29,6 @@ indirect enum PolicyShape: Sendable {
     case age
     /// A ``PolicyDuration``.
     case duration(milliseconds: Bool)
-    /// A ``PolicyDuration`` with milliseconds, or 0.
-    case durationOrZero
     /// A date or an instant of ISO 8601.
     case date
     /// An IANA time zone.

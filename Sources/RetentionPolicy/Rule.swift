@@ -145,17 +145,10 @@ package struct Rule: Sendable {
         /// What ``maxLateRows`` is at least by default.
         package static let lateRows = 1000
 
-        /// The longest that the store may be locked by one rebuild or statement; zero: rows are deleted in short batches only;
-        /// nil: two seconds.
-        package var maxLock: Duration?
-
-        package init(
-            maxRows: Int? = nil, maxFraction: Double? = nil, maxLateRows: Int? = nil, maxLock: Duration? = nil
-        ) {
+        package init(maxRows: Int? = nil, maxFraction: Double? = nil, maxLateRows: Int? = nil) {
             self.maxRows = maxRows
             self.maxFraction = maxFraction
             self.maxLateRows = maxLateRows
-            self.maxLock = maxLock
         }
     }
 }

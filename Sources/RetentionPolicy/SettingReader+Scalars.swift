@@ -96,8 +96,6 @@ extension SettingReader {
             } catch {
                 throw Complaint(message: error.message)
             }
-        case .durationOrZero:
-            return text == "0" ? .duration(.zero) : try read(scalar, .duration(milliseconds: true), name: name)
         case .duration(let milliseconds):
             switch PolicyDuration.parse(text, allowsMilliseconds: milliseconds) {
             case .success(let duration): return .duration(duration)

@@ -249,7 +249,6 @@ extension PolicyShape {
         case .fraction: "a number greater than 0 and at most 1, such as 0.5"
         case .age: "an age, such as 30d, 1y6mo or P30D"
         case .duration: "a duration, such as 90s or 10min"
-        case .durationOrZero: "a duration, such as 2s or 500ms, or 0"
         case .date: "a date or an instant, such as 2020-01-31 or 2020-01-31T12:00:00Z"
         case .zone: "a time zone, such as UTC or Europe/Berlin"
         case .timeOfDay: "a time of day in quotes, such as \"17:00\""

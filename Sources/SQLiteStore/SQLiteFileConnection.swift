@@ -25,6 +25,7 @@ public class SQLiteFileConnection {
     var temporaries = Temporaries()
     let functions = ConnectionFunctions()
     package var heldFromReplacing: [HeldRows] = []
+    package var rowsToKeep = RowsToKeep()
     var otherUsers = OtherUsers()
     /// What surveys have found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()

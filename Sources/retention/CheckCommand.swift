@@ -116,7 +116,7 @@ struct CheckCommand: ConsoleCommand {
             }
         }
         found += ArchiveFolder.troubles(of: completed, in: reader)
-        let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)
+        let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader)
         // What has to be changed comes before what might be.
         let all = (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }
         return (all, try reader.knownDefects())

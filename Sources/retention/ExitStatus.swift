@@ -70,7 +70,6 @@ struct ExitStatus: Hashable {
         case .unreachable: "check the server and the network, and try again"
         case .permission: "run it as the file's owner, or change who may read and write the file and its folder"
         case .busy: "try again later, or raise store.busy_timeout"
-        case .methodUnfit: "raise limits.max_lock, or set it to 0, so that rows are deleted in batches"
         case .inputOutput:
             "name a SQLite file; if it is one, check it for damage, and see whether the disk is full"
         case .constraint: "check the rows in the message: a trigger or a constraint of the store protects them"

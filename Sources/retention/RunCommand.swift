@@ -46,6 +46,10 @@ struct RunCommand: ConsoleCommand {
         help: ArgumentHelp("Accept this refusal in this run; can be repeated.", valueName: "code"),
         completion: .list(RefusalCode.acceptable.map(\.rawValue)))
     var accept: [String] = []
+    @Flag(
+        help: ArgumentHelp(
+            "Copy a SQLite store without the expired rows, where most of it goes and all other programs are stopped."))
+    var rebuild = false
     @Option(
         help: ArgumentHelp("The technique of the engine to use.", valueName: "name", visibility: .private))
     var technique: String?
@@ -57,7 +61,7 @@ struct RunCommand: ConsoleCommand {
         let started = SystemClock.now()
         var options = Planner.Options()
         options.accept = Set(try accept.map(OptionValue.refusalCode))
-        options.technique = technique
+        options.technique = rebuild ? "rebuild" : technique
         let budget = try output.budget()
         try asOfOption.check()
         if let sample {
@@ -122,7 +126,7 @@ struct RunCommand: ConsoleCommand {
         guard plan != nil else { return }
         for (name, isGiven) in [
             ("--save-plan", savePlan != nil), ("--as-of", asOfOption.asOf != nil), ("--rule", !rule.isEmpty),
-            ("--accept", !accept.isEmpty),
+            ("--accept", !accept.isEmpty), ("--rebuild", rebuild),
         ] where isGiven {
             throw .usage(
                 "--plan and \(name) are mutually exclusive",

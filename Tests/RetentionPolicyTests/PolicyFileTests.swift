@@ -156,7 +156,7 @@ struct PolicyFileTests {
         #expect(rule.earliest == Instant(iso8601: "1832-12-31T23:06:32Z"))
         #expect(rule.latest == Instant(iso8601: "2100-01-01T00:00:00Z"))
         #expect(rule.align == .day && rule.relationships == .deny && rule.allowEmpty)
-        #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 1, maxLock: .zero))
+        #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 1))
         #expect(rule.accept == [.wouldEmptyEntity, .wrongUnit])
         #expect(rule.batch.rows == 5000 && rule.reclaim == .incremental)
         #expect(!rule.isEnabled && rule.recordsDigest)

@@ -90,7 +90,9 @@ package struct JudgedRules {
     /// Where the survey of a rule differs from the verdict on it.
     package func differences(_ survey: Survey, ofRule index: Int) -> [String] {
         let found: [String]
-        if verdicts[index].dependsOnNullified {
+        if verdicts[index].hasCircle {
+            found = survey.unsupported == nil ? ["cascades lead back: not refused"] : []
+        } else if verdicts[index].dependsOnNullified {
             found = survey.unsupported == nil ? ["what a relationship changes decides which rows go: not refused"] : []
         } else if let reason = survey.unsupported {
             found = ["unsupported: \(reason)"]

@@ -90,12 +90,8 @@ extension ReferenceJudge {
                 else { return false }
                 return deletes.contains { entity, relationships in
                     let lost = taken(from: entity, relationships)
-                    // SQLite clears by what the schema declares, too, where cascades lead back.
-                    let isDeclared =
-                        !original.restrictSparesRowsThatGo && key.destination == entity && lost.contains(entity)
-                        && clearing.contains(key.deleteRule)
                     return (lost.contains(key.destination) || key.destination == entity)
-                        && (clearing.contains(rule(key, entity, relationships)) || isDeclared)
+                        && clearing.contains(rule(key, entity, relationships))
                 }
             }
         }

@@ -39,11 +39,13 @@ extension ReferenceJudge {
             let staying = all.subtracting(gone)
             let obstacles: Set<Place>
             switch key.deleteRule {
-            // It acts at once, so that a row that would go a moment later stands in the way too.
+            // In which batch a row goes is not known, so that one that would go, too, stands in the way.
             case .restrict: obstacles = original.restrictSparesRowsThatGo ? staying : all
-            case .noAction: obstacles = staying
+            case .noAction:
+                obstacles = original.restrictSparesRowsThatGo ? staying : all.filter { !refersToItself($0, by: key) }
             case .nullify where !isNullable(key), .setDefault where !hasDefault(key, gone): obstacles = all
-            case .nullify, .setDefault, .cascade: obstacles = request.relationships == .deny ? staying : []
+            case .nullify, .setDefault, .cascade:
+                obstacles = request.relationships != .deny ? [] : original.restrictSparesRowsThatGo ? staying : all
             }
             if !obstacles.isEmpty {
                 verdict.survey.obstacles.append(.init(relationship: key, rowCount: obstacles.count))
@@ -58,20 +60,6 @@ extension ReferenceJudge {
             }
             if key.source == request.entity, !all.isEmpty, !looksAt.isDisjoint(with: key.sourceAttributes) {
                 verdict.dependsOnNullified = true
-            }
-        }
-        // In SQLite what the schema declares acts as well where a request's cascade finds rows that refer to each other.
-        if request.relationships == .cascade, !original.restrictSparesRowsThatGo,
-            keys.contains(where: { $0.source == request.entity && $0.isOwn })
-        {
-            for key in current.relationships where key.destination == request.entity {
-                let rows = sources(of: key, pointingAt: gone)
-                switch key.deleteRule {
-                case .nullify where !isNullable(key) && !rows.isEmpty,
-                    .setDefault where !hasDefault(key, gone) && !rows.isEmpty:
-                    verdict.survey.obstacles.append(.init(relationship: key, rowCount: rows.count))
-                default: break
-                }
             }
         }
         for place in changes.keys { verdict.nullified[place.table, default: []].insert(place.id) }
@@ -104,6 +92,23 @@ extension ReferenceJudge {
         for table in current.tables.keys {
             current.tables[table]?.rows.removeAll { gone.contains(Place(table: table, id: $0.id)) }
         }
+    }
+
+    private func refersToItself(_ place: Place, by key: Relationship) -> Bool {
+        sources(of: key, pointingAt: [place]).contains(place)
+    }
+
+    /// Whether the cascades of a request lead back to a table that they have passed.
+    func hasCircle(_ request: SurveyRequest) -> Bool {
+        guard request.relationships != .deny, !original.restrictSparesRowsThatGo else { return false }
+        let keys = current.relationships.map { $0.ruled(by: request) }.filter { $0.deleteRule == .cascade }
+        func leadsBack(_ name: String, _ path: Set<String>) -> Bool {
+            keys.contains { key in
+                key.destination == name
+                    && (path.contains(key.source) || leadsBack(key.source, path.union([key.source])))
+            }
+        }
+        return leadsBack(request.entity, [request.entity])
     }
 
     /// Whether cascades from another entity that points at this one lead back to it.

@@ -27,7 +27,9 @@ package struct ReferenceJudge {
         /// The rows that lose a reference and stay, by table.
         package var nullified: [String: Set<Int64>] = [:]
         /// Whether the schema refuses the rule, so that nothing of it is carried out.
-        package var isRefused: Bool { !survey.obstacles.isEmpty || hasUnusableHold }
+        package var isRefused: Bool { !survey.obstacles.isEmpty || hasUnusableHold || hasCircle }
+        /// Whether the cascades lead back to a table that they have passed, which an engine may refuse.
+        package var hasCircle = false
         /// Whether a hold asks for a reference that is cleared in rows that the rule deletes: a plan refuses the rule.
         package var hasUnusableHold = false
         /// The rows that the rule keeps by `keepLast` or `thinning`, whatever their dates.
@@ -104,6 +106,7 @@ package struct ReferenceJudge {
         verdict.survey.newestExpired = matching.filter { verdict.deleted.contains($0.id) }.map(\.reading.start).max()
         verdict.survey.newestValue = newestValue(request, table)
         verdict.hasUnusableHold = hasUnusableHold(request)
+        verdict.hasCircle = hasCircle(request)
         carryOut(asked ?? request, into: &verdict)
         let gone = expired.union(verdict.cascaded[request.entity] ?? [])
         verdict.survey.leavesReadableRows = expired.isEmpty || readableOfEntity.contains { !gone.contains($0.id) }

@@ -8,8 +8,8 @@ package struct ReferenceStore: Sendable {
     /// The foreign keys of all tables.
     package var relationships: [Relationship]
 
-    /// Whether a RESTRICT key lets rows go that are pointed at only by rows which go in the same statement, as PostgreSQL
-    /// does.
+    /// Whether rows go that are pointed at only by rows which go by the same rule, whatever their key says, and cascades may lead
+    /// back to their table, as on PostgreSQL.
     package var restrictSparesRowsThatGo = false
 
     package init(tables: [String: Table], relationships: [Relationship] = []) {

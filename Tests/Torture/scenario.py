@@ -20,7 +20,7 @@ SHAPES = {
     " WITHOUT ROWID; CREATE INDEX Price_at ON Price(at)",
     "no key": "CREATE TABLE Price(id INTEGER, symbol TEXT, tag TEXT, at INTEGER); CREATE INDEX Price_at ON Price(at, symbol)",
 }
-STRATEGIES = ["auto", "range", "windows", "keys", "whole", "sorted", "rebuild", "rebuild_in_place"]
+STRATEGIES = ["auto", "range", "windows", "keys", "whole", "rebuild"]
 
 
 class Broken(Exception):

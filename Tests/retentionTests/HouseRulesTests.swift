@@ -23,7 +23,7 @@ struct HouseRulesTests {
     /// The first word of a line of code that makes sense for one engine only.
     private static func engineWord(in line: Substring) -> Substring? {
         guard !line.drop(while: { $0 == " " }).hasPrefix("//") else { return nil }
-        let words = #/\b(?:windows|WAL|ctid)\b|[Pp]artition|[Cc]hunk|\b[Rr]ow[Ii][Dd]|[Rr]ebuild|[Pp]ragma|PRAGMA/#
+        let words = #/\b(?:windows|WAL|ctid)\b|[Pp]artition|[Cc]hunk|\b[Rr]ow[Ii][Dd]|[Pp]ragma|PRAGMA/#
         // As `grep` finds words: a full stop between letters is a boundary.
         return line.firstMatch(of: words.wordBoundaryKind(.simple))?.0
     }

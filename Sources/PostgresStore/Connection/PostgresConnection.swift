@@ -50,6 +50,7 @@ public class PostgresConnection {
     /// Tables that stand beside real ones for a rehearsal, by the real one's number.
     var shadows: [Int: ShadowTable] = [:]
     package var heldFromReplacing: [HeldRows] = []
+    package var rowsToKeep = RowsToKeep()
     /// Tables that batches have deleted from, in SQL, for a reclaim.
     var changedTables: Set<String> = []
     /// The slices that a delete goes through, by table number.

@@ -31,7 +31,6 @@ struct Findings: EngineFindings {
     var outline: DeletionOutline {
         var outline = DeletionOutline(method: technique.phrase, isInBatches: technique != .whole)
         outline.reason = reason
-        outline.isIndivisible = technique == .whole
         outline.isOldestFirst = technique == .range
         outline.index = technique == .range ? survey.index : nil
         // A delete keeps nobody out of the table, so that only those wait who want the very rows: batches may be longer

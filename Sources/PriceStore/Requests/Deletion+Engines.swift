@@ -72,16 +72,16 @@ extension EngineFindings {
 
     /// Takes the technique that a request asks for in the place of the engine's choice.
     ///
-    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or not for these rows.
+    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or not for these rows and some are expired.
     package mutating func takeTechnique(of request: SurveyRequest, store: String) throws(StoreError) {
-        guard let name = request.technique, survey.unsupported == nil else { return }
+        // Where nothing goes, it goes in any way.
+        guard let name = request.technique, survey.unsupported == nil, survey.expiredCount > 0 else { return }
         let named = Kind(rawValue: name)
         guard let named, named == .whole || possibleTechniques.contains(named) else {
             let reason = named.flatMap { techniqueObstacles[$0] }.map { ": \($0)" } ?? ""
             throw StoreError(
-                .unknownName, store: store,
-                message: "the technique '\(name)' is not possible for \(request.entity)\(reason)",
-                hint: "one of \(possibleTechniques.map(\.rawValue).joined(separator: ", "))")
+                .unknownName, store: store, message: "a \(name) is not possible for \(request.entity)\(reason)",
+                hint: "without it the rows are deleted in batches; --rule runs some rules only")
         }
         take(named)
     }

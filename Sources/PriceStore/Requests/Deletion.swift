@@ -24,16 +24,12 @@ package struct DeletionOutline: Hashable, Sendable {
     package var method: String
     /// Why it is used, as a phrase; nil: it is the ordinary one.
     package var reason: String?
-    /// How long one transaction for all rows is expected to lock the store; nil: rows are deleted in short batches.
-    package var expectedLock: Duration?
     /// Whether a part is bounded by a number of rows; false: all rows are deleted in one part.
     package var isInBatches: Bool
-    /// Whether rows must be deleted together, so that a limit on the lock time does not shorten it.
-    package var isIndivisible = false
     /// Whether each part deletes the oldest rows that are left.
     package var isOldestFirst = false
-    /// Whether the store's file is smaller afterwards.
-    package var shrinksStore = false
+    /// Whether a rebuild of the store would be clearly faster, which is done only if it is asked for.
+    package var rebuildPays = false
     /// The index that finds the rows by their dates; nil if none is used.
     package var index: String?
     /// The rows of the first batch, if the rule does not set it; nil: the caller's default.

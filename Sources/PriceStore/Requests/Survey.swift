@@ -26,8 +26,6 @@ package struct SurveyRequest: Hashable, Sendable {
     package var preceding: [BatchDeleteRequest]
     /// What happens to rows that refer to deleted rows.
     package var relationships: BatchDeleteRequest.RelationshipRule
-    /// How long the store may be locked by one rebuild or statement; zero: rows are deleted in short batches only.
-    package var maxLock = Self.defaultMaxLock
     /// The engine's name of a technique to use, for tests and measurements. Nil: the engine chooses.
     package var technique: String?
     /// The largest number of rows that the deletion deletes, all parts together; nil: no limit. A method that could exceed
@@ -50,9 +48,6 @@ package struct SurveyRequest: Hashable, Sendable {
     package var countsKeptRows: Bool
     /// Whether the rows that relationships would delete or change are counted even if no decision depends on it.
     package var countsRelatedRows: Bool
-
-    /// How long the store may be locked by default.
-    package static let defaultMaxLock = Duration.seconds(2)
 
     /// Makes a question.
     package init(

@@ -117,6 +117,9 @@ package protocol RetentionReader: StoreReader {
     /// Rows that a new row may not replace: it is rejected.
     var heldFromReplacing: [HeldRows] { get set }
 
+    /// What no cascade of a batch may take; a batch that would is rolled back, and fails with ``StoreError`` of kind `constraint`.
+    var rowsToKeep: RowsToKeep { get set }
+
     /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space
     /// itself.
     func reclaimAdvice() throws(StoreError) -> String?

@@ -18,9 +18,6 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case constraint
         /// The schema is of a kind that the engine cannot handle.
         case unsupported
-        /// The method of a request does not fit the store now: another connection has it open, it would be locked for
-        /// too long, or there is no space for a copy. Nothing was done; another method can be used.
-        case methodUnfit
         /// The store lacks an entity or attribute that is named, or the engine a technique.
         case unknownName
         /// A file or a place in the store cannot be created.

@@ -38,7 +38,7 @@ struct KeptRowsCheck {
             return "\(found.reason), of which '\(keeper.name)' keeps some"
         }
         guard try canReach(entity, delete) else { return nil }
-        for rows in keptRows(of: kept) {
+        for rows in kept.keptRows {
             func count(by deletes: [BatchDeleteRequest]) throws -> Int {
                 try reader.countSpared(entity, date: kept.date, filter: rows, by: deletes, limit: nil)
             }
@@ -48,13 +48,6 @@ struct KeptRowsCheck {
                 "\(Figures.count(lost, "row")) of \(entity) that '\(keeper.name)' keeps would be deleted with its rows"
         }
         return nil
-    }
-
-    /// The rows that a rule keeps, of each kind.
-    private func keptRows(of request: SurveyRequest) -> [StorePredicate] {
-        let newest = request.keepLast.map { $0.among && .notTrue(.notKept($0)) }
-        let picks = request.thinningBeforeCutoff.map { $0.among && .notTrue(.notPicked($0)) }
-        return [newest, picks].compactMap(\.self)
     }
 
     /// Whether a delete may reach rows of an entity by more than their dates.

@@ -13,6 +13,8 @@ package struct Plan: Sendable {
     var arrivals: [Warning] = []
     /// What the rules keep from each other; nil: the plan was not made from a store.
     var together: RulesTogether?
+    /// What no cascade of a batch may take.
+    package var rowsToKeep = RowsToKeep()
 
     package init(steps: [Step]) { self.steps = steps }
 
@@ -124,7 +126,6 @@ extension RunReport.RuleReport {
     mutating func take(_ outline: DeletionOutline) {
         method = outline.method
         methodReason = outline.reason
-        predictedLock = outline.expectedLock
         index = outline.index
     }
 }

@@ -84,6 +84,7 @@ package struct Planner {
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
+        plan.rowsToKeep = plan.findRowsToKeep(self)
         if let saved = options.savedPlan { plan.limit(to: saved) }
         plan.releasedHolds = try releasedHolds(plan, reader: reader)
         plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
@@ -200,8 +201,7 @@ package struct Planner {
         let former = try FormerRule(
             step, entity, together: together, hasTriggers: !triggers.isEmpty, isHeld: restored != nil, planner: self,
             reader: reader)
-        let isBlocked = !survey.obstacles.isEmpty || outline?.isIndivisible == true
-        let ways = isBlocked ? try self.ways(past: survey, of: request, reader) : []
+        let ways = !survey.obstacles.isEmpty ? try self.ways(past: survey, of: request, reader) : []
         func refusals(_ rule: Rule) -> [Refusal] {
             var found = Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
@@ -242,6 +242,11 @@ package struct Planner {
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
+        if outline?.rebuildPays == true, let rowCount = survey.rowCount {
+            step.advice.append(
+                "\(Figures.count(survey.expiredCount, "row")) of \(Figures.grouped(rowCount)) expire: with all other programs stopped, "
+                    + "retention run --rebuild is faster, and returns the space")
+        }
         step.isMatched = try Arrivals.isMatched(rule, request, survey, reader: reader)
         if let first = standing.first {
             step.disposition = .refused(first)
@@ -262,7 +267,6 @@ package struct Planner {
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
             countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
         request.take(rule.rollupRequest(date))
-        if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest
         request.note = memory.storeNotes[RunMemory.noteKey(entity.name)]

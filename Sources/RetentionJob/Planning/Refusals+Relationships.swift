@@ -85,24 +85,6 @@ extension Refusals {
         return "this cannot be accepted; write \(choices)" + (isOther ? ", or \(rows)" : "")
     }
 
-    /// Rows that must be deleted in one statement, which would lock the store for too long.
-    func tooLongLock() -> Refusal? {
-        guard let outline, outline.isIndivisible, let lock = outline.expectedLock else { return nil }
-        let allowed = rule.limits.maxLock ?? SurveyRequest.defaultMaxLock
-        guard lock > allowed else { return nil }
-        return Refusal(
-            .relationshipDenied,
-            reason: begin(
-                "\(Figures.count(survey.expiredCount + survey.cascadedCount, "row")) refer to each other and must be deleted in "
-                    + "one statement, which would lock the store for about \(Figures.duration(lock)), longer than "
-                    + "limits.max_lock allows (\(Figures.duration(allowed)))"),
-            wayPast:
-                "this cannot be accepted; raise limits.max_lock"
-                + (ways.contains(.nullify) && rule.relationships != .nullify
-                    ? ", or write relationships: nullify in the rule, which deletes in batches" : ""),
-            isAcceptable: false)
-    }
-
     /// An obstacle that comes from a Core Data model, or from a missing inverse; nil: it is a foreign key of the
     /// schema.
     private func modelDenies(_ obstacle: Survey.Obstacle) -> Refusal? {

@@ -64,7 +64,7 @@ package struct Refusals {
         return [
             wrongUnit(), clockMovedBack(), clockJumped(), mixedFormats(), futureDates(),
             restoredRows(), policyWidened(), rowsCameBack(),
-            relationshipDenied(), tooLongLock(), historyTracking(), rollupIncomplete(), notArchivable(),
+            relationshipDenied(), historyTracking(), rollupIncomplete(), notArchivable(),
             wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
         ].compactMap { $0 }
     }

@@ -164,17 +164,15 @@ package enum StoreCheck {
         return found
     }
 
-    /// Advice about a file that keeps the space of deleted rows although a rule may reclaim it; none if the next run
-    /// makes the file smaller anyway.
-    package static func reclaimAdvice(policy: Policy, reader: any RetentionReader, clock: Instant) throws
-        -> [Diagnostic]
-    {
+    /// Advice about a file that keeps the space of deleted rows although a rule may reclaim it; none if a rule has it made
+    /// smaller anyway.
+    package static func reclaimAdvice(policy: Policy, reader: any RetentionReader) throws -> [Diagnostic] {
         guard let advice = try reader.reclaimAdvice() else { return [] }
         let asksForIt = policy.rules.first { $0.isEnabled && $0.reclaim == .incremental }
         guard asksForIt != nil || policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .auto }) else {
             return []
         }
-        if asksForIt == nil, shrinks(policy: policy, reader: reader, clock: clock) { return [] }
+        if asksForIt == nil, policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .vacuum }) { return [] }
         guard let rule = asksForIt else {
             return [
                 Diagnostic(
@@ -188,14 +186,6 @@ package enum StoreCheck {
                 .warning, at: rule.marks.value("reclaim"),
                 "the file was not created for incremental reclaim, and keeps the space of deleted rows; \(advice)")
         ]
-    }
-
-    /// Whether a run at this instant rewrites the file, so that the space of deleted rows is reclaimed.
-    private static func shrinks(policy: Policy, reader: any RetentionReader, clock: Instant) -> Bool {
-        if policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .vacuum }) { return true }
-        // Mistakes in the policy are reported elsewhere.
-        let plan = try? Planner(policy: policy, asOf: clock, clock: clock, countsAllRows: false).plan(reader: reader)
-        return plan?.steps.contains { $0.disposition == .planned && $0.outline?.shrinksStore == true } ?? false
     }
 
     static func unknownEntity(

@@ -168,8 +168,6 @@ package struct RunReport: Sendable {
         package var method: String?
         /// Why this method is used; nil: it is the usual one.
         package var methodReason: String?
-        /// How long a rebuild was expected to lock the store; nil: nothing of the kind was planned.
-        package var predictedLock: Duration?
         /// How long a rebuild or a single statement locked the store; nil: there was none.
         package var lockElapsed: Duration?
         /// The index that finds the rows.

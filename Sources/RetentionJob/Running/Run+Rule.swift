@@ -34,8 +34,6 @@ extension Run {
             defer { outline = deletion.outline }
             try repeatBatches(&loop, deletion, of: step, index, besides: others, digest: &digest)
         } catch {
-            var error = error
-            if error.kind == .methodUnfit { error.hint = "raise limits.max_lock" }
             fail(index, because: error, residue: residue)
         }
         if report.rules[index].deleted > 0 { report.rules[index].digest = digest?.finish() }
@@ -159,7 +157,7 @@ extension Run {
         report.rules[index].message = "\(error.description); \(done)"
         report.rules[index].residue = max(0, report.rules[index].expired - committed)
         switch error.kind {
-        case .constraint, .unsupported, .methodUnfit:
+        case .constraint, .unsupported:
             report.rules[index].outcome = .failed
             status.note(error)
             if let count = try? writer.count(residue) { report.rules[index].residue = count }

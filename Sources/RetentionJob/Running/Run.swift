@@ -125,6 +125,8 @@ package final class Run {
 
     private func carryOut(_ plan: Plan) {
         guard beginArchive(of: plan) else { return }
+        writer.rowsToKeep = plan.rowsToKeep
+        defer { writer.rowsToKeep = RowsToKeep() }
         for index in plan.steps.indices where plan.steps[index].disposition == .planned {
             if !failForPending(index) { carryOut(index, of: plan) }
         }

@@ -56,7 +56,7 @@ package struct RunStatus: Hashable, Sendable {
         case .defect: 70
         case .cannotCreate: 73
         case .inputOutput, .replaced: 74
-        case .busy, .methodUnfit, .cancelled: 75
+        case .busy, .cancelled: 75
         case .permission: 77
         case .unknownName: 78
         }

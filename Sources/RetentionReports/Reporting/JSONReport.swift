@@ -110,7 +110,6 @@ package struct JSONReport {
             .init("accepted", .strings(rule.accepted.map(\.rawValue))),
             .init("unreadable_examples", .array(rule.unreadable.map(\.json))),
             .init("method_reason", .optional(rule.methodReason)),
-            .init("predicted_lock_seconds", rule.predictedLock.map { .seconds($0) } ?? .null),
             .init("lock_seconds", rule.lockElapsed.map { .seconds($0) } ?? .null),
             .init("advice", .strings(rule.advice)),
             .init("removed_files", .count(rule.removedFiles)),

@@ -99,7 +99,15 @@ struct TriggerEffects {
                     unreadable = "what the trigger \(fired.name) does cannot be determined"
                     return
                 }
-                if effects.replaces { replacing = fired.name }
+                if effects.replaces {
+                    replacing = fired.name
+                    // A row that takes the place of another deletes it, and what refers to that.
+                    for replaced in effects.changes where replaced.event != .delete {
+                        for key in keys where key.parent == replaced.table && key.onDelete == .cascade {
+                            waiting.append((Change(event: .delete, table: key.child), fired.name))
+                        }
+                    }
+                }
                 waiting += effects.changes.map { ($0, fired.name) }
             }
         }

@@ -85,8 +85,9 @@ extension ObjectGraph {
         return found
     }
 
-    /// Whether rows must be deleted together: one requires the other, so they must be in the same batch.
-    func mustGoTogether() throws -> Bool {
+    /// Why rows cannot be deleted in batches, as a sentence: one requires another, and in which batch each is deleted is not known.
+    /// Nil: they can.
+    func togetherObstacle() throws -> String? {
         for table in try losingTables() {
             for link in links(of: table) {
                 let mustStay: Bool
@@ -104,7 +105,7 @@ extension ObjectGraph {
                     + (link.inverse?.deleteRule == .cascade ? " AND own.wave >= removed.wave)" : ")")
                 for rows in try ends(of: link, condition)
                 where try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
-                    return true
+                    return Self.together(link)
                 }
             }
             for link in schema.oneWayLinks(to: table) {
@@ -115,11 +116,16 @@ extension ObjectGraph {
                     + "AND own.step = \(step))"
                 for rows in try oneWay(link, condition, part)
                 where try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
-                    return true
+                    return Self.together(link)
                 }
             }
         }
-        return false
+        return nil
+    }
+
+    private static func together(_ link: ModelLink) -> String {
+        "rows of \(link.owner) and \(link.relationship.destination) that would be deleted require each other by the model, so they cannot be deleted in "
+            + "batches"
     }
 }
 

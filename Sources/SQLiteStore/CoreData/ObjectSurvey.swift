@@ -50,9 +50,7 @@ extension SQLiteFileConnection {
         if survey.leavesReadableRows {
             survey.leavesReadableRows = try leavesReadableRows(request, scope, graph.removed, step: graph.step, db)
         }
-        if survey.obstacles.isEmpty, try graph.mustGoTogether() {
-            survey.goesInOneStatement()
-        }
+        if survey.obstacles.isEmpty { survey.unsupported = try graph.togetherObstacle() }
     }
 
     /// Why the history cannot be continued with the deletes of an entity's rows; nil: it can, or the store keeps none.

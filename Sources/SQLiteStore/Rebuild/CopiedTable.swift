@@ -43,13 +43,13 @@ struct CopiedTable {
             : "\(head) (\(list)) SELECT \(list) FROM main.\(name.quotedIdentifier)\(hint)"
     }
 
-    /// Copies those rows of a stretch of which a condition is not true.
-    func copy(to schema: String, _ stretch: SQLFragment, except removed: SQLFragment) -> SQLFragment {
+    /// Copies the rows of which a condition is not true.
+    func copy(to schema: String, except removed: SQLFragment) -> SQLFragment {
         let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
         let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")
         return SQLFragment(
             "\(Self.insert) \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
-                + "AS \(RowScope.alias)\(hint) WHERE ")
-            + .all([stretch, SQLFragment("(") + removed + ") IS NOT TRUE"])
+                + "AS \(RowScope.alias)\(hint) WHERE (")
+            + removed + ") IS NOT TRUE"
     }
 }

@@ -21,65 +21,42 @@ extension SQLiteWriter {
             }
             // The copy is made only of the schema that it has read by now.
             if request.isPlanned { try catalog.confirm(db) }
-            let limit = LockLimit(request.maxLock)
-            // While the backup goes on, this connection must not be asked. What is committed after the first line the copy's
-            // own connection sees; what was before the second, this one.
-            let version = try copy.storeVersion()
-            let wasAsSurveyed = try isAsSurveyed(request)
+            let began = ContinuousClock.now
             try copy.access { source in
                 // The source has its schema by now: from an empty one, the first step would finish the backup.
                 let backup = try OnlineBackup(from: source, to: db, store: name)
                 defer { backup.finish() }
-                limit.begin()
                 // Both connections were opened by the path: another file may have taken it before the lock was held.
                 try copy.confirm { try confirmIdentity(db, and: $0) }
-                try copy.fill(within: limit, isAsSurveyed: wasAsSurveyed && copy.storeVersion() == version)
-                try backup.copyAll(within: limit)
+                try copy.fill()
+                try backup.copyAll(until: checkTask)
             }
-            limit.end()
+            var result = BatchDeleteResult(deletedCount: copy.deletedCount)
+            result.lockElapsed = ContinuousClock.now - began
             db.clearSchemaCache()
             try moveToFile(db)
-            var result = BatchDeleteResult(deletedCount: copy.deletedCount)
-            result.lockElapsed = limit.elapsed
             return result
         }
     }
 
-    /// Whether nothing was written to the store since the survey that the request was made by.
-    func isAsSurveyed(_ request: DeleteWork) throws(StoreError) -> Bool {
-        guard let surveyed = request.surveyed else { return false }
-        return try surveyed == changeMark()
-    }
-
-    /// Throws if a copy without the rows is not possible, and finds the rows that its request keeps.
-    func prepareRebuild(_ request: DeleteWork, _ db: Database) throws {
+    /// Throws if a copy without the rows is not possible, and finds the rows that its request keeps: the copy's own connection
+    /// must not find them again, because earlier rules may have deleted some.
+    private func prepareRebuild(_ request: DeleteWork, _ db: Database) throws {
         let fetch = request.fetchRequest
-        guard request.resultType != .objectIDs, fetch.fetchOffset == 0, !db.isInsideTransaction else {
-            throw StoreError(
-                .unsupported, store: name,
-                message:
-                    "the technique \(request.technique.rawValue) reports no object IDs, has no offset and uses its own transaction"
-            )
-        }
         let scope = try tableScope(fetch.entity, db)
-        if let reason = try techniqueObstacles(scope.table, request.relationships, db)[request.technique] {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "the technique \(request.technique.rawValue) is not possible for \(fetch.entity): \(reason)")
+        func impossible(_ reason: String) -> StoreError {
+            StoreError(.unsupported, store: name, message: "a rebuild is not possible for \(fetch.entity): \(reason)")
         }
-        if let reason = try roomObstacle(db) {
-            throw StoreError(.methodUnfit, store: name, message: "no rebuild: \(reason)")
+        guard request.resultType != .objectIDs, fetch.fetchOffset == 0, !db.isInsideTransaction else {
+            throw impossible("it reports no object IDs, has no offset and uses its own transaction")
         }
-        // The copy's own connection must not find them again: earlier rules may have deleted some.
+        if let reason = try rebuildObstacle(scope.table, request.relationships, db) { throw impossible(reason) }
+        if let reason = try roomObstacle(db) { throw impossible(reason) }
+        if fetch.predicate.isThinning { throw impossible("a copy cannot apply thin") }
         for keepLast in fetch.predicate.keptRows {
             if case .groups = try keptRows(keepLast, entity: scope, db).rest {
-                throw StoreError(
-                    .methodUnfit, store: name,
-                    message: "a copy cannot apply keep_last per group")
+                throw impossible("a copy cannot apply keep_last per group")
             }
-        }
-        if fetch.predicate.isThinning {
-            throw StoreError(.methodUnfit, store: name, message: "a copy cannot apply thin")
         }
     }
 
@@ -120,10 +97,10 @@ private final class OnlineBackup {
     }
 
     /// Copies page by page; the last step commits.
-    func copyAll(within limit: LockLimit) throws {
+    func copyAll(until check: () throws -> Void) throws {
         while true {
             switch sqlite3_backup_step(handle, Self.slicePageCount) {
-            case SQLITE_OK: try limit.check(store)
+            case SQLITE_OK: try check()
             case SQLITE_DONE: return
             case let code: throw failure(code)
             }

@@ -20,7 +20,7 @@ final class PrivateFile {
         guard descriptor >= 0 else {
             let code = errno
             throw StoreError(
-                .methodUnfit, store: name,
+                code == EEXIST ? .busy : .inputOutput, store: name,
                 message: code == EEXIST
                     ? "another rebuild of the store is running"
                     : "\(path) cannot be made: \(String(cString: strerror(code)))")

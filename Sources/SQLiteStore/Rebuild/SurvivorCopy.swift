@@ -73,15 +73,11 @@ final class SurvivorCopy {
     /// Passes the connection to the store from which rows are copied.
     func confirm(_ check: (SQLiteFileConnection) throws -> Void) throws { try check(reader) }
 
-    /// Another number after anybody has changed the store.
-    func storeVersion() throws(StoreError) -> Int { try reader.changeMark().byOthers }
-
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
-    /// - Parameter isAsSurveyed: whether what the request says of the remaining rows is true.
-    /// - Throws: ``StoreError`` of kind `methodUnfit` if the time is over, or if more rows would be deleted than the request's
-    ///   limit; of kind `constraint` if a remaining row breaks a constraint of its table.
-    func fill(within limit: LockLimit, isAsSurveyed: Bool) throws {
+    /// - Throws: ``StoreError`` of kind `busy` if the schema has changed; of kind `constraint` if a remaining row breaks a
+    ///   constraint of its table, or if more rows would be deleted than the request's limit.
+    func fill() throws {
         try reader.run("copying the remaining rows") { db in
             try db.execute(
                 sql: """
@@ -91,22 +87,20 @@ final class SurvivorCopy {
                     PRAGMA \(Self.attached).cache_size = -\(Self.cacheKibibytes);
                     """, arguments: [file.path])
             defer { try? db.execute(sql: "DETACH \(Self.attached)") }
-            try limit.bounding(db, store: store.name) {
-                try db.inTransaction(.deferred) {
-                    guard try reader.pragma("schema_version", db) == schemaVersion else {
-                        throw StoreError(
-                            .methodUnfit, store: store.name, message: "the store's schema has just been changed",
-                            hint: "try again")
-                    }
-                    try refusingBrokenRows { try copyRows(db, isAsSurveyed: isAsSurveyed) }
-                    return .commit
+            try db.inTransaction(.deferred) {
+                guard try reader.pragma("schema_version", db) == schemaVersion else {
+                    throw StoreError(
+                        .busy, store: store.name, message: "the store's schema has just been changed",
+                        hint: "try again")
                 }
+                try refusingBrokenRows { try copyRows(db) }
+                return .commit
             }
         }
         try target.unsafeReentrantWrite { db in
-            try limit.bounding(db, store: store.name) { try refusingBrokenRows { try completeSchema(db) } }
+            SQLiteFileConnection.endWithTask(db)
+            try refusingBrokenRows { try completeSchema(db) }
         }
-        try limit.check(store.name)
     }
 
     /// Rows can break a constraint that was added to a schema by hand; a copy cannot hold them.
@@ -117,19 +111,18 @@ final class SurvivorCopy {
             var storeError = StoreError(
                 error, store: store.name,
                 doing: "a remaining row violates a constraint of its table, so it cannot be copied")
-            storeError.hint = "fix the row, or set limits.max_lock to 0, so that rows are deleted in batches"
+            storeError.hint = "fix the row, or run without --rebuild"
             throw storeError
         }
     }
 
-    private func copyRows(_ db: Database, isAsSurveyed: Bool) throws {
+    private func copyRows(_ db: Database) throws {
         let statement = try BatchDelete(request, reader, db).statement
         let own = statement.scope.table.tableName
         for entry in entries where entry.isStoredTable && entry.name != SchemaEntry.sequences {
             let table = try CopiedTable(entry.name, reader, db)
             if entry.name == own {
-                let stayingRows = isAsSurveyed ? request.stayingRows : nil
-                try copySurvivors(table, statement, of: parts(of: statement, with: stayingRows, db), db)
+                try copySurvivors(table, statement, db)
             } else {
                 try db.execute(sql: table.copyAll(to: Self.attached))
             }
@@ -142,26 +135,16 @@ final class SurvivorCopy {
         }
     }
 
-    /// Copies the remaining rows, and proves by three counts that each row either stays or goes. The rows that are deleted are
-    /// counted, in the table itself, if they are not as many as the request expects.
-    private func copySurvivors(
-        _ table: CopiedTable, _ statement: DeleteStatement, of parts: [SQLFragment], _ db: Database
-    ) throws {
+    /// Copies the remaining rows, and proves by three counts that each row either stays or goes. All are counted in the table
+    /// itself, whatever an index says.
+    private func copySurvivors(_ table: CopiedTable, _ statement: DeleteStatement, _ db: Database) throws {
         let scope = statement.scope
         let removed = SQLFragment.all([statement.condition(), scope.membership])
-        var stayCount = 0
-        for part in parts {
-            try reader.execute(table.copy(to: Self.attached, part, except: removed), db)
-            stayCount += db.changesCount
-        }
-        var total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)
-        if let expected = request.expectedCount, stayCount + expected == total {
-            deletedCount = expected
-        } else {
-            total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.targetTable)"), db)
-            deletedCount = try reader.count(
-                SQLFragment("SELECT count(*) FROM \(scope.fromTable)") + reader.whereClause(statement.condition()), db)
-        }
+        try reader.execute(table.copy(to: Self.attached, except: removed), db)
+        let stayCount = db.changesCount
+        let total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.targetTable)"), db)
+        deletedCount = try reader.count(
+            SQLFragment("SELECT count(*) FROM \(scope.fromTable)") + reader.whereClause(statement.condition()), db)
         guard stayCount + deletedCount == total else {
             throw StoreError(
                 .defect, store: store.name,
@@ -171,26 +154,8 @@ final class SurvivorCopy {
         }
         if let most = request.fetchRequest.fetchLimit, deletedCount > most {
             throw StoreError(
-                .methodUnfit, store: store.name,
+                .constraint, store: store.name,
                 message: "a rebuild would delete \(deletedCount.counted("row")), more than the \(most) allowed")
-        }
-    }
-
-    /// The parts of the table in which the survivors are, in its order.
-    private func parts(
-        of statement: DeleteStatement, with stayingRows: StayingRows?, _ db: Database
-    ) throws -> [SQLFragment] {
-        let scope = statement.scope
-        switch stayingRows {
-        case nil: return [.always]
-        case .rowIDs(let rowIDs):
-            let ends = [rowIDs.lowerBound.databaseValue, rowIDs.upperBound.databaseValue]
-            return [SQLFragment("\(scope.key[0]) BETWEEN ? AND ?", ends)]
-        case .newerRows:
-            guard let date = statement.date, let cutoff = date.before, let groups = KeyGroups(scope, date.sql),
-                let values = try groups.values(reader, db)
-            else { return [.always] }
-            return values.map { .all([groups.condition($0), date.sql.readable(notBefore: cutoff)]) }
         }
     }
 

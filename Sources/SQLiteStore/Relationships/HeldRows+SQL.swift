@@ -139,10 +139,7 @@ struct CascadeWay {
             }
         }
         return try table.entity.relationships(using: attributes).compactMap { key in
-            // Where cascades lead back, a row can lose a reference by what the schema declares before the request's cascade
-            // deletes it.
-            let leadsBack = key.destination.folded == scope.table.name.folded && reachesTable(scope.table.name)
-            guard key.with(deleteRule: request.deleteRule(of: key)).clears || leadsBack && key.clears,
+            guard key.with(deleteRule: request.deleteRule(of: key)).clears,
                 isLosing(key.destination), let parent = try connection.catalog.table(key.destination, db)
             else { return nil }
             let refers = zip(key.sourceAttributes, key.destinationAttributes).map {

@@ -3,22 +3,12 @@ import PriceStore
 
 /// References that a delete sets to NULL or to a default: whether the schema allows it.
 extension SQLiteFileConnection {
-    /// The relationships that refer to an entity, as they act in a delete. Where the request has its own cascade and rows
-    /// of the entity refer to each other, what the schema declares may act as well, before a row is deleted.
-    func acting(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {
-        let keys = try incoming(entity, of: request, db)
-        guard request.relationships == .cascade, request.fetchRequest.entity.folded == entity.folded,
-            keys.contains(where: { $0.source.folded == entity.folded })
-        else { return keys }
-        return keys + (try catalog.table(entity, db)?.entity.incomingRelationships.filter(\.clears) ?? [])
-    }
-
     /// Rows that cannot lose their reference, at most one obstacle for each table. Rows that are deleted as well are among them:
     /// they may lose it before they are deleted.
     func fixedReferences(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [Survey.Obstacle] {
         var cleared: [String: [Relationship]] = [:]
         for parent in try losing(removed, step: step, db) {
-            for key in try acting(parent, of: removed.request(step), db) where key.clears {
+            for key in try incoming(parent, of: removed.request(step), db) where key.clears {
                 cleared[key.source.folded, default: []].append(key)
             }
         }
@@ -142,4 +132,24 @@ private struct ClearingConstraints {
 extension Relationship {
     /// Whether a delete of the destination changes the source rows.
     var clears: Bool { deleteRule == .nullify || deleteRule == .setDefault }
+}
+
+extension SQLiteTable {
+    /// The relationships of the table to itself.
+    private var ownReferences: [Relationship] {
+        entity.relationships.filter { $0.destination.folded == name.folded }
+    }
+
+    /// The condition that a reference of a row to its own table refers to no row. SQLite looks at all of them whichever
+    /// column of the row changes; a deletion alone does not mind.
+    fileprivate func dangles(_ row: String) -> [String] {
+        ownReferences.map { reference in
+            let isSet = reference.sourceAttributes.map { "\(row).\($0.quotedIdentifier) IS NOT NULL" }
+            let points = zip(reference.sourceAttributes, reference.destinationAttributes).map {
+                "other.\($1.quotedIdentifier) = \(row).\($0.quotedIdentifier)"
+            }
+            return isSet.joined(separator: " AND ")
+                + " AND NOT EXISTS (SELECT 1 FROM \(sql) AS other WHERE \(points.joined(separator: " AND ")))"
+        }
+    }
 }

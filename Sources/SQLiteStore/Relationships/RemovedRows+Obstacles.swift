@@ -3,26 +3,24 @@ import PriceStore
 
 /// What prevents a delete that was followed through its foreign keys.
 extension SQLiteFileConnection {
-    /// Remaining rows that refer to rows that would be deleted, where the schema or the rule forbids it.
+    /// Rows that refer to rows that would be deleted, where the schema or the rule forbids it. They must be gone by an earlier rule:
+    /// in which batch of this one a row is deleted is not known.
     func obstacles(
         _ request: SurveyRequest, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for parent in try losing(removed, step: step, db) {
-            for key in try acting(parent, of: removed.request(step), db) {
-                let gone: String
+            for key in try incoming(parent, of: removed.request(step), db) {
+                var stays = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
                 switch key.deleteRule {
-                // RESTRICT holds even if the row would be deleted in the same statement, and a reference that cannot be changed
-                // fails at once as well; rows of earlier rules are gone by then.
-                case .restrict: gone = "< \(step)"
-                case .nullify where try !isNullable(key, db): gone = "< \(step)"
-                case .setDefault where try !hasDefault(key, removed, step: step, db): gone = "< \(step)"
-                case .noAction: gone = "<= \(step)"
+                case .restrict: break
+                // A row that refers to itself waits for no other.
+                case .noAction: stays += try isAnother(key, db)
+                case .nullify where try !isNullable(key, db): break
+                case .setDefault where try !hasDefault(key, removed, step: step, db): break
                 case .cascade, .nullify, .setDefault:
                     guard request.relationships == .deny else { continue }
-                    gone = "<= \(step)"
                 }
-                let stays = "NOT " + (try childIsRemoved(key, removed, steps: gone, db))
                 let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
                 let number = try count(
                     SQLFragment("SELECT count(*) FROM (" + (try distinctChildren(key, db))) + rows + ")", db)
@@ -30,6 +28,13 @@ extension SQLiteFileConnection {
             }
         }
         return found.isEmpty ? try fixedReferences(removed, step: step, db) : found
+    }
+
+    /// The further condition that the child is not the removed row itself; empty if they are of two tables.
+    private func isAnother(_ key: Relationship, _ db: Database) throws -> String {
+        guard key.source.folded == key.destination.folded else { return "" }
+        let same = try scope(key.source, db).table.keySQL.enumerated().map { "child.\($1) = +removed.k\($0)" }
+        return " AND NOT (\(same.joined(separator: " AND ")))"
     }
 
     private func isNullable(_ key: Relationship, _ db: Database) throws -> Bool {
@@ -99,18 +104,5 @@ extension SQLiteFileConnection {
             }
         }
         return nil
-    }
-
-    /// Whether rows that are deleted in a step refer, without a cascade, to other rows of the step: in which batch each is deleted
-    /// is not known, so all must be deleted at once.
-    func crossesBatches(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Bool {
-        for parent in try losing(removed, step: step, db) {
-            for key in try incoming(parent, of: removed.request(step), db) where key.deleteRule == .noAction {
-                let goes = try childIsRemoved(key, removed, steps: "= \(step)", db)
-                let rows = try references(key, removed, "removed.step = ? AND \(goes)", [step], db)
-                if try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil { return true }
-            }
-        }
-        return false
     }
 }

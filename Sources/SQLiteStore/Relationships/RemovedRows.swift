@@ -61,24 +61,12 @@ extension SQLiteFileConnection {
         survey.obstacles = try obstacles(request, removed, step: step, db)
         survey.unsupported = try changingChoice(request, scope.table, removed, step: step, db)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
-        if survey.leavesReadableRows {
-            survey.leavesReadableRows = try leavesReadableRows(request, scope, removed, step: step, db)
-        }
         if survey.unsupported == nil, request.relationships.deleteRule != nil {
             survey.unsupported = try scope.table.entity.conflictOfOverride {
                 try catalog.table($0, db)?.entity.incomingRelationships ?? []
             }
         }
-        if survey.unsupported == nil { survey.unsupported = try ringTooLarge(delete, removed, step: step, db) }
         survey.followsRelationships = true
-        guard survey.obstacles.isEmpty, survey.unsupported == nil else { return }
-        if try isDeep(delete, removed, step: step, db) || crossesBatches(removed, step: step, db) {
-            survey.goesInOneStatement()
-            if !request.countsRelatedRows { survey.nullifiedCount = try nullifiedCount(removed, step: step, db) }
-            survey.predictedLock = try predictRelatedLock(scope.table, survey, maxLock: request.maxLock, db)
-        } else if request.relationships != .asDeclared || survey.cascadedCount > 0 {
-            survey.goesInBatches()
-        }
     }
 
     /// Forgets steps that are not among the preceding deletes and predicts those that are missing.

@@ -53,7 +53,7 @@ struct BatchDelete {
         choosesRows = try connection.choosesRows(request.request, db)
         // The survey of a plan has looked for them, and its batches confirm that the schema is the same.
         if !request.isPlanned,
-            let reason = try connection.obstacleOfTriggers(request.request, db)
+            let reason = try connection.obstacleOfOrder(request.request, db)
                 ?? connection.obstacleOfHolds(
                     request.fetchRequest.predicate.holds, request.request, writing: request.rollup?.target, db)?.text
         {
@@ -156,13 +156,22 @@ struct BatchDelete {
 
     /// Throws if the batch has deleted the last readable row: the rows that were to stay are gone, by another program.
     private func checkRest() throws {
-        guard let date = request.mustLeave, deletedCount > 0 else { return }
-        let scope = statement.scope
+        if let date = request.mustLeave, deletedCount > 0 { try checkRest(statement.scope, date) }
+        // A cascade may have taken the last row of another entity.
+        for kept in connection.rowsToKeep.entities where choosesRows && kept.entity != statement.scope.table.name {
+            guard let table = connection.temporaries.chosenRows[kept.entity.folded] else { continue }
+            let scope = try connection.tableScope(kept.entity, db)
+            guard try connection.row(SQLFragment("SELECT 1 FROM temp.\(table) LIMIT 1"), db) != nil else { continue }
+            try checkRest(scope, kept.date)
+        }
+    }
+
+    private func checkRest(_ scope: RowScope, _ date: DateAttribute) throws {
         let query =
             SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + (try connection.dateSQL(date, scope, db).readable())
             + " LIMIT 1"
         guard try connection.row(query, db) == nil else { return }
-        throw StoreError.lastRow(of: request.fetchRequest.entity, store: connection.name)
+        throw StoreError.lastRow(of: scope.table.name, store: connection.name)
     }
 
     private mutating func runOnce() throws -> BatchContinuation? {
@@ -174,24 +183,15 @@ struct BatchDelete {
         }
         switch request.technique {
         case .whole:
-            let limit = LockLimit(request.maxLock)
-            limit.begin()
-            try limit.bounding(db, store: connection.name) { try whole() }
+            try whole()
             return nil
-        case .range: return try range(sorted: false)
-        case .sorted: return try range(sorted: true)
+        case .range: return try range()
         case .windows, .keys: return try window()
         case .dates: return try dates()
-        case .rebuildInPlace:
-            let limit = LockLimit(request.maxLock)
-            limit.begin()
-            try rebuildInPlace(within: limit)
-            return nil
         case .rebuild:
             throw StoreError(
                 .unsupported, store: connection.name,
-                message:
-                    "the technique \(request.technique.rawValue) is not a statement and cannot run in a transaction")
+                message: "a rebuild is not a statement and cannot run in a transaction")
         }
     }
 
@@ -203,13 +203,7 @@ struct BatchDelete {
             return try delete(.all([rows, statement.condition()]), by: .table)
         }
         guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
-            if try deletesAllRows() {
-                try connection.execute(SQLFragment("DELETE FROM \(statement.scope.table.sql)"), db)
-                deletedCount += db.changesCount
-            } else {
-                try delete(statement.condition(), by: statement.access != nil ? .date : .any)
-            }
-            return
+            return try delete(statement.condition(), by: statement.access != nil ? .date : .any)
         }
         let scope = try connection.tableScope(of: fetch, db)
         let key = scope.key.joined(separator: ", ")
@@ -219,19 +213,6 @@ struct BatchDelete {
             + SQLFragment(" ORDER BY \(order)") + connection.limits(fetch)
         try delete(
             SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", by: .any)
-    }
-
-    /// Whether every row of the table is deleted, so that SQLite can drop its pages: by counts in this transaction. The rows
-    /// are read in the table itself, whatever an index says of them.
-    private func deletesAllRows() throws -> Bool {
-        let scope = statement.scope
-        guard archiver == nil, request.rollup == nil, objects == nil, !choosesRows, scope.isTable,
-            scope.table.managed == nil,
-            scope.table.entity.deleteTriggers.isEmpty, scope.table.entity.incomingRelationships.isEmpty
-        else { return false }
-        let total = try connection.count(SQLFragment("SELECT count(*) FROM \(scope.fromTable)"), db)
-        let query = SQLFragment("SELECT count(*) FROM \(scope.fromTable)")
-        return try total == connection.count(query + connection.whereClause(statement.condition()), db)
     }
 }
 

@@ -3,14 +3,11 @@ import PriceStore
 
 /// The rows that one batch deletes, noted by their keys in temporary tables before they are deleted.
 ///
-/// There is a table for each entity that loses rows. It has the key's columns `k0`, `k1` …; the `wave`, which is 0 for the
-/// rows that the batch begins with, one more for each step of a cascade, and below 0 for rows that a step is to find; and
-/// `named`, which says whether the request's own predicate names the row. The tables may spill to a temporary file. They are
-/// emptied for each batch, not made again.
+/// There is a table for each entity that loses rows. It has the key's columns `k0`, `k1` …, and the `wave`, which is 0 for the
+/// rows that the batch begins with, and one more for each step of a cascade. The tables may spill to a temporary file. They
+/// are emptied for each batch, not made again.
 struct ChosenRows {
     let request: BatchDeleteRequest
-    /// Whether other batches delete what the request names besides the chosen rows.
-    private let isPart: Bool
     let scope: RowScope
     let connection: SQLiteFileConnection
     let db: Database
@@ -22,13 +19,12 @@ struct ChosenRows {
         throws
     {
         request = work.request
-        isPart = work.isPlanned
         self.scope = scope
         self.connection = connection
         self.db = db
         for table in connection.temporaries.chosenRows.values { try execute("DELETE FROM temp.\(table)") }
         let table = try table(scope)
-        try connection.execute(SQLFragment("INSERT INTO temp.\(table) SELECT *, 0, 1 FROM (") + keys + ")", db)
+        try connection.execute(SQLFragment("INSERT INTO temp.\(table) SELECT *, 0 FROM (") + keys + ")", db)
     }
 
     /// Deletes the rows, and does to those that refer to them what the request and the schema say.
@@ -56,9 +52,9 @@ struct ChosenRows {
         // compared row by row.
         let same = zip(scope.key, columns).map { "\($0) = +chosen.\($1)" }.joined(separator: " AND ")
         let gone =
-            " FROM temp.\(try table(scope)) AS chosen WHERE named"
+            " FROM temp.\(try table(scope)) AS chosen"
             + (scope.table.entity.deleteTriggers.isEmpty
-                ? "" : " AND NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(same))")
+                ? "" : " WHERE NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(same))")
         guard listed else { return (try connection.count(SQLFragment("SELECT count(*)" + gone), db), []) }
         let list = columns.joined(separator: ", ")
         let keys = try connection.rows(SQLFragment("SELECT \(list)" + gone + " ORDER BY \(list)"), db)
@@ -91,14 +87,13 @@ struct ChosenRows {
         }
     }
 
-    func isOwn(_ key: Relationship) -> Bool { key.source.folded == scope.table.name.folded }
+    private func isOwn(_ key: Relationship) -> Bool { key.source.folded == scope.table.name.folded }
 
-    /// Throws if a row refers to a chosen one that the request does not delete, in this batch or in another one.
-    func deny() throws {
+    /// Throws if a row refers to a chosen one, whether it would be deleted itself or not.
+    private func deny() throws {
         var obstacles: [String] = []
         for key in try incoming {
-            var rows = try pointing(key, sparingChosen: isOwn(key) && !isPart)
-            if isOwn(key), isPart { rows += SQLFragment(" AND NOT ") + (try isNamed(scope)) }
+            let rows = try pointing(key, sparingChosen: false)
             let number = try connection.count(
                 SQLFragment("SELECT count(*) FROM (SELECT DISTINCT ") + rows + ")", db)
             if number > 0 { obstacles.append("\(number) \(number == 1 ? "row" : "rows") of \(key.text)") }
@@ -110,11 +105,6 @@ struct ChosenRows {
                     + obstacles.joined(separator: ", ") + ", and deny does not allow that",
                 hint: "delete those first, or ask for cascade or nullify")
         }
-    }
-
-    /// The condition that the request's predicate names a row of its entity: 1 or 0.
-    func isNamed(_ scope: RowScope) throws -> SQLFragment {
-        SQLFragment("((") + (try connection.condition(request.fetchRequest.predicate, scope, db)) + ") IS TRUE)"
     }
 
     /// Takes the references from rows that refer to chosen ones.
@@ -143,7 +133,7 @@ struct ChosenRows {
         if let known = connection.temporaries.chosenRows[entity] { return known }
         let name = connection.temporaryName("chosen")
         let list = Self.columns(scope).joined(separator: ", ")
-        try execute("CREATE TEMP TABLE \(name) (\(list), wave, named, PRIMARY KEY (\(list))) WITHOUT ROWID")
+        try execute("CREATE TEMP TABLE \(name) (\(list), wave, PRIMARY KEY (\(list))) WITHOUT ROWID")
         connection.temporaries.chosenRows[entity] = name
         return name
     }
@@ -166,7 +156,7 @@ struct ChosenRows {
         if sparingChosen {
             let same = zip(Self.columns(child), child.key).map { "own.\($0) = +\($1)" }.joined(separator: " AND ")
             condition += SQLFragment(
-                " AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same) AND own.wave >= 0)")
+                " AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same))")
         }
         return SQLFragment(child.key.joined(separator: ", ")) + columns
             + SQLFragment(

@@ -4,20 +4,8 @@ import PriceStore
 struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
     var technique = Technique.whole
-    /// How long the store may stay locked by one statement or a rebuild: after that the work is abandoned with
-    /// `methodUnfit`, and nothing is deleted. Nil: no bound.
-    var maxLock: Duration?
     /// The first and the last rowid to look at, for windows: no row is deleted outside of them. Nil: all.
     var rowIDs: ClosedRange<Int64>?
-    /// Whether nearly every rowid in ``rowIDs`` is that of a row to delete.
-    var hasDenseRowIDs = false
-    /// Where the remaining rows are: a rebuild reads only there, and the rows of a window without one are not evaluated again. It
-    /// is used only in the state of the store of ``surveyed``. Nil: anywhere.
-    var stayingRows: StayingRows?
-    /// The state of the store in which ``stayingRows`` was found.
-    var surveyed: ChangeMark?
-    /// How many rows were found. A rebuild that leaves out so many does not count them again. Nil: not known.
-    var expectedCount: Int?
     var continuation: BatchContinuation?
     /// Only rows that meet this too, no more than the limit; nil: any.
     var only: StorePredicate?

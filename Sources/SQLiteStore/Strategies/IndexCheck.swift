@@ -8,20 +8,15 @@ import PriceStore
 /// pages, so the comparison costs little.
 extension BatchDelete {
     /// The rows that an index names, looked up in the table, for a FROM clause; nil: only the table itself is read.
-    ///
-    /// - Parameter sorted: whether the rows are read in physical order, as the delete reads them; their keys are noted
-    ///   for it.
-    func lookedUp(_ condition: SQLFragment, by path: RowPath, sorted: Bool = false) -> SQLFragment? {
+    func lookedUp(_ condition: SQLFragment, by path: RowPath) -> SQLFragment? {
         let scope = statement.scope
         guard path != .table, scope.table.indexes.contains(where: { $0.name != scope.table.keyIndex }) else {
             return nil
         }
         let keys = scope.key.indices.map { "k\($0)" }
         let same = zip(scope.key, keys).map { "\($0) = found.\($1)" }.joined(separator: " AND ")
-        return sorted
-            ? SQLFragment("\(scope.targetTable) WHERE ") + statement.isAmong(statement.keys(condition, by: path))
-            : SQLFragment("(") + statement.keys(condition, by: path, as: keys)
-                + ") AS found CROSS JOIN \(scope.targetTable) WHERE \(same)"
+        return SQLFragment("(") + statement.keys(condition, by: path, as: keys)
+            + ") AS found CROSS JOIN \(scope.targetTable) WHERE \(same)"
     }
 
     /// Throws if one of the rows that were looked up does not match the request.

@@ -6,15 +6,13 @@ extension BatchDelete {
     /// The first remaining row is found by reading the index. Everything before its date is deleted in one range, in a
     /// single pass of SQLite, and rows of the same date are deleted by their keys. So the limit is met exactly and,
     /// whenever the job dies, every remaining row is at least as new as every deleted row.
-    ///
-    /// - Parameter sorted: whether the rows of the range are noted first and then deleted in physical order.
-    mutating func range(sorted: Bool) throws -> BatchContinuation? {
+    mutating func range() throws -> BatchContinuation? {
         guard let date = statement.date, statement.access != nil else {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "\(statement.scope.table.name) has no index that gives its rows by date")
         }
-        return try range(of: .always, by: date.sql, from: request.place?.first, sorted: sorted)
+        return try range(of: .always, by: date.sql, from: request.place?.first)
             .map(BatchContinuation.init(position:))
     }
 
@@ -22,16 +20,16 @@ extension BatchDelete {
     ///
     /// - Returns: the date and key of the first remaining row; nil: no row of the group is left.
     private mutating func range(
-        of group: SQLFragment, by date: DateSQL, from: StoreValue?, sorted: Bool
+        of group: SQLFragment, by date: DateSQL, from: StoreValue?
     ) throws -> [StoreValue]? {
         func rows(_ stretch: DateSQL.Stretch) -> SQLFragment { .all([group, statement.condition(stretch)]) }
         let limit = request.fetchRequest.fetchLimit.map { $0 - deletedCount } ?? .max
         let ahead = rows(DateSQL.Stretch(from: from))
-        let whole = limit < .max ? try wholeStretch(by: date, from: from, count: limit, sorted: sorted) : nil
+        let whole = limit < .max ? try wholeStretch(by: date, from: from, count: limit) : nil
         guard limit < .max,
             let boundary = try whole?.boundary ?? boundary(of: group, by: date, from: from, offset: limit)
         else {
-            try delete(ahead, sorted: sorted)
+            try delete(range: ahead)
             return nil
         }
         let value = boundary[0]
@@ -39,7 +37,7 @@ extension BatchDelete {
         let before = deletedCount
         if from != value {
             let stretch = DateSQL.Stretch(from: from, below: value)
-            try delete(whole?.rows ?? rows(stretch), sorted: sorted, isChecked: whole != nil)
+            try delete(range: whole?.rows ?? rows(stretch), isChecked: whole != nil)
         }
         if request.rollup != nil {
             guard deletedCount == before else { return boundary }
@@ -85,7 +83,7 @@ extension BatchDelete {
         }
         var group = try from?[1] ?? groups.next(after: nil, connection, db)
         while let value = group {
-            if let boundary = try range(of: groups.condition(value), by: date, from: from?[0], sorted: false) {
+            if let boundary = try range(of: groups.condition(value), by: date, from: from?[0]) {
                 return BatchContinuation(position: boundary)
             }
             from = nil
@@ -100,7 +98,7 @@ extension BatchDelete {
     /// Each row is judged once, by its date in the table. A statement that calls a function must be undoable by itself, so
     /// SQLite writes every page that it changes to a temporary file. The delete of a whole stretch calls none.
     private func wholeStretch(
-        by date: DateSQL, from: StoreValue?, count: Int, sorted: Bool
+        by date: DateSQL, from: StoreValue?, count: Int
     ) throws -> (rows: SQLFragment, boundary: [StoreValue])? {
         guard date.function != nil else { return nil }
         // The index begins with the rows without a date, and no stretch has them.
@@ -110,14 +108,13 @@ extension BatchDelete {
             is: statement.condition())
         guard let found = try connection.row(query, db), found.last == .integer(1) else { return nil }
         let rows = statement.wholeStretch(DateSQL.Stretch(from: from, below: found[0]))
-        let read = lookedUp(rows, by: .date, sorted: sorted) ?? statement.rows(rows, by: .date)
+        let read = lookedUp(rows, by: .date) ?? statement.rows(rows, by: .date)
         return try hasOthers(read) ? nil : (rows, found.dropLast())
     }
 
-    private mutating func delete(_ range: SQLFragment, sorted: Bool, isChecked: Bool = false) throws {
-        let rows = lookedUp(range, by: .date, sorted: sorted)
+    private mutating func delete(range: SQLFragment, isChecked: Bool = false) throws {
+        let rows = lookedUp(range, by: .date)
         if !isChecked { try checkIndex(rows, by: .date) }
-        let chosen = sorted ? statement.isAmong(statement.keys(range, by: .date)) : range
-        try deleteChecked(chosen, by: sorted ? .any : .date, rows)
+        try deleteChecked(range, by: .date, rows)
     }
 }

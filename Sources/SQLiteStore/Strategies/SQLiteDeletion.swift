@@ -22,6 +22,10 @@ final class SQLiteDeletion: Deletion {
         // What the rule keeps is found again if anything has changed since the survey, while nobody has to wait for it.
         try writer.run("finding the rows that are kept") { db in
             _ = try writer.condition(request.expired, writer.scope(of: work.fetchRequest, db), db)
+            for kept in writer.rowsToKeep.rows where kept.rows.entity != request.entity {
+                guard try writer.catalog.table(kept.rows.entity, db) != nil else { continue }
+                _ = try writer.condition(kept.rows.rows, writer.scope(kept.rows.entity, db), db)
+            }
         }
     }
 
@@ -30,57 +34,30 @@ final class SQLiteDeletion: Deletion {
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.ignoresUnknownHistory = request.ignoresUnknownHistory
         work.technique = technique
-        work.maxLock = request.maxLock
         work.archiveRule = request.archiveRule
         work.rollup = request.rollup
         work.isPlanned = true
         work.mustLeave = request.mayEmpty ? nil : request.date
-        work.stayingRows = findings.stayingRows
-        work.surveyed = findings.mark
-        if technique.isRebuild { work.expectedCount = findings.expiredCount }
-        if technique == .windows, let rowIDs = findings.expiredRowIDs {
-            work.rowIDs = rowIDs
-            let count = Double(rowIDs.upperBound) - Double(rowIDs.lowerBound)
-            work.hasDenseRowIDs = Double(findings.expiredAloneCount) > 0.8 * count
-        }
+        if technique == .windows { work.rowIDs = findings.expiredRowIDs }
         return work
     }
 
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
-        guard bounds.only == nil else { return try deletePart(bounds) }
-        do throws(StoreError) {
-            if hasBatches, findings.expiredCount > 0, try writer.isInUseByOthers() {
-                throw StoreError(
-                    .methodUnfit, store: writer.name, message: "another process is using the store")
-            }
-            return try deletePart(bounds)
-        } catch {
-            // Nothing is changed then. What prevents one transaction for all rows need not prevent batches.
-            guard hasBatches, error.kind != .replaced, error.kind != .inputOutput || error.engineCode == "SQLITE_FULL"
-            else { throw error }
-            let given = work.technique
-            work = Self.work(request, findings, findings.batches)
-            outline = DeletionOutline(findings.batches, findings, of: request)
-            outline.reason = "\(given.phrase) was given up: \(error.message)"
-            outline.expectedLock = nil
-            return DeletionPart(BatchDeleteResult(deletedCount: 0), hasMore: true)
-        }
-    }
-
-    /// Whether rows can be deleted in batches where the technique that was chosen does not fit. Batches never give way.
-    private var hasBatches: Bool { !work.technique.isInBatches && findings.batches.isInBatches }
-
-    private func deletePart(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
         part.allowedRows = request.maxRows.map { $0 - deletedCount }
         if let only = bounds.only {
             part.technique = .whole
-            part.maxLock = nil
             part.only = only
         } else if bounds.isRest, bounds.rows != nil, work.technique == .windows || work.technique == .keys {
             // Windows as small as the few rows that are left to delete would be very many.
             part.technique = .whole
+        }
+        if part.technique == .rebuild, try writer.isInUseByOthers() {
+            throw StoreError(
+                .busy, store: writer.name,
+                message: "another program has the store open, and a rebuild would lock it until all rows are copied",
+                hint: "stop the other programs, or run without --rebuild")
         }
         let result = try writer.execute(part)
         deletedCount += result.deletedCount

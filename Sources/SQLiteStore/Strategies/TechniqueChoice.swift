@@ -1,110 +1,140 @@
+import GRDB
+import GRDBSQLite
 import PriceStore
 
-/// The engine's choice of a technique for a rule, from what is known of its rows and of the store. Pure.
-///
-/// Source of the thresholds: docs/decisions/0012-rebuilds.md.
-struct TechniqueChoice {
-    /// What was found.
-    struct Facts {
-        /// The ordinary way: ranges of the date index, or the table by windows of its key.
-        var batches: Technique
-        var rowCount = 0
-        var expiredCount: Int
-        /// The part of the rows that is likely to be expired, by the dates and by the rowids, where it was not counted.
-        var likelyPart = 1.0
-        /// Whether rows lie in the file in the order of their dates, or are deleted in the order in which they lie.
-        var isInFileOrder = true
-        /// Whether others have the store open or write to it.
-        var isInUseByOthers = false
-        /// Why a technique is not possible.
-        var obstacles: [Technique: String] = [:]
-        /// Why there is no space for more than a batch; nil: there is.
-        var roomObstacle: String?
-        /// How long a technique would lock the store.
-        var predictedLock: [Technique: Duration] = [:]
-        var maxLock = Duration.seconds(2)
-
-        fileprivate var part: Double { rowCount > 0 ? Double(expiredCount) / Double(rowCount) : 0 }
-        fileprivate var isAll: Bool { expiredCount == rowCount }
-        /// Whether so many rows are deleted that one transaction for all of them is cheaper than batches.
-        fileprivate var isMost: Bool { isAll || part >= (isInFileOrder ? orderedRebuildPart : randomRebuildPart) }
-        /// Whether the number of all rows can change the choice. Counting them takes as long as deleting a few per cent, so
-        /// the likely part decides first.
-        var dependsOnRowCount: Bool {
-            expiredCount >= fewestRows && likelyPart >= (isInFileOrder ? orderedRebuildPart : sortedPart) * 0.9
+extension SQLiteFileConnection {
+    /// Chooses how a surveyed rule's rows are deleted: by ranges of the date index where the table lies in date order, otherwise
+    /// by windows of its own key. Few rows are always cheaper found by their dates.
+    func chooseTechnique(
+        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
+    ) throws {
+        let table = rows.scope.table
+        // A batch of rows that a trigger keeps would be found again by the next one.
+        let byDate = survey.isInDateOrder && !table.mayKeepRows ? rows.access : nil
+        if request.rollup != nil {
+            // Rows of one date go together. Texts of one date may differ, and an index may have others between them.
+            let byIndex = rows.date.function == nil ? byDate : nil
+            survey.take(byIndex == nil ? .dates : .range)
+            survey.possibleTechniques = [survey.technique]
+            survey.index = byIndex?.label
+            return
         }
-        /// Whether it matters how long a technique would lock the store.
-        var mayLock: Bool { expiredCount >= fewestRows && isMost && !isInUseByOthers && roomObstacle == nil }
+        let byKey: Technique = table.isWithoutRowID ? .keys : .windows
+        let isMany = survey.expiredCount >= Self.fewestRows
+        let isInFileOrder = try !isMany || byDate == nil || liesInDateOrder(request.date, table, db)
+        survey.technique = byDate == nil ? byKey : .range
+        if !isInFileOrder, try part(survey, of: table, db) >= Self.windowsPart {
+            survey.technique = byKey
+            survey.reason = "rows are not stored in the order of their dates"
+        }
+        survey.index = byDate?.label
+        survey.possibleTechniques = (byDate == nil ? [] : [.range]) + [byKey]
+        if let reason = try rebuildObstacle(request, table, db) {
+            survey.techniqueObstacles[.rebuild] = reason
+            return
+        }
+        survey.possibleTechniques.append(.rebuild)
+        let rebuildPart = isInFileOrder ? Self.orderedRebuildPart : Self.randomRebuildPart
+        survey.rebuildPays =
+            try isMany && survey.rowCount.map { Double(survey.expiredCount) >= Double($0) * rebuildPart } ?? false
+            && roomObstacle(db) == nil
     }
 
-    var technique: Technique
-    /// Why, as a phrase; nil: it is the ordinary way.
-    var reason: String?
-    /// What would be done if `technique` turns out not to fit.
-    var batches: Technique
-    var predictedLock: Duration?
+    /// How much of the rows is expired, 0 to 1; where they were not counted, as if each rowid had a row.
+    private func part(_ survey: Findings, of table: SQLiteTable, _ db: Database) throws -> Double {
+        let all = try survey.rowCount.map(Double.init) ?? rowIDs(of: table, db)?.length ?? 1
+        return Double(survey.expiredCount) / max(1, all)
+    }
 
-    /// Fewer rows are deleted in batches before anything else has begun.
-    static let fewestRows = 50_000
+    /// Why a rule's rows cannot be deleted by a rebuild, as a phrase; nil: they can.
+    private func rebuildObstacle(_ request: SurveyRequest, _ table: SQLiteTable, _ db: Database) throws -> String? {
+        let keepers = request.ownKeepers + request.keptByOthers
+        if keepers.contains(where: \.isThinning) { return "a copy cannot apply thin" }
+        if keepers.contains(where: \.keepsGroups) { return "a copy cannot apply keep_last per group" }
+        if request.wantsObjectIDs { return "a copy does not report the deleted rows, which a digest needs" }
+        if request.archiveRule != nil { return "a copy does not report the deleted rows, which the archive needs" }
+        return try rebuildObstacle(table, request.relationships, db)
+    }
 
-    init(_ facts: Facts) {
-        batches = facts.batches
-        technique = facts.batches
-        guard facts.expiredCount >= Self.fewestRows else { return }
-        if facts.batches == .range, !facts.isInFileOrder, facts.part >= Self.sortedPart,
-            facts.obstacles[.sorted] == nil,
-            facts.roomObstacle == nil, facts.maxLock > .zero
+    /// Why a copy of the store without rows of a table would not be what a delete leaves, as a phrase; nil: it would.
+    func rebuildObstacle(
+        _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
+    ) throws -> String? {
+        if let managed = table.managed, let schema = try catalog.coreData(db),
+            schema.needsObjects(managed, relationships)
         {
-            batches = .sorted
-            technique = .sorted
-            reason = "rows are not stored in the order of their dates"
+            return "relationships, files or a history of the model decide what is deleted with a row"
         }
-        guard facts.isMost else { return }
-        let share = facts.isAll ? "all rows are deleted" : "\(Int(facts.part * 100)) % of the rows are deleted"
-        let candidates: [Technique] = facts.isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
-        guard !facts.isInUseByOthers else {
-            reason = [reason, "other processes are using the store"].compactMap(\.self).joined(separator: "; ")
-            return
+        if try HistoryTables.exist(db) { return "the store keeps a history, which has to record every row" }
+        if let key = table.entity.incomingRelationships.first { return "\(key.source) refers to its rows" }
+        if let trigger = table.entity.deleteTriggers.first { return "its trigger \(trigger) would not fire" }
+        if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") != "wal" {
+            return "the store is not in WAL mode, so its rows could not be read meanwhile"
         }
-        // A statement for all rows, too, has most pages of the table in the journal or WAL.
-        guard facts.roomObstacle == nil else {
-            reason = "\(share), but \(facts.roomObstacle ?? "")"
-            return
-        }
-        for candidate in candidates where facts.obstacles[candidate] == nil {
-            guard let lock = facts.predictedLock[candidate] else { continue }
-            guard lock <= facts.maxLock else {
-                reason = "\(share), but \(candidate.clause) would lock the store for about \(lock.inTenths)"
-                continue
-            }
-            technique = candidate
-            predictedLock = lock
-            reason = "\(share), no other process is using the store, a lock of about \(lock.inTenths)"
-            return
-        }
+        var reserved: Int32 = -1
+        sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
+        return reserved == 0 ? nil : "its pages have bytes that belong to an extension of SQLite"
     }
 
+    /// Whether rows lie in the file in the order of their dates, by a sample from across the table: some disorder is as
+    /// good as order, since neighbours in time are neighbours in the file all the same.
+    private func liesInDateOrder(_ date: DateAttribute, _ table: SQLiteTable, _ db: Database) throws -> Bool {
+        guard !table.isWithoutRowID else { return true }
+        if table.rowIDAlias == date.name { return true }
+        let scope = RowScope(table)
+        let dateSQL = try dateSQL(date, scope, db)
+        guard let rowIDs = try rowIDs(of: table, db), rowIDs.lowerBound < rowIDs.upperBound else { return true }
+        let key = scope.key[0]
+        // By the rowid alone, whatever indexes there are: each look is at one page.
+        let statement =
+            "SELECT \(dateSQL.orderValue) FROM \(scope.target()) NOT INDEXED WHERE \(key) >= ? ORDER BY \(key) LIMIT 1"
+        var previous: Double?
+        var (found, inversions) = (0, 0)
+        for place in rowIDs.spread(over: Self.sampleCount) {
+            let next: Double
+            switch try row(SQLFragment(statement, [place.databaseValue]), db)?.first {
+            case .integer(let value): next = Double(value)
+            case .real(let value): next = value
+            default: continue
+            }
+            found += 1
+            if let previous, next < previous { inversions += 1 }
+            previous = next
+        }
+        // Newest first is an order, too.
+        return Double(min(inversions, found - inversions)) <= Double(found) * Self.mostInversions
+    }
+
+    /// The first and the last rowid of a table; nil: it has none, or no row.
+    private func rowIDs(of table: SQLiteTable, _ db: Database) throws -> ClosedRange<Int64>? {
+        guard let rowID = table.rowID?.quotedIdentifier, !table.isWithoutRowID else { return nil }
+        let query = "SELECT (SELECT min(\(rowID)) FROM \(table.sql)), (SELECT max(\(rowID)) FROM \(table.sql))"
+        guard let ends = try row(SQLFragment(query), db), case .integer(let first) = ends[0],
+            case .integer(let last) = ends[1]
+        else { return nil }
+        return first...last
+    }
+
+    /// Fewer rows are deleted by their dates before anything else has begun.
+    private static let fewestRows = 50_000
     /// Below it, the few rows of each page are cheaper found by their dates.
-    private static let sortedPart = 0.02
+    private static let windowsPart = 0.02
+    /// From these parts on, writing the other rows is cheaper than deleting. Source: docs/decisions/0012-rebuilds.md.
     private static let orderedRebuildPart = 0.62
     private static let randomRebuildPart = 0.2
+    private static let sampleCount = 200
+    /// Rows in random order have half of their neighbours the wrong way round.
+    private static let mostInversions = 0.15
 }
 
-extension Technique {
-    /// The technique in a sentence.
-    fileprivate var clause: String {
-        switch self {
-        case .rebuild: "a rebuild"
-        case .rebuildInPlace: "a rebuild in place"
-        default: "one statement"
-        }
+extension StorePredicate {
+    /// Whether it spares the newest rows of each of several groups.
+    fileprivate var keepsGroups: Bool {
+        if case .notKept(let keepLast) = self { !keepLast.groupedBy.isEmpty } else { false }
     }
 }
 
-extension Duration {
-    /// The time in seconds with one digit, at least `0.1 s`.
-    fileprivate var inTenths: String {
-        let tenths = max(1, Int((self / .milliseconds(100)).rounded()))
-        return "\(tenths / 10).\(tenths % 10) s"
-    }
+extension ClosedRange<Int64> {
+    /// How many numbers are in it; a double, since there may be more than an Int64 holds.
+    fileprivate var length: Double { Double(upperBound) - Double(lowerBound) + 1 }
 }

@@ -60,9 +60,6 @@ extension SQLiteFileConnection {
             survey.survey.add(part.survey)
         }
         if survey.expiredAloneCount == 0 { survey.leavesReadableRows = true }
-        if survey.unreadable.isEmpty, rows.filter == .always, request.notSpared == nil {
-            survey.stayingRows = .newerRows
-        }
         try countRows(request, rows, into: &survey, db)
     }
 }

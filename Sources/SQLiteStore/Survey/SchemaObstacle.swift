@@ -25,7 +25,7 @@ extension SQLiteFileConnection {
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity),
             resultType: request.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
-        if let reason = try obstacleOfTriggers(delete, db) { return reason }
+        if let reason = try obstacleOfOrder(delete, db) { return reason }
         if let found = try obstacleOfHolds(request.holds, delete, writing: request.rollup?.target, db) {
             return found.text
         }
@@ -111,17 +111,16 @@ extension SQLiteFileConnection {
     }
 
     /// A trigger that runs before a row is deleted whose related rows are deleted or changed with it, and that may keep the
-    /// row or names their table; nil: there is none. `leadsBack`: the cascades lead back to a table that they have passed.
+    /// row or names their table; nil: there is none.
     func triggerBeforeRelated(
         _ request: BatchDeleteRequest, _ db: Database
-    ) throws -> (trigger: String, table: String, leadsBack: Bool)? {
+    ) throws -> (trigger: String, table: String)? {
         guard request.relationships != .deny, let first = try catalog.table(request.fetchRequest.entity, db),
             first.managed == nil
         else { return nil }
         var waiting = [first]
         var seen: Set<String> = []
         var found: (trigger: String, table: String)?
-        var leadsBack = false
         while let parent = waiting.popLast() {
             seen.insert(parent.name.folded)
             let keys = try incoming(parent.name, of: request, db).filter {
@@ -133,15 +132,16 @@ extension SQLiteFileConnection {
             if !keys.isEmpty, let trigger { found = (trigger.name, parent.name) }
             for key in keys where key.deleteRule == .cascade {
                 guard let child = try catalog.table(key.source, db) else { continue }
-                if seen.contains(child.name.folded) { leadsBack = true } else { waiting.append(child) }
+                if !seen.contains(child.name.folded) { waiting.append(child) }
             }
         }
-        return found.map { ($0.trigger, $0.table, leadsBack) }
+        return found
     }
 
-    /// Why a delete cannot be carried out in the order that a trigger needs, or nil. Related rows are deleted or changed
-    /// before the row itself, unless SQLite carries out the cascades that the schema declares.
-    func obstacleOfTriggers(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
+    /// Why rows cannot be deleted in the order that a delete needs, or nil. Related rows are deleted or changed before the row
+    /// itself, unless SQLite carries out the cascades that the schema declares because a trigger needs that.
+    func obstacleOfOrder(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
+        if let reason = try circleOfCascades(request, db) { return reason }
         guard let found = try triggerBeforeRelated(request, db) else { return nil }
         let trigger = "the trigger \(found.trigger) of \(found.table) runs before a row is deleted"
         if request.relationships != .asDeclared {
@@ -152,8 +152,30 @@ extension SQLiteFileConnection {
         if request.resultType == .objectIDs {
             return "\(trigger), and a digest must read the rows of a cascade first; remove `digest`"
         }
-        guard found.leadsBack else { return nil }
-        return "\(trigger), and the cascades lead back to the same table, which SQLite follows only 1000 rows deep"
+        return nil
+    }
+
+    /// Why a delete is refused whose cascades lead back to a table that they have passed, as a sentence; nil: none does. A row would take
+    /// rows of its own table along, at any depth.
+    private func circleOfCascades(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
+        var done: Set<String> = []
+        func find(_ name: String, _ path: Set<String>) throws -> Relationship? {
+            guard done.insert(name).inserted else { return nil }
+            for key in try incoming(name, of: request, db) where key.deleteRule == .cascade {
+                let source = key.source.folded
+                if path.contains(source) { return key }
+                if let found = try find(source, path.union([source])) { return found }
+            }
+            return nil
+        }
+        let own = request.fetchRequest.entity
+        guard request.relationships != .deny, let table = try catalog.table(own, db), table.managed == nil,
+            let key = try find(table.name.folded, [table.name.folded])
+        else { return nil }
+        return
+            "cascades lead from \(key.destination) back to \(key.source) (\(key.sourceAttributes.joined(separator: ", "))), so that "
+            + "a row may take any number of rows of its own table along; with relationships: nullify they stay and lose "
+            + "their reference"
     }
 
     /// Why it is not certain which rows refer to those that a delete takes, or nil.

@@ -39,9 +39,7 @@ extension SQLiteFileConnection {
             _ = try row(query, db)
         }
         tally.fill(&survey)
-        if rowID == nil { (survey.expiredRowIDs, survey.stayingRows) = (nil, nil) }
-        // A rebuild leaves out whatever it does not read: where the rows are that stay, only the table itself may say.
-        if !scope.table.indexes.isEmpty { survey.stayingRows = nil }
+        if rowID == nil { survey.expiredRowIDs = nil }
         // A text index is in the order of the dates only if the scan has seen so; a number index always is.
         survey.isInDateOrder =
             rows.date.function == nil

@@ -20,7 +20,6 @@ struct SurveyTally {
     private var reals: PlainDates<Double>
     private var others = Counts()
     private var going = RowIDSpan()
-    private var staying = RowIDSpan()
     private var unreadable: [Survey.Unreadable: (Int, StoreValue)] = [:]
     private var newestValue: DateKey?
     private var previous = Int64.min
@@ -84,7 +83,7 @@ struct SurveyTally {
     mutating func add(_ value: OpaquePointer, rowID: Int64, _ bits: Int32) {
         if let function {
             guard !isText || sqlite3_value_type(value) == SQLITE_TEXT, let span = function.span(value) else {
-                return addUnparsed(value, rowID, bits)
+                return addUnparsed(value, bits)
             }
             if notesShape, isOneShape { noteShape(value) }
             isAscending = isAscending && span.start >= previous
@@ -92,7 +91,8 @@ struct SurveyTally {
             (previous, next) = (span.start, span.start)
             let isExpired = span.end <= integers.cutoff
             if bits == Self.allTrue, integers.add(span.start, isExpired: isExpired) {
-                return note(rowID, goes: isExpired)
+                if isExpired { going.add(rowID) }
+                return
             }
             return addDate(.integer(span.start), isExpired: isExpired, value, rowID, bits)
         }
@@ -111,7 +111,7 @@ struct SurveyTally {
             }
         }
         guard isPlain else { return addNumber(value, rowID, bits) }
-        note(rowID, goes: isExpired)
+        if isExpired { going.add(rowID) }
     }
 
     /// Compares the shape of a text that is a date with that of the first.
@@ -123,12 +123,7 @@ struct SurveyTally {
         isOneShape = shape == found
     }
 
-    @inline(__always)
-    private mutating func note(_ rowID: Int64, goes: Bool) {
-        if goes { going.add(rowID) } else { staying.add(rowID) }
-    }
-
-    private mutating func addUnparsed(_ value: OpaquePointer, _ rowID: Int64, _ bits: Int32) {
+    private mutating func addUnparsed(_ value: OpaquePointer, _ bits: Int32) {
         let reason: Survey.Unreadable =
             switch sqlite3_value_type(value) {
             case SQLITE_NULL: .null
@@ -136,30 +131,29 @@ struct SurveyTally {
             case SQLITE_TEXT: .notADate
             default: isText ? .wrongType : sqlite3_value_double(value) == 0 ? .sentinel : .notADate
             }
-        addUnreadable(reason, value, rowID, bits)
+        addUnreadable(reason, value, bits)
     }
 
     private mutating func addNumber(_ value: OpaquePointer, _ rowID: Int64, _ bits: Int32) {
         let key: DateKey
         switch sqlite3_value_type(value) {
-        case SQLITE_NULL: return addUnreadable(.null, value, rowID, bits)
+        case SQLITE_NULL: return addUnreadable(.null, value, bits)
         case SQLITE_INTEGER: key = .integer(sqlite3_value_int64(value))
         case SQLITE_FLOAT: key = .real(sqlite3_value_double(value))
-        default: return addUnreadable(.wrongType, value, rowID, bits)
+        default: return addUnreadable(.wrongType, value, bits)
         }
         let number = key.asDouble
-        guard number.isFinite else { return addUnreadable(.notADate, value, rowID, bits) }
+        guard number.isFinite else { return addUnreadable(.notADate, value, bits) }
         guard !untrusted.contains(number) else {
             if number == 0 { newestValue.raise(to: key) }
-            return addUnreadable(.sentinel, value, rowID, bits)
+            return addUnreadable(.sentinel, value, bits)
         }
         addDate(key, isExpired: !key.isAtLeast(cutoff), value, rowID, bits)
     }
 
     private mutating func addUnreadable(
-        _ reason: Survey.Unreadable, _ value: OpaquePointer, _ rowID: Int64, _ bits: Int32
+        _ reason: Survey.Unreadable, _ value: OpaquePointer, _ bits: Int32
     ) {
-        staying.add(rowID)
         guard bits & 1 != 0 else { return }
         others.rows += 1
         if unreadable[reason] == nil { unreadable[reason] = (0, StoreValue(value)) }
@@ -170,13 +164,13 @@ struct SurveyTally {
         _ key: DateKey, isExpired: Bool, _ value: OpaquePointer, _ rowID: Int64, _ bits: Int32
     ) {
         newestValue.raise(to: key)
-        guard key.isAtLeast(lower) else { return addUnreadable(.beforeEarliest, value, rowID, bits) }
+        guard key.isAtLeast(lower) else { return addUnreadable(.beforeEarliest, value, bits) }
         if let latest, !key.isAtMost(latest) {
-            return addUnreadable(.afterLatest, value, rowID, bits)
+            return addUnreadable(.afterLatest, value, bits)
         }
         let matches = bits & 1 != 0
         let goes = matches && isExpired && bits & 2 != 0
-        note(rowID, goes: goes)
+        if goes { going.add(rowID) }
         others.newestOfEntity.raise(to: key)
         others.leavesReadableRows = others.leavesReadableRows || !goes
         guard matches else { return }
@@ -222,7 +216,6 @@ struct SurveyTally {
         survey.expiredAloneCount = counts.expiredAlone
         survey.keptByRuleCount = counts.inRange - counts.expiredAlone
         survey.expiredRowIDs = going.range
-        survey.stayingRows = staying.range.map(StayingRows.rowIDs)
         survey.leavesReadableRows = counts.leavesReadableRows || counts.expiredAlone == 0
         for reason in Survey.Unreadable.allCases {
             if let (count, example) = unreadable[reason] { survey.survey.add(reason, count, example) }

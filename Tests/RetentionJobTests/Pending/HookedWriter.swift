@@ -21,6 +21,10 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         get { writer.heldFromReplacing }
         set { writer.heldFromReplacing = newValue }
     }
+    var rowsToKeep: RowsToKeep {
+        get { writer.rowsToKeep }
+        set { writer.rowsToKeep = newValue }
+    }
     func entityNames() throws(StoreError) -> [String] { try writer.entityNames() }
     func entity(named name: String) throws(StoreError) -> Entity? { try writer.entity(named: name) }
     func count(_ request: StoreFetchRequest) throws(StoreError) -> Int { try writer.count(request) }

@@ -102,7 +102,7 @@ private struct Trial {
         let copy = try store.copy()
         let dangling = try copy.rows("PRAGMA foreign_key_check").count
         // Whoever else has the store open and has read it changes nothing, but for a file that is replaced.
-        let other = techniques.contains(where: \.isRebuild) ? nil : try other(of: copy)
+        let other = techniques.contains(.rebuild) ? nil : try other(of: copy)
         defer { try? other?.close() }
         let writer = try copy.writer()
         // A store that keeps its history must be treated as any other.

@@ -54,7 +54,7 @@ struct PrivateFileTests {
         let writer = try store.writer()
         #expect(FileManager.default.fileExists(atPath: path))
         let error = #expect(throws: StoreError.self) { try writer.execute(request) }
-        #expect(error?.kind == .methodUnfit)
+        #expect(error?.kind == .busy)
         #expect(error?.message.contains("another rebuild of the store is running") == true)
     }
 }

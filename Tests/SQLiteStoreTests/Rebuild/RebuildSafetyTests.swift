@@ -1,4 +1,4 @@
-@preconcurrency import Glibc
+@preconcurrency import Foundation
 import GRDB
 import PriceStore
 import Testing
@@ -64,21 +64,37 @@ struct RebuildSafetyTests {
     @Test(arguments: [
         "CREATE TABLE o (a TEXT); INSERT INTO o VALUES ('x'); CREATE INDEX oi ON o (f(a))",
         "CREATE TABLE o (rowid, oid, _rowid_); INSERT INTO o VALUES (1, 2, 3)",
-    ]) func aSchemaThatCannotBeCopiedSendsTheRowsIntoBatches(schema: String) throws {
-        let store = try store(rows: 51_000)
+    ]) func aSchemaThatCannotBeCopiedEndsTheRebuild(schema: String) throws {
+        let store = try store()
         try store.change { db in
             db.add(function: DatabaseFunction("f", argumentCount: 1, pure: true) { $0[0] })
             try db.execute(sql: schema)
         }
-        var request = request()
-        request.technique = nil
-        let deletion = try store.writer().deletion(of: request)
+        let deletion = try store.writer().deletion(of: request())
         #expect(!deletion.outline.isInBatches)
-        #expect(try deletion.deleteNext(DeletionBounds()).hasMore)
-        #expect(deletion.outline.isInBatches)
-        #expect(deletion.outline.reason?.hasPrefix("rebuild by copy-back was given up: ") == true)
-        #expect(try store.rows("SELECT count(*) FROM t") == ["51000"])
-        #expect(try deletion.deleteNext(DeletionBounds()).result.deletedCount == 50_990)
+        #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds()) }
+        #expect(try store.rows("SELECT count(*) FROM t") == ["60"])
+        #expect(!FileManager.default.fileExists(atPath: PrivateFile.path(of: store.path)))
+    }
+
+    @Test func aStoreThatAnotherProgramHasOpenIsNotRebuilt() throws {
+        let store = try store()
+        let deletion = try store.writer().deletion(of: request())
+        let other = Process()
+        let (output, input) = (Pipe(), Pipe())
+        other.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        let words =
+            "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); print(c.execute('SELECT count(*) FROM t').fetchone()[0], "
+        other.arguments = ["python3", "-c", words + "flush=True); sys.stdin.read()", store.path]
+        (other.standardOutput, other.standardInput) = (output, input)
+        try other.run()
+        #expect(try output.fileHandleForReading.read(upToCount: 3) == Data("60\n".utf8))
+        let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds()) }
+        #expect(error?.kind == .busy && error?.hint?.contains("--rebuild") == true, "\(error as Any)")
+        #expect(try store.rows("SELECT count(*) FROM t") == ["60"])
+        try input.fileHandleForWriting.close()
+        other.waitUntilExit()
+        #expect(try deletion.deleteNext(DeletionBounds()).result.deletedCount == 50)
     }
 
     /// The rows of a rebuild are no changes that SQLite counts, and must not hide as many others.

@@ -51,16 +51,12 @@ struct RebuildTests {
         return store
     }
 
-    private func request(
-        _ strategy: Technique, before: Int64 = 801, maxLock: Duration? = nil
-    ) -> DeleteWork {
+    private func request(_ strategy: Technique, before: Int64 = 801) -> DeleteWork {
         let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
-        var request = DeleteWork(
+        return DeleteWork(
             fetchRequest: StoreFetchRequest(
                 entity: "Price", predicate: .date(DateRange(date, before: Instant(unixSeconds: before)))),
             resultType: .count, technique: strategy)
-        request.maxLock = maxLock
-        return request
     }
 
     /// All that a store holds, with rowids where they can be named; without what a file need not keep alike.
@@ -77,7 +73,7 @@ struct RebuildTests {
         return try queries.flatMap { query in [query] + (try store.rows(query)) }
     }
 
-    @Test(arguments: [Technique.rebuild, .rebuildInPlace, .sorted, .whole])
+    @Test(arguments: [Technique.rebuild, .windows, .whole])
     func leavesWhatTheRangeDeleteLeaves(_ strategy: Technique) throws {
         let (plain, other) = (try oddStore(), try oddStore())
         #expect(try plain.writer().execute(request(.range)).deletedCount == 800)
@@ -85,13 +81,6 @@ struct RebuildTests {
         #expect(result.deletedCount == 800)
         #expect(try content(other) == content(plain))
         #expect(try FileManager.default.contentsOfDirectory(atPath: other.folder.path) == ["store.sqlite"])
-    }
-
-    @Test func aRebuildInPlaceWorksInRollbackMode() throws {
-        let (plain, other) = (try oddStore("DELETE"), try oddStore("DELETE"))
-        #expect(try plain.writer().execute(request(.range)).deletedCount == 800)
-        #expect(try other.writer().execute(request(.rebuildInPlace)).deletedCount == 800)
-        #expect(try content(other) == content(plain))
     }
 
     @Test func aRebuildShrinksTheFile() throws {
@@ -106,39 +95,13 @@ struct RebuildTests {
         #expect(try store.bytes().count < before * 3 / 4)
     }
 
-    @Test(arguments: [Technique.whole, .rebuild, .rebuildInPlace])
-    func isGivenUpWhenTheStoreWouldBeLockedForTooLong(_ strategy: Technique) throws {
-        let store = try oddStore()
-        let writer = try store.writer()
-        let error = #expect(throws: StoreError.self) {
-            try writer.execute(request(strategy, maxLock: .nanoseconds(1)))
-        }
-        #expect(error?.kind == .methodUnfit)
-        #expect(error?.message.contains("locked for longer than") == true)
-        // The connection goes on working, by this strategy too.
-        #expect(try writer.execute(request(.range, before: 2)).deletedCount == 1)
-        #expect(try writer.execute(request(strategy, before: 3)).deletedCount == 1)
-        #expect(try store.rows("SELECT count(*) FROM Price") == ["1000"])
-    }
-
-    @Test func isGivenUpWholeAndLeavesNothingBehind() throws {
+    @Test func deletesNoMoreRowsThanTheLimit() throws {
         let store = try oddStore()
         let before = try content(store)
-        for strategy in [Technique.whole, .rebuild, .rebuildInPlace] {
-            #expect(throws: StoreError.self) { try store.writer().execute(request(strategy, maxLock: .nanoseconds(1))) }
-        }
-        #expect(try content(store) == before)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: store.folder.path) == ["store.sqlite"])
-    }
-
-    @Test(arguments: [Technique.rebuild, .rebuildInPlace])
-    func deletesNoMoreRowsThanTheLimit(_ strategy: Technique) throws {
-        let store = try oddStore()
-        let before = try content(store)
-        var request = request(strategy)
+        var request = request(.rebuild)
         request.fetchRequest.fetchLimit = 799
         let error = #expect(throws: StoreError.self) { try store.writer().execute(request) }
-        #expect(error?.kind == .methodUnfit)
+        #expect(error?.kind == .constraint)
         #expect(try content(store) == before)
     }
 
@@ -196,7 +159,6 @@ struct RebuildTests {
                 date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
                 cutoff: Instant(unixSeconds: 801)))
         #expect(!survey.possibleTechniques.contains(.rebuild))
-        #expect(survey.possibleTechniques.contains(.rebuildInPlace))
         #expect(survey.techniqueObstacles[.rebuild]?.contains("WAL") == true)
     }
 

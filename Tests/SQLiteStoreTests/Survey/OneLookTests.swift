@@ -17,7 +17,7 @@ struct OneLookTests {
     /// Deletes in batches and returns the statements that were executed, each once.
     private func delete(
         _ store: TemporaryStore, _ strategy: Technique, date: DateAttribute = date, batch: Int = 7,
-        rowIDs: ClosedRange<Int64>? = nil, areDense: Bool = false
+        rowIDs: ClosedRange<Int64>? = nil
     ) throws -> (deleted: [Int], statements: [String]) {
         let writer = try store.writer()
         var statements: [String] = []
@@ -27,7 +27,6 @@ struct OneLookTests {
                 entity: "t", predicate: .date(DateRange(date, before: Self.cutoff)),
                 sortDescriptors: [StoreSortDescriptor("at")], fetchLimit: batch), technique: strategy)
         request.rowIDs = rowIDs
-        request.hasDenseRowIDs = areDense
         let results = try writer.executeAll(request)
         return (results.map(\.deletedCount), statements)
     }
@@ -127,19 +126,6 @@ struct OneLookTests {
         #expect(try store.rows("SELECT count(*) FROM t") == ["79"])
     }
 
-    @Test func windowsOfDenseRowIDsAreNotLookedFor() throws {
-        let store = try TemporaryStore(
-            """
-            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER);
-            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30)
-            INSERT INTO t SELECT i, CASE WHEN i BETWEEN 5 AND 24 AND i <> 8 THEN 500 ELSE 5000 END FROM n;
-            """)
-        let (deleted, statements) = try delete(store, .windows, batch: 10, rowIDs: 5...24, areDense: true)
-        #expect(deleted == [9, 10])
-        #expect(!statements.contains { $0.contains("OFFSET") })
-        #expect(try store.rows("SELECT count(*) FROM t") == ["11"])
-    }
-
     /// 30 rows of which the first 20 are expired, surveyed by a writer; what others then do is up to the caller.
     private func deleteSurveyed(
         _ change: String, _ meanwhile: String
@@ -163,20 +149,13 @@ struct OneLookTests {
         return (store, deletes)
     }
 
-    @Test func windowsWithoutARowThatStaysAreNotJudgedAgain() throws {
-        let (store, deletes) = try deleteSurveyed("", "")
-        #expect(deletes.count == 1)
-        #expect(deletes.allSatisfy { !$0.contains("`at`") })
-        #expect(try store.rows("SELECT count(*), min(at) FROM t") == ["10|5000"])
-    }
-
     @Test(arguments: [
         ("UPDATE t SET at = NULL WHERE id = 10", ""), ("UPDATE t SET at = 'soon' WHERE id = 10", ""),
         ("UPDATE t SET at = 5000 WHERE id = 10", ""), ("", "UPDATE t SET at = 5000 WHERE id = 18"),
         ("", "UPDATE t SET at = NULL WHERE id = 18"),
         ("", "DELETE FROM t WHERE id = 18; INSERT INTO t VALUES (18, 5000)"),
         ("CREATE INDEX t_at ON t (id, at); UPDATE t SET at = 5000 WHERE id = 18", ""),
-    ]) func windowsAreJudgedWhereARowMayStay(_ before: String, _ meanwhile: String) throws {
+    ]) func windowsAreJudgedInEachBatch(_ before: String, _ meanwhile: String) throws {
         let (store, deletes) = try deleteSurveyed(before, meanwhile)
         #expect(deletes.contains { $0.contains("`at`") })
         #expect(try store.rows("SELECT count(*), count(*) FILTER (WHERE at = 500) FROM t") == ["11|0"])
@@ -192,13 +171,11 @@ struct OneLookTests {
         #expect(try store.rows("SELECT id FROM t") == [])
     }
 
-    @Test(arguments: [Technique.windows, .rebuildInPlace]) func theTableIsGoneThroughWhateverIndexesThereAre(
-        _ strategy: Technique
-    ) throws {
+    @Test func theTableIsGoneThroughWhateverIndexesThereAre() throws {
         let store = try TemporaryStore(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, UNIQUE (at))",
             "INSERT INTO t VALUES (1, 10), (2, 20), (3, 2000)")
-        let (_, statements) = try delete(store, strategy)
+        let (_, statements) = try delete(store, .windows)
         let deletes = statements.filter { $0.hasPrefix("DELETE FROM main.`t`") }
         #expect(!deletes.isEmpty)
         #expect(deletes.allSatisfy { $0.contains("NOT INDEXED") }, "\(deletes)")
