@@ -30,6 +30,9 @@ struct CheckAdviceTests {
         #expect(end.status == 0 && end.output.contains("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"), "\(end)")
         #expect(end.output.contains("retention.yaml:2:8: advice: the file keeps the space"), "\(end)")
         #expect(try !check([Sample.rule("reclaim: none")]).output.contains("auto_vacuum"))
+        // A run with a vacuum makes the file smaller, also where no row is expired yet.
+        let vacuumed = try check([Sample.rule(), Sample.rule("reclaim: vacuum", name: "other")])
+        #expect(vacuumed.status == 0 && !vacuumed.output.contains("auto_vacuum"), "\(vacuumed)")
         let asked = try check([Sample.rule("reclaim: incremental")])
         #expect(
             asked.status == 0 && asked.output.contains("warning: the file was not created for incremental"), "\(asked)")

@@ -21,9 +21,9 @@ struct LaunchedProgram {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     }
 
-    /// The variables that set another time, if the tests were started with it.
-    private static let clock = ProcessInfo.processInfo.environment.filter { name, _ in
-        name == "LD_PRELOAD" || name.contains("FAKE")
+    /// The variables by which `scripts/nightly` sets another time, a changed place and the file of coverage.
+    private static let nightly = ProcessInfo.processInfo.environment.filter { name, _ in
+        ["LD_PRELOAD", "RETENTION_MUTANT", "LLVM_PROFILE_FILE"].contains(name) || name.contains("FAKE")
     }
 
     /// Runs a program of this package to its end.
@@ -70,7 +70,7 @@ struct LaunchedProgram {
 
     /// Runs an executable to its end, without a terminal and with nothing on standard input.
     ///
-    /// - Parameter environment: all variables of the process, besides those of `scripts/nightly later`; nil: those of
+    /// - Parameter environment: all variables of the process, besides those of `scripts/nightly`; nil: those of
     ///   the tests.
     static func run(
         _ executable: URL, _ arguments: [String], in folder: URL, environment: [String: String]?
@@ -84,7 +84,7 @@ struct LaunchedProgram {
         process.executableURL = executable
         process.arguments = arguments
         process.currentDirectoryURL = folder
-        if let environment { process.environment = environment.merging(clock) { own, _ in own } }
+        if let environment { process.environment = environment.merging(nightly) { own, _ in own } }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = try FileHandle(forWritingTo: output)
         process.standardError = try FileHandle(forWritingTo: errors)

@@ -243,6 +243,20 @@ import Testing
         }
     }
 
+    /// What a model denies can only be changed there, also where the rule denies it too.
+    @Test(arguments: [
+        (Rule.RelationshipSetting.asDeclared, Relationship.DeleteRule.restrict, false), (.deny, .restrict, false),
+        (.deny, .nullify, true),
+    ])
+    func onlyADenialOfTheRuleAloneCanBeAccepted(
+        _ setting: Rule.RelationshipSetting, _ rule: Relationship.DeleteRule, isAcceptable: Bool
+    ) {
+        var refusals = Self.harmless()
+        refusals.rule.relationships = setting
+        refusals.survey.obstacles = [Self.obstacle(rule, .denyRule)]
+        #expect(refusals.all().map(\.isAcceptable) == [isAcceptable])
+    }
+
     @Test func theMessageOfAWrongUnitHasBothReadings() throws {
         var refusals = Self.harmless()
         refusals.rule.entity = "FxRate"

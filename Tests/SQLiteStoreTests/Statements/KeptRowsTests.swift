@@ -118,6 +118,20 @@ struct KeptRowsTests {
     }
 
     /// Rows arrive in a group that has fewer rows than the rule keeps, and in a new one.
+    /// The newest row of each group is not expired, and the others that are kept are.
+    @Test(arguments: ["CREATE INDEX price_at ON price (at)", ""])
+    func oldRowsAreKeptBesideANewerOneOfTheirGroup(_ index: String) throws {
+        let store = try store(index)
+        try store.change { try $0.execute(sql: "DELETE FROM price WHERE symbol = 'F'") }
+        let request = request(3, per: ["symbol"], cutoff: 442)
+        let writer = try store.writer()
+        #expect(try writer.survey(request).expiredCount == 35)
+        _ = try Laws.carryOut(request, batchRows: 5, on: writer)
+        #expect(
+            try store.rows("SELECT symbol, count(*), min(id) FROM price GROUP BY symbol")
+                == (0...4).map { "S\($0)|3|\(35 + $0)" })
+    }
+
     @Test func aGroupThatIsSmallOrNewLosesNothing() throws {
         let store = try store()
         let request = request(2, per: ["symbol"])
