@@ -50,10 +50,27 @@ struct TestDatabase {
         return try connection.execute(statements).rows.map { $0.map { $0 ?? "" }.joined(separator: "|") }
     }
 
+    /// Waits up to ten seconds until a session of the database waits for a lock; false if none does.
+    func hasWaiter() -> Bool {
+        guard let watch = try? connection() else { return false }
+        let isWaiting = SQLFragment(
+            "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+        return eventually { (try? watch.exists(isWaiting)) == true }
+    }
+
     /// A session that no reader or writer has.
     func connection() throws -> PostgresConnection {
         try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
     }
+}
+
+/// Waits until something is so; false if it is not so after ten seconds.
+func eventually(_ isSo: () throws -> Bool) rethrows -> Bool {
+    for _ in 0..<1000 {
+        if try isSo() { return true }
+        usleep(10_000)
+    }
+    return false
 }
 
 /// An instant of ISO 8601.

@@ -149,6 +149,5 @@ struct ForeignLedgerTests {
         for command in ["inspect", "init"] {
             #expect(try !job.retention(command, "prices.sqlite").output.contains("sqlite_"))
         }
-        #expect(try job.retention("inspect", "prices.sqlite", "sqlite_sequence").status != 0)
     }
 }

@@ -259,6 +259,17 @@ final class RunningProgram {
         }
     }
 
+    /// Waits until the program has paused so often: as often as SQLite's steps of the wait for a lock, a tenth of a second each in
+    /// the end. False if it ends before, or does not pause within ten seconds.
+    func waits(times: Int) -> Bool {
+        func pauses() -> Int {
+            let status = (try? String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8)) ?? ""
+            return status.firstMatch(of: /\nvoluntary_ctxt_switches:\t(\d+)/).flatMap { Int($0.1) } ?? 0
+        }
+        let before = pauses()
+        return eventually { !isRunning || pauses() >= before + times } && isRunning
+    }
+
     /// Gives the program a line on standard input.
     func type(_ line: String) throws { try pipe.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
 

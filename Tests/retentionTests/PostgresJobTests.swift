@@ -183,26 +183,21 @@ struct PostgresJobTests {
             rules:
               - { name: aligned, entity: price, date_attribute: at, max_age: 30d, align: day }
             """, to: "retention.yaml")
+        let asOf = ["--as-of", Date().formatted(.iso8601)]
         // Midnight in New York, 30 of its days ago, which are not 30 times 24 hours where its clocks were changed.
-        func midnight() throws -> String {
-            try cluster.run(
-                """
-                SELECT to_char(date_trunc('day', now() AT TIME ZONE 'America/New_York' - interval '30 days')
-                    AT TIME ZONE 'America/New_York' AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
-                """, url: url)
-        }
+        let midnight = try cluster.run(
+            """
+            SELECT to_char(date_trunc('day', timestamptz '\(asOf[1])' AT TIME ZONE 'America/New_York' - interval '30 days')
+                AT TIME ZONE 'America/New_York' AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+            """, url: url)
         func older(than cutoff: String) throws -> Int {
             try number("SELECT count(*) FROM price WHERE at < '\(cutoff)'")
         }
-        // The day may turn meanwhile.
-        let before = try midnight()
-        let dry = try job.report("--dry-run").rules[0]
-        #expect(try dry.expired == older(than: dry.cutoff))
-        let run = try job.report().rules[0]
-        let days = try [before, midnight()]
-        #expect(days.contains(dry.cutoff) && days.contains(run.cutoff))
-        #expect(try run.deleted == 2000 - number("SELECT count(*) FROM price") && older(than: run.cutoff) == 0)
-        #expect(run.deleted == dry.expired || run.cutoff > dry.cutoff)
+        let dry = try job.report(["--dry-run"] + asOf).rules[0]
+        #expect(try dry.expired == older(than: midnight))
+        let run = try job.report(asOf).rules[0]
+        #expect(dry.cutoff == midnight && run.cutoff == midnight && run.deleted == dry.expired)
+        #expect(try run.deleted == 2000 - number("SELECT count(*) FROM price") && older(than: midnight) == 0)
         // A dry run leaves nothing in it.
         let log = try job.log()
         #expect(log.count == 1 && log[0].rules[0].deleted == run.deleted && log[0].store.hasPrefix("postgresql://"))

@@ -72,14 +72,19 @@ struct TableLayoutJobTests {
         try server.run("SELECT count(*) FROM price WHERE n >= \(Self.expired)", url: url) == "\(100_000 - Self.expired)"
     }
 
+    private static func count(_ server: PostgresCluster, _ url: String) throws -> Int {
+        try #require(Int(try server.run("SELECT count(*) FROM price", url: url)))
+    }
+
     @Test(arguments: TableLayout.installed) func aRunThatIsKilledIsFinishedByTheNext(layout: TableLayout) throws {
         let (url, server) = try layout.make()
         let job = try job(url)
         let dry = try job.report(["--dry-run"] + Self.asOf)
         #expect(dry.exitCode == 0 && dry.rules[0].expired == Self.expired)
-        for pause in [0.15, 0.3, 0.05] {
+        for _ in 1...3 {
+            let before = try Self.count(server, url)
             let run = try RunningProgram(job, "run", "--no-progress", Self.asOf[0], Self.asOf[1])
-            Thread.sleep(forTimeInterval: pause)
+            #expect(try eventually { try Self.count(server, url) < before || !run.isRunning })
             run.send(SIGKILL)
             _ = run.wait()
             #expect(try keepsAllOthers(server, url))
@@ -96,7 +101,8 @@ struct TableLayoutJobTests {
         let job = try job(url)
         let run = try RunningProgram(job, "run", "--no-progress", Self.asOf[0], Self.asOf[1])
         for _ in 0..<4 where run.isRunning {
-            Thread.sleep(forTimeInterval: 0.1)
+            let before = try Self.count(server, url)
+            #expect(try eventually { try Self.count(server, url) < before || !run.isRunning })
             try server.run(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'retention %' "
                     + "AND datname = current_database()", url: url)

@@ -397,12 +397,10 @@ struct PostgresCandleTests {
         let (began, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         Thread {
             defer { ended.signal() }
-            guard let other = try? database.connection(), let watch = try? database.connection() else { return }
+            guard let other = try? database.connection() else { return }
             _ = try? other.execute(script: ["BEGIN", statement])
             began.signal()
-            let isWaiting = SQLFragment(
-                "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
-            for _ in 0..<1000 where (try? watch.exists(isWaiting)) != true { usleep(10_000) }
+            _ = database.hasWaiter()
             _ = try? other.execute("COMMIT")
         }.start()
         began.wait()

@@ -20,14 +20,6 @@ struct StandbyTests {
 
     private var name: String { PostgresCluster.database(of: url) }
 
-    private func eventually(_ isSo: () throws -> Bool) throws -> Bool {
-        for _ in 0..<500 {
-            if try isSo() { return true }
-            usleep(20_000)
-        }
-        return false
-    }
-
     /// Whether the standby has replayed all that was committed until now, synced or not.
     private func hasReplayed() throws -> Bool {
         // A message is synced, and what was written before it with it.
@@ -70,7 +62,10 @@ struct StandbyTests {
         let writer = try PostgresWriter(PostgresAddress(url: url))
         try standby.run("SELECT pg_wal_replay_pause()", database: name)
         #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
-        usleep(300_000)
+        #expect(
+            try eventually {
+                try primary.run("SELECT replay_lag > interval '100 ms' FROM pg_stat_replication", url: url) == "t"
+            })
         #expect(try writer.wantedPause() == nil)
     }
 

@@ -91,7 +91,7 @@ struct PlaceTests {
         // The lock is waited for; the other transaction ends while the batch waits.
         nonisolated(unsafe) let session = other
         Thread {
-            Thread.sleep(forTimeInterval: 0.1)
+            _ = database.hasWaiter()
             _ = try? session.execute("COMMIT")
         }.start()
         let execution = try Laws.carryOut(Self.request(), technique: "whole", batchRows: nil, on: writer)

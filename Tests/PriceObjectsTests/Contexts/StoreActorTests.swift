@@ -102,6 +102,12 @@ struct StoreActorTests {
         #expect(try store.column("SELECT name FROM item WHERE id = 99") == ["after"])
     }
 
+    /// How often a thread has waited for something: each of SQLite's steps of the wait for a lock is one more.
+    private func pauses(of thread: String) throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(thread)/status", encoding: .utf8)
+        return try #require(status.firstMatch(of: /\nvoluntary_ctxt_switches:\t(\d+)/).flatMap { Int($0.1) })
+    }
+
     @Test func cancellingEndsTheWaitForALock() async throws {
         let path = path
         // Only the cancelling ends this wait, however busy the machine is.
@@ -115,15 +121,18 @@ struct StoreActorTests {
         // Who is not cancelled waits to the end.
         let error = await #expect(throws: StoreError.self) { try await hasty.perform { _ = try $0.execute(all) } }
         #expect(error?.kind == .busy)
-        let (begun, begin) = AsyncStream<Void>.makeStream()
+        let (begun, begin) = AsyncStream<String>.makeStream()
         let task = Task {
             try await items.perform { context in
-                begin.yield()
+                begin.yield(try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self"))
                 _ = try context.execute(all)
             }
         }
-        for await _ in begun { break }
-        try await Task.sleep(for: .milliseconds(300))
+        for await thread in begun {
+            let before = try pauses(of: thread)
+            while try pauses(of: thread) < before + 5 { try await Task.sleep(for: .milliseconds(1)) }
+            break
+        }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }

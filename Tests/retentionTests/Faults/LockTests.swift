@@ -16,7 +16,9 @@ struct LockTests {
         try holder.type(".shell touch ready")
         #expect(eventually { FileManager.default.fileExists(atPath: job.path("ready")) })
         let run = try RunningProgram(job, "run")
-        try holder.type(".shell sleep 2")
+        let isRunning = "SELECT count(*) FROM run WHERE outcome = 'running'"
+        #expect(eventually { (try? job.number(isRunning, in: "retention.ledger.sqlite")) == 1 })
+        #expect(run.waits(times: 15))
         try holder.type("COMMIT;")
         try holder.type(".quit")
         #expect(run.wait() == 0)
