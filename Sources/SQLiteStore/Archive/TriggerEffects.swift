@@ -33,6 +33,9 @@ struct TriggerEffects {
     private var texts: [String: TriggerText] = [:]
     /// The tables whose references the delete clears.
     private let clearing: Set<String>
+    /// The rows that a trigger deletes although others may refer to them without an action of their own: the trigger, their table,
+    /// and the one of the others.
+    private var guarded: [(trigger: String, parent: String, child: String)] = []
     /// A sentence about a trigger whose text cannot be read.
     private var unreadable: String?
     /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it fires, whatever they say. Source:
@@ -88,6 +91,8 @@ struct TriggerEffects {
                 case (.delete, .nullify, _), (.delete, .setDefault, _):
                     if !trigger.isEmpty { changedByKeys[key.child, default: []].insert(key.column) }
                     waiting.append((Change(event: .update, table: key.child), ""))
+                case (.delete, .noAction, _) where !trigger.isEmpty, (.delete, .restrict, _) where !trigger.isEmpty:
+                    guarded.append((trigger, key.parent, key.child))
                 case (.update, _, .cascade), (.update, _, .nullify), (.update, _, .setDefault):
                     changedByKeys[key.child, default: []].insert(key.column)
                     waiting.append((Change(event: .update, table: key.child), trigger))
@@ -154,6 +159,16 @@ struct TriggerEffects {
             if try StoredShape(of: name, db) == nil { return "rows of \(name) cannot be identified" }
         }
         return nil
+    }
+
+    /// Why the store may refuse the delete after some batches, as a clause: a trigger deletes rows to which others refer. Nil: none does, or
+    /// rows of the others are deleted, too, and the trigger is trusted to delete these first.
+    var refusedByKey: String? {
+        guarded.filter { !losing.contains($0.child) }.min { ($0.parent, $0.child) < ($1.parent, $1.child) }.map {
+            "the trigger \($0.trigger) deletes rows of \($0.parent), to which rows of \($0.child) may refer: the store refuses that, and "
+                + "which rows the trigger deletes is not known. Give the foreign key of \($0.child) an ON DELETE action, or change "
+                + "the trigger"
+        }
     }
 
     /// Why rows would be deleted without becoming candles, or candles would not be those of their rows; nil: no trigger does that.

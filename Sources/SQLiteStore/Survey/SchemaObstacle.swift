@@ -26,6 +26,7 @@ extension SQLiteFileConnection {
             fetchRequest: StoreFetchRequest(entity: request.entity),
             resultType: request.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
         if let reason = try obstacleOfOrder(delete, db) { return reason }
+        if let reason = try triggerEffects(of: delete, writing: nil, db)?.refusedByKey { return reason }
         if let found = try obstacleOfHolds(request.holds, delete, writing: request.rollup?.target, db) {
             return found.text
         }
