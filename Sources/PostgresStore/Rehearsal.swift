@@ -125,8 +125,11 @@ extension PostgresReader {
             "INSERT INTO \(shadow.table) AS \(RowScope.alias) " + source
                 + (try conflictClause(onConflict, named.map(\.0.name), scope)) + " RETURNING \(RowScope.alias).ctid")
         let replaceable = try replaceable(onConflict, scope)
-        guard let place = inserted.first?[0] else { return replaceable.map { .rejected($0.otherwise) } ?? .ignored }
-        try checkKeys(table, shadow, place, named.map(\.0.name), onConflict)
+        guard let place = inserted.first?[0] else {
+            guard let replaceable, try !isStored(values, scope, in: shadow.table) else { return .ignored }
+            return .rejected(replaceable.otherwise)
+        }
+        try checkKeys(table, shadow, place, values, named.map(\.0.name), onConflict)
         for key in table.entity.relationships {
             let parent = try self.scope(key.destination)
             let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
@@ -144,7 +147,8 @@ extension PostgresReader {
 
     /// Compares a rehearsed row with the real rows of the same key.
     private func checkKeys(
-        _ table: PostgresTable, _ shadow: ShadowTable, _ place: String, _ names: [String], _ onConflict: ConflictPolicy
+        _ table: PostgresTable, _ shadow: ShadowTable, _ place: String, _ values: [String: StoreValue],
+        _ names: [String], _ onConflict: ConflictPolicy
     ) throws {
         let keys = table.indexes.filter { $0.isUnique && $0.isOrdered && !$0.columns.contains(nil) }
         for key in keys {
@@ -165,7 +169,10 @@ extension PostgresReader {
                     let isHeld = try exists(
                         "SELECT 1 FROM \(RowScope(table).from), \(shadow.table) AS new WHERE new.ctid = "
                             + .bound(place, "tid") + " AND \(stored) AND (" + replaceable.condition + ") IS NOT TRUE")
-                    if isHeld { throw Rejection(reason: replaceable.otherwise) }
+                    if isHeld {
+                        let isEqual = try self.isStored(values, RowScope(table))
+                        throw Rejection(reason: replaceable.otherwise, isIgnored: isEqual)
+                    }
                 }
                 guard columns.count == key.columns.compactMap({ $0 }).filter(names.contains).count else {
                     throw Rejection(reason: "duplicate key value violates unique constraint \"\(key.name)\"")

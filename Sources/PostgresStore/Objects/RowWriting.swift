@@ -64,6 +64,25 @@ extension PostgresConnection {
         }
     }
 
+    /// Whether a row has all values of a new one, so that replacing it would change nothing.
+    ///
+    /// - Parameter source: where the row is looked for; nil: in the table.
+    func isStored(_ values: [String: StoreValue], _ scope: RowScope, in source: String? = nil) throws -> Bool {
+        guard !values.isEmpty else { return false }
+        let same = try named(values, scope).map { attribute, value in
+            let column = "\(RowScope.alias).\(attribute.name.quotedIdentifier)"
+            let new = newValue(value, attribute, scope.table)
+            return switch scope.table.type(attribute) {
+            case .integer, .real, .numeric, .timestamptz, .timestamp, .date:
+                SQLFragment("\(column) IS NOT DISTINCT FROM ") + new
+            // Texts that a collation takes for equal may differ, and some types cannot be compared.
+            default: SQLFragment("\(column)::text COLLATE \"C\" IS NOT DISTINCT FROM (") + new + ")::text COLLATE \"C\""
+            }
+        }
+        let from = source.map { "\($0) AS \(RowScope.alias)" } ?? scope.from
+        return try exists("SELECT 1 FROM \(from)" + SQLFragment.all(same).whereClause + " LIMIT 1")
+    }
+
     /// The condition of the rows of a scope that a new row may replace, and what is said of the others; nil: all.
     func replaceable(
         _ onConflict: ConflictPolicy, _ scope: RowScope
@@ -85,7 +104,7 @@ extension PostgresWriter {
             let statement = try insertStatement(scope, values, onConflict)
             let changed = try transaction(.normal) { try execute(statement).changedCount }
             if changed == 0, let replaceable = try replaceable(onConflict, scope) {
-                return .rejected(replaceable.otherwise)
+                return try isStored(values, scope) ? .ignored : .rejected(replaceable.otherwise)
             }
             return changed > 0 || onConflict != .ignore ? .saved : .ignored
         } catch {

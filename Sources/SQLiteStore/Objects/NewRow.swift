@@ -70,7 +70,7 @@ extension SQLiteFileConnection {
             let found = try rows(insertStatement(row, into: target, returning: names, onConflict), db)
             let inserted = names.isEmpty && db.changesCount > 0 ? [] : found.first
             if inserted == nil, onConflict == .replace, let replaceable = row.replaceable {
-                return .refused(replaceable.otherwise)
+                return try isStored(row, in: target, db) ? .nothing : .refused(replaceable.otherwise)
             }
             return inserted.map(Insertion.row) ?? .nothing
         } catch let error as DatabaseError
@@ -82,6 +82,16 @@ extension SQLiteFileConnection {
                 outOfStepIndex(error, db).map { "\($0.fact); \($0.remedy)" } ?? error.message
                     ?? "a constraint of the store")
         }
+    }
+
+    /// Whether a row has all values of a new one, so that replacing it would change nothing.
+    private func isStored(_ row: NewRow, in target: String, _ db: Database) throws -> Bool {
+        guard !row.values.isEmpty else { return false }
+        // Texts that a collation takes for equal may differ.
+        let same = row.values.map { "\($0.column.quotedIdentifier) IS ? COLLATE BINARY" }.joined(separator: " AND ")
+        return try self.row(
+            SQLFragment("SELECT 1 FROM \(target) WHERE \(same) LIMIT 1", row.values.map(\.value.databaseValue)), db)
+            != nil
     }
 
     /// Inserts one row by its own policy and returns whether it has replaced another: it is tried as if it were not to
