@@ -53,7 +53,7 @@ extension StoreError {
         if error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
             return
                 "a program stopped during a change and left \(store)-journal. A reader cannot roll the change back; open the "
-                + "store for writing, with its application, retention run, or "
+                + "store for writing, with retention run, its application, or "
                 + "sqlite3 \(store) 'SELECT count(*) FROM sqlite_master'"
         }
         if error.extendedResultCode == .SQLITE_CORRUPT_VTAB {

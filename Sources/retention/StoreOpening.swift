@@ -139,9 +139,17 @@ struct StoreOpening {
         do {
             return try SQLiteReader(path: path, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
         } catch {
-            guard error.kind == .missing else { throw error }
+            guard error.kind == .missing else { throw Self.aboutLedger(error) }
             return nil
         }
+    }
+
+    /// An error of the engine, to which every file is a store.
+    private static func aboutLedger(_ error: StoreError) -> StoreError {
+        var error = error
+        error.message = error.message.replacing("the store", with: "the ledger")
+        error.hint = error.hint?.replacing("the store", with: "the ledger")
+        return error
     }
 
     /// What the ledger knows of past runs of the store; empty without a ledger.
