@@ -10,15 +10,23 @@ extension RuleCheck {
         let recognition = entity.attribute(named: date.name).flatMap {
             DateRecognition(rule: rule, $0, samples: samples, clock: clock)
         }
-        let refusals = Refusals(
-            rule: rule, date: date, cutoff: date.earliest, survey: survey, clock: clock, recognition: recognition
-        ).ofDates().filter { !rule.accept.contains($0.code) }
+        func refusals(_ recognition: DateRecognition?) -> [Refusal] {
+            Refusals(
+                rule: rule, date: date, cutoff: date.earliest, survey: survey, clock: clock, recognition: recognition
+            ).ofDates().filter { !rule.accept.contains($0.code) }
+        }
+        let certain = refusals(nil).map(\.code)
+        let refusals = refusals(recognition)
+        // A run looks at a sample only if it would delete rows.
+        let needsSample = refusals.contains { !certain.contains($0.code) }
+        let expires = needsSample ? try expiresRows(entity, date) : true
         for refusal in refusals {
             let cause = refusal.reason.replacing(
                 "refusing to delete from \(rule.entity): ", with: "", maxReplacements: 1)
             diagnostics.append(
                 Diagnostic(
-                    rule.isEnabled ? .error : .warning, at: rule.marks.value("date_format"),
+                    rule.isEnabled && (expires || certain.contains(refusal.code)) ? .error : .warning,
+                    at: rule.marks.value("date_format"),
                     "the dates look wrong (\(refusal.code.rawValue)): \(cause)"))
         }
         if refusals.isEmpty, let sentence = survey.warningOfUnreadable(rule) {
@@ -33,6 +41,17 @@ extension RuleCheck {
                 .warning, at: rule.marks.value("date_format"),
                 "\(entity.name).\(date.name) does not look like \(date.encoding.rawValue), but like \(encoding.rawValue): "
                     + recognition.reason))
+    }
+
+    /// Whether rows of the rule are expired.
+    private func expiresRows(_ entity: Entity, _ date: DateAttribute) throws(StoreError) -> Bool {
+        let cutoff = rule.cutoff(asOf: asOf, zone: zone)
+        var request = SurveyRequest(
+            entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter, countsAllRows: false,
+            countsKeptRows: false, countsRelatedRows: false)
+        request.take(rule.rollupRequest(date))
+        request.keepRows(of: rule, asOf: asOf)
+        return try reader.survey(request).expiredAloneCount > 0
     }
 
     /// Reports rows whose undeclared reference would refer to no row.
