@@ -16,9 +16,13 @@ enum PolicyAccess {
         guard isChecked else { return policy }
         if let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }
         if let file = policy.store.passwordFile { try refuse(file, "the password file") }
-        for word in [policy.onFailure.first, policy.onSuccess.first] {
-            for place in try word.map({ try NoticeProgram($0).places() }) ?? [] {
+        for words in [policy.onFailure, policy.onSuccess] {
+            for place in try words.first.map({ try NoticeProgram($0).places() }) ?? [] {
                 try refuse(place.path, place.what, isProgram: true)
+            }
+            // What an interpreter is told to run.
+            for word in words.dropFirst() where FilePlace(word, followsLink: true).facts?.isRegularFile == true {
+                try refuse(word, "the argument of the program", isProgram: true)
             }
         }
         return policy

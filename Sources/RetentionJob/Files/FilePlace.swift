@@ -135,5 +135,5 @@ package struct FilePlace {
 extension stat {
     package var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
     package var isLink: Bool { st_mode & S_IFMT == S_IFLNK }
-    var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
+    package var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
 }

@@ -82,6 +82,7 @@ struct InsecureTests {
         .enabled(if: geteuid() == 0, "applies to root only"),
         arguments: [
             ("on_failure: [bin/tell]", "the program"), ("on_success: [tell, x]", "the program"),
+            ("on_success: [/bin/cat, ./bin/tell]", "the argument of the program"),
             ("store: { url: 'postgresql://h/db', password_file: bin/tell }", "the password file"),
         ])
     func rootRefusesProgramsAndPasswordsThatOthersMayWrite(line: String, what: String) throws {
