@@ -191,13 +191,21 @@ extension Rule {
 extension [Rule] {
     /// The rules in the order in which they are carried out: that of the policy, but the rules for candles come before the
     /// rule that makes more of them. A run knows these only when it has made them; the next run deletes them.
-    package var inOrder: [Rule] {
+    package var inOrder: [Rule] { inOrder(first: [:]) }
+
+    /// The same, where rules come after certain others, too.
+    ///
+    /// - Parameter first: by the name of a rule, the names of those that come before it.
+    package func inOrder(first: [String: Set<String>]) -> [Rule] {
         var order: [Int] = []
         var seen: Set<Int> = []
         func add(_ index: Int) {
             guard seen.insert(index).inserted else { return }
             if self[index].rollup != nil {
                 for other in indices where self[index].makes(self[other].entity) { add(other) }
+            }
+            if let names = first[self[index].name] {
+                for other in indices where names.contains(self[other].name) { add(other) }
             }
             order.append(index)
         }

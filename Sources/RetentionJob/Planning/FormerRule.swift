@@ -16,11 +16,13 @@ struct FormerRule {
     ///
     /// - Parameters:
     ///   - together: the other rules of its entity.
+    ///   - holds: what the policy keeps from all rules.
     ///   - hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
     ///   - isHeld: whether the rule must not delete rows that an undo has restored: they are not late.
+    ///   - choosesLate: whether rows of any age become rows of the rule when another rule clears a reference.
     init(
-        _ step: Plan.Step, _ entity: Entity, together: RulesTogether, hasTriggers: Bool, isHeld: Bool,
-        planner: Planner, reader: any RetentionReader
+        _ step: Plan.Step, _ entity: Entity, together: RulesTogether, holds: HoldPlan, hasTriggers: Bool, isHeld: Bool,
+        choosesLate: Bool, planner: Planner, reader: any RetentionReader
     ) throws {
         guard let request = step.surveyRequest else { return }
         let (rule, memory) = (step.rule, planner.memory)
@@ -64,7 +66,7 @@ struct FormerRule {
 
         let formerHolds = nearest?.former.holds ?? ofEntity.flatMap(\.holds)
         let removed = try planner.removed(formerHolds, from: rule, entity, hasTriggers, reader)
-        let removedRows = removed.compactMap(\.rows)
+        let removedRows = removed.compactMap(\.found?.rows)
         let isWider = covering == nil || !removed.isEmpty
         // What a rule keeps was chosen beside the rules of the run that last carried it out, whatever has run since.
         let changedSiblings =
@@ -73,23 +75,33 @@ struct FormerRule {
             } ?? []
         if isWider || !changedSiblings.isEmpty {
             let rules = isWider ? live.map(\.rule) : nearest.map { [$0.former.rule] + $0.former.beside } ?? []
-            let former = rules.compactMap {
-                $0.request(in: entity, asOf: planner.asOf, holds: request.holds + removedRows)
+            let former = rules.compactMap { rule in
+                rule.request(in: entity, asOf: planner.asOf, holds: request.holds + removedRows).map { (rule, $0) }
             }
-            let unspared = former.indices.map { index in
-                var its = former[index]
-                its.keepApart(from: Array(former[..<index] + former[(index + 1)...]))
+            var before = former.indices.map { index in
+                var its = former[index].1
+                its.keepApart(from: (former[..<index] + former[(index + 1)...]).map(\.1))
                 return its.expired
+            }
+            var isRefused = false
+            if !before.isEmpty, step.survey.unsupported == nil, step.survey.expiredCount > 0 {
+                var holds = holds
+                holds.inForce += removed.compactMap(\.found)
+                let idle = try planner.refusedToday(former.map(\.0), holds, reader)
+                isRefused = idle.contains { former[$0].0 == nearest?.former.rule }
+                before = before.indices.filter {
+                    !idle.contains($0) && !(isWider && planner.isLeftOut(former[$0].0.rule))
+                }.map { before[$0] }
             }
             let found = try WidenedRule(
                 former: nearest?.former, changes: covering == nil ? nearest?.changes.filter(\.isWider) ?? [] : [],
-                removedHolds: removed.map(\.name), changedSiblings: changedSiblings, step, request, before: unspared,
-                reader)
+                removedHolds: removed.map(\.name), changedSiblings: changedSiblings, step, request, before: before,
+                isRefused: isRefused, reader)
             // Other rules matter only to what this one keeps.
             if isWider || found.rowCount > 0 { widened = found }
         }
         // Old rows arrive in a table of candles when old rows of its source arrive.
-        guard let former = nearest?.former, former.state == .none, !isHeld,
+        guard let former = nearest?.former, former.state == .none, !isHeld, !choosesLate,
             !planner.policy.makesCandles(rule.entity)
         else { return }
         late = try LateRows(former, step, request, entity, asOf: planner.asOf, memory: memory, reader: reader)
@@ -203,10 +215,13 @@ extension WidenedRule {
         isUnreadable = true
     }
 
-    /// - Parameter before: what the former rules of the entity would delete now.
+    /// - Parameters:
+    ///   - before: what the former rules of the entity would delete now.
+    ///   - isRefused: whether the former rule itself would be refused now.
     fileprivate init(
         former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], changedSiblings: [String],
-        _ step: Plan.Step, _ request: SurveyRequest, before: [StorePredicate], _ reader: any RetentionReader
+        _ step: Plan.Step, _ request: SurveyRequest, before: [StorePredicate], isRefused: Bool,
+        _ reader: any RetentionReader
     ) throws {
         self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
         self.changedSiblings = changedSiblings
@@ -218,14 +233,9 @@ extension WidenedRule {
         if more.expiredCount > 0 { (rowCount, oldest, newest) = (more.expiredCount, more.oldest, more.newestExpired) }
         guard let old = former?.rule.rule else { return }
         let whole = survey.expiredCount + survey.cascadedCount
-        // Where the former rule would have been refused, all rows are deleted because of the change.
-        var isAll = old.limits.maxRows.map { survey.expiredCount > $0 } ?? false
-        if let limit = old.limits.maxFraction, let readable = survey.readableCount, readable > 0 {
-            isAll = isAll || Double(survey.expiredCount) / Double(readable) > limit
-        }
-        // What became candles would not be there for others.
-        isAll = isAll || changes.contains { $0.key == "rollup" }
-        if step.rule.allowEmpty, !old.allowEmpty { isAll = isAll || !survey.leavesReadableRows }
+        // Where the former rule would be refused, its cascades are due to the change as well, and what became candles would not be
+        // there for others.
+        var isAll = isRefused && rowCount == survey.expiredCount || changes.contains { $0.key == "rollup" }
         if old.relationships != step.rule.relationships {
             var asBefore = request
             asBefore.relationships = old.relationships.request

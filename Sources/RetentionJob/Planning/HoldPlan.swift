@@ -22,7 +22,7 @@ package struct HoldPlan: Sendable {
         package var reason: String
     }
 
-    package private(set) var inForce: [InForce] = []
+    package internal(set) var inForce: [InForce] = []
     package private(set) var unusable: [Unusable] = []
     /// Holds that are over.
     package private(set) var ended: [Hold] = []

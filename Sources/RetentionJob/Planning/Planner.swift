@@ -38,6 +38,8 @@ package struct Planner {
     package var options: Options
     /// Whether the rows of a rule that expires nothing are counted all the same.
     package var countsAllRows: Bool
+    /// What the rules as they were last carried out would do today.
+    let formerPlans = FormerPlans()
 
     package init(
         policy: Policy, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(), options: Options = Options(),
@@ -56,13 +58,19 @@ package struct Planner {
     /// `relationship_denied` is accepted, or if a rule before it is refused because of what all rules delete together
     /// (see ``JointLimits``).
     ///
-    /// - Parameter uptime: a monotonic clock, to measure each survey.
+    /// - Parameters:
+    ///   - uptime: a monotonic clock, to measure each survey.
+    ///   - holds: what is kept from all rules; nil: what the policy says.
     /// - Throws: ``StoreError`` if the store cannot be read, or has no such technique. Nothing is changed then.
-    package func plan(reader: any RetentionReader, uptime: () -> Duration = { .zero }) throws -> Plan {
-        let rules = policy.rules.filter(options.includes).inOrder
+    package func plan(
+        reader: any RetentionReader, uptime: () -> Duration = { .zero }, holds: HoldPlan? = nil
+    ) throws -> Plan {
+        formerPlans.refused = [:]
+        let order = try RuleOrder(policy.rules, reader: reader)
+        let rules = policy.rules.filter(options.includes).inOrder(first: order.choosing)
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
-        plan.holds = try HoldPlan(policy, clock: clock, reader: reader)
+        plan.holds = try holds ?? HoldPlan(policy, clock: clock, reader: reader)
         let rulesTogether = try RulesTogether(policy, reader: reader)
         plan.together = rulesTogether
         var withheld: [Int: Refusal] = [:]
@@ -72,7 +80,8 @@ package struct Planner {
                 let began = uptime()
                 var step = try step(
                     for: rule, preceding: deletes, withheld: withheld[index], hasRowsSinceLastRun: hasRowsSinceLastRun,
-                    holds: plan.holds, together: rulesTogether, reader: reader)
+                    holds: plan.holds, together: rulesTogether, choosesLate: order.late.contains(rule.name),
+                    planned: Set(plan.steps.filter { $0.disposition == .planned }.map(\.rule.name)), reader: reader)
                 step.elapsed = uptime() - began
                 if let delete = step.wholeDelete { deletes.append(delete) }
                 plan.steps.append(step)
@@ -112,8 +121,9 @@ package struct Planner {
                 rows.predicate = rows.predicate && .notTrue(request.notHeld(by: [held]))
                 rowCount += try reader.count(rows)
             }
-            // A hold that was only changed may cover as much as before.
-            if rowCount == 0, policy.holds.contains(where: { $0.name == hold.name && !$0.hasEnded(at: clock) }) {
+            // A hold that was only changed, or has another name, may cover as much as before.
+            let others = policy.holds.filter { !$0.hasEnded(at: clock) }
+            if rowCount == 0, others.contains(where: { $0.name == hold.name || $0.covers(hold) }) {
                 return nil
             }
             return ReleasedHold(name: hold.name, rowCount: rowCount)
@@ -124,7 +134,7 @@ package struct Planner {
     /// covered; nil: that cannot be evaluated any more. One that covers no row, or none of the rule, is left out.
     func removed(
         _ holds: [Hold], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, _ reader: any RetentionReader
-    ) throws -> [(name: String, rows: HeldRows?)] {
+    ) throws -> [(name: String, found: HoldPlan.InForce?)] {
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
         // The dates of a hold are those of the rules, with those that were removed.
         var former = policy
@@ -142,7 +152,7 @@ package struct Planner {
             if hasItsDates, current.contains(where: { $0.covers(hold) }) { return nil }
             guard let found = try HoldPlan.find(hold, former, reader) else { return (hold.name, nil) }
             let reached = try HoldPlan().reachable([found.rows], from: rule, entity, hasTriggers, in: reader)
-            return found.hasRows && !reached.isEmpty ? (hold.name, found.rows) : nil
+            return found.hasRows && !reached.isEmpty ? (hold.name, found) : nil
         }
     }
 
@@ -150,7 +160,7 @@ package struct Planner {
 
     private func step(
         for rule: Rule, preceding: [BatchDeleteRequest], withheld: Refusal?, hasRowsSinceLastRun: Bool,
-        holds: HoldPlan, together: RulesTogether, reader: any RetentionReader
+        holds: HoldPlan, together: RulesTogether, choosesLate: Bool, planned: Set<String>, reader: any RetentionReader
     ) throws -> Plan.Step {
         let cutoff = rule.cutoff(asOf: asOf, zone: policy.timezone)
         var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
@@ -179,6 +189,9 @@ package struct Planner {
 
         var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: preceding)
         together.keepRows(&request, of: rule, asOf: asOf)
+        for rows in try rowsWithoutCandles(besides: rule, entity, planned: planned, reader) {
+            request.filter = request.filter && .notTrue(rows)
+        }
         request.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
         if accepted.contains(.tooManyRows) { request.maxRows = nil }
         let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
@@ -199,8 +212,8 @@ package struct Planner {
         let restored = try RestoredRows.find(
             step, entity, hasTriggers: !triggers.isEmpty, planner: self, reader: reader)
         let former = try FormerRule(
-            step, entity, together: together, hasTriggers: !triggers.isEmpty, isHeld: restored != nil, planner: self,
-            reader: reader)
+            step, entity, together: together, holds: holds, hasTriggers: !triggers.isEmpty, isHeld: restored != nil,
+            choosesLate: choosesLate, planner: self, reader: reader)
         let ways = !survey.obstacles.isEmpty ? try self.ways(past: survey, of: request, reader) : []
         func refusals(_ rule: Rule) -> [Refusal] {
             var found = Refusals(
@@ -256,6 +269,27 @@ package struct Planner {
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
         }
         return step
+    }
+
+    /// The rows that rules before this one would make candles of, but are not carried out: a rule without `rollup` leaves them alone, so
+    /// that none is deleted without its candle.
+    ///
+    /// - Parameter planned: the names of the rules that are carried out.
+    private func rowsWithoutCandles(
+        besides rule: Rule, _ entity: Entity, planned: Set<String>, _ reader: any RetentionReader
+    ) throws -> [StorePredicate] {
+        guard rule.rollup == nil else { return [] }
+        let before = policy.rules.inOrder.prefix { $0.name != rule.name }.filter {
+            // One that keeps rows leaves alone what this rule deletes.
+            $0.isEnabled && $0.rollup != nil && !$0.keepsRows && !planned.contains($0.name)
+                && !$0.filter.isDisjoint(from: rule.filter)
+        }
+        return try before.compactMap { maker in
+            guard try reader.entity(named: maker.entity)?.name == entity.name else { return nil }
+            guard let date = maker.date(zone: policy.timezone) else { return maker.filter }
+            let cutoff = maker.cutoff(asOf: asOf, zone: policy.timezone)
+            return surveyRequest(for: maker, of: entity, date: date, cutoff: cutoff, preceding: []).expired
+        }
     }
 
     private func surveyRequest(

@@ -9,12 +9,18 @@ extension Run {
     /// An error of the rule alone (a trigger that raises) fails it, and the next rules run. All other errors end the
     /// run.
     func carryOut(_ index: Int, of plan: Plan) {
-        let step = plan.steps[index]
+        let began = setup.uptime()
+        var step = plan.steps[index]
+        do throws(StoreError) {
+            try leaveRowsWithoutCandles(&step, plan.steps[..<index])
+        } catch {
+            guard let request = step.request else { return }
+            return fail(index, because: error, residue: BatchDeleteRequest(request).fetchRequest)
+        }
         guard let request = step.request, var outline = step.outline else {
             report.rules[index].outcome = .completed
             return
         }
-        let began = setup.uptime()
         let others = leftBehind(plan.steps[..<index], of: request.entity)
         let residue = BatchDeleteRequest(request).fetchRequest.besides(others)
         let expiredCount = step.survey.expiredCount
@@ -41,6 +47,23 @@ extension Run {
         noteDates(index, step, isOldestFirst: outline.isOldestFirst, residue: residue)
         report.rules[index].elapsed += setup.uptime() - began
         setup.observer?.runDidEnd()
+    }
+
+    /// Has a rule without `rollup` leave the rows alone of which a rule before it was to make candles, and has not made all.
+    private func leaveRowsWithoutCandles(
+        _ step: inout Plan.Step, _ preceding: ArraySlice<Plan.Step>
+    ) throws(StoreError) {
+        guard step.rule.rollup == nil, var request = step.request, step.survey.expiredCount > 0 else { return }
+        let left = zip(preceding.indices, preceding).compactMap { index, other in
+            let isDone = report.rules[index].outcome == .completed && report.rules[index].residue == 0
+            return isDone || other.rule.rollup == nil || other.request?.entity != request.entity
+                ? nil : other.request?.expired
+        }
+        guard !left.isEmpty else { return }
+        for rows in left { request.filter = request.filter && .notTrue(rows) }
+        step.surveyRequest = request
+        step.survey = try writer.survey(request)
+        step.outline = try writer.outline(of: request)
     }
 
     /// Deletes batch after batch until the loop stops.

@@ -78,8 +78,11 @@ import Testing
         Change("max_age: 30d, earliest: 2025-01-01", "max_age: 30d, earliest: 2026-01-01", .narrower),
         Change("max_age: 30d, earliest: 2025-01-01", "max_age: 30d", .wider),
         Change("max_age: 30d", "max_age: 30d, earliest: 2026-01-01", .narrower),
-        Change("max_age: 30d, latest: 2026-06-01", "max_age: 30d, latest: 2026-09-01", .wider),
-        Change("max_age: 30d, latest: 2026-06-01", "max_age: 30d", .wider),
+        Change(
+            "max_age: 30d, allow_empty: true, latest: 2026-06-01",
+            "max_age: 30d, allow_empty: true, latest: 2026-09-01",
+            .wider),
+        Change("max_age: 30d, allow_empty: true, latest: 2026-06-01", "max_age: 30d, allow_empty: true", .wider),
         Change("max_age: 30d", "max_age: 30d, latest: 2026-06-01", .narrower),
         Change("max_age: 30d, align: month", "max_age: 30d", .wider),
         Change("max_age: 30d", "max_age: 30d, align: month", .narrower),
@@ -242,6 +245,31 @@ import Testing
         #expect(try Self.step(file, Self.read("", ["max_age: 90d"], in: file), RunMemory()).widened == nil)
     }
 
+    /// A rule that is refused deletes nothing, so the rows that it would delete go only because another one is wider.
+    @Test func whatARefusedRuleWouldDeleteIsCounted() throws {
+        let file = try Self.store()
+        let rest = "name: rest, max_age: 300d"
+        let wider = "name: rest, max_age: 60d"
+        func count(_ other: String, accept: Set<RefusalCode> = [], rules: [String] = []) throws -> Int? {
+            var options = Planner.Options(accept: accept, ruleNames: rules)
+            options.accept.insert(.policyWidened)
+            let memory = try Self.memory(of: Self.read("", [other, rest], in: file))
+            let plan = try Planner(
+                policy: Self.read("", [other, wider], in: file), asOf: PriceFile.now, clock: PriceFile.now,
+                memory: memory,
+                options: options, countsAllRows: true
+            ).plan(reader: try file.reader())
+            return plan.steps.last?.widened?.rowCount
+        }
+        let between = try file.count("at < 1795219200 - 60 * 86400 AND at >= 1795219200 - 300 * 86400")
+        #expect(try count("name: all, max_age: 60d, where: { symbol: [XAU, EUR] }") == 0)
+        #expect(try count("name: all, max_age: 60d, limits: { max_rows: 5 }") == between)
+        #expect(try count("name: all, max_age: 60d, limits: { max_rows: 5 }", accept: [.tooManyRows]) == 0)
+        #expect(try count("name: all, max_age: 60d, limits: { max_fraction: 0.1 }") == between)
+        // A rule that --rule leaves out deletes nothing today.
+        #expect(try count("name: all, max_age: 60d, where: { symbol: [XAU, EUR] }", rules: ["rest"]) == between)
+    }
+
     /// What a rule keeps depends on the other rules of its entity.
     @Test func aRuleThatKeptRowsFromAnotherOneIsMissed() throws {
         let file = try Self.store()
@@ -295,10 +323,11 @@ import Testing
             let kept = try WidenedJudge(file, before).deleted()
             var taken: Set<Int64> = []
             for (index, step) in plan.steps.enumerated() {
-                let deleted = try WidenedJudge(file, now).deleted(by: now.rules[index]).subtracting(taken)
+                let deleted = try WidenedJudge(file, now).deleted(by: now.rules[index], besides: taken)
                 let more = deleted.subtracting(kept)
                 if let widened = step.widened {
-                    if widened.rowCount != more.count, step.rule.limits.maxRows == nil {
+                    // What is refused for its number of rows deletes none.
+                    if widened.rowCount != more.count, !step.refusals.contains(where: { $0.code == .tooManyRows }) {
                         found.append("\(index): \(widened.rowCount) rows, and the judge has \(more.count)")
                     }
                 } else if !more.isEmpty {
@@ -343,6 +372,7 @@ private struct RandomRules: Choosing {
         if chance(20) { text += ", earliest: \(pick(["2025-12-01", "2026-03-01"]))" }
         if chance(20) { text += ", latest: \(pick(["2026-06-01", "2026-08-01"]))" }
         if chance(20) { text += ", align: \(pick(["day", "week", "month"]))" }
+        if chance(30) { text += ", limits: { max_rows: \(pick([1, 100, 200, 300])) }" }
         return text
     }
 }
@@ -368,17 +398,18 @@ private struct WidenedJudge {
     }
 
     func deleted() throws -> Set<Int64> {
-        try policy.rules.reduce(into: []) { $0.formUnion(try deleted(by: $1)) }
+        try policy.rules.reduce(into: []) { $0.formUnion(try deleted(by: $1, besides: $0)) }
     }
 
-    func deleted(by rule: Rule) throws -> Set<Int64> {
+    /// - Parameter taken: rows that rules before it have deleted.
+    func deleted(by rule: Rule, besides taken: Set<Int64> = []) throws -> Set<Int64> {
         // A rule that keeps rows leaves those alone that the rules which keep none delete, and keeps what others keep.
         let readable = rule.keepLast != nil || rule.thin != nil ? left(for: rule) : readable(rule)
         let keeping = policy.rules.filter { $0.keepLast != nil || $0.thin != nil }
         let kept =
             rule.keepLast != nil || rule.thin != nil
             ? keeping.reduce(into: Set<Int64>()) { $0.formUnion(keptRows($1)) } : []
-        let expired = readable.filter { isExpired($0, rule) && !kept.contains($0.id) }
+        let expired = readable.filter { isExpired($0, rule) && !kept.contains($0.id) && !taken.contains($0.id) }
         if let limit = rule.limits.maxRows, expired.count > limit { return [] }
         if let limit = rule.limits.maxFraction, Double(expired.count) / Double(readable.count) > limit { return [] }
         return Set(expired.map(\.id))

@@ -1,0 +1,59 @@
+import PriceStore
+import RetentionPolicy
+
+/// Which rules choose their rows by references that the deletes of other rules clear.
+///
+/// All rules decide on the store as it was, so such a rule comes before the others: rows that lose their reference in a run expire for the next
+/// run. Where two rules do that to each other, the order of the policy stays, and the second is refused on the nights on which it matters.
+struct RuleOrder {
+    private struct Delete: Hashable {
+        var entity: String
+        var relationships: BatchDeleteRequest.RelationshipRule
+    }
+
+    private struct Question: Hashable {
+        var delete: Delete
+        var entity: String
+        var attributes: [String]
+    }
+
+    /// By the name of a rule, the rules that choose their rows by what its delete clears.
+    private(set) var choosing: [String: Set<String>] = [:]
+    /// The names of these rules.
+    var late: Set<String> { choosing.values.reduce(into: []) { $0.formUnion($1) } }
+
+    init(_ rules: [Rule], reader: any RetentionReader) throws(StoreError) {
+        // There may be thousands of rules, of few entities.
+        var entities: [String: Entity] = [:]
+        for rule in rules where entities[rule.entity] == nil {
+            entities[rule.entity] = try reader.entity(named: rule.entity)
+        }
+        let enabled = rules.filter { $0.isEnabled && entities[$0.entity] != nil }
+        var deletes: [Delete: [String]] = [:]
+        for rule in enabled {
+            let delete = Delete(
+                entity: entities[rule.entity]?.name ?? rule.entity, relationships: rule.relationships.request)
+            deletes[delete, default: []].append(rule.name)
+        }
+        var known: [Question: Bool] = [:]
+        for rule in enabled where rule.filter != .all {
+            guard let entity = entities[rule.entity] else { continue }
+            let names = entity.relationships(choosing: rule.filter).flatMap(\.sourceAttributes)
+            guard !names.isEmpty else { continue }
+            for (delete, deleting) in deletes {
+                let question = Question(delete: delete, entity: entity.name, attributes: names)
+                let isCleared: Bool
+                if let answer = known[question] {
+                    isCleared = answer
+                } else {
+                    isCleared = try !reader.clearedAttributes(
+                        names, of: entity.name, byDeletesFrom: delete.entity, delete.relationships
+                    ).isEmpty
+                    known[question] = isCleared
+                }
+                guard isCleared else { continue }
+                for name in deleting where name != rule.name { choosing[name, default: []].insert(rule.name) }
+            }
+        }
+    }
+}
