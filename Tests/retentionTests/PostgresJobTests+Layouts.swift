@@ -104,15 +104,15 @@ extension PostgresJobTests {
                             == "0"
                     })
                 let left = try place.server.run("SELECT count(*) - 276 FROM ticks", url: place.url)
-                let next = try job.report(time).rules.map(\.deleted)
-                #expect(next.map(String.init) == [left])
+                let next = try job.report(time)
+                #expect(next.rules.map { String($0.deleted) } == [left], "\(next)")
             } else {
                 let errors = try job.text("stderr.txt")
                 #expect(status == 0, "\(errors)")
             }
             // What was committed and not synced may be back after a failover: nothing that stays may be missing.
             let last = try job.report(time)
-            #expect(last.exitCode == 0 && last.rules.map(\.residue) == [0])
+            #expect(last.exitCode == 0 && last.rules.map(\.residue) == [0], "\(last)")
             #expect(
                 try (place.standby ?? place.server).run(
                     "SELECT count(*), min(id), max(id), count(DISTINCT id) FROM ticks", database: place.database)

@@ -72,10 +72,9 @@ extension EngineFindings {
 
     /// Takes the technique that a request asks for in the place of the engine's choice.
     ///
-    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or not for these rows and some are expired.
+    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or not for these rows.
     package mutating func takeTechnique(of request: SurveyRequest, store: String) throws(StoreError) {
-        // Where nothing goes, it goes in any way.
-        guard let name = request.technique, survey.unsupported == nil, survey.expiredCount > 0 else { return }
+        guard let name = request.technique, survey.unsupported == nil else { return }
         let named = Kind(rawValue: name)
         guard let named, named == .whole || possibleTechniques.contains(named) else {
             let reason = named.flatMap { techniqueObstacles[$0] }.map { ": \($0)" } ?? ""

@@ -120,8 +120,7 @@ import Testing
     /// The rule deletes rows of the hold's entity, and clears the reference by which they are held: in the same rows, in rows of the
     /// same batch, or of a later one.
     static let clearing = [
-        // The schema of the rule's own entity, under the rule's own cascade too.
-        ("up INTEGER REFERENCES price ON DELETE SET NULL", "", Rule.RelationshipSetting.cascade, "price", "up"),
+        ("up INTEGER REFERENCES price ON DELETE SET NULL", "", Rule.RelationshipSetting.asDeclared, "price", "up"),
         ("up INTEGER REFERENCES price ON DELETE SET DEFAULT", "", .asDeclared, "price", "up"),
         ("up INTEGER REFERENCES price", "", .nullify, "price", "up"),
         // Rows that a cascade takes refer to each other, or to what goes with them.

@@ -132,16 +132,6 @@ import Testing
         #expect(try codes(file, [.prices(), emptied]) == [nil, nil])
     }
 
-    @Test func theRefusalCountsTheNewerRowsThatACascadeTakes() throws {
-        let file = try PriceFile("ALTER TABLE price ADD COLUMN up INTEGER REFERENCES price(id) ON DELETE CASCADE")
-        try file.addPrices(daysOld: [40, 41, 0, 1, 2])
-        try file.execute("UPDATE price SET up = 1 WHERE id > 2")
-        let found = try refusals(file, [.prices()])
-        #expect(found[0]?.code == .wouldEmptyEntity)
-        #expect(found[0]?.message.contains("2 rows are older") == true)
-        #expect(found[0]?.message.contains("3 newer rows are deleted with them by a cascade") == true)
-    }
-
     @Test func valuesThatAStoreMayTakeForEqualAreNotDisjoint() {
         func equal(_ value: StoreValue) -> StorePredicate { .compare("s", .equal, value) }
         func disjoint(_ a: StoreValue, _ b: StoreValue) -> Bool { equal(a).isDisjoint(from: equal(b)) }

@@ -130,7 +130,7 @@ import Testing
             try plan(file, [.prices()], options: Planner.Options(technique: technique))
         }
         #expect(error?.kind == .unknownName)
-        #expect(error?.hint?.contains("windows") == true)
+        #expect(error?.hint?.contains("deleted in batches") == true)
         let windows = try plan(file, [.prices()], options: Planner.Options(technique: "windows"))
         #expect(windows[0].outline?.method == "rowid windows")
     }
