@@ -595,7 +595,7 @@ class World:
 
     def run(self, program, folder, as_of, *more):
         end = program.run(folder, *self.options(as_of, *more))
-        if end.returncode == 78 and "the technique" in end.stderr:
+        if end.returncode == 78 and "is not possible for" in end.stderr:
             # It does not fit one of the rules, which has rows to delete now.
             self.technique = []
             end = program.run(folder, *self.options(as_of, *more))

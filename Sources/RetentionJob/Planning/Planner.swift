@@ -257,7 +257,7 @@ package struct Planner {
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
         if outline?.rebuildPays == true, let rowCount = survey.rowCount {
             step.advice.append(
-                "\(Figures.count(survey.expiredCount, "row")) of \(Figures.grouped(rowCount)) expire: with all other programs stopped, "
+                "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(rowCount, "row")) expire: with all other programs stopped, "
                     + "retention run --rebuild is faster, and returns the space")
         }
         step.isMatched = try Arrivals.isMatched(rule, request, survey, reader: reader)

@@ -31,7 +31,7 @@ struct RunStrategyTests {
         #expect(planned.method == "range batches" && planned.methodReason == nil && planned.expired == 57_000)
         #expect(
             planned.advice.contains(
-                "57,000 rows of 60,000 expire: with all other programs stopped, retention run --rebuild is faster, and "
+                "57,000 of 60,000 rows expire: with all other programs stopped, retention run --rebuild is faster, and "
                     + "returns the space"), "\(planned.advice)")
         let report = try bench.run(file, rule())
         #expect(report.rules[0].method == "range batches" && report.rules[0].deleted == 57_000)
