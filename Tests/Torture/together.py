@@ -585,7 +585,8 @@ class World:
 
     def choose_technique(self, program, folder):
         """Half of the time one that the program accepts for all rules; it is asked."""
-        for technique in self.chance.sample(STRATEGIES, 2):
+        # A rebuild is not carried out beside a writer.
+        for technique in self.chance.sample([name for name in STRATEGIES if name != "rebuild" or not self.is_disturbed], 2):
             if technique == "auto":
                 return
             self.technique = ["--technique", technique]
