@@ -4,31 +4,25 @@ from ..report import COSTS, Goal, cost_heads, medians, ratio, ratios, table
 from ..stores import ENTITY, SCHEMAS, Schema, count
 from . import live
 
-# In both the shell has foreign keys off, and only the rows that have to are changed.
+# The shell has foreign keys off, and only the rows that have to are changed.
 NULLIFY = """BEGIN IMMEDIATE; UPDATE {table} SET previous = NULL WHERE id IN (
     SELECT later.id FROM {table} AS gone JOIN {table} AS later ON later.previous = gone.id
     WHERE gone.{date} < {cutoff} AND later.{date} >= {cutoff}); DELETE FROM {table} WHERE {date} < {cutoff}; COMMIT"""
-CASCADE = """DELETE FROM {table} WHERE id IN (WITH RECURSIVE removed (id) AS (
-    SELECT id FROM {table} WHERE {date} < {cutoff} UNION
-    SELECT later.id FROM removed JOIN {table} AS later ON later.previous = removed.id) SELECT id FROM removed)"""
 
 
-def chain(name, what, mode, length, sql):
-    """S1 in which each row refers to the one before it; every `length` rows begin a chain of their own."""
+def chain(name, what):
+    """S1 in which each row refers to the one before it."""
     return Schema(
-        name, what, SCHEMAS["S1"].options, sql=sql, rule=f"    relationships: {mode}\n", changes=f"""
+        name, what, SCHEMAS["S1"].options, sql=NULLIFY, rule="    relationships: nullify\n", changes=f"""
         ALTER TABLE {ENTITY} ADD COLUMN previous INTEGER REFERENCES {ENTITY} (id);
-        UPDATE {ENTITY} SET previous = id - 1 WHERE (id - 1) % {length} > 0;
+        UPDATE {ENTITY} SET previous = id - 1 WHERE id > 1;
         CREATE INDEX ix_previous ON {ENTITY} (previous); VACUUM""")
 
 
 def measure(shop):
     rows = shop.rows // 10
-    schemas = [
-        chain("nullify", "one chain, `nullify`", "nullify", rows, NULLIFY),
-        chain("cascade", "chains of ten, `cascade`", "cascade", 10, CASCADE)]
     lines, goals, waits = [], [], []
-    for schema in schemas:
+    for schema in [chain("nullify", "one chain, `nullify`")]:
         shell, job = shop.deletes(("shell", "job"), schema, rows, schema.kept(rows, 50)).values()
         lines.append([schema.what, *medians((job, shell), *COSTS, divisor=1000), *ratios(job, shell, "cpu_ms")])
         goals.append(Goal(f"{schema.what}: CPU ratio", 3, ratio(job, shell, "cpu_ms")))

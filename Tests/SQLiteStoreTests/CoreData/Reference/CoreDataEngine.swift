@@ -13,7 +13,10 @@ enum CoreDataEngine {
     static func deleteInBatches(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
         let survey = try SQLiteReader(path: path).findings(request.survey)
         let technique = survey.possibleTechniques.last(where: \.isInBatches) ?? .whole
-        guard survey.obstacles.isEmpty else { return try carryOut(path, request, technique: .whole) }
+        // Rows that require each other are for a request of the library only.
+        guard survey.obstacles.isEmpty, survey.unsupported == nil else {
+            return try carryOut(path, request, technique: .whole)
+        }
         return try carryOut(path, request, technique: technique)
     }
 
