@@ -36,7 +36,7 @@ struct NoticeProgram {
         guard let path else { return word.contains("/") ? [Place(path: word, what: what)] : places }
         places.append(Place(path: path, what: what))
         for interpreter in try interpreters() { places += try interpreter.places() }
-        // What an interpreter is told to run: another script, or a program that it starts as `env` does.
+        // The script that an interpreter runs, or the program that it starts, as `env` does.
         for word in firstLine(of: path).dropFirst() where access(word, F_OK) == 0 {
             places.append(Place(path: word, what: "the interpreter's argument"))
         }

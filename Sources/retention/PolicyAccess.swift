@@ -20,7 +20,7 @@ enum PolicyAccess {
             for place in try words.first.map({ try NoticeProgram($0).places() }) ?? [] {
                 try refuse(place.path, place.what, isProgram: true)
             }
-            // What an interpreter is told to run.
+            // The script that an interpreter runs.
             for word in words.dropFirst() where FilePlace(word, followsLink: true).facts?.isRegularFile == true {
                 try refuse(word, "the argument of the program", isProgram: true)
             }

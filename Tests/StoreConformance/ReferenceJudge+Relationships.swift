@@ -39,7 +39,7 @@ extension ReferenceJudge {
             let staying = all.subtracting(gone)
             let obstacles: Set<Place>
             switch key.deleteRule {
-            // In which batch a row goes is not known, so that one that would go, too, stands in the way.
+            // A row that the same rule deletes is an obstacle too: its batch may come later.
             case .restrict: obstacles = original.restrictSparesRowsThatGo ? staying : all
             case .noAction:
                 obstacles = original.restrictSparesRowsThatGo ? staying : all.filter { !refersToItself($0, by: key) }

@@ -30,8 +30,6 @@ struct SQLiteTable {
     var triggersBeforeDelete: [DeleteTrigger]
     /// Whether one of them may keep a row without an error.
     var mayKeepRows: Bool { triggersBeforeDelete.contains(where: \.mayKeepRows) }
-    /// Whether the table has a CHECK constraint.
-    var hasChecks: Bool
     /// Whether rowids are never given twice.
     var isAutoincrement: Bool
     /// Whether foreign keys of the table are checked only when a transaction ends.
@@ -218,7 +216,6 @@ struct SQLiteCatalog {
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
             keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
             insertTriggers: texts.triggers(on: .insert), triggersBeforeDelete: texts.beforeDelete,
-            hasChecks: type == "table" && texts.hasChecks,
             isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
             collations: collations, defaults: defaults)
     }
@@ -246,7 +243,6 @@ struct SQLiteCatalog {
         // The words may stand in a comment or a name: then a little more is checked than need be.
         var isAutoincrement = false
         var defersKeys = false
-        var hasChecks = false
         var triggers: [(name: String, text: TriggerText)] = []
 
         func triggers(on event: TriggerText.Event) -> [String] {
@@ -275,15 +271,13 @@ struct SQLiteCatalog {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    SELECT type = 'table', name, sql, instr(upper(sql), 'AUTOINCREMENT'), instr(upper(sql), 'DEFERRED'),
-                        instr(upper(sql), 'CHECK')
+                    SELECT type = 'table', name, sql, instr(upper(sql), 'AUTOINCREMENT'), instr(upper(sql), 'DEFERRED')
                     FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND lower(tbl_name) = lower(?)
                     """), arguments: [table])
         for row in rows {
             if row[0] as Bool {
                 texts.isAutoincrement = (row[3] as Int? ?? 0) > 0
                 texts.defersKeys = (row[4] as Int? ?? 0) > 0
-                texts.hasChecks = (row[5] as Int? ?? 0) > 0
             } else {
                 texts.triggers.append((row[1], TriggerText(row[2] ?? "")))
             }

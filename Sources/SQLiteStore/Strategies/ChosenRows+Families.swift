@@ -34,16 +34,12 @@ extension ChosenRows {
 
     /// Throws if a cascade has reached a row that must stay.
     private func confirmKept() throws {
-        for kept in connection.rowsToKeep.rows {
-            guard let table = connection.temporaries.chosenRows[kept.rows.entity.folded] else { continue }
+        // No cascade leads back to the rule's own table.
+        for kept in connection.rowsToKeep.rows where kept.rows.entity != scope.table.name {
+            guard connection.temporaries.chosenRows[kept.rows.entity.folded] != nil else { continue }
             let entity = try connection.tableScope(kept.rows.entity, db)
-            // What the batch begins with are rows that their rule has chosen, or that refer to such rows.
-            let isOwn = entity.table.name == scope.table.name
-            let chosen =
-                "\(Self.tuple(entity.key)) IN (SELECT \(Self.columns(entity).joined(separator: ", ")) FROM temp.\(table)"
-                + (isOwn ? " WHERE wave > 0)" : ")")
             let query =
-                SQLFragment("SELECT 1 FROM \(entity.from()) WHERE \(chosen) AND (")
+                SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + (try isChosen(entity)) + " AND ("
                 + (try connection.condition(.notTrue(.not(kept.rows.rows)), entity, db)) + ") LIMIT 1"
             guard try connection.row(query, db) != nil else { continue }
             throw StoreError(
