@@ -183,7 +183,7 @@ extension PolicyKey {
     ]
 
     static let batch: [PolicyKey] = [
-        PolicyKey("rows", .integer(1...1_000_000), "Rows of one transaction; default 5000"),
+        PolicyKey("rows", .integer(1...1_000_000), "Rows of the first transaction; default 100"),
         PolicyKey(
             "target", .duration(milliseconds: true), "How long one transaction should take; default 8ms without rows"),
         PolicyKey(

@@ -61,7 +61,7 @@ package struct Rule: Sendable {
             case fixed(Duration)
         }
         /// Rows of the first batch; without a target, of every batch.
-        package var rows = 5000
+        package var rows = 100
         /// How long a batch should take; the number of rows follows it. Nil: the number is fixed.
         package var target: Duration? = .milliseconds(8)
         /// How long a batch should take while nothing else uses the store; nil: ``target``.

@@ -19,7 +19,7 @@ extension ReferenceJudge {
             let isGenerated = original.tables[hold.entity]?.attributes.contains {
                 names.contains($0.name) && $0.isGenerated
             }
-            for key in keys where key.source == hold.entity && [.nullify, .setDefault].contains(key.deleteRule) {
+            for key in keys where key.source == hold.entity && key.deleteRule == .nullify {
                 guard isGenerated == true || !names.isDisjoint(with: key.sourceAttributes),
                     let table = original.tables[hold.entity]
                 else { continue }
@@ -73,7 +73,6 @@ extension ReferenceJudge {
             }
             return found
         }
-        let clearing: [Relationship.DeleteRule] = [.nullify, .setDefault]
         let deletes =
             preceding.map { ($0.fetchRequest.entity, $0.relationships) } + [(request.entity, request.relationships)]
         return request.holds.contains { hold in
@@ -91,7 +90,7 @@ extension ReferenceJudge {
                 return deletes.contains { entity, relationships in
                     let lost = taken(from: entity, relationships)
                     return (lost.contains(key.destination) || key.destination == entity)
-                        && clearing.contains(rule(key, entity, relationships))
+                        && rule(key, entity, relationships) == .nullify
                 }
             }
         }

@@ -43,20 +43,16 @@ extension ReferenceJudge {
             case .restrict: obstacles = original.restrictSparesRowsThatGo ? staying : all
             case .noAction:
                 obstacles = original.restrictSparesRowsThatGo ? staying : all.filter { !refersToItself($0, by: key) }
-            case .nullify where !isNullable(key), .setDefault where !hasDefault(key, gone): obstacles = all
-            case .nullify, .setDefault, .cascade:
+            case .nullify where !isNullable(key), .setDefault: obstacles = all
+            case .nullify, .cascade:
                 obstacles = request.relationships != .deny ? [] : original.restrictSparesRowsThatGo ? staying : all
             }
             if !obstacles.isEmpty {
                 verdict.survey.obstacles.append(.init(relationship: key, rowCount: obstacles.count))
             }
-            guard [.nullify, .setDefault].contains(key.deleteRule) else { continue }
+            guard key.deleteRule == .nullify else { continue }
             for place in staying {
-                for name in key.sourceAttributes {
-                    let isDefault = key.deleteRule == .setDefault
-                    let value = isDefault ? current.tables[place.table]?.defaults[name] : nil
-                    changes[place, default: [:]][name] = value ?? .null
-                }
+                for name in key.sourceAttributes { changes[place, default: [:]][name] = .null }
             }
             if key.source == request.entity, !all.isEmpty, !looksAt.isDisjoint(with: key.sourceAttributes) {
                 verdict.dependsOnNullified = true
@@ -66,16 +62,6 @@ extension ReferenceJudge {
         verdict.survey.nullifiedCount = changes.count
         let changedBefore = changedRows[request.entity]?.contains { !looksAt.isDisjoint(with: $0) } ?? false
         if changedBefore { verdict.dependsOnNullified = true }
-        // Whatever this rule does with the references: a rule before may have set them to their default.
-        for key in current.relationships
-        where key.deleteRule == .setDefault && gone.contains(where: { $0.table == key.destination }) {
-            let isChanged = current.tables[key.source]?.rows.contains { row in
-                let before = original.tables[key.source]?.rows.first { $0.id == row.id }
-                return key.sourceAttributes.allSatisfy { row[$0] != .null }
-                    && key.sourceAttributes.contains { !ReferenceValue.isSame(row[$0], before?[$0] ?? .null) }
-            }
-            if isChanged == true { verdict.dependsOnNullified = true }
-        }
         if [.cascade, .nullify].contains(request.relationships), leadsBack(to: request.entity) {
             verdict.dependsOnNullified = true
         }
@@ -141,21 +127,6 @@ extension ReferenceJudge {
     private func isNullable(_ key: Relationship) -> Bool {
         key.sourceAttributes.allSatisfy { name in
             current.tables[key.source]?.attributes.first { $0.name == name }?.isRequired != true
-        }
-    }
-
-    /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
-    private func hasDefault(_ key: Relationship, _ gone: Set<Place>) -> Bool {
-        guard let child = current.tables[key.source], let parent = current.tables[key.destination] else { return true }
-        let values = key.sourceAttributes.map { child.defaults[$0] ?? .null }
-        if let index = values.firstIndex(of: .null) {
-            return child.attributes.first { $0.name == key.sourceAttributes[index] }?.isRequired != true
-        }
-        return parent.rows.contains { row in
-            !gone.contains(Place(table: key.destination, id: row.id))
-                && zip(key.destinationAttributes, values).allSatisfy {
-                    ReferenceValue.compare(row[$0], $1, parent.collation($0)) == 0
-                }
         }
     }
 

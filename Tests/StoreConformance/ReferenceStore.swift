@@ -22,19 +22,16 @@ package struct ReferenceStore: Sendable {
         package var attributes: [Attribute]
         /// How columns compare text; the others are binary.
         package var collations: [String: ReferenceCollation]
-        /// The defaults that are not NULL.
-        package var defaults: [String: StoreValue]
         package var rows: [Row]
         /// The numbers of the rows in the order of their keys; empty: it is the order of the numbers.
         package var keyOrder: [Int64]
 
         package init(
             attributes: [Attribute], collations: [String: ReferenceCollation] = [:],
-            defaults: [String: StoreValue] = [:], rows: [Row] = [], keyOrder: [Int64] = []
+            rows: [Row] = [], keyOrder: [Int64] = []
         ) {
             self.attributes = attributes
             self.collations = collations
-            self.defaults = defaults
             self.rows = rows
             self.keyOrder = keyOrder
         }

@@ -182,11 +182,11 @@ import Testing
                 INSERT INTO Quote(price) VALUES (1);
                 """, says: "the key is declared ON DELETE SET NULL, but a column of it does not accept NULL"),
         Hopeless(
-            testDescription: "SET DEFAULT without such a row", code: "relationship_denied",
+            testDescription: "SET DEFAULT with a default", code: "relationship_denied",
             sql: """
                 CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER DEFAULT 99 REFERENCES Price(id) ON DELETE SET DEFAULT);
                 INSERT INTO Quote(price) VALUES (1);
-                """, says: "the key is declared ON DELETE SET DEFAULT, but its default refers to no row that stays"),
+                """, says: "the key is declared ON DELETE SET DEFAULT, which would make them refer to another row"),
         Hopeless(
             testDescription: "a view", code: "unsupported_schema",
             sql: """

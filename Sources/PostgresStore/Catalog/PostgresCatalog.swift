@@ -232,7 +232,9 @@ extension PostgresConnection {
         }
         let select = """
             SELECT f.oid::int8, \(entity("f.conrelid")), \(names("f.conkey", "f.conrelid")), \(entity("f.confrelid")),
-                \(names("f.confkey", "f.confrelid")), f.confdeltype,
+                \(names("f.confkey", "f.confrelid")), CASE WHEN f.confdeltype = 'd' AND NOT EXISTS (SELECT 1 FROM pg_attribute a
+                    WHERE a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey) AND (a.atthasdef OR a.attidentity <> ''))
+                    THEN 'n' ELSE f.confdeltype END,
                 EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = f.conrelid AND i.indisvalid AND i.indpred IS NULL
                     AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey)
             FROM pg_constraint f WHERE f.contype = 'f' AND

@@ -205,8 +205,8 @@ extension PostgresConnection {
             switch key.deleteRule {
             case .restrict, .noAction: counted = stays
             case .nullify where try !isNullable(key, reach): counted = isThere
-            case .setDefault where try !hasDefault(key, removed): counted = isThere
-            case .cascade, .nullify, .setDefault:
+            case .setDefault: counted = isThere
+            case .cascade, .nullify:
                 guard rule == .deny else { continue }
                 counted = stays
             }
@@ -261,31 +261,6 @@ extension PostgresConnection {
         return !names.isEmpty && Set(names).isDisjoint(with: required)
     }
 
-    /// Whether the defaults of a key refer to no row, as a NULL does, or to a remaining row.
-    private func hasDefault(_ key: Relationship, _ removed: RemovedRows) throws -> Bool {
-        guard let child = try table(key.source) else { return true }
-        let query =
-            SQLFragment(
-                """
-                SELECT a.attname, pg_get_expr(d.adbin, d.adrelid) FROM pg_attribute a
-                JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attgenerated = '' AND a.attrelid =
-                """) + " " + .bound("\(child.number)", "oid")
-        var texts: [String: String] = [:]
-        for row in try rows(query) { texts[row[0] ?? ""] = row[1] }
-        let defaults = key.sourceAttributes.map { texts[$0] ?? "NULL" }
-        // The defaults are texts of the schema.
-        for (name, text) in zip(key.sourceAttributes, defaults)
-        where try rows(SQLFragment("SELECT (\(text)) IS NULL")).first?.first == "t" {
-            return child.entity.attribute(named: name)?.isRequired != true
-        }
-        let parent = try scope(key.destination)
-        let points = zip(key.destinationAttributes, defaults).map { "parent.\($0.quotedIdentifier) = (\($1))" }
-        let gone = removed.isGone("parent", in: 0..<removed.stepCount) ?? "FALSE"
-        return try exists(
-            removed.tables + " SELECT 1 FROM \(parent.source) AS parent WHERE "
-                + "\(points.joined(separator: " AND ")) AND NOT \(gone) LIMIT 1")
-    }
-
     /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
     /// for a rule before, an attribute by which the rule chooses. Nil: none does.
     private func changingChoice(
@@ -295,26 +270,11 @@ extension PostgresConnection {
         let isThere = removed.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
         for key in table.entity.relationships(choosing: request.expired) {
             // Each rule may have its override of the relationship.
-            let changing = (0...step).filter {
-                [.nullify, .setDefault].contains(removed.reaches[$0].deleteRule(of: key))
-            }
+            let changing = (0...step).filter { removed.reaches[$0].deleteRule(of: key) == .nullify }
             guard !changing.isEmpty else { continue }
             let references = try removed.references(key, in: changing)
             guard try exists(removed.tables + " SELECT 1\(references) AND \(isThere) LIMIT 1") else { continue }
             return key.changingChoice
-        }
-        for key in removed.reaches[step].keys {
-            // This rule may have its own override of the relationship.
-            let isChanged = removed.reaches[..<step].contains { reach in
-                reach.losing.contains { $0.name == key.destination }
-                    && reach.keys.contains {
-                        $0.deleteRule == .setDefault && $0.with(deleteRule: key.deleteRule) == key
-                    }
-            }
-            guard isChanged else { continue }
-            return
-                "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to its default, "
-                + "so it is unknown which rows refer to the rows that this rule deletes"
         }
         return nil
     }

@@ -37,7 +37,7 @@ struct Findings: EngineFindings {
         // than in a file, and what each costs besides its rows matters less.
         outline.batchTarget = hasCostlyBatches ? .seconds(1) : .milliseconds(30)
         if !hasCostlyBatches { outline.batchTargetAlone = .milliseconds(250) }
-        if hasCostlyBatches { outline.firstBatchRows = 200_000 }
+        outline.firstBatchRows = hasCostlyBatches ? 200_000 : 5_000
         if followsRelationships { outline.firstBatchRows = 1 }
         return outline
     }

@@ -49,8 +49,13 @@ extension Entity {
                 folded($0.sourceAttributes) == folded(wanted.sourceAttributes)
                     && $0.destination.folded == wanted.destination.folded
                     && folded($0.destinationAttributes) == folded(wanted.destinationAttributes)
-                    && $0.deleteRule == wanted.deleteRule
+                    && $0.deleteRule == withoutDefault(wanted)
             }
+        }
+        // Without a default it sets the reference to NULL.
+        func withoutDefault(_ wanted: Relationship) -> Relationship.DeleteRule {
+            let hasDefault = wanted.sourceAttributes.contains { attribute(named: $0)?.hasDefault == true }
+            return wanted.deleteRule == .setDefault && !hasDefault ? .nullify : wanted.deleteRule
         }
         return missing.map { "no such relationship to \($0.destination)" }
     }

@@ -158,7 +158,7 @@ public struct Relationship: Hashable, Sendable {
         case cascade
         /// Their reference becomes NULL.
         case nullify
-        /// Their reference becomes the column's default.
+        /// Their reference becomes the column's default, which is not NULL: such rows prevent the delete.
         case setDefault
         /// The delete fails at once.
         case restrict

@@ -23,7 +23,7 @@ struct Pacing {
         if !isInUseByOthers, let alone = setting.targetAlone { target = alone }
         let wanted = Double(rows) * (target / elapsed) * (isInUseByOthers ? Self.sharedPart : 1)
         let bounded = min(max(wanted, Double(rows) / 2), Double(rows) * 2)
-        rows = min(max(Int(bounded), min(setting.rows, Self.fewestRows)), Self.mostRows)
+        rows = min(max(Int(bounded), 1), Self.mostRows)
     }
 
     /// How long to wait after a batch; nil: not at all.
@@ -41,8 +41,6 @@ struct Pacing {
     /// costs it 10 ms more. So while others wait, nearly all batches should be below the target, not half of them.
     private static let sharedPart = 0.8
 
-    /// Below this the cost of a transaction outweighs its rows.
-    private static let fewestRows = 250
     private static let mostRows = 1_000_000
     /// A connection that waits for SQLite's lock tries again after at most 100 ms, so a longer pause is not needed.
     private static let longestPause = Duration.milliseconds(200)

@@ -1,7 +1,7 @@
 import PriceStore
 import RetentionPolicy
 
-/// Refuses a rule whose delete would take rows that a rule with `thin` or `keep_last` keeps: by a cascade, or by a trigger of the
+/// Refuses a rule whose delete would take rows that a rule with `thin` or `keep_last` keeps, or candles: by a cascade, or by a trigger of the
 /// store. What such a rule keeps is chosen by dates and groups, which say nothing of either.
 struct KeptRowsCheck {
     let plan: Plan
@@ -14,15 +14,39 @@ struct KeptRowsCheck {
     ///
     /// The rules that keep rows count whether `--rule` names them or not, and whether they are refused or not.
     func violation() throws -> (index: Int, refusal: Refusal)? {
+        if let found = try lostCandles() { return found }
         let keepers = plan.together?.keepers(asOf: asOf) ?? []
         guard !keepers.isEmpty else { return nil }
         for (index, step) in plan.steps.enumerated() {
-            guard let delete = step.wholeDelete, step.survey.expiredAloneCount > 0,
+            guard let request = step.request, step.survey.expiredAloneCount > 0,
                 !accepted.union(step.rule.accept).contains(.keptRowsDeleted)
             else { continue }
             for keeper in keepers {
-                guard let loss = try loss(of: keeper.request, keeper.rule, by: delete, step.rule) else { continue }
+                guard let loss = try loss(of: keeper.request, keeper.rule, by: request, step.rule) else { continue }
                 return (index, refusal(of: step.rule, loss))
+            }
+        }
+        return nil
+    }
+
+    /// A rule whose cascades lead to candles that another rule makes in the same run: which candles there will be is not known.
+    private func lostCandles() throws -> (index: Int, refusal: Refusal)? {
+        let makers = plan.steps.filter { $0.request?.rollup != nil && $0.survey.expiredCount > 0 }
+        for (index, step) in plan.steps.enumerated() where step.survey.expiredCount > 0 {
+            guard let request = step.request else { continue }
+            for maker in makers where maker.rule.name != step.rule.name {
+                guard let target = maker.request?.rollup?.target, let entity = try reader.entity(named: target)?.name,
+                    entity != request.entity,
+                    try reader.deletes(from: request.entity, request.relationships, canReach: entity, changing: [])
+                else { continue }
+                return (
+                    index,
+                    Refusals.unsupportedSchema(
+                        rule: step.rule,
+                        reason:
+                            "its cascades lead to \(entity), into which '\(maker.rule.name)' writes candles in the same run",
+                        remedy: Survey.aloneRemedy)
+                )
             }
         }
         return nil
@@ -30,12 +54,20 @@ struct KeptRowsCheck {
 
     /// What a rule keeps and a delete would take, as a clause; nil: nothing.
     private func loss(
-        of kept: SurveyRequest, _ keeper: Rule, by delete: BatchDeleteRequest, _ rule: Rule
+        of kept: SurveyRequest, _ keeper: Rule, by request: SurveyRequest, _ rule: Rule
     ) throws -> String? {
-        let entity = kept.entity
+        let (entity, delete) = (kept.entity, BatchDeleteRequest(request))
         let all = HeldRows(name: keeper.name, entity: entity, rows: .all)
         if let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target) {
             return "\(found.reason), of which '\(keeper.name)' keeps some"
+        }
+        let groups = (keeper.keepLast?.per ?? []) + (keeper.thin?.per ?? [])
+        let cleared = try reader.clearedAttributes(
+            groups, of: entity, byDeletesFrom: delete.fetchRequest.entity, delete.relationships)
+        if let attribute = cleared.first, try clearsReferences(request) {
+            return
+                "references to its rows would be cleared, and '\(keeper.name)' keeps rows of each value of such a reference, "
+                + "\(attribute) of \(entity)"
         }
         guard try canReach(entity, delete) else { return nil }
         for rows in kept.keptRows {
@@ -48,6 +80,13 @@ struct KeptRowsCheck {
                 "\(Figures.count(lost, "row")) of \(entity) that '\(keeper.name)' keeps would be deleted with its rows"
         }
         return nil
+    }
+
+    /// Whether rows lose a reference by a delete.
+    private func clearsReferences(_ request: SurveyRequest) throws -> Bool {
+        var request = request
+        request.countsRelatedRows = true
+        return try reader.survey(request).nullifiedCount > 0
     }
 
     /// Whether a delete may reach rows of an entity by more than their dates.

@@ -30,8 +30,7 @@ extension Refusals {
             switch first.relationship.deleteRule {
             case .restrict: "RESTRICT, which the store enforces"
             case .nullify: "SET NULL, but a column of it does not accept NULL"
-            case .setDefault:
-                "SET DEFAULT, but its default refers to no row that stays, or is NULL where the column does not accept it"
+            case .setDefault: "SET DEFAULT, which would make them refer to another row"
             case .noAction, .cascade: "NO ACTION, which the store enforces"
             }
         return Refusal(

@@ -202,7 +202,9 @@ extension RunMemory {
                 if let last { found.append(last) }
                 continue
             }
-            let leftNone = done.map { $0.outcome == .completed && $0.residue == 0 } ?? false
+            // Rows that are left have arrived since the plan.
+            let leftNone =
+                done.map { $0.outcome == .completed && ($0.residue == 0 || $0.deleted >= $0.expired) } ?? false
             var now = CarriedOut(
                 record, state: !rule.isEnabled ? .disabled : leftNone ? .none : .some, run: report.runID, ended: clock,
                 cutoff: done?.cutoff ?? .distantPast, keptCount: done.map { $0.keptByRule + $0.held } ?? 0,

@@ -21,13 +21,13 @@ package enum TriggerAdvice {
                 guard let source = try reader.entity(named: key.source) else { continue }
                 switch next.name == entity.name ? rule.deleteRule ?? key.deleteRule : key.deleteRule {
                 case .cascade: if seen.insert(source.name.folded).inserted { waiting.append(source) }
-                case .nullify, .setDefault:
+                case .nullify:
                     let changed = Set(key.sourceAttributes.map { $0.folded })
                     for trigger in source.updateTriggers
                     where trigger.attributes.isEmpty || !changed.isDisjoint(with: trigger.attributes) {
                         add(trigger.name, of: source)
                     }
-                case .restrict, .noAction: break
+                case .restrict, .noAction, .setDefault: break
                 }
             }
         }

@@ -4,10 +4,9 @@ package import RetentionPolicy
 /// Decides what a rule does next: delete a batch, count the remaining rows, or stop. Pure: it gets results and never
 /// uses a store.
 ///
-/// A pass processes the table once, batch by batch. It ends early if it has deleted more rows than were expired at its
-/// start, because a trigger that inserts expired rows could keep it going forever. At its end the remaining expired
-/// rows are counted. If there are some and the pass deleted rows, another pass follows, unless three passes in a row
-/// did not reduce their number. So the loop always ends.
+/// It processes the table once, batch by batch, until as many rows are deleted as the plan counted. Then the remaining expired rows
+/// are counted: those that arrived meanwhile wait for the next run. So the loop always ends, whatever a trigger or another
+/// program inserts.
 package struct BatchLoop {
     /// What to do now.
     package enum Action: Hashable, Sendable {
@@ -23,12 +22,8 @@ package struct BatchLoop {
 
     /// Why the loop stopped.
     package enum Reason: Hashable, Sendable {
-        /// No expired row is left, or none that could be deleted.
+        /// The table was processed, or as many rows are deleted as the plan counted.
         case finished
-        /// Expired rows become no fewer although rows are deleted: something inserts them again.
-        case notShrinking
-        /// The rule's `max_rows` are deleted; rows that arrived meanwhile remain.
-        case limitReached
         /// It was stopped and expired rows remain.
         case interrupted
     }
@@ -44,16 +39,9 @@ package struct BatchLoop {
     private let maxRows: Int?
     private var pendingPause: Duration?
     private var state: State
-    private var deletedInPass = 0
-    /// Expired rows at the beginning of the pass.
-    private var expectedInPass: Int
-    /// The fewest expired rows that there were between two passes.
-    private var fewestLeft: Int
-    /// Passes in a row that did not leave fewer.
-    private var idlePasses = 0
-    private static let mostIdlePasses = 3
+    private let expiredCount: Int
 
-    /// Rows that the rules of the pass deleted so far.
+    /// Rows that the batches deleted so far.
     package private(set) var deletedCount = 0
     /// Batches that deleted something.
     package private(set) var batchCount = 0
@@ -69,8 +57,7 @@ package struct BatchLoop {
         pacing = Pacing(batch)
         self.isLimited = isLimited
         self.maxRows = maxRows
-        expectedInPass = expiredCount
-        fewestLeft = expiredCount
+        self.expiredCount = expiredCount
         state = expiredCount == 0 ? .stopped(.finished, residue: 0) : .deleting
     }
 
@@ -86,7 +73,7 @@ package struct BatchLoop {
             if !mayContinue {
                 state = .counting(because: .interrupted)
             } else if let remaining, remaining <= 0 {
-                state = .counting(because: .limitReached)
+                state = .counting(because: .finished)
             } else if let pendingPause {
                 return .pause(pendingPause)
             } else {
@@ -113,12 +100,10 @@ package struct BatchLoop {
         pacing.didCommit(elapsed: elapsed)
         let count = part.result.deletedCount
         deletedCount += count
-        deletedInPass += count
         if count > 0 { batchCount += 1 }
-        if part.hasMore, deletedInPass <= expectedInPass {
+        if part.hasMore, deletedCount < expiredCount {
             pendingPause = pacing.pause(after: elapsed, isInUseByOthers: isInUseByOthers)
         } else {
-            // The end of the pass; or more rows were deleted than were expired.
             state = .counting(because: .finished)
         }
     }
@@ -126,18 +111,7 @@ package struct BatchLoop {
     /// Tells how many expired rows are in the store.
     package mutating func didCount(residue: Int) {
         guard case .counting(let reason) = state else { return }
-        switch reason {
-        case _ where residue == 0:
-            state = .stopped(.finished, residue: 0)
-        case .finished where deletedInPass > 0:
-            idlePasses = residue < fewestLeft ? 0 : idlePasses + 1
-            fewestLeft = min(fewestLeft, residue)
-            deletedInPass = 0
-            expectedInPass = residue
-            state = idlePasses < Self.mostIdlePasses ? .deleting : .stopped(.notShrinking, residue: residue)
-        case .finished, .notShrinking, .limitReached, .interrupted:
-            state = .stopped(reason, residue: residue)
-        }
+        state = .stopped(residue == 0 ? .finished : reason, residue: residue)
     }
 }
 

@@ -142,13 +142,7 @@ extension Run {
         switch reason {
         case _ where residue == 0:
             report.rules[index].outcome = .completed
-        case .finished:
-            report.rules[index].outcome = .completed
-            if setup.options.savedPlan != nil {
-                let left = "\(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
-                warn("rows left", "\(report.rules[index].name) deletes only rows of the plan; \(left)")
-            }
-        case .notShrinking:
+        case .finished where residue >= report.rules[index].expired && report.rules[index].deleted > 0:
             let triggers = report.rules[index].triggers
             let culprit = triggers.isEmpty ? "" : "a trigger (\(triggers.joined(separator: ", "))) or "
             report.rules[index].outcome = .failed
@@ -157,12 +151,12 @@ extension Run {
                 + "\(Figures.count(report.rules[index].deleted, "row")) \(report.rules[index].deleted == 1 ? "was" : "were") deleted, and "
                 + "\(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
             status.hasRefusedRule = true
-        case .limitReached:
+        case .finished:
             report.rules[index].outcome = .completed
             warn(
-                "rows arrived during the run",
-                "\(report.rules[index].name) has reached its limit of deleted rows; \(Figures.count(residue, "row")) that arrived "
-                    + "meanwhile \(residue == 1 ? "is" : "are") left for the next run")
+                "rows left",
+                "\(report.rules[index].name) leaves \(Figures.count(residue, "expired row")) for the next run: a run deletes as many rows "
+                    + "as its plan counted, and others arrived or changed meanwhile")
         case .interrupted:
             report.rules[index].outcome = .interrupted
             report.rules[index].message =

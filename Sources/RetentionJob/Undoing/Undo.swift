@@ -257,7 +257,6 @@ package final class Undo {
         setup.observer?.runDidBegin(rule: "undo", expiredCount: archivedCount)
         defer { setup.observer?.runDidEnd() }
         var batch = Rule.BatchSetting()
-        batch.rows = 1000
         batch.targetAlone = .milliseconds(100)
         var pacing = Pacing(batch)
         let pauses = BatchPauses(uptime: setup.uptime, sleep: setup.sleep, mayContinue: { self.mayContinue })

@@ -285,8 +285,7 @@ extension Relationship.DeleteRule {
         switch self {
         case .cascade: "its rows are deleted, too"
         case .nullify: "its reference becomes NULL"
-        case .setDefault: "its reference becomes the default"
-        case .restrict, .noAction: "a row that it refers to cannot be deleted"
+        case .restrict, .noAction, .setDefault: "a row that it refers to cannot be deleted"
         }
     }
 }

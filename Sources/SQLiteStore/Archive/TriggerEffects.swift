@@ -33,9 +33,10 @@ struct TriggerEffects {
     private var texts: [String: TriggerText] = [:]
     /// The tables whose references the delete clears.
     private let clearing: Set<String>
-    /// The rows that a trigger deletes although others may refer to them without an action of their own: the trigger, their table,
-    /// and the one of the others.
-    private var guarded: [(trigger: String, parent: String, child: String)] = []
+    /// The rows that a trigger deletes, or whose keys it changes, although others may refer to them without an action of their own.
+    private var guarded: [(trigger: String, verb: String, parent: String, child: String)] = []
+    /// A sentence about a trigger with which rows cannot be deleted in their order; nil: there is none.
+    private(set) var misplaced: String?
     /// A sentence about a trigger whose text cannot be read.
     private var unreadable: String?
     /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it fires, whatever they say. Source:
@@ -64,15 +65,27 @@ struct TriggerEffects {
         let keys = try Row.fetchAll(
             db,
             sql: """
-                SELECT lower(m.name), lower(f."table"), f.on_update, f.on_delete, lower(f."from")
+                SELECT lower(m.name), lower(f."table"), f.on_update, f.on_delete, lower(f."from"), lower(coalesce(f."to",
+                    (SELECT name FROM pragma_table_info(f."table", 'main') WHERE pk = f.seq + 1), ''))
                 FROM main.sqlite_schema AS m, pragma_foreign_key_list(m.name, 'main') AS f WHERE m.type = 'table'
                 """
         ).map {
             (
                 child: $0[0] as String, parent: $0[1] as String, onUpdate: Relationship.DeleteRule(sql: $0[2]),
-                onDelete: Relationship.DeleteRule(sql: $0[3]), column: $0[4] as String
+                onDelete: Relationship.DeleteRule(sql: $0[3]), column: $0[4] as String, parentColumn: $0[5] as String
             )
         }
+        let losing = Set(losing.map { $0.folded })
+        let cleared = self.clearing
+        let before = triggers.filter { $0.text.isBefore && $0.text.isFired(on: $0.table, losing, cleared, target) }
+        misplaced =
+            before.lazy.compactMap { trigger in
+                // Related rows are deleted or changed before the row.
+                let related = keys.first {
+                    $0.parent == trigger.table && (losing.contains($0.child) || cleared.contains($0.child))
+                }
+                return trigger.text.obstacleBefore(named: trigger.name, of: trigger.table, related: related?.child)
+            }.first
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
         waiting += self.clearing.map { (Change(event: .update, table: $0), "") }
@@ -90,12 +103,15 @@ struct TriggerEffects {
                 case (.delete, .cascade, _): waiting.append((Change(event: .delete, table: key.child), trigger))
                 case (.delete, .nullify, _), (.delete, .setDefault, _):
                     if !trigger.isEmpty { changedByKeys[key.child, default: []].insert(key.column) }
-                    waiting.append((Change(event: .update, table: key.child), ""))
+                    waiting.append((Change(event: .update, table: key.child, columns: [key.column]), ""))
                 case (.delete, .noAction, _) where !trigger.isEmpty, (.delete, .restrict, _) where !trigger.isEmpty:
-                    guarded.append((trigger, key.parent, key.child))
+                    guarded.append((trigger, "deletes rows", key.parent, key.child))
+                case (.update, _, _) where !change.concerns([key.parentColumn]): break
                 case (.update, _, .cascade), (.update, _, .nullify), (.update, _, .setDefault):
                     changedByKeys[key.child, default: []].insert(key.column)
-                    waiting.append((Change(event: .update, table: key.child), trigger))
+                    waiting.append((Change(event: .update, table: key.child, columns: [key.column]), trigger))
+                case (.update, _, _) where !trigger.isEmpty:
+                    guarded.append((trigger, "changes keys", key.parent, key.child))
                 default: break
                 }
             }
@@ -161,12 +177,13 @@ struct TriggerEffects {
         return nil
     }
 
-    /// Why the store may refuse the delete after some batches, as a clause: a trigger deletes rows to which others refer. Nil: none does, or
-    /// rows of the others are deleted, too, and the trigger is trusted to delete these first.
+    /// Why the store may refuse the delete after some batches, as a clause: a trigger deletes rows to which others refer, or changes
+    /// their keys. Nil: none does, or the others are deleted or changed, too, and the trigger is trusted to do that first.
     var refusedByKey: String? {
-        guarded.filter { !losing.contains($0.child) }.min { ($0.parent, $0.child) < ($1.parent, $1.child) }.map {
-            "the trigger \($0.trigger) deletes rows of \($0.parent), to which rows of \($0.child) may refer: the store refuses that, and "
-                + "which rows the trigger deletes is not known. Give the foreign key of \($0.child) an ON DELETE action, or change "
+        let found = guarded.filter { !losing.contains($0.child) && changing[$0.child] == nil }
+        return found.min { ($0.parent, $0.child) < ($1.parent, $1.child) }.map {
+            "the trigger \($0.trigger) \($0.verb) of \($0.parent), to which rows of \($0.child) may refer: the store refuses that, and "
+                + "which rows they are is not known. Give the foreign key of \($0.child) an action, or change "
                 + "the trigger"
         }
     }

@@ -2,16 +2,6 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// A trigger that runs before a row is deleted.
-struct DeleteTrigger: Hashable {
-    let name: String
-    /// Its condition and its body, upper-cased.
-    let body: String
-
-    /// Whether it may keep a row without an error.
-    var mayKeepRows: Bool { body.contains("IGNORE") }
-}
-
 /// What the engine needs to know of a table in addition to its ``Entity``.
 struct SQLiteTable {
     var entity: Entity
@@ -26,10 +16,6 @@ struct SQLiteTable {
     var keyIndex: String?
     /// The names of triggers that fire when a row is inserted.
     var insertTriggers: [String]
-    /// Triggers that run before a row is deleted: they may keep it, or read the rows that refer to it.
-    var triggersBeforeDelete: [DeleteTrigger]
-    /// Whether one of them may keep a row without an error.
-    var mayKeepRows: Bool { triggersBeforeDelete.contains(where: \.mayKeepRows) }
     /// Whether rowids are never given twice.
     var isAutoincrement: Bool
     /// Whether foreign keys of the table are checked only when a transaction ends.
@@ -215,7 +201,7 @@ struct SQLiteCatalog {
                 updateTriggers: texts.updateTriggers, refusingTriggers: texts.refusingTriggers),
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
             keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
-            insertTriggers: texts.triggers(on: .insert), triggersBeforeDelete: texts.beforeDelete,
+            insertTriggers: texts.triggers(on: .insert),
             isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
             collations: collations, defaults: defaults)
     }
@@ -252,12 +238,6 @@ struct SQLiteCatalog {
         var updateTriggers: [UpdateTrigger] {
             triggers.filter { $0.text.fires(on: .update) }.map {
                 UpdateTrigger(name: $0.name, attributes: $0.text.columns)
-            }
-        }
-
-        var beforeDelete: [DeleteTrigger] {
-            triggers.filter { $0.text.fires(on: .delete) && $0.text.isBefore }.map {
-                DeleteTrigger(name: $0.name, body: $0.text.body.uppercased())
             }
         }
 
@@ -334,10 +314,16 @@ struct SQLiteCatalog {
                 if destination.isEmpty { destination = parent.entity.primaryKey }
             }
             let child = try read(key.source, db)
+            var rule = Relationship.DeleteRule(sql: key.rule)
+            if rule == .setDefault,
+                columns.allSatisfy({ (child?.defaults[$0.folded] ?? "NULL").uppercased() == "NULL" })
+            {
+                rule = .nullify
+            }
             result[key.destination.folded, default: []].append(
                 Relationship(
                     source: key.source, sourceAttributes: columns, destination: destinationName,
-                    destinationAttributes: destination, deleteRule: Relationship.DeleteRule(sql: key.rule),
+                    destinationAttributes: destination, deleteRule: rule,
                     isIndexed: child.map { Self.isIndexed($0, columns) } ?? false))
         }
         return result

@@ -12,6 +12,11 @@ struct TriggerText {
     struct Change: Hashable {
         var event: Event
         var table: String
+        /// The columns that an update sets, in lower case; nil: they are not known.
+        var columns: Set<String>?
+
+        /// Whether it may change one of some columns, in lower case, or delete their row.
+        func concerns(_ names: some Sequence<String>) -> Bool { columns?.isDisjoint(with: names) != true }
     }
 
     /// What sets it off; nil: the text cannot be read, so anything may.
@@ -58,6 +63,53 @@ struct TriggerText {
         return false
     }
 
+    /// Whether it may pass over the row for which it runs, and say nothing: `RAISE(IGNORE)`.
+    var skipsRows: Bool {
+        var scanner = SchemaText.Scanner(body)
+        var words: [String] = []
+        while let token = scanner.next() { words.append(token.uppercased()) }
+        return words.indices.contains { words[$0].hasSuffix("RAISE") && words[$0...].prefix(3).last == "IGNORE" }
+    }
+
+    /// Whether a delete fires it: its table loses rows, loses references, or gets the candles.
+    func isFired(on table: String, _ losing: Set<String>, _ clearing: Set<String>, _ target: String?) -> Bool {
+        fires(on: .delete) && losing.contains(table) || fires(on: .update) && clearing.contains(table)
+            || fires(on: .insert) && target?.folded == table
+    }
+
+    /// Why rows cannot be deleted in their order with it, if it runs before a row is deleted or changed, as a sentence; nil: they can.
+    ///
+    /// - Parameter related: a table whose rows are deleted or changed before those of its own; nil: none.
+    func obstacleBefore(named name: String, of table: String, related: String?) -> String? {
+        let start = "the trigger \(name) of \(table) runs before a row is deleted or changed, and"
+        if skipsRows { return "\(start) may skip the row (RAISE(IGNORE)). Use RAISE(ABORT), or remove the trigger" }
+        guard let related, fires(on: .delete), names(anyOf: [related]) else { return nil }
+        return "\(start) names \(related), whose rows are deleted or changed first. Make it an AFTER trigger"
+    }
+
+    /// The columns that the first SET of an UPDATE assigns to, in lower case; nil: they cannot be read.
+    private static func setColumns(_ tokens: ArraySlice<String>) -> Set<String>? {
+        guard let start = tokens.firstIndex(where: { $0.uppercased() == "SET" }) else { return nil }
+        var (found, depth, isName, isList): (Set<String>, Int, Bool, Bool) = ([], 0, true, false)
+        for token in tokens[(start + 1)...] {
+            if depth == 0, token == ";" || ["WHERE", "FROM", "RETURNING", "END"].contains(token.uppercased()) { break }
+            switch token {
+            // A list of columns gets the values of a row.
+            case "(" where isName: isList = true
+            case ")" where isList: (isName, isList) = (false, false)
+            case "," where isList: break
+            case "(": depth += 1
+            case ")": depth -= 1
+            case "," where depth == 0: isName = true
+            default:
+                // An operator needs no space beside it.
+                if isName { found.insert(SchemaText.name(token.prefix { $0 != "=" }.description).folded) }
+                isName = isList
+            }
+        }
+        return found.isEmpty ? nil : found
+    }
+
     /// The changes that its statements make, and whether they may replace rows; nil: that is not known.
     var effects: (changes: [Change], replaces: Bool)? {
         guard event != nil else { return nil }
@@ -70,7 +122,10 @@ struct TriggerText {
         var (replaces, isRead) = (false, true)
         func add(_ event: Event, _ index: Int) {
             guard tokens.indices.contains(index) else { return isRead = false }
-            changes.append(Change(event: event, table: SchemaText.name(tokens[index]).folded))
+            changes.append(
+                Change(
+                    event: event, table: SchemaText.name(tokens[index]).folded,
+                    columns: event == .update ? Self.setColumns(tokens[index...]) : nil))
         }
         for index in words.indices {
             switch words[index] {
@@ -81,7 +136,8 @@ struct TriggerText {
             case "UPDATE" where word(index + 1) == "SET":
                 // What an INSERT does on a conflict.
                 guard let table = changes.last(where: { $0.event == .insert })?.table else { return nil }
-                changes.append(Change(event: .update, table: table))
+                changes.append(
+                    Change(event: .update, table: table, columns: Self.setColumns(tokens[index...])))
             case "UPDATE" where word(index + 1) == "OR":
                 replaces = replaces || word(index + 2) == "REPLACE"
                 add(.update, index + 3)

@@ -66,6 +66,7 @@ struct ObjectDelete {
         if named == 0 { return try check(graph.denials()) }
         try graph.cascade()
         try check(graph.obstacles())
+        try connection.confirmKept(db) { try reached($0) }
         if request.resultType == .objectIDs { try noteObjectIDs(own) }
         let recorder = try ignoresHistory ? nil : connection.coreDataRecorder(db)
         try countDown(recorder)
@@ -94,6 +95,15 @@ struct ObjectDelete {
         }
         deletedCount += named + alsoNamed
         cascadedCount += gone - named - alsoNamed
+    }
+
+    /// The condition that a row of an entity is deleted, by a cascade if it is one of the rule's own table; nil: none is.
+    func reached(_ entity: RowScope) throws -> SQLFragment? {
+        let table = entity.table.tableName
+        guard entity.table.managed != nil, let removed = graph.removed.tables[table.folded] else { return nil }
+        let isOwn = table == scope.table.tableName
+        return SQLFragment(
+            "\(RowScope.alias).Z_PK IN (SELECT k0 FROM temp.\(removed)\(isOwn ? " WHERE wave > 0" : ""))")
     }
 
     /// Whether the history is of a form that cannot be continued, and the request is content with that.

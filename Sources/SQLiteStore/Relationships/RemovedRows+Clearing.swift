@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// References that a delete sets to NULL or to a default: whether the schema allows it.
+/// References that a delete sets to NULL: whether the schema allows it.
 extension SQLiteFileConnection {
     /// Rows that cannot lose their reference, at most one obstacle for each table. Rows that are deleted as well are among them:
     /// they may lose it before they are deleted.
@@ -83,35 +83,23 @@ private struct ClearingConstraints {
     func columns(without keys: [Relationship]) -> String {
         table.entity.attributes.map { attribute in
             let name = attribute.name.quotedIdentifier
-            guard let key = keys.first(where: { Self.contains(attribute.name, $0.sourceAttributes) }) else {
-                return "child.\(name) AS \(name)"
-            }
-            return "\(key.deleteRule == .setDefault ? newValue(attribute.name) : "NULL") AS \(name)"
+            let isCleared = keys.contains { Self.contains(attribute.name, $0.sourceAttributes) }
+            return "\(isCleared ? "NULL" : "child.\(name)") AS \(name)"
         }.joined(separator: ", ")
     }
 
     /// Whether what a reference takes part in is not worth looking at row by row: a key that others refer to, a unique
-    /// index that a default or many NULL values can break, and generated columns with constraints of their own.
+    /// index that many NULL values can break, and generated columns with constraints of their own.
     private func isFixed(_ key: Relationship) -> Bool {
         let columns = key.sourceAttributes
         let generated = table.entity.attributes.filter(\.isGenerated)
-        let setsValue = key.deleteRule == .setDefault && columns.contains { newValue($0) != "NULL" }
         return table.entity.incomingRelationships.contains { incoming in
             incoming.destinationAttributes.contains { Self.contains($0, columns) }
         }
-            || setsValue
-                && (columns.contains { $0 == table.rowIDAlias }
-                    || table.indexes.contains { index in
-                        index.isUnique && index.columns.contains { Self.contains($0.name ?? "", columns) }
-                    })
             || indexes.contains { Self.names(columns, in: $0) }
             || generated.contains { column in
                 column.isRequired || checks.contains { Self.names([column.name], in: $0) }
             }
-    }
-
-    private func newValue(_ column: String) -> String {
-        table.defaults[column.folded].map { "(\($0))" } ?? "NULL"
     }
 
     private static func contains(_ name: String, _ names: [String]) -> Bool {
@@ -130,8 +118,8 @@ private struct ClearingConstraints {
 }
 
 extension Relationship {
-    /// Whether a delete of the destination changes the source rows.
-    var clears: Bool { deleteRule == .nullify || deleteRule == .setDefault }
+    /// Whether a delete of the destination sets the reference of the source rows to NULL.
+    var clears: Bool { deleteRule == .nullify }
 }
 
 extension SQLiteTable {

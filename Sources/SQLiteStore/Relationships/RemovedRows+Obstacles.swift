@@ -13,12 +13,11 @@ extension SQLiteFileConnection {
             for key in try incoming(parent, of: removed.request(step), db) {
                 var stays = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
                 switch key.deleteRule {
-                case .restrict: break
+                case .restrict, .setDefault: break
                 // A row that refers to itself waits for no other.
                 case .noAction: stays += try isAnother(key, db)
                 case .nullify where try !isNullable(key, db): break
-                case .setDefault where try !hasDefault(key, removed, step: step, db): break
-                case .cascade, .nullify, .setDefault:
+                case .cascade, .nullify:
                     guard request.relationships == .deny else { continue }
                 }
                 let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
@@ -42,27 +41,6 @@ extension SQLiteFileConnection {
         return key.sourceAttributes.allSatisfy { child.isNullable($0) }
     }
 
-    /// Whether the defaults of a key refer to no row, as a NULL does, or to a remaining row.
-    private func hasDefault(_ key: Relationship, _ removed: RemovedRows, step: Int, _ db: Database) throws -> Bool {
-        guard let child = try catalog.table(key.source, db) else { return true }
-        let defaults = key.sourceAttributes.map { child.defaults[$0.folded] ?? "NULL" }
-        let parent = try scope(key.destination, db)
-        let table = try removedTable(parent.table, removed, db)
-        // The defaults are texts of the schema, in parentheses where they are not literals.
-        for (name, text) in zip(key.sourceAttributes, defaults) {
-            guard try row(SQLFragment("SELECT (\(text)) IS NULL"), db) == [.integer(1)] else { continue }
-            return child.isNullable(name)
-        }
-        let points = zip(key.destinationAttributes, defaults).map {
-            "\(RowScope.alias).\($0.quotedIdentifier) = (\($1))"
-        }
-        let query = SQLFragment(
-            "SELECT 1 FROM \(parent.from()) WHERE \(points.joined(separator: " AND ")) AND NOT EXISTS "
-                + "(SELECT 1 FROM temp.\(table) AS own WHERE \(parent.key.areKey(of: "own")) AND own.step <= ?) LIMIT 1",
-            [step.databaseValue])
-        return try row(query, db) != nil
-    }
-
     /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
     /// for a rule before, an attribute by which the rule chooses. All rules decide on the store as it was, and a
     /// delete by the changed values could take rows that none of them has chosen. Nil: none does.
@@ -71,37 +49,13 @@ extension SQLiteFileConnection {
     ) throws -> String? {
         for key in table.entity.relationships(choosing: request.expired) {
             // Each rule may have its override of the relationship.
-            let changing = (0...step).filter {
-                [.nullify, .setDefault].contains(removed.request($0).deleteRule(of: key))
-            }
+            let changing = (0...step).filter { removed.request($0).deleteRule(of: key) == .nullify }
             guard !changing.isEmpty else { continue }
             let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
             let steps = changing.map(String.init).joined(separator: ", ")
             let rows = try references(key, removed, "removed.step IN (\(steps)) AND \(isThere)", [], db)
             guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
             return key.changingChoice
-        }
-        return try losingDefaults(removed, step: step, db)
-    }
-
-    /// Why it is unknown which rows refer to this rule's rows: an earlier rule gives references their default. Nil: none does.
-    /// What they refer to is no longer what the store says, and they are not followed for SET DEFAULT.
-    private func losingDefaults(_ removed: RemovedRows, step: Int, _ db: Database) throws -> String? {
-        for parent in try losing(removed, step: step, db) {
-            for key in try catalog.table(parent, db)?.entity.incomingRelationships ?? [] {
-                // This rule may have its own override of the relationship.
-                let changing = (0..<step).filter { removed.request($0).deleteRule(of: key) == .setDefault }
-                let child = try catalog.table(key.source, db)
-                guard !changing.isEmpty, key.sourceAttributes.allSatisfy({ child?.defaults[$0.folded] != nil })
-                else { continue }
-                let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
-                let steps = changing.map(String.init).joined(separator: ", ")
-                let rows = try references(key, removed, "removed.step IN (\(steps)) AND \(isThere)", [], db)
-                guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
-                return
-                    "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to "
-                    + "its default, so it is unknown which rows refer to the rows that this rule deletes"
-            }
         }
         return nil
     }

@@ -191,7 +191,7 @@ extension SQLiteFileConnection {
         var queries: [String: [SQLFragment]] = [:]
         for parent in try losing(removed, step: step, db) {
             for key in try incoming(parent, of: removed.request(step), db)
-            where [.nullify, .setDefault].contains(key.deleteRule) {
+            where key.deleteRule == .nullify {
                 let stays = "NOT " + (try childIsRemoved(key, removed, steps: "<= \(step)", db))
                 let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
                 queries[key.source.folded, default: []].append(

@@ -83,6 +83,11 @@ struct DeleteStatement {
     /// Rows of one date whose key comes before a key, in the index's own order.
     func keyBefore(_ key: [StoreValue]) -> SQLFragment { compareKey(access?.isDescending == true ? ">" : "<", key) }
 
+    /// The keys of the first rows of a condition, in key order.
+    func first(_ rowCount: Int, of condition: SQLFragment) -> SQLFragment {
+        keys(condition, by: .table) + SQLFragment(" ORDER BY \(keyList) LIMIT ?", [rowCount.databaseValue])
+    }
+
     /// The key of the last row of a window of `rowCount` rows after a key, and up to another.
     func windowEnd(after: [StoreValue]?, through: [StoreValue]?, rowCount: Int) -> SQLFragment {
         SQLFragment("SELECT \(keyList) FROM \(scope.fromTable) WHERE ") + window(after: after, through: through)

@@ -158,10 +158,14 @@ struct BatchDelete {
     private func checkRest() throws {
         if let date = request.mustLeave, deletedCount > 0 { try checkRest(statement.scope, date) }
         // A cascade may have taken the last row of another entity.
-        for kept in connection.rowsToKeep.entities where choosesRows && kept.entity != statement.scope.table.name {
-            guard let table = connection.temporaries.chosenRows[kept.entity.folded] else { continue }
-            let scope = try connection.tableScope(kept.entity, db)
-            guard try connection.row(SQLFragment("SELECT 1 FROM temp.\(table) LIMIT 1"), db) != nil else { continue }
+        for kept in connection.rowsToKeep.entities where kept.entity != statement.scope.table.name {
+            guard try connection.catalog.table(kept.entity, db) != nil else { continue }
+            let scope = try connection.scope(kept.entity, db)
+            let taken = connection.temporaries.objects?.removed.tables ?? connection.temporaries.chosenRows
+            guard choosesRows || objects != nil, scope.table.tableName != statement.scope.table.tableName,
+                let keys = taken[scope.table.tableName.folded],
+                try connection.row(SQLFragment("SELECT 1 FROM temp.\(keys) LIMIT 1"), db) != nil
+            else { continue }
             try checkRest(scope, kept.date)
         }
     }

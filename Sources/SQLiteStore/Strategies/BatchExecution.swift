@@ -51,16 +51,15 @@ extension DeleteWork {
 }
 
 extension SQLiteFileConnection {
-    /// Whether the rows to delete are chosen first and noted, since they must be known one by one. Cascades that a schema
-    /// declares are left to SQLite where a trigger must run before them.
+    /// Whether the rows to delete are chosen first and noted, since they must be known one by one.
     func choosesRows(_ request: BatchDeleteRequest, _ db: Database) throws -> Bool {
         let fetch = request.fetchRequest
         if request.resultType == .objectIDs || fetch.predicate.namesObjectIDs { return true }
         let overridesRules = request.relationships != .asDeclared
         guard try catalog.table(fetch.entity, db)?.managed == nil else { return overridesRules }
         let incoming = try incoming(fetch.entity, of: request, db)
-        if !overridesRules, try triggerBeforeRelated(request, db) != nil { return false }
         return overridesRules && !incoming.isEmpty || request.cascades(incoming)
+            || incoming.contains { $0.deleteRule == .setDefault }
     }
 }
 

@@ -13,7 +13,14 @@ extension ChosenRows {
     /// - Returns: whether all rows were deleted.
     func deleteFamilies(atMost bound: Int?) throws -> Bool {
         let (waves, isAll) = try collect(atMost: bound)
-        try confirmKept()
+        try connection.confirmKept(db) { entity in
+            // No cascade leads back to the rule's own table.
+            guard entity.table.name != scope.table.name,
+                connection.temporaries.chosenRows[entity.table.name.folded] != nil
+            else { return nil }
+            return try isChosen(entity)
+        }
+        for entity in waves.dropFirst().joined() { try denyDefaults(entity) }
         // An entity that is reached in two ways can hold rows that refer to each other across the waves.
         let hadDeferred = try hasDeferredViolations()
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
@@ -30,25 +37,6 @@ extension ChosenRows {
         }
         try db.execute(sql: "PRAGMA defer_foreign_keys = OFF")
         return isAll
-    }
-
-    /// Throws if a cascade has reached a row that must stay.
-    private func confirmKept() throws {
-        // No cascade leads back to the rule's own table.
-        for kept in connection.rowsToKeep.rows where kept.rows.entity != scope.table.name {
-            guard connection.temporaries.chosenRows[kept.rows.entity.folded] != nil else { continue }
-            let entity = try connection.tableScope(kept.rows.entity, db)
-            let query =
-                SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + (try isChosen(entity)) + " AND ("
-                + (try connection.condition(.notTrue(.not(kept.rows.rows)), entity, db)) + ") LIMIT 1"
-            guard try connection.row(query, db) != nil else { continue }
-            throw StoreError(
-                .constraint, store: connection.name,
-                message:
-                    "a batch is rolled back, because a row of \(entity.table.name) that \(kept.keeper) keeps refers to "
-                    + "rows that it deletes",
-                hint: "the row has come to refer to them since the plan was made; the next run makes a new plan")
-        }
     }
 
     /// Follows the cascades from the rows of wave 0 and notes what is deleted with them.
@@ -135,5 +123,28 @@ extension ChosenRows {
         var highest: Int32 = 0
         sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
         return current != 0
+    }
+}
+
+extension SQLiteFileConnection {
+    /// Throws if a cascade has reached a row that must stay.
+    ///
+    /// - Parameter reached: the condition that a row of an entity is reached by the cascades; nil: none is.
+    func confirmKept(_ db: Database, reached: (RowScope) throws -> SQLFragment?) throws {
+        for kept in rowsToKeep.rows {
+            guard try catalog.table(kept.rows.entity, db) != nil, case let entity = try scope(kept.rows.entity, db),
+                let rows = try reached(entity)
+            else { continue }
+            let query =
+                SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + rows + " AND ("
+                + (try condition(.notTrue(.not(kept.rows.rows)), entity, db)) + ") LIMIT 1"
+            guard try row(query, db) != nil else { continue }
+            throw StoreError(
+                .constraint, store: name,
+                message:
+                    "a batch is rolled back, because a row of \(entity.table.name) that \(kept.keeper) keeps refers to "
+                    + "rows that it deletes",
+                hint: "the row has come to refer to them since the plan was made; the next run makes a new plan")
+        }
     }
 }

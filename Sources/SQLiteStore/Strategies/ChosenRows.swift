@@ -34,9 +34,10 @@ struct ChosenRows {
     func delete(atMost bound: Int?) throws -> Bool {
         switch request.relationships {
         case .asDeclared, .cascade: break
-        case .deny: try deny()
+        case .deny: try deny(scope, "deny does not allow that") { _ in true }
         case .nullify: try nullify()
         }
+        try denyDefaults(scope)
         guard request.cascades(try connection.incoming(scope.table.name, of: request, db)) else {
             try connection.execute(SQLFragment("DELETE FROM \(scope.target()) WHERE ") + isChosen(scope), db)
             return true
@@ -89,10 +90,15 @@ struct ChosenRows {
 
     private func isOwn(_ key: Relationship) -> Bool { key.source.folded == scope.table.name.folded }
 
-    /// Throws if a row refers to a chosen one, whether it would be deleted itself or not.
-    private func deny() throws {
+    /// Throws if a row would get another row to refer to. The plan has refused that, but such a row may have arrived since.
+    func denyDefaults(_ parent: RowScope) throws {
+        try deny(parent, "ON DELETE SET DEFAULT would make them refer to another row") { $0.deleteRule == .setDefault }
+    }
+
+    /// Throws if a row refers to a chosen one by one of some keys, whether it would be deleted itself or not.
+    private func deny(_ parent: RowScope, _ reason: String, keys: (Relationship) -> Bool) throws {
         var obstacles: [String] = []
-        for key in try incoming {
+        for key in try connection.incoming(parent.table.name, of: request, db) where keys(key) {
             let rows = try pointing(key, sparingChosen: false)
             let number = try connection.count(
                 SQLFragment("SELECT count(*) FROM (SELECT DISTINCT ") + rows + ")", db)
@@ -101,8 +107,8 @@ struct ChosenRows {
         guard obstacles.isEmpty else {
             throw StoreError(
                 .constraint, store: connection.name,
-                message: "rows of \(scope.table.name) that would be deleted are referenced by "
-                    + obstacles.joined(separator: ", ") + ", and deny does not allow that",
+                message: "rows of \(parent.table.name) that would be deleted are referenced by "
+                    + obstacles.joined(separator: ", ") + ", and \(reason)",
                 hint: "delete those first, or ask for cascade or nullify")
         }
     }

@@ -13,7 +13,7 @@ struct DeleteWork: EngineDelete, Hashable {
     var archiveRule: String?
     /// What the rows become in the transaction that deletes them; nil: nothing.
     var rollup: Rollup?
-    /// The most rows that a limit of the rule still allows: rows of one date are deleted together only up to it. Nil: no limit.
+    /// The most rows that may still be deleted, because the plan counted no more; nil: no limit.
     var allowedRows: Int?
     /// The date by which a row of the entity must stay readable: a batch that would delete the last one fails. Nil: none must stay.
     var mustLeave: DateAttribute?

@@ -23,7 +23,8 @@ extension BatchDelete {
         of group: SQLFragment, by date: DateSQL, from: StoreValue?
     ) throws -> [StoreValue]? {
         func rows(_ stretch: DateSQL.Stretch) -> SQLFragment { .all([group, statement.condition(stretch)]) }
-        let limit = request.fetchRequest.fetchLimit.map { $0 - deletedCount } ?? .max
+        let most = min(request.fetchRequest.fetchLimit ?? .max, request.allowedRows ?? .max)
+        let limit = most == .max ? most : most - deletedCount
         let ahead = rows(DateSQL.Stretch(from: from))
         let whole = limit < .max ? try wholeStretch(by: date, from: from, count: limit) : nil
         guard limit < .max,

@@ -45,13 +45,10 @@ final class SQLiteDeletion: Deletion {
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
-        part.allowedRows = request.maxRows.map { $0 - deletedCount }
+        part.allowedRows = min(request.maxRows ?? .max, findings.expiredCount) - deletedCount
         if let only = bounds.only {
             part.technique = .whole
             part.only = only
-        } else if bounds.isRest, bounds.rows != nil, work.technique == .windows || work.technique == .keys {
-            // Windows as small as the few rows that are left to delete would be very many.
-            part.technique = .whole
         }
         if part.technique == .rebuild, try writer.isInUseByOthers() {
             throw StoreError(

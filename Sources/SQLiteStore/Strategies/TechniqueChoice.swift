@@ -9,8 +9,7 @@ extension SQLiteFileConnection {
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         let table = rows.scope.table
-        // A batch of rows that a trigger keeps would be found again by the next one.
-        let byDate = survey.isInDateOrder && !table.mayKeepRows ? rows.access : nil
+        let byDate = survey.isInDateOrder ? rows.access : nil
         if request.rollup != nil {
             // Rows of one date go together. Texts of one date may differ, and an index may have others between them.
             let byIndex = rows.date.function == nil ? byDate : nil

@@ -15,7 +15,12 @@ extension BatchDelete {
         let end =
             try limit == .max
             ? nil : connection.row(statement.windowEnd(after: after, through: last, rowCount: limit), db)
-        try delete(.all([statement.window(after: after, through: end ?? last), statement.condition()]), by: .table)
+        let rows = SQLFragment.all([statement.window(after: after, through: end ?? last), statement.condition()])
+        if let most = request.allowedRows, most < limit {
+            try delete(statement.isAmong(statement.first(most, of: rows)), by: .table)
+        } else {
+            try delete(rows, by: .table)
+        }
         return end.map(BatchContinuation.init(position:))
     }
 }

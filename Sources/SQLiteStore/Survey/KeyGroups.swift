@@ -11,12 +11,11 @@ struct KeyGroups {
     /// More groups cost more to look for than the table costs to read.
     static let mostGroups = 1_000
 
-    /// Nil: the table is not made so, its dates are not compared in SQL, or a trigger may keep rows: a batch of kept rows
-    /// would be found again by the next one.
+    /// Nil: the table is not made so, or its dates are not compared in SQL.
     init?(_ scope: RowScope, _ date: DateSQL) {
         let table = scope.table
         guard scope.isTable, table.isWithoutRowID, table.managed == nil, date.function == nil,
-            table.entity.primaryKey.count >= 2, !table.mayKeepRows,
+            table.entity.primaryKey.count >= 2,
             table.entity.primaryKey[1] == date.date.name, table.keySQL.count == table.entity.primaryKey.count,
             // Values that are equal and not the same would be one group with several names.
             table.collations[table.entity.primaryKey[0].folded]?.uppercased() == "BINARY"

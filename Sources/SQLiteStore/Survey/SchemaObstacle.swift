@@ -32,8 +32,8 @@ extension SQLiteFileConnection {
         }
         if let reason = try changeOfChoice(request, table, delete, db) { return reason }
         if let target = request.rollup?.target,
-            let reason = try TriggerEffects(of: [table.tableName], clearing: [], target: target, db)
-                .obstacle(toCandlesOf: table.tableName, in: target)
+            case let effects = try TriggerEffects(of: [table.tableName], clearing: [], target: target, db),
+            let reason = effects.misplaced ?? effects.obstacle(toCandlesOf: table.tableName, in: target)
         {
             return reason
         }
@@ -111,49 +111,9 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// A trigger that runs before a row is deleted whose related rows are deleted or changed with it, and that may keep the
-    /// row or names their table; nil: there is none.
-    func triggerBeforeRelated(
-        _ request: BatchDeleteRequest, _ db: Database
-    ) throws -> (trigger: String, table: String)? {
-        guard request.relationships != .deny, let first = try catalog.table(request.fetchRequest.entity, db),
-            first.managed == nil
-        else { return nil }
-        var waiting = [first]
-        var seen: Set<String> = []
-        var found: (trigger: String, table: String)?
-        while let parent = waiting.popLast() {
-            seen.insert(parent.name.folded)
-            let keys = try incoming(parent.name, of: request, db).filter {
-                $0.deleteRule == .cascade || parent.name == first.name && request.relationships == .nullify
-            }
-            let trigger = parent.triggersBeforeDelete.first { trigger in
-                trigger.mayKeepRows || keys.contains { trigger.body.contains($0.source.uppercased()) }
-            }
-            if !keys.isEmpty, let trigger { found = (trigger.name, parent.name) }
-            for key in keys where key.deleteRule == .cascade {
-                guard let child = try catalog.table(key.source, db) else { continue }
-                if !seen.contains(child.name.folded) { waiting.append(child) }
-            }
-        }
-        return found
-    }
-
-    /// Why rows cannot be deleted in the order that a delete needs, or nil. Related rows are deleted or changed before the row
-    /// itself, unless SQLite carries out the cascades that the schema declares because a trigger needs that.
+    /// Why rows cannot be deleted in the order that a delete needs, children first, as a sentence; nil: they can.
     func obstacleOfOrder(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
-        if let reason = try circleOfCascades(request, db) { return reason }
-        guard let found = try triggerBeforeRelated(request, db) else { return nil }
-        let trigger = "the trigger \(found.trigger) of \(found.table) runs before a row is deleted"
-        if request.relationships != .asDeclared {
-            return
-                "\(trigger), but relationships: \(request.relationships.rawValue) changes the rows that refer to it first; "
-                + "declare the foreign key's ON DELETE action instead, or remove the trigger"
-        }
-        if request.resultType == .objectIDs {
-            return "\(trigger), and a digest must read the rows of a cascade first; remove `digest`"
-        }
-        return nil
+        try circleOfCascades(request, db) ?? triggerEffects(of: request, writing: nil, db)?.misplaced
     }
 
     /// Why a delete is refused whose cascades lead back to a table that they have passed, as a sentence; nil: none does. A row would take

@@ -237,28 +237,34 @@ import Testing
 
     // MARK: Rows that arrive
 
-    @Test(arguments: [true, false]) func expiredRowsThatArriveAreDeletedToo(indexed: Bool) throws {
+    /// A run deletes as many rows as its plan counted, whatever other programs insert meanwhile.
+    @Test(arguments: [true, false], [72, nil])
+    func expiredRowsThatArriveWaitForTheNextRun(indexed: Bool, maxRows: Int?) throws {
         let file = try PriceFile(indexed: indexed)
-        // Without an index they arrive behind the last expired row, where the first pass does not look.
+        // Without an index they arrive behind the last expired row, where no batch looks.
         try file.addPrices(daysOld: Array((0..<100).reversed()))
-        bench.afterBatch = { if $0 == 7 { try file.addPrices(daysOld: [200, 201]) } }
-        let report = try bench.run(file, .prices())
-        #expect(report.rules.map(\.expired) == [69])
-        #expect(report.rules.map(\.deleted) == [71])
-        #expect(report.residueCount == 0)
+        bench.afterBatch = { if $0 < 4 { try file.addPrices(daysOld: [31, 200]) } }
+        let report = try bench.run(file, .prices { $0.limits.maxRows = maxRows })
+        #expect(report.rules.map(\.outcome) == [.completed])
+        #expect(report.rules.map(\.expired) == [69] && report.rules.map(\.deleted) == [69])
+        #expect(report.residueCount == 6)
+        #expect(report.warnings.count == 1 && report.exitCode == 0, "\(report.warnings)")
+        #expect(try file.count() == 37)
     }
 
-    @Test(arguments: [true, false]) func neverDeletesMoreThanMaxRows(indexed: Bool) throws {
-        let file = try PriceFile(indexed: indexed)
-        try file.addPrices(daysOld: 0..<100)
-        bench.afterBatch = { if $0 < 3 { try file.addPrices(daysOld: [31, 32, 33]) } }
-        let report = try bench.run(file, .prices { $0.limits.maxRows = 72 })
-        #expect(report.rules.map(\.outcome) == [.completed])
-        #expect(report.rules.map(\.deleted) == [72])
-        #expect(report.rules.map(\.residue) == [3])
-        #expect(report.warnings.count == 1)
-        #expect(report.exitCode == 0)
-        #expect(try file.count() == 34)
+    /// Also where a batch of a window would delete more than the plan has counted.
+    @Test func theLastWindowDeletesNoMoreThanThePlanCounted() throws {
+        let file = try PriceFile(indexed: false)
+        try file.addPrices(daysOld: Array((0..<100).reversed()))
+        bench.afterBatch = {
+            if $0 == 6 {
+                try file.execute(
+                    "UPDATE price SET at = (SELECT at FROM price WHERE id = 69) WHERE id BETWEEN 70 AND 75")
+            }
+        }
+        let report = try bench.run(file, .prices())
+        #expect(report.rules.map(\.deleted) == [69])
+        #expect(try file.count() == 31)
     }
 
     // MARK: Trouble

@@ -139,7 +139,7 @@ struct RestorationTests {
     @Test(
         arguments: [
             circle,
-            circle.replacing("SET NULL", with: "SET DEFAULT").replacing("up INTEGER", with: "up INTEGER DEFAULT 9"),
+            circle.replacing("SET NULL", with: "SET DEFAULT").replacing("up INTEGER", with: "up INTEGER DEFAULT NULL"),
             circle + """
                 CREATE TABLE note (id INTEGER PRIMARY KEY);
                 CREATE TABLE mark (id INTEGER PRIMARY KEY, note INTEGER REFERENCES note ON DELETE SET NULL);

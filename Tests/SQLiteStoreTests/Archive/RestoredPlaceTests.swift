@@ -124,7 +124,8 @@ struct RestoredPlaceTests {
     func rowsThatTriggersKeepInStepComeBackOnce(_ index: Int, _ rows: Int) throws {
         let (table, insert) = Self.mirrors[index]
         let name = table.contains("a_u") ? "a_u" : "u"
-        for event in ["BEFORE", "AFTER"] {
+        // Rows that a cascade takes are gone before a trigger that runs before their row.
+        for event in table.contains("CASCADE") ? ["AFTER"] : ["BEFORE", "AFTER"] {
             let archived = try ArchivedStore(
                 """
                 CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, b TEXT); \(table);

@@ -156,9 +156,6 @@ extension RandomStore {
                     name: $0.name, affinity: $0.affinity, isRequired: $0.isRequired, isGenerated: $0.isGenerated)
             },
             collations: Dictionary(uniqueKeysWithValues: table.columns.map { ($0.name, $0.collation) }),
-            defaults: Dictionary(
-                uniqueKeysWithValues: table.columns.compactMap { column in column.defaultValue.map { (column.name, $0) }
-                }),
             rows: rows.map { row in
                 ReferenceStore.Row(
                     id: row[0],

@@ -201,7 +201,7 @@ struct RandomStore: RandomRules {
             up.rest = Self.reference(main.name, key.name, action, deferred: chance(20))
             if action == "SET DEFAULT" { setDefault(&up) }
             tables[0].columns.insert(up, at: 0)
-            relationships.append(relationship(from: main.name, up.name, to: main.name, key.name, action))
+            relationships.append(relationship(from: main.name, up, to: main.name, key.name, action))
             if chance(50) {
                 tables[0].indexes.append(
                     "CREATE INDEX \"up\" ON \(Self.quoted(main.name)) (\(Self.quoted(up.name)))")
@@ -220,7 +220,7 @@ struct RandomStore: RandomRules {
                 + Self.reference(parent.name, parentKey.name, action, deferred: chance(20))
             if action == "SET DEFAULT" { setDefault(&reference) }
             relationships.append(
-                relationship(from: table.name, reference.name, to: parent.name, parentKey.name, action))
+                relationship(from: table.name, reference, to: parent.name, parentKey.name, action))
             // Two tables with attributes of the same names are nothing special, and must not be taken for each other.
             let dayName = chance(50) ? main.column(.date)?.name ?? "day" : "day"
             table.columns = [
@@ -240,7 +240,10 @@ struct RandomStore: RandomRules {
                         role: .other, name: "q", type: parentKey.type,
                         rest: Self.reference(parent.name, parentKey.name, second, deferred: false),
                         affinity: parentKey.affinity))
-                relationships.append(relationship(from: table.name, "q", to: parent.name, parentKey.name, second))
+                relationships.append(
+                    relationship(
+                        from: table.name, table.columns[table.columns.count - 1], to: parent.name, parentKey.name,
+                        second))
             }
             if chance(50) {
                 table.indexes.append(
@@ -267,18 +270,18 @@ struct RandomStore: RandomRules {
     }
 
     private func relationship(
-        from source: String, _ attribute: String, to destination: String, _ key: String, _ action: String
+        from source: String, _ reference: Column, to destination: String, _ key: String, _ action: String
     ) -> Relationship {
         let rule: Relationship.DeleteRule =
             switch action {
             case "CASCADE": .cascade
             case "SET NULL": .nullify
-            case "SET DEFAULT": .setDefault
+            case "SET DEFAULT": reference.defaultValue == nil ? .nullify : .setDefault
             case "RESTRICT": .restrict
             default: .noAction
             }
         return Relationship(
-            source: source, sourceAttributes: [attribute], destination: destination, destinationAttributes: [key],
+            source: source, sourceAttributes: [reference.name], destination: destination, destinationAttributes: [key],
             deleteRule: rule, isIndexed: false)
     }
 

@@ -124,16 +124,6 @@ struct BatchDeleteTests {
         #expect(result.deletedCount == 2 && result.cascadedCount == 1)
     }
 
-    @Test func aRowThatATriggerKeepsIsNotAmongTheDeleted() throws {
-        let store = try TemporaryStore(
-            "CREATE TABLE t (id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3)",
-            "CREATE TRIGGER keep BEFORE DELETE ON t WHEN OLD.id = 2 BEGIN SELECT RAISE(IGNORE); END")
-        let result = try store.writer().execute(
-            BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "t"), resultType: .objectIDs))
-        #expect(result.objectIDs.map(\.key) == [[.integer(1)], [.integer(3)]])
-        #expect(result.deletedCount == 2)
-    }
-
     @Test func aDeleteInBatchesHasNoOffset() throws {
         let store = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
         let fetch = StoreFetchRequest(entity: "t", fetchLimit: 1, fetchOffset: 1)

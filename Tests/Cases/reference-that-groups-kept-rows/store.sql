@@ -1,0 +1,6 @@
+-- A tick for each of 100 symbols; the first 60 symbols have expired.
+CREATE TABLE symbol(id INTEGER PRIMARY KEY, at BIGINT NOT NULL);
+CREATE TABLE tick(id INTEGER PRIMARY KEY, at BIGINT NOT NULL, s INTEGER REFERENCES symbol(id) ON DELETE SET NULL);
+CREATE INDEX tick_s ON tick(s);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99) INSERT INTO symbol SELECT i + 1, 1735689600 + i * 86400 FROM n;
+INSERT INTO tick SELECT id, 1735689600 + id, id FROM symbol;
