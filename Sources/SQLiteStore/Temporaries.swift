@@ -15,8 +15,11 @@ struct Temporaries {
     var dateList: String?
     /// Tables of keys that the current statements refer to; see ``SQLiteFileConnection/keyCondition(_:_:_:)``.
     var keyLists: [String] = []
-    /// What is deleted or changed with the rows that the batches of one request delete.
-    var counters: DeleteCounters?
+    /// Temporary tables with the keys of rows that lost a reference, by lower-cased entity: by the key at hand, and by all batches of one
+    /// request.
+    var clearedRows: [String: (touched: String, all: String)] = [:]
+    /// What triggers delete in the batches of one request.
+    var counter: TriggerCounter?
     /// What batches of one request on the objects of a Core Data store share.
     var objects: BatchObjects?
     /// What continues the history of a Core Data store in the current transaction.
@@ -28,11 +31,11 @@ struct Temporaries {
 
     /// Forgets what a transaction that is undone had made.
     mutating func rollBack(to earlier: Temporaries) {
-        let (atWork, nameCount) = (counters, nameCount)
+        let (atWork, nameCount) = (counter, nameCount)
         self = earlier
         self.nameCount = nameCount
         // Triggers that the transaction made are gone; what others counted in it did not happen.
-        if atWork === counters { counters?.forget() } else { counters = nil }
+        if atWork === counter { counter?.forget() } else { counter = nil }
         // Their tables may be gone, and are made again when they are needed.
         removedRows = nil
         sparingRows = [:]

@@ -8,14 +8,19 @@ import RetentionPolicy
 /// The rules before it run.
 struct JointLimits {
     let plan: Plan
-    let zone: CalendarZone
+    let policy: Policy
     let accepted: Set<RefusalCode>
     let reader: any RetentionReader
 
     /// The rule to refuse, by its index, and why; nil if the rules pass together.
     func violation() throws -> (index: Int, refusal: Refusal)? {
         var seen: Set<String> = []
-        for step in plan.steps where step.surveyRequest != nil {
+        // A cascade may empty the entity of a rule that `--rule` leaves out.
+        let others = policy.rules.filter { rule in rule.isEnabled && !plan.steps.contains { $0.rule.name == rule.name }
+        }.map {
+            Plan.Step(rule: $0, cutoff: .distantPast, disposition: .disabled)
+        }
+        for step in plan.steps.filter({ $0.surveyRequest != nil }) + others {
             let table = try tableName(step.rule.entity)
             guard seen.insert(table).inserted else { continue }
             let takers = try takers(of: table)
@@ -73,8 +78,10 @@ struct JointLimits {
     // MARK: would_empty_entity
 
     private func emptied(_ first: Plan.Step, _ table: String, _ takers: [Taker]) throws -> (Int, Refusal)? {
-        guard let date = first.rule.date(zone: zone), !newerRowStays(first, table, takers) else { return nil }
-        let entity = first.surveyRequest?.entity ?? first.rule.entity
+        guard let date = first.rule.date(zone: policy.timezone), !newerRowStays(first, table, takers) else {
+            return nil
+        }
+        guard let entity = try reader.entity(named: first.rule.entity)?.name else { return nil }
         func hasNoRow(_ deletes: [BatchDeleteRequest]) throws -> Bool {
             try reader.countSpared(entity, date: date, filter: .all, by: deletes, limit: 1) == 0
         }
@@ -84,7 +91,7 @@ struct JointLimits {
         // Only a rule of the entity itself says that it may be emptied: it says so of the cascades of other rules, too.
         let allowing =
             try isOwn(taker, table)
-            ? [rule] : plan.steps.map(\.rule).filter { try $0.isEnabled && tableName($0.entity) == table }
+            ? [rule] : policy.rules.filter { try $0.isEnabled && tableName($0.entity) == table }
         guard !allowing.contains(where: { $0.allowEmpty || accepts(.wouldEmptyEntity, $0) }),
             !accepted.contains(.wouldEmptyEntity)
         else { return nil }
@@ -123,7 +130,7 @@ struct JointLimits {
                 !accepts(.tooLargeFraction, step.rule), try tableName(step.rule.entity) == table,
                 // A run does not count the rows of a rule that expires none, and the dry run judges as the run does.
                 step.survey.expiredAloneCount > 0, let readable = step.survey.readableCount, readable > 0,
-                let date = step.rule.date(zone: zone),
+                let date = step.rule.date(zone: policy.timezone),
                 // Counts of the plan are cheap, and usually say enough.
                 Double(takers.reduce(0) { $0 + $1.count }) / Double(readable) > limit
             else { continue }

@@ -13,8 +13,6 @@ package struct Plan: Sendable {
     var arrivals: [Warning] = []
     /// What the rules keep from each other; nil: the plan was not made from a store.
     var together: RulesTogether?
-    /// What no cascade of a batch may take.
-    package var rowsToKeep = RowsToKeep()
 
     package init(steps: [Step]) { self.steps = steps }
 
@@ -46,6 +44,8 @@ package struct Plan: Sendable {
         package var outline: DeletionOutline?
         /// Rows before the cutoff that stay because they have no price; nil: the rows become no candles.
         package var unpriced: Int?
+        /// What no cascade of its batches may take.
+        package var rowsToKeep = RowsToKeep()
         /// Never delete more rows than this; nil: no limit.
         package var maxRows: Int?
         /// Delete only rows with these keys; nil: no plan says which.

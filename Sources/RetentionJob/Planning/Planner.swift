@@ -86,14 +86,16 @@ package struct Planner {
                 if let delete = step.wholeDelete { deletes.append(delete) }
                 plan.steps.append(step)
             }
-            let together = JointLimits(plan: plan, zone: policy.timezone, accepted: options.accept, reader: reader)
+            let together = JointLimits(plan: plan, policy: policy, accepted: options.accept, reader: reader)
             let kept = KeptRowsCheck(plan: plan, asOf: asOf, accepted: options.accept, reader: reader)
             let drift = { try options.savedPlan.flatMap { try plan.drift(from: $0, reader: reader) } }
             guard let (index, refusal) = try together.violation() ?? kept.violation() ?? drift() else { break }
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
-        plan.rowsToKeep = plan.findRowsToKeep(self)
+        for index in plan.steps.indices where plan.steps[index].disposition == .planned {
+            plan.steps[index].rowsToKeep = try plan.rowsToKeep(from: plan.steps[index], self, reader: reader)
+        }
         if let saved = options.savedPlan { plan.limit(to: saved) }
         plan.releasedHolds = try releasedHolds(plan, reader: reader)
         plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)

@@ -125,11 +125,11 @@ package final class Run {
 
     private func carryOut(_ plan: Plan) {
         guard beginArchive(of: plan) else { return }
-        writer.rowsToKeep = plan.rowsToKeep
-        defer { writer.rowsToKeep = RowsToKeep() }
         for index in plan.steps.indices where plan.steps[index].disposition == .planned {
+            writer.rowsToKeep = plan.steps[index].rowsToKeep
             if !failForPending(index) { carryOut(index, of: plan) }
         }
+        writer.rowsToKeep = RowsToKeep()
         compareArchived()
         completeArchive()
         reportTriggerDeletes()

@@ -17,8 +17,8 @@ extension SQLiteFile {
                 }
                 return nil
             }
-            let reach = try Reach(of: request.entity, request.relationships, self, db)
-            for name in reach.cascading.union([table.tableName]).sorted() where try StoredShape(of: name, db) == nil {
+            guard let keys = try keyGraph(of: request.entity, request.relationships, db) else { return nil }
+            for name in keys.losing where try StoredShape(of: name, db) == nil {
                 return "rows of \(name) cannot be identified"
             }
             let copied = try ArchiveReach(of: BatchDeleteRequest(request), self, db)
@@ -29,18 +29,18 @@ extension SQLiteFile {
             for (name, columns) in copied.references.sorted(by: { $0.key < $1.key }) {
                 let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)
                 if let reason = kept?.obstacle("old values of references", db) { return reason }
+                if let reason = try obstacleOfNullKeys(name, db) { return reason }
             }
             var effects: TriggerEffects?
-            if try reach.setsOffTriggers(of: table, self, db) {
-                let found = try TriggerEffects(
-                    of: reach.cascading.union([table.tableName]), clearing: reach.clearing.keys, db)
+            if try keys.firesTriggers(self, db) {
+                let found = try TriggerEffects(of: Set(keys.losing), clearing: keys.clearing.keys, db)
                 if let obstacle = try found.obstacle(db) { return obstacle }
                 effects = found
             }
             if let reason = try danglingRows(request, table, deletedByTriggers: effects?.deleted ?? [], db) {
                 return reason
             }
-            for name in reach.cascading.union([table.tableName]).union(effects?.deleted ?? []).sorted() {
+            for name in Set(keys.losing).union(effects?.deleted ?? []).sorted() {
                 guard let shape = try StoredShape(of: name, db) else { continue }
                 // An undo can leave triggers out.
                 let columns = shape.columns.map(\.name)
@@ -50,6 +50,18 @@ extension SQLiteFile {
             }
             return nil
         }
+    }
+
+    /// A sentence about rows whose primary key has a NULL, which SQLite allows in a table with rowids: an undo could not find them again. Nil:
+    /// there are none.
+    private func obstacleOfNullKeys(_ table: String, _ db: Database) throws -> String? {
+        guard let shape = try StoredShape(of: table, db), shape.hiddenRowID != nil, !shape.primaryKey.isEmpty else {
+            return nil
+        }
+        let isNull = shape.primaryKey.map { "\($0.quotedIdentifier) IS NULL" }.joined(separator: " OR ")
+        guard try row(SQLFragment("SELECT 1 FROM main.\(table.quotedIdentifier) WHERE \(isNull) LIMIT 1"), db) != nil
+        else { return nil }
+        return "rows of \(table) have NULL in their primary key, so references that they lose could not be restored"
     }
 
     private func obstacle(toArchivedCandlesOf rollup: Rollup, _ db: Database) throws -> String? {

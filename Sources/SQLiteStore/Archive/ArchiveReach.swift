@@ -30,10 +30,10 @@ struct ArchiveReach {
             rows += pairs.sorted()
             return
         }
-        let reach = try Reach(of: request.fetchRequest.entity, request.relationships, connection, db)
-        references = reach.clearing
-        let setsOffTriggers = try reach.setsOffTriggers(of: table, connection, db)
-        rows = try setsOffTriggers ? connection.ordinaryTables(db) : reach.cascading.union([table.tableName]).sorted()
+        let keys = try connection.keyGraph(of: table.name, request.relationships, db)
+        references = keys?.clearing ?? [:]
+        let setsOffTriggers = try keys?.firesTriggers(connection, db) == true
+        rows = try setsOffTriggers ? connection.ordinaryTables(db) : (keys?.losing ?? [table.tableName]).sorted()
         // Rows that triggers delete take references away too.
         for name in setsOffTriggers ? rows : [] {
             for key in try connection.catalog.table(name, db)?.entity.relationships ?? [] where key.clears {
@@ -41,7 +41,7 @@ struct ArchiveReach {
             }
         }
         isOnlyNamedRows =
-            try !setsOffTriggers && reach.cascading.isEmpty && references.isEmpty
+            try !setsOffTriggers && rows.count == 1 && references.isEmpty
             && !connection.choosesRows(request, db)
     }
 

@@ -62,19 +62,7 @@ struct TriggerEffects {
             db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
         ).map { (name: $0[0] as String, table: $0[1] as String, text: TriggerText($0[2] as String? ?? "")) }
         texts = Dictionary(triggers.map { ($0.name, $0.text) }) { first, _ in first }
-        let keys = try Row.fetchAll(
-            db,
-            sql: """
-                SELECT lower(m.name), lower(f."table"), f.on_update, f.on_delete, lower(f."from"), lower(coalesce(f."to",
-                    (SELECT name FROM pragma_table_info(f."table", 'main') WHERE pk = f.seq + 1), ''))
-                FROM main.sqlite_schema AS m, pragma_foreign_key_list(m.name, 'main') AS f WHERE m.type = 'table'
-                """
-        ).map {
-            (
-                child: $0[0] as String, parent: $0[1] as String, onUpdate: Relationship.DeleteRule(sql: $0[2]),
-                onDelete: Relationship.DeleteRule(sql: $0[3]), column: $0[4] as String, parentColumn: $0[5] as String
-            )
-        }
+        let keys = try Self.keys(db)
         let losing = Set(losing.map { $0.folded })
         let cleared = self.clearing
         let before = triggers.filter { $0.text.isBefore && $0.text.isFired(on: $0.table, losing, cleared, target) }
@@ -98,23 +86,7 @@ struct TriggerEffects {
             note(change, by: trigger)
             guard seen[change] == nil || seen[change] == "" && !trigger.isEmpty else { continue }
             seen[change] = trigger
-            for key in keys where key.parent == change.table {
-                switch (change.event, key.onDelete, key.onUpdate) {
-                case (.delete, .cascade, _): waiting.append((Change(event: .delete, table: key.child), trigger))
-                case (.delete, .nullify, _), (.delete, .setDefault, _):
-                    if !trigger.isEmpty { changedByKeys[key.child, default: []].insert(key.column) }
-                    waiting.append((Change(event: .update, table: key.child, columns: [key.column]), ""))
-                case (.delete, .noAction, _) where !trigger.isEmpty, (.delete, .restrict, _) where !trigger.isEmpty:
-                    guarded.append((trigger, "deletes rows", key.parent, key.child))
-                case (.update, _, _) where !change.concerns([key.parentColumn]): break
-                case (.update, _, .cascade), (.update, _, .nullify), (.update, _, .setDefault):
-                    changedByKeys[key.child, default: []].insert(key.column)
-                    waiting.append((Change(event: .update, table: key.child, columns: [key.column]), trigger))
-                case (.update, _, _) where !trigger.isEmpty:
-                    guarded.append((trigger, "changes keys", key.parent, key.child))
-                default: break
-                }
-            }
+            waiting += effects(of: change, by: trigger, keys)
             for fired in triggers where fired.table == change.table && fired.text.fires(on: change.event) {
                 guard let effects = fired.text.effects else {
                     unreadable = "what the trigger \(fired.name) does cannot be determined"
@@ -130,7 +102,61 @@ struct TriggerEffects {
                     }
                 }
                 waiting += effects.changes.map { ($0, fired.name) }
+                // A batch knows what refers to its rows before it deletes the first of them.
+                if let key = keys.first(where: { key in
+                    losing.contains(key.parent)
+                        && effects.changes.contains { $0.mayRefer(by: key.column, of: key.child) }
+                }) {
+                    misplaced =
+                        misplaced
+                        ?? "the trigger \(fired.name) may make rows of \(key.child) refer to rows of \(key.parent) while these are "
+                        + "deleted. Remove the trigger"
+                }
             }
+        }
+    }
+
+    /// What foreign keys do after a change.
+    private mutating func effects(of change: Change, by trigger: String, _ keys: [KeyColumn]) -> [(Change, String)] {
+        var found: [(Change, String)] = []
+        for key in keys where key.parent == change.table {
+            switch (change.event, key.onDelete, key.onUpdate) {
+            case (.delete, .cascade, _): found.append((Change(event: .delete, table: key.child), trigger))
+            case (.delete, .nullify, _), (.delete, .setDefault, _):
+                if !trigger.isEmpty { changedByKeys[key.child, default: []].insert(key.column) }
+                found.append((Change(event: .update, table: key.child, columns: [key.column]), ""))
+            case (.delete, .noAction, _) where !trigger.isEmpty, (.delete, .restrict, _) where !trigger.isEmpty:
+                guarded.append((trigger, "deletes rows", key.parent, key.child))
+            case (.update, _, _) where !change.concerns([key.parentColumn]): break
+            case (.update, _, .cascade), (.update, _, .nullify), (.update, _, .setDefault):
+                changedByKeys[key.child, default: []].insert(key.column)
+                found.append((Change(event: .update, table: key.child, columns: [key.column]), trigger))
+            case (.update, _, _) where !trigger.isEmpty:
+                guarded.append((trigger, "changes keys", key.parent, key.child))
+            default: break
+            }
+        }
+        return found
+    }
+
+    /// A column of a foreign key; names in lower case.
+    private struct KeyColumn {
+        var (child, column, parent, parentColumn): (String, String, String, String)
+        var (onUpdate, onDelete): (Relationship.DeleteRule, Relationship.DeleteRule)
+    }
+
+    private static func keys(_ db: Database) throws -> [KeyColumn] {
+        try Row.fetchAll(
+            db,
+            sql: """
+                SELECT lower(m.name), lower(f."from"), lower(f."table"), lower(coalesce(f."to",
+                    (SELECT name FROM pragma_table_info(f."table", 'main') WHERE pk = f.seq + 1), '')), f.on_update, f.on_delete
+                FROM main.sqlite_schema AS m, pragma_foreign_key_list(m.name, 'main') AS f WHERE m.type = 'table'
+                """
+        ).map {
+            KeyColumn(
+                child: $0[0], column: $0[1], parent: $0[2], parentColumn: $0[3],
+                onUpdate: Relationship.DeleteRule(sql: $0[4]), onDelete: Relationship.DeleteRule(sql: $0[5]))
         }
     }
 

@@ -93,6 +93,8 @@ struct SQLiteCatalog {
     private var incoming: [String: [Relationship]]?
     private var coreDataSchema: CoreDataSchema??
     private var schema: KnownSchema?
+    /// What foreign keys do, by what is deleted.
+    var keyGraphs: [KeyGraph.Cause: KeyGraph] = [:]
     /// What the store's triggers do, by what sets them off; nil: nothing.
     var triggerEffects: [TriggerEffects.Cause: TriggerEffects?] = [:]
 

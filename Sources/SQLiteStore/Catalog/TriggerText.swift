@@ -15,6 +15,15 @@ struct TriggerText {
         /// The columns that an update sets, in lower case; nil: they are not known.
         var columns: Set<String>?
 
+        /// Those of the columns that it sets to NULL.
+        var cleared: Set<String> = []
+
+        /// Whether it may have a row of a table refer to another one by a column; both in lower case.
+        func mayRefer(by column: String, of table: String) -> Bool {
+            self.table == table
+                && (event == .insert || event == .update && concerns([column]) && !cleared.contains(column))
+        }
+
         /// Whether it may change one of some columns, in lower case, or delete their row.
         func concerns(_ names: some Sequence<String>) -> Bool { columns?.isDisjoint(with: names) != true }
     }
@@ -87,27 +96,26 @@ struct TriggerText {
         return "\(start) names \(related), whose rows are deleted or changed first. Make it an AFTER trigger"
     }
 
-    /// The columns that the first SET of an UPDATE assigns to, in lower case; nil: they cannot be read.
-    private static func setColumns(_ tokens: ArraySlice<String>) -> Set<String>? {
-        guard let start = tokens.firstIndex(where: { $0.uppercased() == "SET" }) else { return nil }
-        var (found, depth, isName, isList): (Set<String>, Int, Bool, Bool) = ([], 0, true, false)
+    /// The update of a table by the first SET among some tokens.
+    private static func update(of table: String, _ tokens: ArraySlice<String>) -> Change {
+        var change = Change(event: .update, table: table)
+        guard let start = tokens.firstIndex(where: { $0.uppercased() == "SET" }) else { return change }
+        var (assignments, depth): ([String], Int) = ([""], 0)
         for token in tokens[(start + 1)...] {
             if depth == 0, token == ";" || ["WHERE", "FROM", "RETURNING", "END"].contains(token.uppercased()) { break }
-            switch token {
-            // A list of columns gets the values of a row.
-            case "(" where isName: isList = true
-            case ")" where isList: (isName, isList) = (false, false)
-            case "," where isList: break
-            case "(": depth += 1
-            case ")": depth -= 1
-            case "," where depth == 0: isName = true
-            default:
-                // An operator needs no space beside it.
-                if isName { found.insert(SchemaText.name(token.prefix { $0 != "=" }.description).folded) }
-                isName = isList
-            }
+            depth += token == "(" ? 1 : token == ")" ? -1 : 0
+            if token == ",", depth == 0 { assignments.append("") } else { assignments[assignments.count - 1] += token }
         }
-        return found.isEmpty ? nil : found
+        for assignment in assignments {
+            guard let sign = assignment.firstIndex(of: "=") else { return Change(event: .update, table: table) }
+            var list = assignment[..<sign]
+            // A list of columns gets the values of a row.
+            if list.hasPrefix("(") { list = list.dropFirst().dropLast() }
+            let names = list.split(separator: ",").map { SchemaText.name(String($0)).folded }
+            change.columns = (change.columns ?? []).union(names)
+            if assignment[sign...].uppercased() == "=NULL" { change.cleared.formUnion(names) }
+        }
+        return change
     }
 
     /// The changes that its statements make, and whether they may replace rows; nil: that is not known.
@@ -122,10 +130,9 @@ struct TriggerText {
         var (replaces, isRead) = (false, true)
         func add(_ event: Event, _ index: Int) {
             guard tokens.indices.contains(index) else { return isRead = false }
+            let table = SchemaText.name(tokens[index]).folded
             changes.append(
-                Change(
-                    event: event, table: SchemaText.name(tokens[index]).folded,
-                    columns: event == .update ? Self.setColumns(tokens[index...]) : nil))
+                event == .update ? Self.update(of: table, tokens[index...]) : Change(event: event, table: table))
         }
         for index in words.indices {
             switch words[index] {
@@ -136,8 +143,7 @@ struct TriggerText {
             case "UPDATE" where word(index + 1) == "SET":
                 // What an INSERT does on a conflict.
                 guard let table = changes.last(where: { $0.event == .insert })?.table else { return nil }
-                changes.append(
-                    Change(event: .update, table: table, columns: Self.setColumns(tokens[index...])))
+                changes.append(Self.update(of: table, tokens[index...]))
             case "UPDATE" where word(index + 1) == "OR":
                 replaces = replaces || word(index + 2) == "REPLACE"
                 add(.update, index + 3)

@@ -12,7 +12,7 @@ extension SQLiteWriter {
     /// - Throws: ``StoreError``; the store is as it was then.
     func rebuild(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         try run("rebuilding the store") { db in
-            try prepareRebuild(request, db)
+            try confirmRebuild(request, db)
             try confirmIdentity()
             let copy = try SurvivorCopy(of: self, request)
             defer {
@@ -39,9 +39,8 @@ extension SQLiteWriter {
         }
     }
 
-    /// Throws if a copy without the rows is not possible, and finds the rows that its request keeps: the copy's own connection
-    /// must not find them again, because earlier rules may have deleted some.
-    private func prepareRebuild(_ request: DeleteWork, _ db: Database) throws {
+    /// Throws if a copy without the rows is not possible.
+    private func confirmRebuild(_ request: DeleteWork, _ db: Database) throws {
         let fetch = request.fetchRequest
         let scope = try tableScope(fetch.entity, db)
         func impossible(_ reason: String) -> StoreError {
@@ -53,10 +52,8 @@ extension SQLiteWriter {
         if let reason = try rebuildObstacle(scope.table, request.relationships, db) { throw impossible(reason) }
         if let reason = try roomObstacle(db) { throw impossible(reason) }
         if fetch.predicate.isThinning { throw impossible("a copy cannot apply thin") }
-        for keepLast in fetch.predicate.keptRows {
-            if case .groups = try keptRows(keepLast, entity: scope, db).rest {
-                throw impossible("a copy cannot apply keep_last per group")
-            }
+        if fetch.predicate.keptRows.contains(where: { !$0.groupedBy.isEmpty }) {
+            throw impossible("a copy cannot apply keep_last per group")
         }
     }
 

@@ -24,8 +24,6 @@ final class SurvivorCopy {
     private static let cacheKibibytes = 16_000
 
     /// Makes the file with the store's tables, without rows.
-    ///
-    /// The thresholds of kept rows that `store` knows hold for the copy too.
     init(of store: SQLiteFileConnection, _ request: DeleteWork) throws {
         self.store = store
         self.request = request
@@ -39,11 +37,6 @@ final class SurvivorCopy {
         target = try DatabaseQueue(path: file.path, configuration: configuration)
         (entries, schemaVersion) = try reader.run("reading the schema") { db in
             (try SchemaEntry.all(db), try reader.pragma("schema_version", db))
-        }
-        reader.temporaries.keptRows = store.temporaries.keptRows.mapValues { kept in
-            var kept = kept
-            kept.mark = nil
-            return kept
         }
         let settings = try reader.run("reading the settings") { try HeaderSettings.read(reader, $0) }
         try target.unsafeReentrantWrite { db in
@@ -75,8 +68,8 @@ final class SurvivorCopy {
 
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
-    /// - Throws: ``StoreError`` of kind `busy` if the schema has changed; of kind `constraint` if a remaining row breaks a
-    ///   constraint of its table, or if more rows would be deleted than the request's limit.
+    /// - Throws: ``StoreError`` of kind `busy` if the schema has changed, or if more rows would be deleted than the request's limit; of
+    ///   kind `constraint` if a remaining row breaks a constraint of its table, or if no readable row would remain.
     func fill() throws {
         try reader.run("copying the remaining rows") { db in
             try db.execute(
@@ -152,11 +145,21 @@ final class SurvivorCopy {
                     "a rebuild kept \(stayCount.counted("row")) of \(scope.table.name) and left out \(deletedCount), but there "
                     + "are \(total); nothing was changed")
         }
-        if let most = request.fetchRequest.fetchLimit, deletedCount > most {
+        if let most = request.allowedRows ?? request.fetchRequest.fetchLimit, deletedCount > most {
             throw StoreError(
-                .constraint, store: store.name,
-                message: "a rebuild would delete \(deletedCount.counted("row")), more than the \(most) allowed")
+                .busy, store: store.name,
+                message:
+                    "a rebuild would delete \(deletedCount.counted("row")), more than the \(most) that were counted: another "
+                    + "program has changed the store", hint: "nothing is deleted; run again")
         }
+        guard let date = request.mustLeave, deletedCount > 0 else { return }
+        let rest = SQLFragment.all([
+            try reader.dateSQL(date, scope, db).readable(), SQLFragment("(") + statement.condition() + ") IS NOT TRUE",
+        ])
+        guard
+            try reader.row(SQLFragment("SELECT 1 FROM \(scope.from())") + reader.whereClause(rest) + " LIMIT 1", db)
+                != nil
+        else { throw StoreError.lastRow(of: scope.table.name, store: store.name) }
     }
 
     /// Makes the indexes, and enters what has no pages of its own as it stands in the store.

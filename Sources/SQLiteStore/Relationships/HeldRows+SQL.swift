@@ -103,8 +103,8 @@ struct CascadeWay {
         if let graph = try connection.graph(request, RemovedRows(), step: 0, db) {
             tables = Set(graph.reachedTables().map { $0.folded })
         } else {
-            let reach = try Reach(of: scope.table.name, rule, connection, db)
-            tables = Set(reach.cascading.map { $0.folded })
+            let keys = try connection.keyGraph(of: scope.table.name, rule, db)
+            tables = Set((keys?.cascading ?? []).map { $0.folded })
         }
     }
 

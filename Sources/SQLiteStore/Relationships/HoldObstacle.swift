@@ -39,9 +39,9 @@ extension SQLiteFileConnection {
             // Which of its tables lose references is not looked up: Core Data makes no triggers that fire then.
             clearing = Set(try catalog.coreData(db)?.entities.values.map(\.table) ?? [])
         } else {
-            let reach = try Reach(of: own.name, request.relationships, self, db)
-            losing.formUnion(reach.cascading)
-            clearing = Set(reach.clearing.keys)
+            let keys = try keyGraph(of: own.name, request.relationships, db)
+            losing.formUnion(keys?.losing ?? [])
+            clearing = Set((keys?.clearing ?? [:]).keys)
         }
         return try TriggerEffects(of: losing, clearing: clearing, target: target, db)
     }

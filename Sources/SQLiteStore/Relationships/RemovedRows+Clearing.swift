@@ -8,7 +8,7 @@ extension SQLiteFileConnection {
     func fixedReferences(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [Survey.Obstacle] {
         var cleared: [String: [Relationship]] = [:]
         for parent in try losing(removed, step: step, db) {
-            for key in try incoming(parent, of: removed.request(step), db) where key.clears {
+            for key in try keys(into: parent, of: removed.request(step), db) where key.clears {
                 cleared[key.source.folded, default: []].append(key)
             }
         }
@@ -115,11 +115,6 @@ private struct ClearingConstraints {
             $0.allSatisfy(isPart) ? words.contains($0[...]) : text.contains($0)
         }
     }
-}
-
-extension Relationship {
-    /// Whether a delete of the destination sets the reference of the source rows to NULL.
-    var clears: Bool { deleteRule == .nullify }
 }
 
 extension SQLiteTable {

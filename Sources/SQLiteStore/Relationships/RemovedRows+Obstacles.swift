@@ -10,7 +10,7 @@ extension SQLiteFileConnection {
     ) throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for parent in try losing(removed, step: step, db) {
-            for key in try incoming(parent, of: removed.request(step), db) {
+            for key in try keys(into: parent, of: removed.request(step), db) {
                 var stays = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
                 switch key.deleteRule {
                 case .restrict, .setDefault: break

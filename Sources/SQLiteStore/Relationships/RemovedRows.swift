@@ -100,62 +100,52 @@ extension SQLiteFileConnection {
             try graph.cascade()
             return direct
         }
-        let cascades = delete.relationships != .deny
-        var frontier: Set<String> = [scope.table.name]
-        var wave = 0
-        while cascades, !frontier.isEmpty {
-            var reached: Set<String> = []
-            for parent in frontier.sorted() {
-                for key in try incoming(parent, of: delete, db) where key.deleteRule == .cascade {
-                    let child = try self.scope(key.source, db)
-                    let table = try removedTable(child.table, removed, db)
-                    let columns = child.table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
-                    let rows = try references(key, removed, "removed.step = ? AND removed.wave = ?", [step, wave], db)
-                    try execute(
-                        SQLFragment(
-                            "INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, ?",
-                            [step.databaseValue, (wave + 1).databaseValue]) + rows, db)
-                    if db.changesCount > 0 { reached.insert(child.table.name) }
-                }
+        guard let keys = try keyGraph(of: scope.table.name, delete.relationships, db), delete.relationships != .deny
+        else { return direct }
+        for name in keys.losing {
+            for key in keys.keys(into: name) where key.deleteRule == .cascade {
+                let child = try self.scope(key.source, db).table
+                let table = try removedTable(child, removed, db)
+                let columns = child.keySQL.map { "child.\($0)" }.joined(separator: ", ")
+                try execute(
+                    SQLFragment(
+                        "INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, 1", [step.databaseValue])
+                        + references(key, removed, "removed.step = ?", [step], db), db)
             }
-            frontier = reached
-            wave += 1
         }
         return direct
     }
 
-    /// The relationships that refer to an entity, with the delete rules that a request gives them.
-    func incoming(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {
-        (try catalog.table(entity, db)?.entity.incomingRelationships ?? []).map {
-            $0.with(deleteRule: request.deleteRule(of: $0))
-        }
+    /// The keys that refer to rows of a table, with what each does in a request.
+    func keys(
+        into table: String, of request: BatchDeleteRequest, _ db: Database
+    ) throws -> [Relationship] {
+        try keyGraph(of: request.fetchRequest.entity, request.relationships, db)?.keys(into: table) ?? []
     }
 
     func removedTable(_ table: SQLiteTable, _ removed: RemovedRows, _ db: Database) throws -> String {
         if table.managed != nil { return try removedObjects(table.tableName, removed, db) }
         if let known = removed.tables[table.name.folded] { return known }
         let name = temporaryName("removed")
+        let columns = table.keyColumns.joined(separator: ", ")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
         try execute(
-            SQLFragment("CREATE TEMP TABLE \(name) (\(keys), step, wave, PRIMARY KEY (\(keys))) WITHOUT ROWID"), db)
+            SQLFragment("CREATE TEMP TABLE \(name) (\(columns), step, wave, PRIMARY KEY (\(keys))) WITHOUT ROWID"), db)
         try execute(SQLFragment("CREATE INDEX temp.\(name)_step ON \(name) (step, wave)"), db)
         removed.tables[table.name.folded] = name
         return name
     }
 
     /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that refer to removed rows (as `removed`).
-    /// The order is forced: from the few removed rows to the many others.
     func references(
         _ key: Relationship, _ removed: RemovedRows, _ condition: String, _ arguments: [Int], _ db: Database
     ) throws -> SQLFragment {
         let parent = try scope(key.destination, db)
         let child = try scope(key.source, db)
         let table = try removedTable(parent.table, removed, db)
-        let link = parent.link(key, from: "removed", in: parent.source, to: child, as: "child")
+        let link = parent.link(key, from: table, as: "removed", to: child, as: "child")
         return SQLFragment(
-            " FROM temp.\(table) AS removed\(link.tables) CROSS JOIN \(child.source) AS child "
-                + "WHERE \(link.condition) AND \(condition)",
-            arguments.map(\.databaseValue))
+            " FROM \(link.rows) WHERE \(link.condition) AND \(condition)", arguments.map(\.databaseValue))
     }
 
     /// A condition on `child` that it is removed itself, in a step of the given kind.
@@ -190,8 +180,7 @@ extension SQLiteFileConnection {
     private func nullifiedCount(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Int {
         var queries: [String: [SQLFragment]] = [:]
         for parent in try losing(removed, step: step, db) {
-            for key in try incoming(parent, of: removed.request(step), db)
-            where key.deleteRule == .nullify {
+            for key in try keys(into: parent, of: removed.request(step), db) where key.clears {
                 let stays = "NOT " + (try childIsRemoved(key, removed, steps: "<= \(step)", db))
                 let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
                 queries[key.source.folded, default: []].append(
@@ -239,39 +228,46 @@ extension SQLiteFileConnection {
 }
 
 extension RowScope {
-    /// SQL that leads from noted keys of a relationship's destination, which this is, to the rows of its source.
+    /// SQL that leads from noted keys of a relationship's destination, which this is, to the rows of its source. The order is forced: from
+    /// the few noted rows to the many others, unless these have no type. Then no index of theirs can be searched, and they are
+    /// read once.
     ///
     /// - Parameters:
-    ///   - keys: the name of a table with the key's columns `k0`, `k1` ….
-    ///   - rows: the destination's rows for a FROM clause.
+    ///   - table: a temporary table with the key's columns `k0`, `k1` ….
+    ///   - noted: the name of its rows.
     ///   - alias: the name of the source's rows.
-    /// - Returns: what comes between the two tables in FROM, and the condition. References that hold the noted key itself
-    ///   need no look at the row they refer to.
+    /// - Returns: the rows for a FROM clause, and the condition. References that hold the noted key itself need no look at the row that they
+    ///   refer to.
     func link(
-        _ key: Relationship, from keys: String, in rows: String, to child: RowScope, as alias: String
-    ) -> (tables: String, condition: String) {
-        if let reference = key.sourceAttributes.first, let rowID = table.rowIDAlias,
+        _ key: Relationship, from table: String, as noted: String, to child: RowScope, as alias: String
+    ) -> (rows: String, condition: String) {
+        let (keys, children) = ("temp.\(table) AS \(noted)", "\(child.source) AS \(alias)")
+        if let reference = key.sourceAttributes.first, let rowID = self.table.rowIDAlias,
             key.destinationAttributes.map({ $0.folded }) == [rowID.folded],
-            let affinity = child.table.entity.attribute(named: reference)?.affinity,
-            [.integer, .real, .numeric].contains(affinity)
+            let affinity = child.table.entity.attribute(named: reference)?.affinity
         {
-            return ("", "\(alias).\(reference.quotedIdentifier) = \(keys).k0")
+            let isTyped = [.integer, .real, .numeric].contains(affinity)
+            return (
+                isTyped ? "\(keys) CROSS JOIN \(children)" : "\(children) CROSS JOIN \(keys)",
+                "\(alias).\(reference.quotedIdentifier) = \(noted).k0"
+            )
         }
         // The plus takes the affinity away, so that keys are searched and not compared row by row.
-        let isParent = zip(table.keySQL.indices, table.keySQL).map { "parent.\($1) = +\(keys).k\($0)" }
+        let isParent = self.table.keySQL.enumerated().map { "parent.\($0.element) = +\(noted).k\($0.offset)" }
         let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
             "parent.\($1.quotedIdentifier) = \(alias).\($0.quotedIdentifier)"
         }
-        return (" CROSS JOIN \(rows) AS parent", (isParent + refers).joined(separator: " AND "))
+        return (
+            "\(keys) CROSS JOIN \(source) AS parent CROSS JOIN \(children)",
+            (isParent + refers).joined(separator: " AND ")
+        )
     }
 }
 
-extension BatchDeleteRequest {
-    /// The delete rule of a relationship for this request: its override for those that refer to its entity, the schema's
-    /// for all others.
-    func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
-        guard let rule = relationships.deleteRule, key.destination.folded == fetchRequest.entity.folded
-        else { return key.deleteRule }
-        return rule
+extension SQLiteTable {
+    /// The columns of a table of keys, for a CREATE TABLE: a rowid has its type, so that references are compared with it as SQLite itself
+    /// compares them.
+    var keyColumns: [String] {
+        keySQL.indices.map { "k\($0)" + (rowIDAlias != nil && keySQL.count == 1 ? " INTEGER" : "") }
     }
 }

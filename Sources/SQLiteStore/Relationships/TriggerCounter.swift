@@ -2,68 +2,72 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Counts the rows that the store's own triggers delete, by temporary triggers on the tables that nothing else of the
-/// delete reaches.
+/// Counts the rows that the store's own triggers delete, by temporary triggers on its tables. They are put in place once for all batches of
+/// a delete; what the delete's own statements do is taken off.
 ///
-/// Rows of tables that a cascade reaches count as cascaded, however they are deleted: SQLite does not distinguish the two.
-/// Rows of virtual tables are not counted, since they have no triggers.
+/// Temporary triggers belong to this connection alone and are not part of the store's schema. Rows of virtual tables are not counted,
+/// since they have no triggers.
 final class TriggerCounter {
+    /// The delete, without what differs between batches.
+    private let request: BatchDeleteRequest
     private let tables: [String]
-    private let own: Int?
     private var counts: [Int]
 
-    private init(tables: [String], own: Int?) {
-        self.tables = tables
-        self.own = own
-        counts = tables.map { _ in 0 }
-    }
-
-    /// Creates the temporary triggers; nil if the delete fires no trigger of the store. The objects of a Core
-    /// Data store are deleted by this program's own statements, which cannot be distinguished from a trigger's.
-    static func make(
-        _ request: StoreFetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFileConnection,
-        _ db: Database
-    ) throws -> TriggerCounter? {
-        guard let table = try connection.catalog.table(request.entity, db), table.managed == nil else { return nil }
-        let reach = try Reach(of: request.entity, rule, connection, db)
-        guard try reach.setsOffTriggers(of: table, connection, db) else { return nil }
-        let tables = try connection.ordinaryTables(db).filter { !reach.cascading.contains($0) }
-        let counter = TriggerCounter(tables: tables, own: tables.firstIndex(of: table.tableName))
+    /// The counter of the delete that a batch belongs to, put in place by the first batch; nil: the delete fires no trigger of the
+    /// store. The objects of a Core Data store are deleted by this program's own statements, which cannot be distinguished from a
+    /// trigger's.
+    static func of(_ work: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database) throws -> TriggerCounter? {
+        let whole = work.request.withoutPlace
+        if work.continuation != nil, let known = connection.temporaries.counter, known.request == whole { return known }
+        try remove(connection, db)
+        guard let table = try connection.catalog.table(whole.fetchRequest.entity, db), table.managed == nil,
+            let keys = try connection.keyGraph(of: table.name, whole.relationships, db),
+            try keys.firesTriggers(connection, db)
+        else { return nil }
+        let counter = TriggerCounter(whole, tables: try connection.ordinaryTables(db))
         // A rollback can bring triggers back that were removed with an older counter: this function takes its place.
         try db.addFunctions(of: counter, [("retention_count_gone", 1, countGone)])
-        for (index, name) in tables.enumerated() {
+        for (index, name) in counter.tables.enumerated() {
             try db.execute(
                 sql: """
                     CREATE TEMP TRIGGER retention_gone_\(index) AFTER DELETE ON main.\(name.quotedIdentifier)
                     BEGIN SELECT retention_count_gone(\(index)); END
                     """)
         }
+        connection.temporaries.counter = counter
         return counter
     }
 
-    /// What triggers have deleted since this was last asked, by table, without the rows that the delete named.
-    func take(ownCount: Int) -> [String: Int] {
-        defer { counts = tables.map { _ in 0 } }
-        if let own { counts[own] -= ownCount }
-        return Dictionary(uniqueKeysWithValues: zip(tables, counts).filter { $0.1 > 0 })
+    private init(_ request: BatchDeleteRequest, tables: [String]) {
+        (self.request, self.tables) = (request, tables)
+        counts = tables.map { _ in 0 }
+    }
+
+    /// What triggers have deleted since this was last asked, by table.
+    ///
+    /// - Parameter own: what the delete's own statements have deleted, by the name of the table.
+    func take(own: [String: Int]) -> [String: Int] {
+        defer { forget() }
+        let others = zip(tables, counts).map { ($0, $1 - (own[$0] ?? 0)) }
+        return Dictionary(uniqueKeysWithValues: others.filter { $0.1 > 0 })
+    }
+
+    /// Forgets what was counted since the last batch.
+    func forget() { counts = tables.map { _ in 0 } }
+
+    /// Ends the counting of a delete, and removes the triggers, also those that a rollback has brought back.
+    static func remove(_ connection: SQLiteFileConnection, _ db: Database) throws {
+        connection.temporaries.counter = nil
+        let names = try String.fetchAll(
+            db.cachedStatement(
+                sql:
+                    "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'retention\\_gone\\_%' ESCAPE '\\'"
+            ))
+        for name in names { try db.execute(sql: "DROP TRIGGER temp.\(name.quotedIdentifier)") }
     }
 
     fileprivate func add(_ table: Int) {
         if counts.indices.contains(table) { counts[table] += 1 }
-    }
-}
-
-extension Reach {
-    /// Whether deletes of a table's rows fire a trigger of the store.
-    func setsOffTriggers(of table: SQLiteTable, _ connection: SQLiteFileConnection, _ db: Database) throws -> Bool {
-        if !table.entity.deleteTriggers.isEmpty { return true }
-        for name in cascading where try connection.catalog.table(name, db)?.entity.deleteTriggers.isEmpty == false {
-            return true
-        }
-        for name in clearing.keys where try connection.catalog.table(name, db)?.entity.updateTriggers.isEmpty == false {
-            return true
-        }
-        return false
     }
 }
 

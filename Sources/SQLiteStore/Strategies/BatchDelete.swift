@@ -10,6 +10,10 @@ struct BatchDelete {
     /// Copies the rows that are deleted; nil: they are not archived.
     let archiver: RowArchiver?
     var deletedCount = 0
+    /// Rows that were deleted with them, and rows that have lost a reference.
+    private(set) var (cascadedCount, nullifiedCount) = (0, 0)
+    /// The rows that the batch's own statements have deleted, by table.
+    private(set) var ownCounts: [String: Int] = [:]
     var objectIDs: [ObjectID] = []
     /// The candles that the rows of this batch, and of those before it, have become.
     private(set) var candles: CandleTally
@@ -87,14 +91,20 @@ struct BatchDelete {
         if objects != nil {
             try objects?.delete(statement.keys(condition, by: path), whole: statement.condition())
             deletedCount = objects?.deletedCount ?? 0
+            (cascadedCount, nullifiedCount) = (objects?.cascadedCount ?? 0, objects?.nullifiedCount ?? 0)
             objectIDs = objects?.objectIDs ?? []
             return
         }
         if choosesRows {
             guard !isUnfinished else { return }
             let scope = try connection.tableScope(of: request.fetchRequest, db)
-            let chosen = try ChosenRows(statement.keys(condition, by: path), of: request, scope, connection, db)
+            guard let graph = try connection.keyGraph(of: scope.table.name, request.relationships, db) else { return }
+            var chosen = try ChosenRows(
+                statement.keys(condition, by: path), of: request, scope, graph, connection, db)
             isUnfinished = try !chosen.delete(atMost: cascadeBound)
+            cascadedCount += chosen.cascadedCount
+            nullifiedCount += chosen.nullifiedCount
+            for (table, count) in chosen.ownCounts { ownCounts[table, default: 0] += count }
             let gone = try chosen.goneKeys(listed: request.resultType == .objectIDs)
             deletedCount += gone.count
             objectIDs += gone.keys.map { connection.objectID(scope, $0) }
@@ -108,6 +118,7 @@ struct BatchDelete {
             try connection.execute(delete, db)
         }
         deletedCount += db.changesCount
+        ownCounts[statement.scope.table.tableName, default: 0] += db.changesCount
     }
 
     /// How many rows may be deleted with those of a batch; nil: it is not one of several.
@@ -156,21 +167,8 @@ struct BatchDelete {
 
     /// Throws if the batch has deleted the last readable row: the rows that were to stay are gone, by another program.
     private func checkRest() throws {
-        if let date = request.mustLeave, deletedCount > 0 { try checkRest(statement.scope, date) }
-        // A cascade may have taken the last row of another entity.
-        for kept in connection.rowsToKeep.entities where kept.entity != statement.scope.table.name {
-            guard try connection.catalog.table(kept.entity, db) != nil else { continue }
-            let scope = try connection.scope(kept.entity, db)
-            let taken = connection.temporaries.objects?.removed.tables ?? connection.temporaries.chosenRows
-            guard choosesRows || objects != nil, scope.table.tableName != statement.scope.table.tableName,
-                let keys = taken[scope.table.tableName.folded],
-                try connection.row(SQLFragment("SELECT 1 FROM temp.\(keys) LIMIT 1"), db) != nil
-            else { continue }
-            try checkRest(scope, kept.date)
-        }
-    }
-
-    private func checkRest(_ scope: RowScope, _ date: DateAttribute) throws {
+        guard let date = request.mustLeave, deletedCount > 0 else { return }
+        let scope = statement.scope
         let query =
             SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + (try connection.dateSQL(date, scope, db).readable())
             + " LIMIT 1"

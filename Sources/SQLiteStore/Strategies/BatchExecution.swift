@@ -15,7 +15,8 @@ extension SQLiteWriter {
         if request.rollup == nil, request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             if request.place == nil { try prepareCandles(of: request, db) }
-            let counters = try DeleteCounters.of(request, self, db)
+            if request.continuation == nil { try dropClearedRows(db) }
+            let counter = try TriggerCounter.of(request, self, db)
             var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
                     if request.isPlanned { try catalog.confirm(db) }
@@ -23,11 +24,11 @@ extension SQLiteWriter {
                     var batch = try BatchDelete(request, self, db, archiver)
                     let continuation = try batch.run()
                     var result = BatchDeleteResult(
-                        deletedCount: batch.deletedCount, cascadedCount: batch.objects?.cascadedCount ?? 0,
-                        nullifiedCount: batch.objects?.nullifiedCount ?? 0, objectIDs: batch.objectIDs)
+                        deletedCount: batch.deletedCount, cascadedCount: batch.cascadedCount,
+                        nullifiedCount: batch.nullifiedCount, objectIDs: batch.objectIDs)
                     result.continuation = continuation
                     result.candles = batch.candles
-                    counters.complete(&result, choosesRows: batch.choosesRows)
+                    result.deletedByTriggers = counter?.take(own: batch.ownCounts) ?? [:]
                     if let archiver, let rule = request.archiveRule {
                         result.archivedCount = try archiver.commit(
                             rule: rule, deletedCount: result.removedCount, candleCount: batch.candleCount)
@@ -37,7 +38,8 @@ extension SQLiteWriter {
             }
             result.removedFileCount = removeUnusedFiles()
             if result.continuation == nil {
-                try counters.remove(self, db)
+                if counter != nil { try TriggerCounter.remove(self, db) }
+                try dropClearedRows(db)
                 try dropObjects(db)
             }
             return result
@@ -57,9 +59,8 @@ extension SQLiteFileConnection {
         if request.resultType == .objectIDs || fetch.predicate.namesObjectIDs { return true }
         let overridesRules = request.relationships != .asDeclared
         guard try catalog.table(fetch.entity, db)?.managed == nil else { return overridesRules }
-        let incoming = try incoming(fetch.entity, of: request, db)
-        return overridesRules && !incoming.isEmpty || request.cascades(incoming)
-            || incoming.contains { $0.deleteRule == .setDefault }
+        let keys = try keyGraph(of: fetch.entity, request.relationships, db)
+        return overridesRules && keys?.keys.isEmpty == false || keys?.takesOthers == true
     }
 }
 

@@ -1,56 +1,88 @@
 import GRDB
+import GRDBSQLite
 import PriceStore
 
-/// The rows that one batch deletes, noted by their keys in temporary tables before they are deleted.
+/// The rows that one batch deletes, noted by their keys in temporary tables before anything is changed: those that a query names, and
+/// those that are deleted with them by cascades.
 ///
-/// There is a table for each entity that loses rows. It has the key's columns `k0`, `k1` …, and the `wave`, which is 0 for the
-/// rows that the batch begins with, and one more for each step of a cascade. The tables may spill to a temporary file. They
-/// are emptied for each batch, not made again.
+/// Then references to noted rows are cleared where the schema or the request says so, and the rows are deleted, children first. So no row
+/// is deleted before those that refer to it, and SQLite's own cascades have nothing to do. The tables may spill to a temporary
+/// file. They are emptied for each batch, not made again.
 struct ChosenRows {
     let request: BatchDeleteRequest
     let scope: RowScope
+    let graph: KeyGraph
     let connection: SQLiteFileConnection
     let db: Database
+    /// The rows that were deleted, by table.
+    private(set) var ownCounts: [String: Int] = [:]
+    /// Rows that were deleted with those of the query.
+    var cascadedCount: Int { ownCounts.reduce(0) { $0 + ($1.key == scope.table.name ? 0 : $1.value) } }
+    /// Rows that have lost a reference and are still there; below 0 if some that had lost one before were deleted.
+    private(set) var nullifiedCount = 0
 
     /// Notes the rows whose keys a query yields.
     init(
-        _ keys: SQLFragment, of work: DeleteWork, _ scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database
-    )
-        throws
-    {
+        _ keys: SQLFragment, of work: DeleteWork, _ scope: RowScope, _ graph: KeyGraph,
+        _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
         request = work.request
         self.scope = scope
+        self.graph = graph
         self.connection = connection
         self.db = db
-        for table in connection.temporaries.chosenRows.values { try execute("DELETE FROM temp.\(table)") }
-        let table = try table(scope)
-        try connection.execute(SQLFragment("INSERT INTO temp.\(table) SELECT *, 0 FROM (") + keys + ")", db)
+        try connection.countingTemporaryRows(db) {
+            for table in connection.temporaries.chosenRows.values { try execute("DELETE FROM temp.\(table)") }
+            try connection.execute(SQLFragment("INSERT INTO temp.\(try table(scope)) ") + keys, db)
+        }
     }
 
     /// Deletes the rows, and does to those that refer to them what the request and the schema say.
     ///
-    /// - Parameter bound: roughly how many rows cascades may delete; nil: all of them.
+    /// - Parameter bound: how many rows of one kind a cascade may delete; nil: all of them.
     /// - Returns: whether all rows were deleted. If not, some rows that belong to them were, and the batch must be repeated.
-    func delete(atMost bound: Int?) throws -> Bool {
-        switch request.relationships {
-        case .asDeclared, .cascade: break
-        case .deny: try deny(scope, "deny does not allow that") { _ in true }
-        case .nullify: try nullify()
+    mutating func delete(atMost bound: Int?) throws -> Bool {
+        if request.relationships == .deny { try deny(scope, "deny does not allow that") { _ in true } }
+        let (tables, isAll) = try connection.countingTemporaryRows(db) { try collect(atMost: bound) }
+        try connection.confirmKept(db) { entity in
+            // No cascade leads back to the rule's own table.
+            guard entity.table.name != scope.table.name, tables.contains(where: { $0.table.name == entity.table.name })
+            else { return nil }
+            return try isChosen(entity)
         }
-        try denyDefaults(scope)
-        guard request.cascades(try connection.incoming(scope.table.name, of: request, db)) else {
-            try connection.execute(SQLFragment("DELETE FROM \(scope.target()) WHERE ") + isChosen(scope), db)
-            return true
+        for table in tables {
+            // The plan has refused that, but such a row may have arrived since.
+            try deny(table, "ON DELETE SET DEFAULT would make them refer to another row") {
+                $0.deleteRule == .setDefault
+            }
+            for key in graph.keys(into: table.table.name) where key.clears && request.relationships != .deny {
+                try clear(key)
+            }
         }
-        return try deleteFamilies(atMost: bound)
+        // Rows of two children may refer to each other by a key without an action.
+        let hadDeferred = try hasDeferredViolations()
+        if tables.count > 1 { try execute("PRAGMA defer_foreign_keys = ON") }
+        for table in tables.reversed() {
+            try connection.execute(SQLFragment("DELETE FROM \(table.target()) WHERE ") + isChosen(table), db)
+            ownCounts[table.table.name, default: 0] += db.changesCount
+            try forgetCleared(table)
+        }
+        if tables.count > 1 {
+            if try !hadDeferred && hasDeferredViolations() {
+                throw StoreError(
+                    .constraint, store: connection.name,
+                    message: "remaining rows refer to rows that would be deleted with those of \(scope.table.name)")
+            }
+            try execute("PRAGMA defer_foreign_keys = OFF")
+        }
+        return isAll
     }
 
     /// The rows that the request's predicate names and that are deleted: how many, and their keys if they are to be listed.
-    /// A trigger of the store may have kept some.
+    /// A trigger of the store may have brought some back.
     func goneKeys(listed: Bool) throws -> (count: Int, keys: [[StoreValue]]) {
         let columns = Self.columns(scope)
-        // Without a trigger no row is kept. The plus takes the affinity away, so that the store's key is searched and not
-        // compared row by row.
+        // The plus takes the affinity away, so that the store's key is searched and not compared row by row.
         let same = zip(scope.key, columns).map { "\($0) = +chosen.\($1)" }.joined(separator: " AND ")
         let gone =
             " FROM temp.\(try table(scope)) AS chosen"
@@ -62,43 +94,42 @@ struct ChosenRows {
         return (keys.count, keys)
     }
 
-    /// Makes the rows of the last wave those that the batch begins with, and forgets all others.
-    func beginAgain(with entity: RowScope, wave: Int) throws {
-        let table = try table(entity)
-        for other in connection.temporaries.chosenRows.values where other != table {
-            try execute("DELETE FROM temp.\(other)")
-        }
-        try connection.execute(SQLFragment("DELETE FROM temp.\(table) WHERE wave <> ?", [wave.databaseValue]), db)
-        try execute("UPDATE temp.\(table) SET wave = 0")
-    }
+    // MARK: Rows that are deleted with others
 
-    // MARK: Rows that refer to chosen ones
-
-    private var incoming: [Relationship] {
-        get throws {
-            let keys = scope.table.entity.incomingRelationships
-            if let key = keys.first(where: {
-                $0.destinationAttributes.count != $0.sourceAttributes.count || $0.sourceAttributes.isEmpty
-            }) {
-                throw StoreError(
-                    .unsupported, store: connection.name,
-                    message: "the foreign key of \(key.text) does not match a key of \(scope.table.name)")
+    /// Follows the cascades and notes what is deleted with the rows.
+    ///
+    /// Where a key leads to as many rows as the bound says, the batch becomes a smaller one: these rows, and only what is deleted
+    /// with them. A row that refers to a deleted row is deleted before it, so that each such part leaves the store whole.
+    ///
+    /// - Returns: the tables that lose rows, each before those of its children; and whether the batch is still that of the request's own rows.
+    private func collect(atMost bound: Int?) throws -> (tables: [RowScope], isAll: Bool) {
+        var reached: Set<String> = [scope.table.name]
+        var isAll = true
+        for name in graph.losing where reached.contains(name) {
+            for key in graph.keys(into: name) where key.deleteRule == .cascade {
+                let child = try source(of: key)
+                let rows = try pointing(key, sparingChosen: true)
+                try connection.execute(
+                    SQLFragment("INSERT OR IGNORE INTO temp.\(try table(child)) SELECT ") + rows
+                        + SQLFragment(" LIMIT ?", [(bound ?? -1).databaseValue]), db)
+                let count = db.changesCount
+                if count > 0 { reached.insert(child.table.name) }
+                guard let bound, count >= bound else { continue }
+                for (entity, table) in connection.temporaries.chosenRows where entity != child.table.name.folded {
+                    try execute("DELETE FROM temp.\(table)")
+                }
+                reached = [child.table.name]
+                isAll = false
+                break
             }
-            return keys
         }
-    }
-
-    private func isOwn(_ key: Relationship) -> Bool { key.source.folded == scope.table.name.folded }
-
-    /// Throws if a row would get another row to refer to. The plan has refused that, but such a row may have arrived since.
-    func denyDefaults(_ parent: RowScope) throws {
-        try deny(parent, "ON DELETE SET DEFAULT would make them refer to another row") { $0.deleteRule == .setDefault }
+        return (try graph.losing.filter(reached.contains).map { try connection.tableScope($0, db) }, isAll)
     }
 
     /// Throws if a row refers to a chosen one by one of some keys, whether it would be deleted itself or not.
     private func deny(_ parent: RowScope, _ reason: String, keys: (Relationship) -> Bool) throws {
         var obstacles: [String] = []
-        for key in try connection.incoming(parent.table.name, of: request, db) where keys(key) {
+        for key in graph.keys(into: parent.table.name) where keys(key) {
             let rows = try pointing(key, sparingChosen: false)
             let number = try connection.count(
                 SQLFragment("SELECT count(*) FROM (SELECT DISTINCT ") + rows + ")", db)
@@ -113,81 +144,152 @@ struct ChosenRows {
         }
     }
 
+    // MARK: References
+
     /// Takes the references from rows that refer to chosen ones.
-    ///
-    /// Chosen rows keep theirs only where their key is declared NO ACTION: any other acts on each row by itself, and SQLite
-    /// would follow a long chain of rows deeper than it can.
-    private func nullify() throws {
-        for key in try incoming {
-            let child = try source(of: key)
-            let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
-            let spares = isOwn(key) && key.deleteRule == .noAction
-            let keys = SQLFragment("SELECT DISTINCT ") + (try pointing(key, sparingChosen: spares))
-            try connection.execute(
-                SQLFragment("UPDATE OR ABORT \(child.from()) SET \(sets) WHERE \(Self.tuple(child.key)) IN (") + keys
-                    + ")", db)
+    private mutating func clear(_ key: Relationship) throws {
+        guard key.destinationAttributes.count == key.sourceAttributes.count, !key.sourceAttributes.isEmpty else {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "the foreign key of \(key.text) does not match a key of \(key.destination)")
+        }
+        let child = try source(of: key)
+        let (touched, cleared) = try clearedTables(child)
+        // SQLite would follow a long chain of rows deeper than it can where the schema says otherwise than the request.
+        let rows = try pointing(key, sparingChosen: !graph.forced.contains(key))
+        let isTouched = try connection.countingTemporaryRows(db) {
+            try execute("DELETE FROM temp.\(touched)")
+            try connection.execute(SQLFragment("INSERT INTO temp.\(touched) SELECT DISTINCT ") + rows, db)
+            guard db.changesCount > 0 else { return false }
+            try execute("INSERT OR IGNORE INTO temp.\(cleared) SELECT * FROM temp.\(touched)")
+            nullifiedCount += db.changesCount
+            return true
+        }
+        guard isTouched else { return }
+        let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
+        try execute(
+            "UPDATE OR ABORT \(child.from()) SET \(sets) WHERE \(Self.tuple(child.key)) IN (SELECT * FROM temp.\(touched))"
+        )
+    }
+
+    /// Rows that lost a reference before and are deleted now count as deleted only.
+    private mutating func forgetCleared(_ table: RowScope) throws {
+        guard let cleared = connection.temporaries.clearedRows[table.table.name.folded]?.all else { return }
+        let key = Self.tuple(Self.columns(table))
+        try connection.countingTemporaryRows(db) {
+            try execute("DELETE FROM temp.\(cleared) WHERE \(key) IN (SELECT * FROM temp.\(try self.table(table)))")
+            nullifiedCount -= db.changesCount
         }
     }
 
-    func source(of key: Relationship) throws -> RowScope { try connection.tableScope(key.source, db) }
+    /// The temporary tables of an entity's rows that lost a reference: by the key at hand, and in all batches so far.
+    private func clearedTables(_ entity: RowScope) throws -> (touched: String, all: String) {
+        if let known = connection.temporaries.clearedRows[entity.table.name.folded] { return known }
+        let names = (connection.temporaryName("touched"), connection.temporaryName("cleared"))
+        for name in [names.0, names.1] { try createKeys(name, of: entity) }
+        connection.temporaries.clearedRows[entity.table.name.folded] = names
+        return names
+    }
+
+    private func source(of key: Relationship) throws -> RowScope { try connection.tableScope(key.source, db) }
+
+    /// Whether the transaction has references to rows that are not there.
+    private func hasDeferredViolations() throws -> Bool {
+        var current: Int32 = 0
+        var highest: Int32 = 0
+        sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+        return current != 0
+    }
 
     // MARK: SQL
 
     /// The temporary table for the rows of an entity.
-    func table(_ scope: RowScope) throws -> String {
+    private func table(_ scope: RowScope) throws -> String {
         let entity = scope.table.name.folded
         if let known = connection.temporaries.chosenRows[entity] { return known }
         let name = connection.temporaryName("chosen")
-        let list = Self.columns(scope).joined(separator: ", ")
-        try execute("CREATE TEMP TABLE \(name) (\(list), wave, PRIMARY KEY (\(list))) WITHOUT ROWID")
+        try createKeys(name, of: scope)
         connection.temporaries.chosenRows[entity] = name
         return name
     }
 
-    /// The keys of the rows of a relationship's source that refer to chosen rows (as `chosen`): what follows SELECT. The
-    /// order is forced: from the few chosen rows to the many others.
+    private func createKeys(_ name: String, of scope: RowScope) throws {
+        let keys = Self.columns(scope).joined(separator: ", ")
+        try execute(
+            "CREATE TEMP TABLE \(name) (\(scope.table.keyColumns.joined(separator: ", ")), PRIMARY KEY (\(keys))) WITHOUT ROWID"
+        )
+    }
+
+    /// The keys of the rows of a relationship's source that refer to chosen rows: what follows SELECT.
     ///
-    /// - Parameters:
-    ///   - sparingChosen: whether rows are left out that are chosen themselves.
-    ///   - wave: the wave of the chosen rows; nil: all of them.
-    ///   - columns: more columns of the result, each after a comma.
-    func pointing(
-        _ key: Relationship, sparingChosen: Bool, wave: Int? = nil, columns: SQLFragment = SQLFragment("")
-    ) throws -> SQLFragment {
+    /// - Parameter sparingChosen: whether rows are left out that are chosen themselves.
+    private func pointing(_ key: Relationship, sparingChosen: Bool) throws -> SQLFragment {
         let parent = try connection.tableScope(key.destination, db)
         let child = try source(of: key)
-        let link = parent.link(key, from: "chosen", in: parent.table.sql, to: child, as: RowScope.alias)
-        var condition = SQLFragment(link.condition)
-        if let wave { condition += SQLFragment(" AND chosen.wave = ?", [wave.databaseValue]) }
+        let link = parent.link(key, from: try table(parent), as: "chosen", to: child, as: RowScope.alias)
+        var condition = link.condition
         if sparingChosen {
             let same = zip(Self.columns(child), child.key).map { "own.\($0) = +\($1)" }.joined(separator: " AND ")
-            condition += SQLFragment(
-                " AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same))")
+            condition += " AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same))"
         }
-        return SQLFragment(child.key.joined(separator: ", ")) + columns
-            + SQLFragment(
-                " FROM temp.\(try table(parent)) AS chosen\(link.tables) CROSS JOIN \(child.from()) WHERE ") + condition
+        return SQLFragment("\(child.key.joined(separator: ", ")) FROM \(link.rows) WHERE \(condition)")
     }
 
-    /// The condition that a row is chosen, in a wave or at all.
-    func isChosen(_ scope: RowScope, wave: Int? = nil) throws -> SQLFragment {
-        let rows = "SELECT \(Self.columns(scope).joined(separator: ", ")) FROM temp.\(try table(scope))"
-        guard let wave else { return SQLFragment("\(Self.tuple(scope.key)) IN (\(rows))") }
-        return SQLFragment("\(Self.tuple(scope.key)) IN (\(rows) WHERE wave = ?)", [wave.databaseValue])
+    /// The condition that a row is chosen.
+    private func isChosen(_ scope: RowScope) throws -> SQLFragment {
+        SQLFragment("\(Self.tuple(scope.key)) IN (SELECT * FROM temp.\(try table(scope)))")
     }
 
-    static func columns(_ scope: RowScope) -> [String] { scope.key.indices.map { "k\($0)" } }
+    private static func columns(_ scope: RowScope) -> [String] { scope.key.indices.map { "k\($0)" } }
 
-    static func tuple(_ columns: [String]) -> String {
+    private static func tuple(_ columns: [String]) -> String {
         columns.count == 1 ? columns[0] : "(" + columns.joined(separator: ", ") + ")"
     }
 
-    func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
+    private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
 }
 
-extension BatchDeleteRequest {
-    /// Whether one of the relationships that refer to an entity deletes more rows.
-    func cascades(_ incoming: [Relationship]) -> Bool { incoming.contains { $0.deleteRule == .cascade } }
+extension SQLiteFileConnection {
+    /// Throws if a cascade has reached a row that must stay, or the last readable row of an entity.
+    ///
+    /// - Parameter reached: the condition that a row of an entity is reached by the cascades; nil: none is.
+    func confirmKept(_ db: Database, reached: (RowScope) throws -> SQLFragment?) throws {
+        for kept in rowsToKeep.entities {
+            guard try catalog.table(kept.entity, db) != nil, case let entity = try scope(kept.entity, db),
+                let rows = try reached(entity)
+            else { continue }
+            let readable =
+                SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + (try dateSQL(kept.date, entity, db).readable())
+            if try row(readable + " AND " + rows + " LIMIT 1", db) != nil,
+                try row(readable + " AND NOT (" + rows + ") LIMIT 1", db) == nil
+            {
+                throw StoreError.lastRow(of: entity.table.name, store: name)
+            }
+        }
+        for kept in rowsToKeep.rows {
+            guard try catalog.table(kept.rows.entity, db) != nil, case let entity = try scope(kept.rows.entity, db),
+                let rows = try reached(entity)
+            else { continue }
+            let query =
+                SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + rows + " AND ("
+                + (try condition(.notTrue(.not(kept.rows.rows)), entity, db)) + ") LIMIT 1"
+            guard try row(query, db) != nil else { continue }
+            throw StoreError(
+                .constraint, store: name,
+                message:
+                    "a batch is rolled back, because a row of \(entity.table.name) that \(kept.keeper) keeps refers to "
+                    + "rows that it deletes",
+                hint: "the row has come to refer to them since the plan was made; the next run makes a new plan")
+        }
+    }
+
+    /// Forgets which rows have lost references, before the first batch of a delete.
+    func dropClearedRows(_ db: Database) throws {
+        for names in temporaries.clearedRows.values {
+            for table in [names.touched, names.all] { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)") }
+        }
+        temporaries.clearedRows = [:]
+    }
 }
 
 extension Relationship {

@@ -45,7 +45,9 @@ final class SQLiteDeletion: Deletion {
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
-        part.allowedRows = min(request.maxRows ?? .max, findings.expiredCount) - deletedCount
+        let allowed = min(request.maxRows ?? .max, findings.expiredCount) - deletedCount
+        part.allowedRows = allowed
+        if work.technique == .whole { part.fetchRequest.fetchLimit = min(bounds.rows ?? .max, allowed) }
         if let only = bounds.only {
             part.technique = .whole
             part.only = only

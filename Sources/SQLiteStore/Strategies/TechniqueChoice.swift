@@ -70,9 +70,31 @@ extension SQLiteFileConnection {
         if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") != "wal" {
             return "the store is not in WAL mode, so its rows could not be read meanwhile"
         }
+        if let reason = try obstacleToCopies(db) { return reason }
         var reserved: Int32 = -1
         sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
         return reserved == 0 ? nil : "its pages have bytes that belong to an extension of SQLite"
+    }
+
+    /// Why some table cannot be copied, as a phrase: its columns hide its rowid, or it needs functions or collations that this program lacks.
+    private func obstacleToCopies(_ db: Database) throws -> String? {
+        try compiling(db) { connection, db in
+            for entry in try SchemaEntry.all(db) where entry.isStoredTable && entry.name != SchemaEntry.sequences {
+                do {
+                    _ = try db.makeStatement(sql: CopiedTable(entry.name, connection, db).copyAll(to: "main"))
+                    // A connection that may not write leaves them out.
+                    for check in SchemaText.checks(entry.sql ?? "") {
+                        _ = try db.makeStatement(
+                            sql: "SELECT 1 FROM main.\(entry.name.quotedIdentifier) WHERE \(check)")
+                    }
+                } catch let error as StoreError {
+                    return error.message
+                } catch let error as DatabaseError {
+                    return "\(entry.name) cannot be copied: \(error.message ?? "no reason given")"
+                }
+            }
+            return nil
+        }
     }
 
     /// Whether rows lie in the file in the order of their dates, by a sample from across the table: some disorder is as

@@ -119,24 +119,11 @@ extension SQLiteFileConnection {
     /// Why a delete is refused whose cascades lead back to a table that they have passed, as a sentence; nil: none does. A row would take
     /// rows of its own table along, at any depth.
     private func circleOfCascades(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
-        var done: Set<String> = []
-        func find(_ name: String, _ path: Set<String>) throws -> Relationship? {
-            guard done.insert(name).inserted else { return nil }
-            for key in try incoming(name, of: request, db) where key.deleteRule == .cascade {
-                let source = key.source.folded
-                if path.contains(source) { return key }
-                if let found = try find(source, path.union([source])) { return found }
-            }
-            return nil
-        }
-        let own = request.fetchRequest.entity
-        guard request.relationships != .deny, let table = try catalog.table(own, db), table.managed == nil,
-            let key = try find(table.name.folded, [table.name.folded])
-        else { return nil }
-        return
+        try keyGraph(of: request.fetchRequest.entity, request.relationships, db)?.circle.map { key in
             "cascades lead from \(key.destination) back to \(key.source) (\(key.sourceAttributes.joined(separator: ", "))), so that "
-            + "a row may take any number of rows of its own table along; with relationships: nullify they stay and lose "
-            + "their reference"
+                + "a row may take any number of rows of its own table along; with relationships: nullify they stay and lose "
+                + "their reference"
+        }
     }
 
     /// Why it is not certain which rows refer to those that a delete takes, or nil.
@@ -148,28 +135,22 @@ extension SQLiteFileConnection {
     private func unlikeTypes(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> String? {
-        var waiting = [table]
-        var seen: Set<String> = []
-        while let parent = waiting.popLast() {
-            guard seen.insert(parent.name.folded).inserted else { continue }
-            let overriding = parent.name == table.name ? rule.deleteRule : nil
-            for key in parent.entity.incomingRelationships {
-                guard let child = try catalog.table(key.source, db) else { continue }
-                for (source, destination) in zip(key.sourceAttributes, key.destinationAttributes) {
-                    guard let from = child.entity.attribute(named: source)?.affinity,
-                        let to = parent.entity.attribute(named: destination)?.affinity
-                    else { continue }
-                    let isNumber = ![.text, .none].contains(to) && destination.folded != parent.rowIDAlias?.folded
-                    guard
-                        to == .text && ![.text, .none].contains(from) || to == .none && from != .none
-                            || isNumber && [.text, .none].contains(from)
-                    else { continue }
-                    return
-                        "the foreign key of \(key.source) (\(source)) refers to a column of another type, "
-                        + "\(parent.name) (\(destination)): SQLite may treat different values of the two as equal. "
-                        + "Give both columns the same type"
-                }
-                if (overriding ?? key.deleteRule) == .cascade { waiting.append(child) }
+        for key in try keyGraph(of: table.name, rule, db)?.keys ?? [] {
+            guard let child = try catalog.table(key.source, db), let parent = try catalog.table(key.destination, db)
+            else { continue }
+            for (source, destination) in zip(key.sourceAttributes, key.destinationAttributes) {
+                guard let from = child.entity.attribute(named: source)?.affinity,
+                    let to = parent.entity.attribute(named: destination)?.affinity
+                else { continue }
+                let isNumber = ![.text, .none].contains(to) && destination.folded != parent.rowIDAlias?.folded
+                guard
+                    to == .text && ![.text, .none].contains(from) || to == .none && from != .none
+                        || isNumber && [.text, .none].contains(from)
+                else { continue }
+                return
+                    "the foreign key of \(key.source) (\(source)) refers to a column of another type, "
+                    + "\(parent.name) (\(destination)): SQLite may treat different values of the two as equal. "
+                    + "Give both columns the same type"
             }
         }
         return nil

@@ -64,17 +64,47 @@ struct RebuildSafetyTests {
     @Test(arguments: [
         "CREATE TABLE o (a TEXT); INSERT INTO o VALUES ('x'); CREATE INDEX oi ON o (f(a))",
         "CREATE TABLE o (rowid, oid, _rowid_); INSERT INTO o VALUES (1, 2, 3)",
-    ]) func aSchemaThatCannotBeCopiedEndsTheRebuild(schema: String) throws {
+        "CREATE TABLE o (a TEXT CHECK (f(a) <> '')); INSERT INTO o VALUES ('x')",
+    ]) func aSchemaThatCannotBeCopiedIsNotRebuilt(schema: String) throws {
         let store = try store()
         try store.change { db in
             db.add(function: DatabaseFunction("f", argumentCount: 1, pure: true) { $0[0] })
             try db.execute(sql: schema)
         }
-        let deletion = try store.writer().deletion(of: request())
-        #expect(!deletion.outline.isInBatches)
-        #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds()) }
+        for file in [try store.reader() as SQLiteFile, try store.writer()] {
+            let error = #expect(throws: StoreError.self) { try file.outline(of: request()) }
+            #expect(error?.message.contains("not possible") == true)
+        }
         #expect(try store.rows("SELECT count(*) FROM t") == ["60"])
         #expect(!FileManager.default.fileExists(atPath: PrivateFile.path(of: store.path)))
+    }
+
+    /// Another program may change the store between the plan and the lock, and close it again.
+    @Test(arguments: [nil, 5]) func whatMustStayIsLookedForUnderTheLock(keepLast: Int?) throws {
+        let store = try store()
+        var request = request()
+        request.mayEmpty = false
+        request.keepLast = keepLast.map { KeepLast(count: $0, groupedBy: [], among: .all, date: request.date) }
+        let deletion = try store.writer().deletion(of: request)
+        try store.change { try $0.execute(sql: "DELETE FROM t WHERE at > 1000") }
+        if keepLast == nil {
+            let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds()) }
+            #expect(error?.message.contains("no readable row of t") == true)
+            #expect(try store.rows("SELECT count(*) FROM t") == ["50"])
+        } else {
+            _ = try deletion.deleteNext(DeletionBounds())
+            // All have one date.
+            #expect(try store.rows("SELECT count(*) FROM t") == ["50"])
+        }
+    }
+
+    @Test func rowsThatArriveBeforeTheLockStay() throws {
+        let store = try store()
+        let deletion = try store.writer().deletion(of: request())
+        try store.change { try $0.execute(sql: "INSERT INTO t (at) VALUES (10)") }
+        let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds()) }
+        #expect(error?.kind == .busy && error?.message.contains("more than the 50 that were counted") == true)
+        #expect(try store.rows("SELECT count(*) FROM t") == ["61"])
     }
 
     @Test func aStoreThatAnotherProgramHasOpenIsNotRebuilt() throws {

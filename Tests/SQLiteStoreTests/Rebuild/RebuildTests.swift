@@ -101,7 +101,7 @@ struct RebuildTests {
         var request = request(.rebuild)
         request.fetchRequest.fetchLimit = 799
         let error = #expect(throws: StoreError.self) { try store.writer().execute(request) }
-        #expect(error?.kind == .constraint)
+        #expect(error?.kind == .busy)
         #expect(try content(store) == before)
     }
 

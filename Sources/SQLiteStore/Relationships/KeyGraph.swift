@@ -1,0 +1,108 @@
+import GRDB
+import PriceStore
+
+/// What foreign keys do when rows of a table are deleted, as the schema and the request say. The rows do not matter.
+struct KeyGraph {
+    /// A kind of delete.
+    struct Cause: Hashable {
+        var entity: String
+        var relationships: BatchDeleteRequest.RelationshipRule
+    }
+
+    /// The tables that lose rows: the delete's own first, and each after all tables whose rows take its rows along.
+    private(set) var losing: [String] = []
+    /// The keys that refer to these tables, with what each does.
+    private(set) var keys: [Relationship] = []
+    /// By table, the attributes whose references are cleared: by the delete, or by SQLite where the request says otherwise than
+    /// the schema.
+    private(set) var clearing: [String: [String]] = [:]
+    /// Those of the keys that the request clears although the schema acts otherwise on each row.
+    private(set) var forced: [Relationship] = []
+    /// A key by which cascades lead back to a table that they have passed; nil: there is none.
+    private(set) var circle: Relationship?
+
+    /// The tables that lose rows by a cascade.
+    var cascading: Set<String> { Set(losing.dropFirst()) }
+
+    /// The keys that refer to rows of a table.
+    func keys(into table: String) -> [Relationship] { keys.filter { $0.destination.folded == table.folded } }
+
+    /// Whether rows that refer to deleted ones are deleted or changed with them.
+    var takesOthers: Bool { keys.contains { $0.deleteRule == .cascade || $0.clears || $0.deleteRule == .setDefault } }
+
+    fileprivate init(
+        _ own: SQLiteTable, _ request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
+        var found: [String] = []
+        try visit(own, [], &found, request, connection, db)
+        losing = found.reversed()
+        for name in losing {
+            for key in try connection.catalog.table(name, db)?.entity.incomingRelationships ?? [] {
+                let acting = key.with(deleteRule: request.deleteRule(of: key))
+                keys.append(acting)
+                if acting.clears, ![.nullify, .noAction].contains(key.deleteRule) { forced.append(acting) }
+                guard request.relationships != .deny, acting.clears || key.clears else { continue }
+                clearing[key.source, default: []].addMissing(key.sourceAttributes)
+            }
+        }
+    }
+
+    /// Follows the cascades: a table is done when all tables that lose rows with its own are.
+    private mutating func visit(
+        _ table: SQLiteTable, _ path: Set<String>, _ done: inout [String], _ request: BatchDeleteRequest,
+        _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
+        let path = path.union([table.name])
+        for key in table.entity.incomingRelationships where request.relationships != .deny {
+            guard request.deleteRule(of: key) == .cascade, let child = try connection.catalog.table(key.source, db)
+            else { continue }
+            if path.contains(child.name) {
+                circle = circle ?? key
+            } else if !done.contains(child.name) {
+                try visit(child, path, &done, request, connection, db)
+            }
+        }
+        done.append(table.name)
+    }
+
+    /// Whether the delete fires a trigger of the store.
+    func firesTriggers(_ connection: SQLiteFileConnection, _ db: Database) throws -> Bool {
+        try losing.contains { try connection.catalog.table($0, db)?.entity.deleteTriggers.isEmpty == false }
+            || clearing.keys.contains { try connection.catalog.table($0, db)?.entity.updateTriggers.isEmpty == false }
+    }
+}
+
+extension SQLiteFileConnection {
+    /// The foreign keys that a delete from a plain table sets to work; nil: there is no such table.
+    func keyGraph(
+        of entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
+    ) throws -> KeyGraph? {
+        let cause = KeyGraph.Cause(entity: entity.folded, relationships: relationships)
+        if let known = catalog.keyGraphs[cause] { return known }
+        guard let table = try catalog.table(entity, db) else { return nil }
+        let request = BatchDeleteRequest(
+            fetchRequest: StoreFetchRequest(entity: table.name), relationships: relationships)
+        let graph = try KeyGraph(table, request, self, db)
+        catalog.keyGraphs[cause] = graph
+        return graph
+    }
+}
+
+extension BatchDeleteRequest {
+    /// The delete rule of a relationship for this request: its override for those that refer to its entity, the schema's
+    /// for all others.
+    func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
+        guard let rule = relationships.deleteRule, key.destination.folded == fetchRequest.entity.folded
+        else { return key.deleteRule }
+        return rule
+    }
+}
+
+extension Relationship {
+    /// Whether a delete of the destination sets the reference of the source rows to NULL.
+    var clears: Bool { deleteRule == .nullify }
+}
+
+extension [String] {
+    mutating func addMissing(_ others: [String]) { append(contentsOf: others.filter { !contains($0) }) }
+}
