@@ -19,9 +19,23 @@ package enum SchemaAdvice {
                 "\(entity.name).\(date.name) has no index, so every run reads all rows: "
                     + createIndex(on: entity, [entity.attribute(named: date.name)?.column ?? date.name]))
         }
-        for relationship in incoming where !relationship.isIndexed {
+        for relationship in incoming {
             let reference = relationship.sourceAttributes.joined(separator: ", ")
             guard let source = try reader.entity(named: relationship.source) else { continue }
+            let destination = try reader.entity(named: relationship.destination)
+            let isUnlike = zip(relationship.sourceAttributes, relationship.destinationAttributes).contains {
+                guard let own = source.attribute(named: $0)?.affinity else { return false }
+                return [Attribute.Affinity.none, .text].contains(own)
+                    && destination?.attribute(named: $1)?.affinity == .integer
+            }
+            guard !isUnlike else {
+                advice.append(
+                    "\(relationship.source) (\(reference)) refers to whole numbers of \(relationship.destination) and is not declared "
+                        + "as such, so no index of it can be used, and each deleted row costs a scan of \(relationship.source): "
+                        + "declare it INTEGER")
+                continue
+            }
+            guard !relationship.isIndexed else { continue }
             advice.append(
                 "\(relationship.source) (\(reference)) refers to \(relationship.destination) and has no index, so each "
                     + "deleted row costs a scan of \(relationship.source): "

@@ -61,6 +61,8 @@ extension Run {
         }
         guard !left.isEmpty else { return }
         for rows in left { request.filter = request.filter && .notTrue(rows) }
+        // Rows that have arrived since the plan was made may be among them.
+        request.maxRows = min(request.maxRows ?? .max, step.survey.expiredCount)
         step.surveyRequest = request
         step.survey = try writer.survey(request)
         step.outline = try writer.outline(of: request)

@@ -1,0 +1,5 @@
+CREATE TABLE state(id INTEGER PRIMARY KEY, at BIGINT NOT NULL, old REFERENCES state(id));
+CREATE INDEX state_at ON state(at);
+CREATE INDEX state_old ON state(old);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 90) INSERT INTO state SELECT i, 1735689600 + i * 86400, nullif(i - 1, 0) FROM n;
+UPDATE state SET old = CAST(old AS TEXT) WHERE id = 60;
