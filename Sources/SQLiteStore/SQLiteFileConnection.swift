@@ -26,6 +26,7 @@ public class SQLiteFileConnection {
     let functions = ConnectionFunctions()
     package var heldFromReplacing: [HeldRows] = []
     package var rowsToKeep = RowsToKeep()
+    package var didBeginPhase: ((String) -> Void)?
     var otherUsers = OtherUsers()
     /// What surveys have found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()

@@ -51,6 +51,7 @@ public class PostgresConnection {
     var shadows: [Int: ShadowTable] = [:]
     package var heldFromReplacing: [HeldRows] = []
     package var rowsToKeep = RowsToKeep()
+    package var didBeginPhase: ((String) -> Void)?
     /// Tables that batches have deleted from, in SQL, for a reclaim.
     var changedTables: Set<String> = []
     /// The slices that a delete goes through, by table number.

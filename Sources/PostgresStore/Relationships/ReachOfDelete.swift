@@ -14,7 +14,7 @@ struct ReachOfDelete {
     /// The keys by which more rows are deleted.
     var cascading: [Relationship] { keys.filter { $0.deleteRule == .cascade } }
     /// The keys whose reference is cleared.
-    var nullifying: [Relationship] { keys.filter { $0.deleteRule == .nullify } }
+    var nullifying: [Relationship] { keys.filter { [.nullify, .setDefault].contains($0.deleteRule) } }
 
     /// Whether the request overrides the declared delete rules: there are keys for it.
     var overridesRules: Bool { override != nil && !keys.isEmpty }

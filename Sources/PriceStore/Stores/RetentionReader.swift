@@ -120,6 +120,9 @@ package protocol RetentionReader: StoreReader {
     /// What no cascade of a batch may take; a batch that would is rolled back, and fails with ``StoreError`` of kind `constraint`.
     var rowsToKeep: RowsToKeep { get set }
 
+    /// Called when a phase of a long delete begins, with a phrase: `copying the rows that stay`.
+    var didBeginPhase: ((String) -> Void)? { get set }
+
     /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space
     /// itself.
     func reclaimAdvice() throws(StoreError) -> String?

@@ -49,8 +49,8 @@ extension Refusals {
             .relationshipDenied,
             reason: begin(
                 "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would be deleted, and a "
-                    + "constraint or a unique index of the table does not allow it, or another reference of such a row "
-                    + "is dangling"),
+                    + "CHECK constraint, a key, a unique index or a generated column of the table uses it, or another reference "
+                    + "of such a row is dangling"),
             wayPast: "this cannot be accepted; \(choice)change or delete those rows first", isAcceptable: false)
     }
 

@@ -127,9 +127,12 @@ package final class Run {
         guard beginArchive(of: plan) else { return }
         for index in plan.steps.indices where plan.steps[index].disposition == .planned {
             writer.rowsToKeep = plan.steps[index].rowsToKeep
+            let name = plan.steps[index].rule.name
+            writer.didBeginPhase = { [observer = setup.observer] in observer?.runDidBegin(stage: "\(name): \($0)") }
             if !failForPending(index) { carryOut(index, of: plan) }
         }
         writer.rowsToKeep = RowsToKeep()
+        writer.didBeginPhase = nil
         compareArchived()
         completeArchive()
         reportTriggerDeletes()

@@ -29,6 +29,7 @@ extension SQLiteWriter {
                 // Both connections were opened by the path: another file may have taken it before the lock was held.
                 try copy.confirm { try confirmIdentity(db, and: $0) }
                 try copy.fill()
+                didBeginPhase?("copying back")
                 try backup.copyAll(until: checkTask)
             }
             var result = BatchDeleteResult(deletedCount: copy.deletedCount)

@@ -71,6 +71,7 @@ final class SurvivorCopy {
     /// - Throws: ``StoreError`` of kind `busy` if the schema has changed, or if more rows would be deleted than the request's limit; of
     ///   kind `constraint` if a remaining row breaks a constraint of its table, or if no readable row would remain.
     func fill() throws {
+        store.didBeginPhase?("copying the rows that stay")
         try reader.run("copying the remaining rows") { db in
             try db.execute(
                 sql: """
@@ -90,6 +91,7 @@ final class SurvivorCopy {
                 return .commit
             }
         }
+        store.didBeginPhase?("making the indexes")
         try target.unsafeReentrantWrite { db in
             SQLiteFileConnection.endWithTask(db)
             try refusingBrokenRows { try completeSchema(db) }

@@ -25,6 +25,10 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         get { writer.rowsToKeep }
         set { writer.rowsToKeep = newValue }
     }
+    var didBeginPhase: ((String) -> Void)? {
+        get { writer.didBeginPhase }
+        set { writer.didBeginPhase = newValue }
+    }
     func entityNames() throws(StoreError) -> [String] { try writer.entityNames() }
     func entity(named name: String) throws(StoreError) -> Entity? { try writer.entity(named: name) }
     func count(_ request: StoreFetchRequest) throws(StoreError) -> Int { try writer.count(request) }

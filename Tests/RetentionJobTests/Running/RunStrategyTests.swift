@@ -45,6 +45,8 @@ struct RunStrategyTests {
         #expect(report.rules[0].method == "rebuild" && report.rules[0].outcome == .completed)
         #expect(report.rules[0].deleted == 57_000 && report.rules[0].batches == 1 && report.rules[0].residue == 0)
         #expect(report.rules[0].lockElapsed.map { $0 > .zero } == true)
+        let phases = bench.observer.stages.filter { $0.contains(": ") }.map { $0.split(separator: ": ").last ?? "" }
+        #expect(phases == ["copying the rows that stay", "making the indexes", "copying back"])
         #expect(try file.count() == 3000)
         #expect(try #require(report.storeSizeBytes) < #require(report.storeBytesBefore))
         #expect(report.reclaimedBytes > 0)
