@@ -102,7 +102,7 @@ struct OutputOptions: ParsableArguments {
             console.diagnose(lines.joined(separator: "\n"))
         }
         guard !quiet || report.exitCode != 0 else { return report.exitCode }
-        try console.report(format == .json ? JSONReport(report).text : text())
+        try console.report(format == .json ? report.document : text())
         return report.exitCode
     }
 }

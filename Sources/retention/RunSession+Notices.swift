@@ -79,7 +79,7 @@ extension RunSession {
         let words = report.exitCode == 0 ? policy.onSuccess : policy.onFailure
         guard !words.isEmpty else { return nil }
         let problem = NoticeCommand(words, sleep: SystemClock.sleep).run(
-            input: JSONReport(report).text,
+            input: report.document,
             variables: [
                 ("RETENTION_RUN", report.runID), ("RETENTION_OUTCOME", report.ledgerOutcome.rawValue),
                 ("RETENTION_EXIT_CODE", "\(report.exitCode)"), ("RETENTION_CONFIG", report.config),

@@ -107,7 +107,7 @@ struct StoreOpening {
             writer: writer, store: try realStorePath(), process: MachineFacts.process, keep: policy.ledgerKeep,
             zone: policy.timezone)
         let crashed = try ledger.markCrashed()
-        if crashed > 0 { logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"]) }
+        if crashed > 0 { logger.warning("earlier run crashed", metadata: ["runs": .init(crashed)]) }
         return ledger
     }
 

@@ -81,7 +81,7 @@ class NightLaws:
         notes = {number: note for number, note in before.notes.items() if number not in after.notes}
         totals = report["totals"]
         require(totals["deleted"] == len(gone), "the report says", totals["deleted"], "rows, gone are", len(gone))
-        said = totals["cascaded"] + totals["deleted_by_triggers"]
+        said = totals["cascaded"] + totals["trigger_deleted"]
         require(said == len(notes), "the report says", said, "related rows, gone are", len(notes))
         wanted = len(gone) + len(notes) if self.life.is_archived else 0
         require(totals["archived"] == wanted, "the report says", totals["archived"], "archived rows, gone are", wanted)

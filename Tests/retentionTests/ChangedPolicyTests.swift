@@ -367,9 +367,11 @@ struct ChangedPolicyTests {
         let report = try job.report("--dry-run", "--sample", "2")
         let rule = report.rules[0]
         #expect(rule.sample?.columns == ["id", "symbol", "price", "at"])
-        #expect(rule.sample?.oldest.map { $0[0] } == ["20", "19"] && rule.sample?.newest.map { $0[0] } == ["2", "1"])
-        #expect(rule.sample?.newest[1][1] == "\"a\\nb\"")
-        #expect(rule.sample?.kept.map { $0[0] } == ["50", "49"])
+        #expect(
+            rule.sample?.oldestRows.map { $0[0] } == ["20", "19"]
+                && rule.sample?.newestRows.map { $0[0] } == ["2", "1"])
+        #expect(rule.sample?.newestRows[1][1] == "\"a\\nb\"")
+        #expect(rule.sample?.keptRows.map { $0[0] } == ["50", "49"])
         #expect(rule.forecast == .init(nextDay: 30, nextWeek: 0))
         let text = try job.retention("run", "--dry-run", "--sample", "1").output
         #expect(text.contains("gold: 30 rows will expire within 24 hours, 0 in the 7 days after"), "\(text)")

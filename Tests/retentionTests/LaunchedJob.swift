@@ -130,7 +130,7 @@ final class LaunchedJob {
 /// The fields of `retention.run/1` that tests use, and those of `retention.log/1`.
 struct Report: Decodable {
     struct Pending: Decodable, Equatable {
-        var files, saved, ignored, rejected: Int
+        var files, saved, ignored, rejected: Int?
     }
 
     struct Rule: Decodable {
@@ -168,7 +168,7 @@ struct Report: Decodable {
 
     struct RowSample: Decodable {
         var columns: [String]
-        var oldest, newest, kept: [[String]]
+        var oldestRows, newestRows, keptRows: [[String]]
     }
 
     struct Forecast: Decodable, Equatable {
@@ -196,7 +196,7 @@ struct Report: Decodable {
     }
 
     struct Totals: Decodable, Equatable {
-        var expired, deleted, residue: Int
+        var expired, deleted, residue: Int?
     }
 
     var run, mode, store: String

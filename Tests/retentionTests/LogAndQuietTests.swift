@@ -42,13 +42,13 @@ struct LogAndQuietTests {
         let lines = end.errors.split(separator: "\n").filter { $0.contains("rule finished") }
         let time = #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z info rule finished "#
         let patterns = [
-            "rule=gold entity=Price cutoff=\(Sample.midnight(30)) outcome=completed expired=10 deleted=10 batches=3",
-            "rule=fx entity=\"Fx Rate\" cutoff=\(Sample.midnight(30)) outcome=refused expired=2 deleted=0 batches=0",
-            "rule=off entity=Price cutoff=\(Sample.midnight(400)) outcome=disabled expired=0 deleted=0 batches=0",
+            "rule=gold entity=Price cutoff=\(Sample.midnight(30)) outcome=completed expired=10 deleted=10 cascaded=0 nullified=0 unreadable=0 residue=0 batches=3",
+            "rule=fx entity=\"Fx Rate\" cutoff=\(Sample.midnight(30)) outcome=refused expired=2 deleted=0 cascaded=0 nullified=0 unreadable=0 residue=2 batches=0",
+            "rule=off entity=Price cutoff=\(Sample.midnight(400)) outcome=disabled expired=0 deleted=0 cascaded=0 nullified=0 unreadable=0 residue=0 batches=0",
         ]
         try #require(lines.count == 3)
         for (line, pattern) in zip(lines, patterns) {
-            let whole = try Regex(time + pattern + #" seconds=\d+(\.\d+)?$"#)
+            let whole = try Regex(time + pattern + #" seconds=\d+(\.\d+)? held=0 trigger_deleted=0$"#)
             #expect(line.contains(whole), "\(line)")
         }
         #expect(end.errors.contains(" warning rule not completed "))
@@ -74,7 +74,7 @@ struct LogAndQuietTests {
                     level: "info", message: "rule finished", rule: "off", entity: "Price",
                     cutoff: Sample.midnight(400), outcome: "disabled", expired: 0, deleted: 0, batches: 0),
             ])
-        // Every line is JSON, not only these.
+        // Every line is JSON, not only these. What is not a text is a number.
         for line in end.errors.split(separator: "\n") {
             let members = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
             #expect(members["time"] is String && (!line.contains("rule finished") || members["seconds"] is Double))

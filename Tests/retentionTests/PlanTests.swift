@@ -224,7 +224,8 @@ struct PlanTests {
         for (count, newest) in [("3", ["6", "7", "8"]), ("5", ["6", "7", "8"])] {
             let sample = try job.report("--dry-run", "--sample", count).rules[0].sample
             #expect(
-                sample?.newest.map { $0[0] } == newest && sample?.oldest[0][0] == "1", "\(String(describing: sample))")
+                sample?.newestRows.map { $0[0] } == newest && sample?.oldestRows[0][0] == "1",
+                "\(String(describing: sample))")
         }
     }
 }

@@ -44,7 +44,7 @@ struct PostgresJobTests {
         #expect(try number("SELECT count(*) FROM price") == 2000 - run.rules[0].deleted)
         #expect(try number("SELECT count(*) FROM price WHERE at < now() - interval '30 days 1 minute'") == 0)
         let again = try job.report()
-        #expect(again.exitCode == 0 && again.totals.deleted <= 1)
+        #expect(again.exitCode == 0 && again.totals.deleted ?? 9 <= 1)
         // The ledger is beside the policy.
         #expect(try job.log().count == 2)
     }

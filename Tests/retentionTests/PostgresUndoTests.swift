@@ -46,7 +46,7 @@ struct PostgresUndoTests {
 
     private struct Undo: Decodable {
         var run: String
-        var rules: [String]
+        var ruleNames: [String]
         var archived, restored, present, skipped, candlesRestored, candlesDeleted: Int
     }
     private struct UndoReport: Decodable {
@@ -76,7 +76,7 @@ struct PostgresUndoTests {
         #expect(predicted.exitCode == 0 && predicted.undo.restored == gone)
         #expect(try contents() == after)
         let undone = try undo(job, run.run)
-        #expect(undone.exitCode == 0 && undone.undo.restored == gone && undone.undo.rules == ["gold"])
+        #expect(undone.exitCode == 0 && undone.undo.restored == gone && undone.undo.ruleNames == ["gold"])
         #expect(try contents() == before)
         #expect(try undo(job, run.run).undo.present == gone)
         let held = try job.report()

@@ -222,7 +222,7 @@ struct RestoredRowsTests {
     @Test func aRunThatIsStoppedAcceptsNothingForTheNext() throws {
         let (job, _) = try job(Sample.rule("batch: { rows: 1, pause: 400ms }"))
         let stopped = try job.report("--accept", "restored_rows", "--max-runtime", "1s")
-        #expect(stopped.rules[0].outcome == "interrupted" && stopped.totals.deleted < 5)
+        #expect(stopped.rules[0].outcome == "interrupted" && stopped.totals.deleted ?? 9 < 5)
         #expect(try refused(job) == [["restored_rows"]])
         #expect(try job.report("--accept", "restored_rows").totals.residue == 0)
         #expect(try job.report().exitCode == 0)

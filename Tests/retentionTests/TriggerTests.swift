@@ -39,11 +39,11 @@ struct TriggerTests {
         #expect(end.status == 0)
         #expect(end.output.contains("triggers of the store deleted 7 rows of Audit"), "\(end)")
         #expect(end.output.contains("Deleted 14 rows (5 expired, 2 by cascades, 7 by triggers)"))
-        #expect(end.errors.contains("deleted_by_triggers=Audit:7"))
+        #expect(end.errors.contains("trigger_deleted=7"))
         #expect(try job.number("SELECT count(*) FROM Audit") == 5)
         #expect(
             try job.rows("SELECT deleted_by_triggers FROM run_rule", in: "retention.ledger.sqlite") == ["7 Audit"])
-        #expect(try job.retention("log", "--format", "json").output.contains("\"deleted_by_triggers\": 7"))
+        #expect(try job.retention("log", "--format", "json").output.contains("\"trigger_deleted\": 7"))
         #expect(try job.retention("log", "--verify").status == 0)
     }
 

@@ -28,7 +28,7 @@ struct UndoTests {
             var restored: Int
         }
         var run: String
-        var rules: [String]
+        var ruleNames: [String]
         var restored, present, skipped: Int
         var tables: [Table]
     }
@@ -61,7 +61,7 @@ struct UndoTests {
 
         let undone = try undo(job, String(run.run.prefix(20)).lowercased())
         #expect(undone.mode == "undo" && undone.exitCode == 0 && undone.undo.run == run.run)
-        #expect(undone.undo.restored == 8 && undone.undo.skipped == 0 && undone.undo.rules == ["gold", "ticks"])
+        #expect(undone.undo.restored == 8 && undone.undo.skipped == 0 && undone.undo.ruleNames == ["gold", "ticks"])
         #expect(undone.undo.tables.map(\.name) == ["Price", "Tick"] && undone.undo.tables.map(\.restored) == [5, 3])
         #expect(try contents(job) == before)
 
@@ -92,7 +92,7 @@ struct UndoTests {
         let job = try job()
         let run = try job.report()
         let undone = try undo(job, run.run, "--rule", "ticks")
-        #expect(undone.undo.rules == ["ticks"] && undone.undo.restored == 3)
+        #expect(undone.undo.ruleNames == ["ticks"] && undone.undo.restored == 3)
         #expect(try job.number("SELECT count(*) FROM Price") == 2)
         let next = try job.report()
         #expect(next.rules.map(\.refusal) == [nil, "restored_rows"])
@@ -171,7 +171,7 @@ struct UndoTests {
 
     private struct LoggedUndo: Decodable, Equatable {
         var run: String
-        var rules: [String]
+        var ruleNames: [String]
         var rows, skipped: Int
     }
     private struct UndoneRun: Decodable {
@@ -204,7 +204,7 @@ struct UndoTests {
         try expect("5 of 8 rows restored by run \(gold) on \(Sample.date(0))")
         try expect("Z; 3 can still be restored until ")
         #expect(try undone(job).undoneBy == nil)
-        #expect(try undone(job).undos == [LoggedUndo(run: gold, rules: ["gold"], rows: 5, skipped: 0)])
+        #expect(try undone(job).undos == [LoggedUndo(run: gold, ruleNames: ["gold"], rows: 5, skipped: 0)])
         // The other rule, of which one key is in use.
         try job.change("INSERT INTO Tick VALUES (2, 'XAG', 7.5, unixepoch())")
         #expect(try undo(job, run, "--rule", "ticks").exitCode == 65)

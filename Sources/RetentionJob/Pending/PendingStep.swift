@@ -111,8 +111,8 @@ final class PendingStep {
         logger.info(
             writer == nil ? "pending file read" : "pending file imported",
             metadata: [
-                "file": "\(file.displayName)", "entity": "\(entity.name)", "saved": "\(counts.savedCount)",
-                "ignored": "\(counts.ignoredCount)", "rejected": "\(counts.rejectedCount)",
+                "file": "\(file.displayName)", "entity": "\(entity.name)", "saved": .init(counts.savedCount),
+                "ignored": .init(counts.ignoredCount), "rejected": .init(counts.rejectedCount),
             ])
     }
 

@@ -15,6 +15,15 @@ package enum Figures {
         return text
     }
 
+    /// A value of a report in a table: whole numbers in groups, blank if it is not known.
+    package static func text(_ value: JSONText) -> String {
+        switch value {
+        case .null: ""
+        case .integer(let number): grouped(number)
+        default: value.description
+        }
+    }
+
     /// A number and its noun: `1 rule`, `2,000 rows`.
     package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"

@@ -73,6 +73,9 @@ extension RunReport {
             }
         }
 
+        /// See ``Reported/unknown``.
+        package var unknown: Set<String> = []
+
         package init(run: String, archive: String, rules: [String], tables: [Table]) {
             self.run = run
             self.archive = archive

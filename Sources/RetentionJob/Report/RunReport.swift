@@ -46,6 +46,8 @@ package struct RunReport: Sendable {
         package var isComplete: Bool
         /// Until when it is kept; nil: forever, or not known yet.
         package var until: Instant?
+        /// See ``Reported/unknown``.
+        package var unknown: Set<String> = []
 
         package init(
             path: String, rows: Int, references: Int = 0, sizeBytes: Int64? = nil, sha256: String? = nil,
@@ -176,6 +178,8 @@ package struct RunReport: Sendable {
         package var elapsed: Duration = .zero
         /// Advice about the schema, each a sentence with the statement that cures it.
         package var advice: [String] = []
+        /// See ``Reported/unknown``.
+        package var unknown: Set<String> = []
 
         package init(
             name: String, entity: String, dateAttribute: String, dateFormat: DateEncoding?, maxAge: String,
@@ -190,13 +194,11 @@ package struct RunReport: Sendable {
             self.outcome = outcome
         }
 
-        /// The rows that triggers deleted, as the log has them: `Audit:12,Price:3`.
-        package var deletedByTriggerText: String {
-            deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
-        }
+        /// Rows that triggers deleted, of all tables.
+        package var triggerDeletedCount: Int { deletedByTriggers.values.reduce(0, +) }
 
         /// Rows of all tables that the rule deleted, whatever deleted them.
-        package var goneCount: Int { deleted + cascaded + deletedByTriggers.values.reduce(0, +) }
+        package var goneCount: Int { deleted + cascaded + triggerDeletedCount }
 
         /// How the archived rows differ from the deleted ones, as a sentence without a full stop; nil: they do not, or the
         /// rule is not archived.
@@ -252,6 +254,8 @@ package struct RunReport: Sendable {
     /// The error that ended the run early; nil: none.
     package var failure: String?
     package var exitCode: Int32 = 0
+    /// See ``Reported/unknown``.
+    package var unknown: Set<String> = []
 
     package init(
         runID: String, mode: Mode, asOf: Instant, started: Instant, config: String, configSHA256: String,
@@ -268,25 +272,25 @@ package struct RunReport: Sendable {
         self.engine = engine
     }
 
+    /// A sum over all rules.
+    func sum(_ count: (RuleReport) -> Int) -> Int { rules.reduce(0) { $0 + count($1) } }
+
     /// Expired rows of all rules.
-    package var expiredCount: Int { rules.reduce(0) { $0 + $1.expired } }
+    package var expiredCount: Int { sum(\.expired) }
     /// Deleted rows of all rules.
-    package var deletedCount: Int { rules.reduce(0) { $0 + $1.deleted } }
+    package var deletedCount: Int { sum(\.deleted) }
     /// Archived rows of all rules; nil: no rule is archived.
-    package var archivedCount: Int? {
-        let counts = rules.compactMap(\.archived)
-        return counts.isEmpty ? nil : counts.reduce(0, +)
-    }
+    package var archivedCount: Int? { rules.contains { $0.archived != nil } ? sum { $0.archived ?? 0 } : nil }
     /// Rows of all rules that a cascade deleted, or would delete.
-    package var cascadedCount: Int { rules.reduce(0) { $0 + $1.cascaded } }
+    package var cascadedCount: Int { sum(\.cascaded) }
     /// Rows that triggers deleted in all rules.
-    package var triggerDeletedCount: Int { rules.reduce(0) { $0 + $1.deletedByTriggers.values.reduce(0, +) } }
+    package var triggerDeletedCount: Int { sum(\.triggerDeletedCount) }
     /// Rows that holds keep from rules; a row counts for each rule that would delete it.
-    package var heldCount: Int { rules.reduce(0) { $0 + $1.held } }
+    package var heldCount: Int { sum(\.held) }
     /// What a hold keeps from all rules.
     package func keptCount(of hold: String) -> Int {
-        rules.reduce(0) { sum, rule in rule.keptByHold.reduce(sum) { $1.hold == hold ? $0 + $1.rowCount : $0 } }
+        sum { $0.keptByHold.reduce(0) { $1.hold == hold ? $0 + $1.rowCount : $0 } }
     }
     /// Residue of all rules.
-    package var residueCount: Int { rules.reduce(0) { $0 + $1.residue } }
+    package var residueCount: Int { sum(\.residue) }
 }

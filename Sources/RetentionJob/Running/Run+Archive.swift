@@ -135,7 +135,7 @@ extension Run {
             if let problem = archive.remove() {
                 warn("old archive not removed", problem)
             } else {
-                logger.info("old archive removed", metadata: ["archive": "\(archive.name)"])
+                logger.info("old archive removed", metadata: ["archive_path": "\(archive.name)"])
             }
         }
     }

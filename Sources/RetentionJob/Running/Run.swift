@@ -100,7 +100,7 @@ package final class Run {
                 try writer.verify(entity: name)
             }
         }
-        logger.info("store verified after a crash", metadata: ["entities": "\(seen.count)"])
+        logger.info("store verified after a crash", metadata: ["entities": .init(seen.count)])
     }
 
     private func savePending() throws {
@@ -196,15 +196,10 @@ package final class Run {
             report.exitCode = status.exitCode
             warn("run not recorded", Self.text(of: error))
         }
-        var metadata: Logger.Metadata = [
-            "run": "\(report.runID)", "expired": "\(report.expiredCount)", "deleted": "\(report.deletedCount)",
-            "residue": "\(report.residueCount)", "reclaimed_bytes": "\(report.reclaimedBytes)",
-            "exit_code": "\(report.exitCode)",
-        ]
-        metadata["archived"] = report.archivedCount.map { "\($0)" }
-        metadata["archive"] = report.archive.map { "\($0.path)" }
+        var metadata = report.metadata
+        metadata["run"] = "\(report.runID)"
+        metadata["archive_path"] = report.archive.map { "\($0.path)" }
         metadata["archive_sha256"] = report.archive?.sha256.map { "\($0)" }
-        metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
         logger.info("run finished", metadata: metadata)
     }
 
@@ -288,17 +283,8 @@ package final class Run {
             if codes.count > 1 { metadata["refusals"] = "\(codes.map(\.rawValue).joined(separator: ","))" }
             logger.warning("rule not completed", metadata: metadata)
         }
-        var metadata: Logger.Metadata = [
-            "rule": "\(rule.name)", "entity": "\(rule.entity)", "cutoff": "\(rule.cutoff.rfc3339)",
-            "outcome": "\(rule.outcome.rawValue)", "deleted": "\(rule.deleted)",
-            "batches": "\(rule.batches)", "seconds": "\(Figures.seconds(rule.elapsed))",
-        ]
-        if rule.isCounted { metadata["expired"] = "\(rule.expired)" }
-        metadata["archived"] = rule.archived.map { "\($0)" }
-        if let late = rule.late, late > 0 { metadata["late"] = "\(late)" }
-        if !rule.deletedByTriggers.isEmpty {
-            metadata["deleted_by_triggers"] = "\(rule.deletedByTriggerText)"
-        }
+        var metadata = rule.metadata
+        metadata["rule"] = "\(rule.name)"
         logger.info("rule finished", metadata: metadata)
     }
 

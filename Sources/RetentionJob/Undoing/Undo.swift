@@ -173,7 +173,7 @@ package final class Undo {
             "undo started",
             metadata: [
                 "run": "\(report.runID)", "undoes": "\(request.run)", "store": "\(report.store)",
-                "archive": "\(undo.archive)",
+                "archive_path": "\(undo.archive)",
             ])
         do throws(StoreError) {
             try restore(restoration)
@@ -351,16 +351,9 @@ package final class Undo {
             report.exitCode = status.exitCode
             warn("undo not recorded", Run.text(of: error))
         }
-        var metadata: Logger.Metadata = [
-            "run": "\(report.runID)", "undoes": "\(request.run)", "restored": "\(undo.restoredCount)",
-            "present": "\(undo.presentCount)", "skipped": "\(undo.skippedCount)",
-            "references": "\(undo.referenceCount)",
-            "exit_code": "\(report.exitCode)",
-        ]
-        if undo.restoredCandleCount + undo.deletedCandleCount > 0 {
-            metadata["candles_restored"] = "\(undo.restoredCandleCount)"
-            metadata["candles_deleted"] = "\(undo.deletedCandleCount)"
-        }
+        var metadata = undo.metadata
+        (metadata["run"], metadata["undoes"]) = ("\(report.runID)", "\(request.run)")
+        metadata["exit_code"] = .init(report.exitCode)
         if !undo.triggers.isEmpty { metadata["triggers"] = "\(undo.triggerChoice?.rawValue ?? "")" }
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
         logger.info("undo finished", metadata: metadata)

@@ -153,7 +153,12 @@ extension LedgerRun {
 }
 
 /// Who runs the program, and where.
-package struct LedgerProcess: Hashable, Sendable {
+package struct LedgerProcess: Hashable, Reported {
+    package static let fields: [ReportField<Self>] = [
+        .stored("pid", \.pid), .stored("host", \.host), .stored("user", \.user), .stored("version", \.version),
+        .stored("uid", \.uid), .stored("login", \.login), .stored("sudo_user", \.sudoUser),
+    ]
+
     package var pid: Int
     package var host: String
     package var user: String
@@ -165,6 +170,8 @@ package struct LedgerProcess: Hashable, Sendable {
     package var login: String?
     /// The user who called `sudo`, according to its variable; nil: none.
     package var sudoUser: String?
+    /// See ``Reported/unknown``.
+    package var unknown: Set<String> = []
 
     package init(
         pid: Int, host: String, user: String, version: String, uid: Int? = nil, login: String? = nil,

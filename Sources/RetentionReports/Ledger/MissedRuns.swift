@@ -1,5 +1,5 @@
 package import PriceStore
-import RetentionJob
+package import RetentionJob
 package import RetentionPolicy
 
 /// The gaps in which a run was expected.
@@ -71,6 +71,6 @@ package struct MissedRuns: Hashable, Sendable {
 
     /// The gaps as JSON: `after` and `until`, null if there is no such run.
     package var json: JSONText {
-        .array(gaps.map { .object([.init("after", .optional($0.after)), .init("until", .optional($0.until))]) })
+        .array(gaps.map { .object([.init("after", $0.after.json), .init("until", $0.until.json)]) })
     }
 }

@@ -39,17 +39,19 @@ package struct MetricsText {
         func rules(_ name: String, _ help: String, _ value: (RunReport.RuleReport) -> String?) {
             gauge(
                 "rule_" + name, help,
-                report.rules.compactMap { rule in
-                    guard rule.outcome != .disabled else { return nil }
-                    return value(rule).map { ([("rule", rule.name), ("entity", rule.entity)], $0) }
+                report.rules.filter { $0.outcome != .disabled }.compactMap { rule in
+                    value(rule).map { (labels(rule), $0) }
                 })
         }
+        func labels(_ rule: RunReport.RuleReport) -> [(String, String)] {
+            [("rule", rule.name), ("entity", rule.entity)]
+        }
+        func value(_ json: JSONText) -> String? { json == .null ? nil : json.description }
 
         run("last_timestamp_seconds", "When the last run ended, in seconds since 1970.", seconds(report.finished))
         run(
             "last_success_timestamp_seconds", "When the last run ended, if its exit code was 0.",
             report.exitCode == 0 ? seconds(report.finished) : nil)
-        run("exit_code", "The exit code of the last run.", String(report.exitCode))
         gauge(
             "run_outcome", "1 for the outcome of the last run, 0 for all others.",
             LedgerRun.Outcome.recorded.map { outcome in
@@ -57,69 +59,41 @@ package struct MetricsText {
             })
         run("duration_seconds", "How long the last run took.", Figures.seconds(report.finished.since(report.started)))
         run("expected_seconds", "How often a run is expected.", expectedSeconds.map(Figures.seconds))
-        run("reclaimed_bytes", "By how much the last run made the store smaller.", String(report.reclaimedBytes))
         run(
             "archive_bytes", "The size of the last run's archive; 0: it made none.",
             report.archivedCount.map { _ in String(report.archive?.sizeBytes ?? 0) })
-        run("rejected_lines", "Bad lines of pending files in the last run.", String(report.pending.rejected))
-        gauge(
-            "store_bytes", "The size of the store after the last run.",
-            report.storeSizeBytes.map { [([], String($0))] } ?? [])
+        for field in RunReport.values {
+            if let metric = field.metric {
+                gauge(metric.name, metric.help, value(field.json(report)).map { [([], $0)] } ?? [])
+            }
+        }
 
         gauge(
             "rule_outcome", "1 for the outcome of the rule in the last run, 0 for all others.",
             report.rules.flatMap { rule in
                 RunReport.Outcome.allCases.filter { $0 != .planned }.map { outcome in
-                    (
-                        [("rule", rule.name), ("entity", rule.entity), ("outcome", outcome.rawValue)],
-                        outcome == rule.outcome ? "1" : "0"
-                    )
+                    (labels(rule) + [("outcome", outcome.rawValue)], outcome == rule.outcome ? "1" : "0")
                 }
             })
-        rules("expired_rows", "Expired rows that the last run found.") {
-            $0.isCounted ? String($0.expired) : nil
-        }
-        rules("deleted_rows", "Rows that the last run deleted.") { String($0.deleted) }
-        rules("archived_rows", "Rows of all tables that the last run archived before it deleted them.") {
-            $0.archived.map { String($0) }
-        }
-        rules("residue_rows", "Expired rows that remained after the last run.") {
-            $0.isCounted ? String($0.residue) : nil
-        }
-        rules("late_rows", "Expired rows that came back, or arrived late, after a run had left none of that age.") {
-            $0.late.map { String($0) }
-        }
-        rules("unreadable_rows", "Rows whose date cannot be used.") { String($0.unreadableCount) }
-        rules("unpriced_rows", "Rows before the cutoff that stay because they have no price.") {
-            $0.unpriced.map { String($0) }
-        }
-        rules("candles_created", "Candles that the last run made.") { $0.candlesCreated.map { String($0) } }
-        rules("candles_changed", "Candles to which the last run added rows.") {
-            $0.candlesChanged.map { String($0) }
+        for field in RunReport.RuleReport.values {
+            if let metric = field.metric { rules(metric.name, metric.help) { value(field.json($0)) } }
         }
         gauge(
             "rule_held_rows", "Expired rows that a hold keeps.",
             report.rules.flatMap { rule in
                 rule.keptByHold.map {
-                    ([("rule", rule.name), ("entity", rule.entity), ("hold", $0.hold)], String($0.rowCount))
+                    (labels(rule) + [("hold", $0.hold)], String($0.rowCount))
                 }
             })
         gauge(
             "rule_tier_rows", "Rows before the cutoff that a tier of thin keeps.",
             report.rules.flatMap { rule in
                 rule.keptByTier.map {
-                    (
-                        [("rule", rule.name), ("entity", rule.entity), ("tier", $0.unit.tierName)],
-                        String($0.rowCount)
-                    )
+                    (labels(rule) + [("tier", $0.unit.tierName)], String($0.rowCount))
                 }
             })
         rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {
             !$0.isCounted ? nil : $0.residue == 0 ? "0" : $0.overdue.map(Figures.seconds)
-        }
-        rules("duration_seconds", "How long the rule took.") { Figures.seconds($0.elapsed) }
-        rules("entity_bytes", "The space of the rows and indexes of the rule's entity.") {
-            $0.entitySizeBytes.map { String($0) }
         }
         return lines.joined(separator: "\n") + "\n"
     }

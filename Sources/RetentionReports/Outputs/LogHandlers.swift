@@ -56,7 +56,7 @@ package struct LineLogHandler: LogHandler {
         ]
         for (key, value) in fields {
             let name = ["time", "level", "message"].contains(key) ? key + "_" : key
-            members.append(.init(name, LogFields.json(value, key: key)))
+            members.append(.init(name, LogFields.json(value)))
         }
         return JSONText.object(members).line
     }
@@ -65,19 +65,9 @@ package struct LineLogHandler: LogHandler {
 /// The metadata of a record: its order and its words.
 private enum LogFields {
     /// The keys of the job's own records in the order of their importance; others follow by name.
-    private static let order = [
-        "run", "rule", "entity", "file", "cutoff", "outcome", "refusal", "refusals", "expired", "deleted", "cascaded",
-        "nullified",
-        "residue", "batches", "seconds",
-    ]
-
-    /// The keys whose values are numbers, so that JSON readers can add them.
-    private static let numbers: Set = [
-        "expired", "deleted", "cascaded", "nullified", "residue", "batches", "seconds", "unreadable", "saved",
-        "ignored",
-        "rejected", "files", "rows", "exit_code", "pid", "bytes", "batch",
-        "reclaimed_bytes", "runs",
-    ]
+    private static let order =
+        ["run", "rule", "entity", "file", "refusal", "refusals"]
+        + (RunReport.RuleReport.logged.map(\.name) + RunReport.logged.map(\.name)).filter { $0 != "entity" }
 
     static func ordered(handler: some LogHandler, event: LogEvent) -> [(String, Logger.MetadataValue)] {
         var all = handler.metadata
@@ -96,26 +86,14 @@ private enum LogFields {
         return isPlain && SafeText.line(text) == text ? text : SafeText.quoted(text)
     }
 
-    static func json(_ value: Logger.MetadataValue, key: String) -> JSONText {
+    static func json(_ value: Logger.MetadataValue) -> JSONText {
         switch value {
-        case .string(let text): scalar(text, key: key)
-        case .stringConvertible(let value): scalar(value.description, key: key)
-        case .array(let values): .array(values.map { json($0, key: key) })
+        case .string(let text): .string(text)
+        case .stringConvertible(let value): value as? JSONText ?? .string(value.description)
+        case .array(let values): .array(values.map(json))
         case .dictionary(let fields):
-            .object(fields.sorted { $0.key < $1.key }.map { .init($0.key, json($0.value, key: $0.key)) })
+            .object(fields.sorted { $0.key < $1.key }.map { .init($0.key, json($0.value)) })
         @unknown default: .string(value.description)
         }
-    }
-
-    private static func scalar(_ text: String, key: String) -> JSONText {
-        numbers.contains(key) && isNumber(text) ? .number(text) : .string(text)
-    }
-
-    /// Whether the text is a number in JSON's form, without an exponent.
-    private static func isNumber(_ text: String) -> Bool {
-        let parts = (text.first == "-" ? text.dropFirst() : text[...]).split(
-            separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let whole = parts.first, !whole.isEmpty, whole == "0" || whole.first != "0" else { return false }
-        return parts.allSatisfy { part in !part.isEmpty && part.utf8.allSatisfy { (0x30...0x39).contains($0) } }
     }
 }

@@ -86,8 +86,14 @@ package struct ReviewPage {
             facts.append(("Last run", "none", "no run is recorded", "caution"))
         }
         let rules = plan.rules.filter { $0.outcome == .planned }
-        let expired = rules.reduce(0) { $0 + $1.expired }
-        facts.append(("Expired now", Figures.grouped(expired), "rows that a run would delete", "plain"))
+        let cascaded = rules.reduce(0) { $0 + $1.cascaded }
+        facts.append(
+            (
+                "Expired now", Figures.grouped(rules.reduce(cascaded) { $0 + $1.expired }),
+                "rows that a run would delete"
+                    + (cascaded > 0 ? ", \(Figures.grouped(cascaded)) of them by cascades" : ""),
+                "plain"
+            ))
         let overdue = plan.rules.filter { $0.outcome != .disabled }.compactMap(\.overdue).max()
         facts.append(
             (
@@ -101,7 +107,7 @@ package struct ReviewPage {
                 refused == 0 ? "every rule would run" : "they delete nothing",
                 refused == 0 ? "plain" : "bad"
             ))
-        facts.append(("Store", HTMLText.escaped(Figures.bytes(storeSizeBytes)), "size of the file", "plain"))
+        facts.append(("Store", HTMLText.escaped(Figures.bytes(storeSizeBytes)), "its size now", "plain"))
         if let verification {
             if let fault = verification.fault {
                 facts.append(("Ledger", HTMLText.escaped(fault.kind.rawValue), HTMLText.escaped(fault.message), "bad"))
@@ -127,22 +133,21 @@ package struct ReviewPage {
     // MARK: Rules
 
     private var rules: String {
+        let shown = RunReport.RuleReport.values.filter { $0.heading != nil }
         let table = HTMLText.table(
             "What a run would do now",
             [
                 ("Rule", false), ("State", false), ("Entity", false), ("Max age", false), ("Cutoff (UTC)", false),
-                ("Rows", true), ("Expired", true), ("Next 24 h", true), ("Then 7 days", true), ("Unreadable", true),
-                ("Oldest (UTC)", false),
-                ("Newest (UTC)", false),
+            ] + shown.map { ($0.heading ?? "", true) } + [
+                ("Next 24 h", true), ("Then 7 days", true), ("Oldest (UTC)", false), ("Newest (UTC)", false),
             ],
             plan.rules.map { rule in
                 let figures =
                     rule.outcome == .disabled
-                    ? ["", "", "", "", ""]
-                    : [
-                        rule.rows.map { Figures.grouped($0) } ?? "", Figures.grouped(rule.expired),
+                    ? Array(repeating: "", count: shown.count + 2)
+                    : shown.map { Figures.text($0.json(rule)) } + [
                         rule.forecast.map { Figures.grouped($0.nextDay) } ?? "",
-                        rule.forecast.map { Figures.grouped($0.nextWeek) } ?? "", Figures.grouped(rule.unreadableCount),
+                        rule.forecast.map { Figures.grouped($0.nextWeek) } ?? "",
                     ]
                 let state =
                     rule.outcome == .refused

@@ -170,16 +170,16 @@ package struct InspectionReport {
     /// change within it; new fields come at the end of their object.
     package var json: String {
         JSONText.object([
-            .init("schema", .string("retention.inspect/1")),
-            .init("store", .string(inspection.store)),
-            .init("engine", .string(inspection.engine)),
-            .init("size_bytes", .integer(inspection.sizeBytes)),
+            .init("schema", "retention.inspect/1".json),
+            .init("store", inspection.store.json),
+            .init("engine", inspection.engine.json),
+            .init("store_bytes", inspection.sizeBytes.json),
             .init("entities", .array(inspection.entities.map(value))),
             .init(
                 "components",
                 .array(
                     inspection.components.map {
-                        .object([.init("name", .string($0.name)), .init("version", .string($0.version))])
+                        .object([.init("name", $0.name.json), .init("version", $0.version.json)])
                     })),
             .init("known_defects", .strings(inspection.knownDefects.map(\.sentence))),
         ]).document + "\n"
@@ -190,56 +190,56 @@ package struct InspectionReport {
         let relationships =
             model?.relationships.map(value) ?? entity.entity.relationships.map(value)
         return .object([
-            .init("name", .string(entity.entity.name)),
-            .init("kind", .string(entity.entity.kind.rawValue)),
-            .init("rows", .optional(entity.rowCount)),
-            .init("size_bytes", entity.sizeBytes.map { .integer($0) } ?? .null),
-            .init("parent", .optional(model?.parent)),
-            .init("abstract", .bool(model?.isAbstract ?? false)),
+            .init("name", entity.entity.name.json),
+            .init("kind", entity.entity.kind.rawValue.json),
+            .init("rows", entity.rowCount.json),
+            .init("entity_bytes", entity.sizeBytes.json),
+            .init("parent", (model?.parent).json),
+            .init("abstract", (model?.isAbstract ?? false).json),
             .init("subentities", .strings(model?.subentities ?? [])),
             .init("dates", .array(entity.dates.map(value))),
             .init("relationships", .array(relationships)),
-            .init("trouble", .optional(entity.trouble)),
+            .init("trouble", entity.trouble.json),
             .init(
                 "undeclared_references",
                 .array(
                     entity.references.map { reference in
                         .object([
-                            .init("entity", .string(reference.source)),
-                            .init("attribute", .string(reference.sourceAttribute)),
-                            .init("destination_attribute", .string(reference.destinationAttribute)),
+                            .init("entity", reference.source.json),
+                            .init("attribute", reference.sourceAttribute.json),
+                            .init("destination_attribute", reference.destinationAttribute.json),
                         ])
                     })),
             .init("delete_triggers", .strings(entity.entity.deleteTriggers)),
-            .init("layout", .optional(entity.layout)),
+            .init("layout", entity.layout.json),
         ])
     }
 
     private func value(of date: StoreInspection.DateInspection) -> JSONText {
         let recognition = date.recognition
         return .object([
-            .init("attribute", .string(date.attribute.name)),
-            .init("type", .string(date.attribute.declaredType)),
-            .init("date_format", .optional(recognition.encoding?.rawValue)),
-            .init("certainty", .string(recognition.certainty.rawValue)),
-            .init("reason", .string(recognition.reason)),
+            .init("attribute", date.attribute.name.json),
+            .init("type", date.attribute.declaredType.json),
+            .init("date_format", (recognition.encoding?.rawValue).json),
+            .init("certainty", recognition.certainty.rawValue.json),
+            .init("reason", recognition.reason.json),
             .init("examples", .strings(recognition.examples.map { SafeText.example($0) })),
             .init(
                 "alternatives",
                 .array(
                     recognition.alternatives.map { other in
                         .object([
-                            .init("date_format", .string(other.encoding.rawValue)),
-                            .init("newest", .optional(other.newest)),
-                            .init("oldest", .optional(other.oldest)),
-                            .init("values", .count(other.possibleCount)),
+                            .init("date_format", other.encoding.rawValue.json),
+                            .init("newest", other.newest.json),
+                            .init("oldest", other.oldest.json),
+                            .init("values", other.possibleCount.json),
                         ])
                     })),
-            .init("oldest", .optional(date.oldest)),
-            .init("newest", .optional(date.newest)),
-            .init("readable", .optional(date.readableCount)),
+            .init("oldest", date.oldest.json),
+            .init("newest", date.newest.json),
+            .init("readable", date.readableCount.json),
             .init("unreadable_examples", .array(date.unreadable.map(\.json))),
-            .init("index", .optional(date.index)),
+            .init("index", date.index.json),
             .init("sentinels", .strings(recognition.sentinels.map { SafeText.example($0) })),
             .init("outliers", .strings(recognition.outliers.map { SafeText.example($0) })),
             .init(
@@ -247,13 +247,13 @@ package struct InspectionReport {
                 .array(
                     recognition.shapes.map { shape in
                         .object([
-                            .init("date_format", .optional(shape.encoding?.rawValue)),
-                            .init("values", .count(shape.valueCount)),
-                            .init("example", .string(SafeText.example(shape.example))),
+                            .init("date_format", (shape.encoding?.rawValue).json),
+                            .init("values", shape.valueCount.json),
+                            .init("example", SafeText.example(shape.example).json),
                         ])
                     })),
-            .init("index_obstacle", .optional(date.indexObstacle)),
-            .init("obstacle", .optional(date.obstacle)),
+            .init("index_obstacle", date.indexObstacle.json),
+            .init("obstacle", date.obstacle.json),
         ])
     }
 
@@ -277,16 +277,16 @@ package struct InspectionReport {
         isToMany: Bool, isOptional: Bool?, isOrdered: Bool, deleteRule: String, isIndexed: Bool?
     ) -> JSONText {
         .object([
-            .init("name", .optional(name)),
+            .init("name", name.json),
             .init("attributes", .strings(attributes)),
-            .init("destination", .string(destination)),
+            .init("destination", destination.json),
             .init("destination_attributes", .strings(destinationAttributes)),
-            .init("inverse", .optional(inverse)),
-            .init("to_many", .bool(isToMany)),
-            .init("optional", isOptional.map { .bool($0) } ?? .null),
-            .init("ordered", .bool(isOrdered)),
-            .init("delete_rule", .string(deleteRule)),
-            .init("indexed", isIndexed.map { .bool($0) } ?? .null),
+            .init("inverse", inverse.json),
+            .init("to_many", isToMany.json),
+            .init("optional", isOptional.json),
+            .init("ordered", isOrdered.json),
+            .init("delete_rule", deleteRule.json),
+            .init("indexed", isIndexed.json),
         ])
     }
 }

@@ -171,7 +171,7 @@ package struct LogReport {
     /// The runs as JSON, schema `retention.log/1`: the fields of `retention.run/1` and those of the record.
     package var json: String {
         JSONText.object([
-            .init("schema", .string("retention.log/1")),
+            .init("schema", "retention.log/1".json),
             .init("runs", .array(runs.map(Self.value))),
             .init("missed", missed?.json ?? .null),
         ]).document + "\n"
@@ -181,36 +181,24 @@ package struct LogReport {
     package static func jsonLine(_ run: LedgerRun) -> String { value(run).line + "\n" }
 
     private static func value(_ run: LedgerRun) -> JSONText {
-        guard case .object(var members) = JSONReport(run.report).value else { return .null }
-        members.removeAll { $0.name == "schema" }
-        if !run.isFinished {
-            for index in members.indices where ["finished", "exit_code"].contains(members[index].name) {
-                members[index].value = .null
-            }
-        }
-        members += [
-            .init("outcome", .string(run.outcome.rawValue)),
-            .init("pid", .count(run.process.pid)),
-            .init("host", .string(run.process.host)),
-            .init("user", .string(run.process.user)),
-            .init("version", .string(run.process.version)),
-            .init("uid", .optional(run.process.uid)),
-            .init("login", .optional(run.process.login)),
-            .init("sudo_user", .optional(run.process.sudoUser)),
-            .init("archive_present", run.isArchiveThere.map { .bool($0) } ?? .null),
+        let members =
+            run.report.members.filter { $0.name != "schema" } + [.init("outcome", run.outcome.rawValue.json)]
+            + run.process.members
+        let record: [JSONText.Member] = [
+            .init("archive_present", run.isArchiveThere.json),
             .init(
-                "undone_by", .optional(run.undoneBy.flatMap { $0.isWhole ? $0.undos.first?.run : nil })),
+                "undone_by", (run.undoneBy.flatMap { $0.isWhole ? $0.undos.first?.run : nil }).json),
             .init(
                 "undos",
                 .array(
                     (run.undoneBy?.undos ?? []).map {
                         .object([
-                            .init("run", .string($0.run)), .init("rules", .strings($0.rules)),
-                            .init("rows", .count($0.rows)), .init("skipped", .count($0.skipped)),
+                            .init("run", $0.run.json), .init("rule_names", .strings($0.rules)),
+                            .init("rows", $0.rows.json), .init("skipped", $0.skipped.json),
                         ])
                     })),
         ]
-        return .object(members)
+        return .object(members + record)
     }
 }
 

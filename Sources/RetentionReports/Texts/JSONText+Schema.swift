@@ -1,3 +1,4 @@
+package import RetentionJob
 package import RetentionPolicy
 
 extension JSONText {

@@ -344,7 +344,8 @@ import Testing
         #expect(
             lines.first?.metadata == [
                 "rule": "prices", "entity": "price", "cutoff": "2026-10-22T00:00:00Z", "outcome": "completed",
-                "expired": "69", "deleted": "69", "batches": "7", "seconds": "0.7",
+                "expired": "69", "deleted": "69", "batches": "7", "seconds": "0.7", "cascaded": "0", "nullified": "0",
+                "unreadable": "0", "residue": "0", "held": "0", "trigger_deleted": "0",
             ])
         #expect(lines.last?.metadata["outcome"] == "disabled")
         #expect(bench.log.records.first?.message == "run started")

@@ -37,6 +37,16 @@ struct ReviewPageTests {
         return ReviewPage(plan: plan, runs: runs, ages: [age], storeSizeBytes: 3 << 20)
     }
 
+    @Test func whatWouldBeDeletedHasTheCascades() {
+        var rule = ReportSample.gold
+        rule.cascaded = 20
+        let html = page(rules: [rule, ReportSample.refused]).html
+        #expect(
+            html.contains(
+                "Expired now</dt><dd class=\"plain\">500,020<small>rows that a run would delete, 20 of them by cascades<"
+            ))
+    }
+
     @Test func showsRulesRunsResidueAndRefusals() {
         let html = page().html
         for text in [

@@ -53,12 +53,13 @@ struct ArchiveReportTests {
     }
 
     @Test func theJSONHasTheArchive() {
-        let json = JSONReport(report()).text
+        let json = report().document
         for part in [
             #""archived": 500030"#, #""path": "/data/archive/01JD0000000000000000000000.sqlite""#, #""rows": 500030"#,
-            #""references": 2"#, #""bytes": 12900000"#, #""complete": true"#, #""until": "2026-12-21T00:00:00Z""#,
+            #""references": 2"#, #""archive_bytes": 12900000"#, #""complete": true"#,
+            #""until": "2026-12-21T00:00:00Z""#,
         ] { #expect(json.contains(part), "\(part)") }
-        let plain = JSONReport(report(archived: nil)).text
+        let plain = report(archived: nil).document
         #expect(plain.contains(#""archive": null"#) && plain.contains(#""archived": null"#))
     }
 

@@ -25,7 +25,7 @@ import Testing
                     isOptional: true, isOrdered: true),
             ]))
 
-    private static let sample: StoreInspection = {
+    static let sample: StoreInspection = {
         var car = StoreInspection.EntityInspection(entity: Self.car, rowCount: 1200, sizeBytes: 20480)
         if let attribute = Self.car.attribute(named: "soldAt"),
             let recognition = DateRecognition(attribute, samples: [.integer(7)], clock: PriceFile.now)
@@ -63,7 +63,7 @@ import Testing
             "\"schema\": \"retention.inspect/1\"", "\"parent\": \"SportCar\"", "\"abstract\": true", "\"Roadster\"",
             "\"certainty\": \"declared\"", "\"readable\": 1199", "\"inverse\": \"cars\"",
             "\"delete_rule\": \"cascade\"",
-            "\"ordered\": true", "\"size_bytes\": 20480",
+            "\"ordered\": true", "\"entity_bytes\": 20480",
         ] {
             #expect(json.contains(piece), "\(piece)")
         }

@@ -1,8 +1,9 @@
 import Foundation
 import PriceStore
 import RetentionJob
-import RetentionReports
 import Testing
+
+@testable import RetentionReports
 
 struct JSONReportTests {
     /// The names of the members of an object, in the order of the text.
@@ -17,7 +18,7 @@ struct JSONReportTests {
     }
 
     @Test func fieldsHaveTheOrderOfTheSchema() throws {
-        let value = JSONReport(ReportSample.report(.dryRun, rules: [ReportSample.gold])).value
+        let value = ReportSample.report(.dryRun, rules: [ReportSample.gold]).json
         #expect(
             try names(value).prefix(15) == [
                 "schema", "run", "mode", "as_of", "started", "finished", "config", "config_sha256", "store", "engine",
@@ -26,7 +27,7 @@ struct JSONReportTests {
         #expect(try names(member("pending", of: value)).prefix(4) == ["files", "saved", "ignored", "rejected"])
         #expect(
             try names(member("totals", of: value)) == [
-                "expired", "deleted", "residue", "cascaded", "deleted_by_triggers", "archived",
+                "expired", "deleted", "residue", "cascaded", "archived", "nullified", "trigger_deleted",
             ])
         guard case .array(let rules)? = member("rules", of: value) else { return #expect(Bool(false)) }
         #expect(
@@ -42,7 +43,7 @@ struct JSONReportTests {
         var rule = ReportSample.refused
         rule.elapsed = .milliseconds(10)
         rule.unreadable = [.init(reason: .wrongType, rowCount: 3, example: .text("a\u{2028}\"b"))]
-        let text = JSONReport(ReportSample.report(.dryRun, rules: [rule])).text
+        let text = ReportSample.report(.dryRun, rules: [rule]).document
         let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         #expect(object["schema"] as? String == "retention.run/1")
         #expect(object["mode"] as? String == "dry_run")
@@ -56,6 +57,47 @@ struct JSONReportTests {
         #expect(first["cutoff"] as? String == "2026-10-22T00:00:00Z")
         let example = try #require((first["unreadable_examples"] as? [[String: Any]])?.first)
         #expect(example["kind"] as? String == "wrong_type" && example["rows"] as? Int == 3)
+    }
+
+    /// A reader of several reports must not find a number where another one has a list.
+    @Test func aNameHasOneType() throws {
+        var report = ReportSample.report(.run, rules: [ReportSample.full, ReportSample.refused])
+        report.archive = .init(
+            path: "/a", rows: 1, sizeBytes: 1, sha256: "x", isComplete: true, until: ReportSample.asOf)
+        report.holds = [.init(name: "h", entity: "E", reason: "r", expires: ReportSample.asOf, state: .inForce)]
+        report.releasedHolds = [.init(name: "h", rowCount: 1)]
+        var undo = RunReport.Undo(run: "01A", archive: "/a", rules: ["r"], tables: [.init(name: "E")])
+        undo.unarchived = [.init(rule: "r", rows: 1)]
+        undo.skippedRows = [.init(table: "E", key: [.integer(1)], reason: "r")]
+        undo.waiting = [.init(rule: "r", reason: "r")]
+        report.undo = undo
+        let run = LedgerRun(
+            number: 1, report: report, outcome: .completed, process: .init(pid: 1, host: "", user: "", version: ""))
+        var types: [String: Set<String>] = [:]
+        func collect(_ value: Any, _ name: String) {
+            var type = "\(Swift.type(of: value))"
+            switch value {
+            case is NSNull: return
+            case is NSNumber: type = "number"
+            case is String: type = "text"
+            case let members as [String: Any]:
+                type = "object"
+                for (name, value) in members { collect(value, name) }
+            case let elements as [Any]:
+                guard let first = elements.first else { return }
+                type = first is [String: Any] ? "objects" : first is [Any] ? "lists" : "list"
+                for element in elements where !(element is String) { collect(element, "") }
+            default: break
+            }
+            if !name.isEmpty { types[name, default: []].insert(type) }
+        }
+        for text in [
+            report.document, LogReport([run]).json, InspectionReport(InspectionReportTests.sample).json,
+        ] {
+            collect(try JSONSerialization.jsonObject(with: Data(text.utf8)), "")
+        }
+        #expect(types.count > 120)
+        #expect(types.filter { $0.value.count > 1 } == [:])
     }
 
     struct Escape { let string: String; let json: String }

@@ -37,6 +37,39 @@ enum ReportSample {
         return rule
     }
 
+    /// A rule with a value in every field.
+    static var full: RunReport.RuleReport {
+        var rule = gold
+        rule.outcome = .completed
+        rule.message = "one\\nline"
+        (rule.keptByRule, rule.deleted, rule.cascaded, rule.nullified, rule.residue) = (3, 499_999, 4, 5, 1)
+        (rule.batches, rule.elapsed, rule.lockElapsed) = (100, .microseconds(1_234_567), .milliseconds(5))
+        (rule.unpriced, rule.candlesCreated, rule.candlesChanged) = (6, 7, 8)
+        (rule.archived, rule.held, rule.late, rule.removedFiles) = (500_012, 9, 10, 11)
+        rule.keptByTier = [.init(unit: .day, rowCount: 2), .init(unit: .year, rowCount: 1)]
+        rule.keptByHold = [.init(hold: "a hold", rowCount: 9, relatedCount: 2)]
+        rule.oldest = Instant(microseconds: -1)
+        rule.newest = asOf
+        rule.newestExpired = asOf.advanced(byMicroseconds: -7)
+        (rule.oldestDeleted, rule.newestDeleted) = (rule.oldest, rule.newestExpired)
+        rule.oldestOverdue = rule.cutoff.advanced(byMicroseconds: -1_500_000)
+        rule.digest = "ab"
+        (rule.entitySizeBytes, rule.methodReason) = (4096, "a reason")
+        rule.accepted = [.futureDates, .mixedFormats]
+        rule.refusals = [.init(code: .tooManyRows, message: "too many", isAcceptable: true)]
+        rule.advice = ["one", "two"]
+        rule.triggers = ["audit of Price"]
+        rule.deletedByTriggers = ["Audit": 8, "a table": 1]
+        rule.unreadable = [.init(reason: .notADate, rowCount: 3, example: .text("secret"))]
+        rule.externalFiles = ["f"]
+        rule.forecast = .init(nextDay: 1, nextWeek: 2)
+        rule.sample = .init(columns: ["id"])
+        rule.sample?.oldest = [[.integer(1)]]
+        rule.sample?.kept = [[.integer(2)]]
+        rule.widened = .init(changes: [], removedHolds: ["h"], run: "01A", ended: asOf)
+        return rule
+    }
+
     /// A rule that is refused.
     static var refused: RunReport.RuleReport {
         var rule = rule("old-fx", entity: "FxRate", outcome: .refused)

@@ -27,7 +27,7 @@ def measure(shop):
     lines, goals = [], []
     for percent in (10, 50):
         without, archive = shop.deletes(("job", "archive"), schema, rows, schema.kept(rows, percent)).values()
-        space = max(json.loads(sample.printed)["archive"]["bytes"] for sample in archive) / (size * percent / 100)
+        space = max(json.loads(sample.printed)["archive"]["archive_bytes"] for sample in archive) / (size * percent / 100)
         lines.append([*line(f"delete {percent} %: archive; none", archive, without), f"{space:.2f}"])
         goals += [
             Goal(f"{where}, {percent} %, with an archive: CPU ratio", 2, ratio(archive, without, "cpu_ms")),

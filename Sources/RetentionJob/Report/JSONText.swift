@@ -1,8 +1,5 @@
-package import PriceStore
-import RetentionJob
-
 /// A JSON value whose members keep the order in which they are written, and its text.
-package indirect enum JSONText: Hashable, Sendable {
+package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
     case null
     case bool(Bool)
     case integer(Int64)
@@ -23,18 +20,11 @@ package indirect enum JSONText: Hashable, Sendable {
         }
     }
 
-    /// A whole number, or null.
-    package static func optional(_ number: Int?) -> JSONText { number.map { .integer(Int64($0)) } ?? .null }
-    /// A text, or null.
-    package static func optional(_ text: String?) -> JSONText { text.map { .string($0) } ?? .null }
-    /// An instant after RFC 3339 in UTC, or null.
-    package static func optional(_ instant: Instant?) -> JSONText { instant.map { .string($0.rfc3339) } ?? .null }
-    /// A duration in seconds, as a number with at most six decimals.
-    package static func seconds(_ duration: Duration) -> JSONText { .number(Figures.seconds(duration)) }
-    /// A count.
-    package static func count(_ number: Int) -> JSONText { .integer(Int64(number)) }
     /// A list of texts.
     package static func strings(_ texts: [String]) -> JSONText { .array(texts.map { .string($0) }) }
+
+    /// A text or a number as it is, everything else as JSON on one line: what a log has.
+    package var description: String { if case .string(let text) = self { text } else { line } }
 
     /// The value on one line.
     package var line: String {

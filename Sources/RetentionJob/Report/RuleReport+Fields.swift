@@ -1,0 +1,224 @@
+package import PriceStore
+package import RetentionPolicy
+
+extension RunReport.RuleReport: Reported {
+    package static let fields: [ReportField<Self>] = [
+        .stored("name", \.name), .stored("entity", \.entity, .log),
+        .stored("date_attribute", \.dateAttribute), .stored("date_format", \.dateFormat),
+        .stored("max_age", \.maxAge), .stored("cutoff", \.cutoff, .log), .stored("outcome", \.outcome, .log),
+        .stored("refusal", \.refusal), .stored("message", \.message),
+        .stored("rows", \.rows, heading: "Rows"),
+        .stored(
+            "expired", \.countedExpired, .log, metric: ("expired_rows", "Expired rows that the last run found."),
+            heading: "Expired"),
+        .stored("kept_by_rule", \.keptByRule),
+        .stored("deleted", \.deleted, .log, metric: ("deleted_rows", "Rows that the last run deleted.")),
+        .stored(
+            "cascaded", \.cascaded, .log,
+            metric: ("cascaded_rows", "Rows that went with the deleted ones by a relationship."),
+            heading: "Cascaded"),
+        .stored(
+            "nullified", \.nullified, .log,
+            metric: ("nullified_rows", "Rows that lost a reference to a row that the last run deleted.")),
+        .computed(
+            "unreadable", column: "unreadable", .log, metric: ("unreadable_rows", "Rows whose date cannot be used."),
+            heading: "Unreadable"
+        ) { $0.unreadableCount },
+        .stored(
+            "residue", \.countedResidue, .log,
+            metric: ("residue_rows", "Expired rows that remained after the last run.")),
+        .stored("oldest", \.oldest), .stored("newest", \.newest), .stored("newest_expired", \.newestExpired),
+        .stored("method", \.method), .stored("batches", \.batches, .log),
+        .stored(
+            "seconds", \.elapsed, column: "elapsed_us", .log, metric: ("duration_seconds", "How long the rule took.")),
+        .stored("index", \.index, column: "index_name"), .stored("accepted", \.accepted),
+        .stored("unreadable_examples", \.unreadable), .stored("method_reason", \.methodReason),
+        .stored("lock_seconds", \.lockElapsed, column: "lock_us"), .stored("advice", \.advice),
+        .stored("removed_files", \.removedFiles), .unrecorded("external_files") { $0.externalFiles.json },
+        .stored("oldest_deleted", \.oldestDeleted), .stored("newest_deleted", \.newestDeleted),
+        .stored("oldest_overdue", \.oldestOverdue), .computed("overdue_seconds") { $0.overdue },
+        .stored("digest", \.digest),
+        .stored(
+            "entity_bytes", \.entitySizeBytes,
+            metric: ("entity_bytes", "The space of the rows and indexes of the rule's entity.")),
+        .stored("delete_triggers", \.triggers), .stored("deleted_by_triggers", \.deletedByTriggers),
+        .stored(
+            "archived", \.archived, .log,
+            metric: ("archived_rows", "Rows of all tables that the last run archived before it deleted them.")),
+        .stored("kept_by_tier", \.keptByTier),
+        .stored(
+            "unpriced", \.unpriced, .log,
+            metric: ("unpriced_rows", "Rows before the cutoff that stay because they have no price.")),
+        .stored(
+            "candles_created", \.candlesCreated, .log, metric: ("candles_created", "Candles that the last run made.")),
+        .stored(
+            "candles_changed", \.candlesChanged, .log,
+            metric: ("candles_changed", "Candles to which the last run added rows.")),
+        .stored("held", \.held, .log), .stored("kept_by_hold", \.keptByHold),
+        .stored(
+            "late", \.late, .log,
+            metric: (
+                "late_rows", "Expired rows that came back, or arrived late, after a run had left none of that age."
+            )),
+        .unrecorded("widened") { $0.widened?.json ?? .null },
+        .unrecorded("forecast") {
+            $0.forecast.map {
+                .object([.init("next_day", $0.nextDay.json), .init("next_week", $0.nextWeek.json)])
+            } ?? .null
+        },
+        .unrecorded("sample") { $0.sample?.json ?? .null },
+        .stored("refusals", \.refusals),
+        .computed(
+            "trigger_deleted", .log,
+            metric: ("trigger_deleted_rows", "Rows that triggers of the store deleted in the last run.")
+        ) { $0.triggerDeletedCount },
+    ]
+
+    /// Expired rows; nil: they were not counted.
+    fileprivate var countedExpired: Int? {
+        get { isCounted ? expired : nil }
+        set { (isCounted, expired) = (newValue != nil, newValue ?? 0) }
+    }
+
+    /// Residue; nil: it was not counted.
+    fileprivate var countedResidue: Int? {
+        get { isCounted ? residue : nil }
+        set { (isCounted, residue) = (newValue != nil, newValue ?? 0) }
+    }
+}
+
+extension RunReport.Outcome: WordValue {}
+
+extension RefusalCode: WordValue, LineValue {
+    package var line: String { rawValue }
+    package init?(line: String) { self.init(recorded: line) }
+    package init?(stored: StoreValue) {
+        guard let word = String(stored: stored) else { return nil }
+        self.init(recorded: word)
+    }
+}
+
+extension RefusalReport: LineValue {
+    package var json: JSONText {
+        .object([
+            .init("code", code.json), .init("message", message.json), .init("acceptable", isAcceptable.json),
+        ])
+    }
+    package var line: String { "\(code.rawValue) \(isAcceptable ? 1 : 0) \(message)" }
+    package init?(line: String) {
+        let parts = line.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let code = RefusalCode(recorded: String(parts[0])) else { return nil }
+        self.init(code: code, message: String(parts[2]), isAcceptable: parts[1] == "1")
+    }
+}
+
+extension Survey.HeldCount: LineValue {
+    package var json: JSONText {
+        .object([.init("hold", hold.json), .init("rows", rowCount.json), .init("related", relatedCount.json)])
+    }
+    package var line: String { "\(rowCount) \(relatedCount) \(hold)" }
+    package init?(line: String) {
+        let parts = line.split(separator: " ", maxSplits: 2)
+        guard parts.count == 3, let rows = Int(counted: parts[0]), let related = Int(counted: parts[1]) else {
+            return nil
+        }
+        self.init(hold: String(parts[2]), rowCount: rows, relatedCount: related)
+    }
+}
+
+extension Survey.TierCount: LineValue {
+    package var json: JSONText { .object([.init("tier", unit.tierName.json), .init("rows", rowCount.json)]) }
+    package var line: String { "\(rowCount) \(unit.tierName)" }
+    package init?(line: String) {
+        let parts = line.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, let rows = Int(counted: parts[0]), let unit = CalendarUnit(tierName: String(parts[1]))
+        else { return nil }
+        self.init(unit: unit, rowCount: rows)
+    }
+}
+
+/// The example is not recorded: the ledger has no values of rows.
+extension Survey.UnreadableRows: LineValue {
+    package var json: JSONText {
+        .object([
+            .init("kind", .string(reason.jsonName)), .init("rows", rowCount.json),
+            .init("example", .string(SafeText.example(example))),
+        ])
+    }
+    package var line: String { "\(rowCount) \(reason.rawValue)" }
+    package init?(line: String) {
+        let parts = line.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, let rows = Int(counted: parts[0]),
+            let reason = Survey.Unreadable(rawValue: String(parts[1]))
+        else { return nil }
+        self.init(reason: reason, rowCount: rows, example: .null)
+    }
+}
+
+extension Survey.Unreadable {
+    /// The name of this kind in JSON.
+    fileprivate var jsonName: String {
+        switch self {
+        case .null: "null"
+        case .wrongType: "wrong_type"
+        case .notADate: "not_a_date"
+        case .sentinel: "sentinel"
+        case .beforeEarliest: "before_earliest"
+        case .afterLatest: "after_latest"
+        }
+    }
+}
+
+/// Rows of each table, by its name.
+extension [String: Int]: ReportValue, ColumnValue {
+    package static var affinity: Attribute.Affinity { .text }
+    package var json: JSONText {
+        .array(
+            sorted { $0.key < $1.key }.map { .object([.init("entity", $0.key.json), .init("rows", $0.value.json)]) })
+    }
+    package var stored: StoreValue { sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.stored }
+    package init?(stored: StoreValue) {
+        guard let lines = [String](stored: stored) else { return nil }
+        self = [:]
+        for line in lines {
+            let parts = line.split(separator: " ", maxSplits: 1)
+            if parts.count == 2, let count = Int(counted: parts[0]) { self[String(parts[1])] = count }
+        }
+    }
+}
+
+extension Int {
+    /// A number of rows in a line of the ledger.
+    init?(counted text: Substring) {
+        guard let number = Int64(text) else { return nil }
+        self.init(stored: .integer(number))
+    }
+}
+
+extension WidenedRule {
+    fileprivate var json: JSONText {
+        .object([
+            .init("run", run.json),
+            .init(
+                "changes",
+                .array(
+                    changes.map {
+                        .object([.init("key", $0.key.json), .init("was", $0.was.json), .init("now", $0.now.json)])
+                    })),
+            .init("removed_holds", removedHolds.json), .init("changed_rules", changedSiblings.json),
+            .init("rows", rowCount.json), .init("oldest", oldest.json), .init("newest", newest.json),
+        ])
+    }
+}
+
+extension RowSample {
+    fileprivate var json: JSONText {
+        func rows(_ rows: [[StoreValue]]) -> JSONText {
+            .array(rows.map { .strings($0.map { SafeText.example($0) }) })
+        }
+        return .object([
+            .init("columns", columns.json), .init("oldest_rows", rows(oldest)), .init("newest_rows", rows(newest)),
+            .init("kept_rows", rows(kept)),
+        ])
+    }
+}
