@@ -70,7 +70,6 @@ struct LogCommand: ConsoleCommand {
         }
         let opening = StoreOpening(policy)
         if verify { return try showVerification(opening, head, console) }
-        try warnOfFault(opening, console)
         if missed { return try showMissed(policy, opening, since: since, console) }
         let query = LedgerHistory.Query(
             last: runID == nil ? last : nil, rule: rule, since: since, outcome: outcome, run: runID)
@@ -130,16 +129,6 @@ struct LogCommand: ConsoleCommand {
                 hint: "take it from `ledger_hash` in a log or a JSON report, or from the end of a run's report")
         }
         return text.lowercased()
-    }
-
-    /// Warns if the records that are about to be shown were changed.
-    private func warnOfFault(_ opening: StoreOpening, _ console: Console) throws {
-        guard let reader = try opening.ledgerReader(),
-            let fault = try LedgerVerification.read(reader).fault
-        else { return }
-        console.diagnose(
-            "retention: warning: the ledger was changed: \(SafeText.line(fault.message)); "
-                + "see retention log --verify")
     }
 
     // MARK: Missed

@@ -42,7 +42,7 @@ struct PlanFile {
             throw Self.failure(path, "was made for another store, \(SafeText.line(plan.store))")
         }
         if let run = try ledger?.run(ofPlan: sha256) { throw Self.failure(path, "was used by run \(run)") }
-        if let hash = plan.ledgerHash, try ledger?.hasLink(hash) != true {
+        if let hash = plan.ledgerHash, try ledger?.hasRun(hash: hash) != true {
             throw Self.failure(
                 path,
                 "was made after a run that the ledger does not have: the ledger is another one, or has deleted the record "

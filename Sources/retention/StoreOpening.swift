@@ -120,7 +120,7 @@ struct StoreOpening {
             return try SQLiteWriter(
                 path: path, create: true, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
         } catch {
-            guard error.kind == .permission || error.kind == .missing else { throw error }
+            guard error.kind == .permission || error.kind == .missing else { throw Self.aboutLedger(error) }
             throw StoreError(
                 .cannotCreate, store: path, message: "the ledger cannot be created: \(error.message)",
                 engineCode: error.engineCode, hint: "set `ledger` to a writable path or to `none`")
@@ -149,6 +149,9 @@ struct StoreOpening {
         var error = error
         error.message = error.message.replacing("the store", with: "the ledger")
         error.hint = error.hint?.replacing("the store", with: "the ledger")
+        if error.message.hasSuffix(" table that does not belong to it: link") {
+            error.hint = "if an earlier version wrote it, move it away, and the next run begins a new ledger"
+        }
         return error
     }
 

@@ -7,7 +7,7 @@ struct FirstStepsTests {
     /// The output without what differs from time to time: how long something took, and hashes of records.
     private func settled(_ text: String) -> String {
         text.replacing(/\d+ ms|\d+\.\d s/) { _ in "12 ms" }
-            .replacing(/link is [0-9a-f]{64}/) { _ in "link is 4f0c…" }
+            .replacing(/hash is [0-9a-f]{64}/) { _ in "hash is 4f0c…" }
             // The version of SQLite, and what is known of it.
             .replacing(#/\n  SQLite [^\n]*(\n  [^\n]*)*\n\n/#) { _ in "\n\n" }
             .replacing(#/a run avoids [^\n]*\n/#) { _ in "" }

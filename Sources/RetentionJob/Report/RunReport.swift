@@ -247,7 +247,7 @@ package struct RunReport: Sendable {
     package var reclaimedBytes: Int64 = 0
     /// The size of the store at the end; nil: it was not measured.
     package var storeSizeBytes: Int64?
-    /// The hash of the last link of the ledger's chain after the run was recorded; nil: it was not.
+    /// The hash of the run in the ledger's chain; nil: it was not recorded.
     package var ledgerHash: String?
     /// Things that the operator should know and that are not errors: no room for a vacuum, and the like.
     package var warnings: [String] = []

@@ -6,7 +6,7 @@ package protocol RunRecorder: AnyObject {
     func begin(_ report: RunReport) throws
     /// Records how the run that was begun has ended.
     func finish(_ report: RunReport) throws
-    /// The hash of the last link, which covers everything recorded so far; nil if there is none.
+    /// The newest hash, which covers everything recorded so far; nil if there is none.
     func chainHead() throws -> String?
     /// What is recorded of some runs of this store, by their identifiers; unknown runs are missing.
     func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun]

@@ -2,103 +2,50 @@ import Crypto
 import PriceStore
 import RetentionJob
 
-/// The hash chain over the ledger: a link for everything that is written into it, each with a hash over the record and the
-/// link before it.
+/// The hash chain over the ledger: each run that has ended has a hash over its record, which contains the hash of the run that ended
+/// before it.
 ///
-/// A run has a link for its start and one for its end, because its record is completed when it ends; one that died has a
-/// link for its start and one that says so. Links are never changed. The chain begins with the ledger's first run, and
-/// what is hashed is what the run knows, never what the ledger reads back.
-struct LedgerChain {
-    /// What a link records.
-    enum Kind: String {
-        /// The start of a run.
-        case begin
-        /// The whole record of a run and its rules.
-        case end
-        /// A run that has no end.
-        case crashed
-        /// The ledger's own delete of old records, with the position and the hash of the last deleted link.
-        case trimmed
-    }
-
-    /// A link as it is stored.
-    struct Link {
-        /// The whole row but the hash.
-        var values: [String: StoreValue]
-        var hash: String
-
-        var position: Int64 { values["position"]?.number ?? 0 }
-        /// The run; nil for ``Kind/trimmed``.
-        var run: Int64? { values["run_number"]?.number }
-        var kind: String { values["kind"]?.string ?? "" }
-        /// Of ``Kind/trimmed``: the newest deleted run, and the last deleted link.
-        var throughRun: Int64? { values["through_run"]?.number }
-        var basePosition: Int64? { values["base_position"]?.number }
-        var baseHash: String? { values["base_hash"]?.string }
-    }
-
-    /// The hash before the first link.
+/// What is hashed is what the run knows, never what the ledger reads back. A run that crashed is read back, when the next one begins.
+enum LedgerChain {
+    /// The hash before the first run.
     static let origin = String(repeating: "0", count: 64)
 
-    static let entityName = "link"
-    static let entity = Entity(
-        name: entityName,
-        attributes: ["position", "run_number", "through_run", "base_position"].map {
-            Attribute(name: $0, affinity: .integer, declaredType: "INTEGER")
-        } + ["kind", "hash", "base_hash"].map { Attribute(name: $0, affinity: .text, declaredType: "TEXT") },
-        primaryKey: ["position"])
+    /// What the chain adds to the row of a run: its place from 1, the hash of the run at the place before, its own hash, and the last
+    /// place whose record the ledger has deleted.
+    static let columns =
+        Int64.columns("place") + String.columns("previous_hash") + String.columns("hash")
+        + Int64.columns("trimmed_through")
 
-    /// The attributes of a run's record at its start. Others are added or changed when it ends.
-    static let beginNames: Set<String> = [
-        "number", "run", "mode", "store", "engine", "config", "config_sha256", "pid", "host", "user", "uid", "login",
-        "sudo_user", "version", "as_of", "as_of_us", "started", "started_us", "undoes", "undo_archive", "undo_rules",
-        "undo_tables", "plan_sha256", LedgerRow.storeRelative,
-    ]
-
-    /// The hash of a link: SHA-256 over the hash before it, a line end, the link's own values, a line end, and the record.
-    static func hash(after previous: String, link: [String: StoreValue], record: String) -> String {
-        HexText.text(SHA256.hash(data: Array("\(previous)\n\(LedgerRecord.text(link))\n\(record)".utf8)))
+    /// The hash of a run: SHA-256 over the canonical records of its row, without the hash, and of its rules by position.
+    static func hash(of run: [String: StoreValue], rules: [[String: StoreValue]]) -> String {
+        let record = ([run.filter { $0.key != "hash" }] + rules).map(LedgerRecord.text).joined(separator: "\n")
+        return HexText.text(SHA256.hash(data: Array(record.utf8)))
     }
 
-    /// The record of a run that has begun and not ended, or has crashed, whatever its row says of an end.
-    static func record(_ outcome: LedgerRun.Outcome, of run: [String: StoreValue]) -> String {
-        var values = run.filter { beginNames.contains($0.key) }
-        values["outcome"] = .text(outcome.rawValue)
-        values["clock_believed"] = .integer(1)
-        return LedgerRecord.text(values)
-    }
-
-    /// The record of a run with its rules, in their order.
-    static func record(of run: [String: StoreValue], rules: [[String: StoreValue]]) -> String {
-        ([run] + rules).map(LedgerRecord.text).joined(separator: "\n")
-    }
-
-    /// Adds a link for a run. To be called in the transaction that writes its rows.
-    static func append(_ kind: Kind, run number: Int64, record: String, in writer: any StoreWriter) throws {
-        try append(kind, ["run_number": .integer(number)], record: record, in: writer)
-    }
-
-    /// Adds the link that says which records were deleted.
-    static func appendTrim(throughRun: Int64, last: Link, in writer: any StoreWriter) throws {
-        let values: [String: StoreValue] = [
-            "through_run": .integer(throughRun), "base_position": .integer(last.position),
-            "base_hash": .text(last.hash),
+    /// The values that put a run at the end of the chain.
+    ///
+    /// - Parameter through: the last place whose record was deleted just now; nil: none was.
+    static func end(
+        for run: [String: StoreValue], rules: [[String: StoreValue]], trimmedThrough through: Int64? = nil,
+        in writer: any StoreWriter
+    ) throws -> [String: StoreValue] {
+        let last = try newest(in: writer)
+        var values: [String: StoreValue] = [
+            "place": .integer(try RunLedger.number(after: last?["place"]?.number ?? 0, in: writer)),
+            "previous_hash": .text(last?["hash"]?.string ?? origin),
+            "trimmed_through": through.map { .integer($0) } ?? last?["trimmed_through"] ?? .null,
         ]
-        try append(.trimmed, values, record: "", in: writer)
+        values["hash"] = .text(hash(of: run.merging(values) { $1 }, rules: rules))
+        return values
     }
 
-    private static func append(
-        _ kind: Kind, _ values: [String: StoreValue], record: String, in writer: any StoreWriter
-    ) throws {
-        let last = try links(in: writer, ascending: false, limit: 1).first
-        var values = values
-        values["position"] = .integer(try RunLedger.number(after: last?.position ?? 0, in: writer))
-        values["kind"] = .text(kind.rawValue)
-        values["hash"] = .text(hash(after: last?.hash ?? origin, link: values, record: record))
-        if case .rejected(let reason) = try writer.insert(entity: entityName, values: values, onConflict: .fail) {
-            throw StoreError(
-                .inputOutput, store: writer.name, message: "a link could not be added to the ledger: \(reason)")
-        }
+    /// The run with the newest hash; nil: none has ended yet, or the ledger has no chain.
+    static func newest(in reader: any StoreReader) throws -> [String: StoreValue]? {
+        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "place") != nil else { return nil }
+        return try rows(
+            LedgerRow.runEntityName, where: .isNotNull("place"),
+            order: [StoreSortDescriptor("place", ascending: false)], limit: 1, in: reader
+        ).first
     }
 
     /// Rows of an entity of the ledger with all the attributes that they have, known here or not.
@@ -113,17 +60,13 @@ struct LedgerChain {
         ).map { Dictionary(zip(names, $0)) { first, _ in first } }
     }
 
-    /// Links in order of position; empty if the ledger has no chain.
-    static func links(
-        in reader: any StoreReader, where predicate: StorePredicate = .all, ascending: Bool = true, limit: Int? = nil
-    ) throws -> [Link] {
-        try rows(
-            entityName, where: predicate, order: [StoreSortDescriptor("position", ascending: ascending)], limit: limit,
-            in: reader
-        ).map { row in
-            var values = row
-            let hash = values.removeValue(forKey: "hash")
-            return Link(values: values, hash: hash?.string ?? "")
-        }
+    /// The rules of some runs by their number, each run's by position.
+    static func rules(
+        ofRuns numbers: [Int64], in reader: any StoreReader
+    ) throws -> [Int64: [[String: StoreValue]]] {
+        let rules = try rows(
+            LedgerRow.ruleEntityName, where: .isIn("run_number", numbers.map { .integer($0) }),
+            order: [StoreSortDescriptor("position")], in: reader)
+        return Dictionary(grouping: rules) { $0["run_number"]?.number ?? 0 }
     }
 }

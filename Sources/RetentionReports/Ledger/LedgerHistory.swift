@@ -223,15 +223,18 @@ package struct LedgerHistory {
         return first
     }
 
-    /// The head of the chain; nil: the ledger has none.
+    /// The newest hash of the chain; nil: the ledger has none.
     package func chainHead() throws -> String? {
-        try LedgerChain.links(in: reader, ascending: false, limit: 1).first?.hash
+        try LedgerChain.newest(in: reader)?["hash"]?.string
     }
 
-    /// Whether the chain has a link of this hash, or begins after it: then every later record is still there.
-    package func hasLink(_ hash: String) throws -> Bool {
-        let isLink = StorePredicate.compare("hash", .equal, .text(hash)) || .compare("base_hash", .equal, .text(hash))
-        return try !LedgerChain.links(in: reader, where: isLink, limit: 1).isEmpty
+    /// Whether a run has this hash, or the chain begins after it: then every later record is still there.
+    package func hasRun(hash: String) throws -> Bool {
+        guard try chainHead() != nil else { return false }
+        return try reader.count(
+            StoreFetchRequest(
+                entity: LedgerRow.runEntityName,
+                predicate: .compare("hash", .equal, .text(hash)) || .compare("previous_hash", .equal, .text(hash)))) > 0
     }
 
     /// The run that has carried out a plan; nil: none has.

@@ -14,7 +14,7 @@ enum LedgerRow {
         runEntityName, key: ["number"],
         Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
-            + ["undo_tables", "rules", "store_notes", storeRelative].flatMap(String.columns))
+            + LedgerChain.columns + ["undo_tables", "rules", "store_notes", storeRelative].flatMap(String.columns))
 
     /// The whole entity of the rules of runs.
     static let ruleEntity = entity(

@@ -6,39 +6,38 @@ package struct LedgerVerification: Hashable, Sendable {
     /// The first record that is not what was recorded.
     package struct Fault: Hashable, Sendable {
         package enum Kind: String, Hashable, Sendable {
-            case changed, removed, reordered, added
+            case changed, removed, added
         }
         package var kind: Kind
         /// A sentence without a full stop that names the run.
         package var message: String
     }
 
-    /// Links that were followed before the fault, or all of them.
-    package var linkCount = 0
-    /// Runs that the chain covers.
+    /// Runs whose hash was followed before the fault, or all of them.
     package var runCount = 0
-    /// The newest run that the ledger itself has deleted, because it was older than the ledger keeps runs; nil: none.
-    package var trimmedThroughRun: Int?
-    /// The hash of the last link; nil: there is no run yet. Whoever writes it down elsewhere can show later that the
-    /// chain still holds everything up to it.
+    /// Runs in progress, which have no hash yet.
+    package var openCount = 0
+    /// The number of runs that the ledger itself has deleted, because they were older than it keeps runs.
+    package var trimmedCount: Int64 = 0
+    /// The hash of the last run; nil: no run has ended yet. Whoever writes it down elsewhere can show later that the chain
+    /// still holds everything up to it.
     package var head: String?
-    /// The links after the one with the witness's hash; nil: there is no witness, or no link has its hash.
+    /// The runs after the one with the witness's hash; nil: there is no witness, or no run has its hash.
     package var countAfterWitness: Int?
     /// Nil: every record is what was recorded.
     package var fault: Fault?
 
-    /// Links are followed in portions of so many, whose records are fetched together.
-    private static let portion = 500
+    /// Runs are fetched in portions of so many.
+    private static let portion: Int64 = 500
 
-    /// Checks a ledger from the first link on, up to the first fault.
+    /// Checks a ledger from the first run on, up to the first fault.
     ///
     /// A chain beside its data cannot show alone that an older copy of the file was restored, that its end was cut off,
     /// or that someone who can write the file rewrote all of it. A witness shows all three.
     ///
     /// - Parameters:
-    ///   - witness: a hash that a run printed, kept outside of the ledger: one of the checked links must have it. A
-    ///     deleted link proves nothing, because anyone who rewrites the ledger can name any hash there.
-    ///   - through: the last link to check; nil: all.
+    ///   - witness: a hash that a run printed, kept outside of the ledger: one of the runs must have it.
+    ///   - through: the last place to check; nil: all.
     /// - Throws: ``StoreError`` if the ledger cannot be read.
     package static func read(
         _ reader: any StoreInserter, witness: String? = nil, through: Int64? = nil
@@ -46,153 +45,121 @@ package struct LedgerVerification: Hashable, Sendable {
         // In one snapshot: a run that is recorded meanwhile must not look like one that was added.
         try reader.transaction(.normal) {
             var verification = LedgerVerification()
-            try verification.follow(reader, witness: witness, through: through ?? .max)
+            if let entity = try reader.entity(named: LedgerRow.runEntityName) {
+                let hasChain = LedgerChain.columns.allSatisfy { entity.attribute(named: $0.name) != nil }
+                if hasChain { try verification.follow(reader, witness, through ?? .max) }
+                if verification.fault == nil, through == nil {
+                    try verification.lookForOthers(reader, hasChain: hasChain)
+                }
+            }
+            if through == nil { verification.lookForWitness(witness) }
             return verification
         }
     }
 
-    /// Checks the record of one run, with all links up to its last one.
+    /// Checks the record of one run by its own hash.
     ///
-    /// - Returns: the first fault; nil: the run is what was recorded.
+    /// - Returns: nil: the run is what was recorded.
     package static func fault(ofRun number: Int, _ reader: any StoreInserter) throws -> Fault? {
         try reader.transaction(.normal) {
-            let run = StorePredicate.compare("run_number", .equal, .integer(Int64(number)))
-            guard let last = try LedgerChain.links(in: reader, where: run, ascending: false, limit: 1).first else {
-                return Fault(kind: .added, message: "run number \(number) was added: no link records it")
-            }
-            var verification = LedgerVerification()
-            try verification.follow(reader, witness: nil, through: last.position)
-            if verification.fault == nil, last.kind == LedgerChain.Kind.begin.rawValue,
-                try !LedgerRecords(of: [last], in: reader).isOnlyBegun(Int64(number))
-            {
-                verification.fault(.changed, "run number \(number) has an end, and no link records it")
-            }
-            return verification.fault
+            let run = try LedgerChain.rows(
+                LedgerRow.runEntityName, where: .compare("number", .equal, .integer(Int64(number))), limit: 1,
+                in: reader
+            ).first
+            return try run.flatMap { try fault(of: $0, LedgerChain.rules(ofRuns: [Int64(number)], in: reader)) }
         }
     }
 
-    private mutating func follow(_ reader: any StoreInserter, witness: String?, through: Int64) throws {
-        // The first link follows nothing, or the last link of the newest trim.
-        let trim = try LedgerChain.links(
-            in: reader, where: .compare("kind", .equal, .text(LedgerChain.Kind.trimmed.rawValue)), ascending: false,
-            limit: 1
-        ).first
-        trimmedThroughRun = trim?.throughRun.map(Int.init)
+    private mutating func follow(_ reader: any StoreInserter, _ witness: String?, _ through: Int64) throws {
+        trimmedCount = max(0, try LedgerChain.newest(in: reader)?["trimmed_through"]?.number ?? 0)
+        var place: Int64 = .min
         var previous = LedgerChain.origin
-        var position: Int64 = 0
-        if let trim, let basePosition = trim.basePosition, let baseHash = trim.baseHash {
-            (position, previous) = (basePosition, baseHash)
-        }
-        // Only links that are followed vouch for a run, so none may be before the first of them.
-        if let first = try LedgerChain.links(in: reader, limit: 1).first, first.position <= position {
-            return fault(
-                .reordered,
-                "link \(first.position) is there, "
-                    + (trim == nil ? "and the first link is 1" : "although the ledger says that it deleted it"))
-        }
-        var begun: Set<Int64> = []
-        var unended: [Int64: Bool] = [:]
-        var last = position
         while true {
-            let links = try LedgerChain.links(
-                in: reader,
-                where: .compare("position", .greater, .integer(last))
-                    && .compare("position", .lessOrEqual, .integer(through)), limit: Self.portion)
-            guard let end = links.last else { break }
-            let records = try LedgerRecords(of: links, in: reader)
-            for (index, link) in links.enumerated() {
-                guard link.position == position &+ 1 else {
-                    return fault(.removed, "link \(position &+ 1) is missing; link \(link.position) follows")
+            let runs = try LedgerChain.rows(
+                LedgerRow.runEntityName,
+                where: .compare("place", .greater, .integer(place))
+                    && .compare("place", .lessOrEqual, .integer(through)),
+                order: [StoreSortDescriptor("place"), StoreSortDescriptor("number")], limit: Int(Self.portion),
+                in: reader)
+            guard !runs.isEmpty else { return }
+            let rules = try LedgerChain.rules(ofRuns: runs.compactMap { $0["number"]?.number }, in: reader)
+            for run in runs {
+                let expected = trimmedCount &+ Int64(runCount) &+ 1
+                place = run["place"]?.number ?? 0
+                if runCount == 0, trimmedCount > 0 { previous = run["previous_hash"]?.string ?? "" }
+                guard place == expected else {
+                    let name = Self.name(run)
+                    return fault =
+                        place > expected
+                        ? Fault(kind: .removed, message: "the run at place \(expected) is missing; \(name) follows")
+                        : Fault(kind: .added, message: "\(name) was added at place \(place)")
                 }
-                guard let record = records.record(of: link) else {
-                    return fault(
-                        .removed, "run number \(link.run ?? 0), of link \(link.position), is not in the ledger")
+                if let found = Self.fault(of: run, rules) { return fault = found }
+                guard run["previous_hash"]?.string == previous else {
+                    return fault = Fault(
+                        kind: .removed, message: "\(Self.name(run)) does not follow the run that is before it")
                 }
-                guard LedgerChain.hash(after: previous, link: link.values, record: record) == link.hash else {
-                    return faultOfHash(links[index...], after: previous, records)
-                }
-                if let run = link.run {
-                    if link.kind == LedgerChain.Kind.begin.rawValue {
-                        begun.insert(run)
-                        unended[run] = records.isOnlyBegun(run)
-                    } else {
-                        unended[run] = nil
-                        runCount += 1
-                    }
-                }
-                (position, previous) = (link.position, link.hash)
-                linkCount += 1
-                countAfterWitness = link.hash == witness ? 0 : countAfterWitness.map { $0 + 1 }
-            }
-            last = end.position
-        }
-        if through < .max { return }
-        if linkCount > 0 { head = previous }
-        runCount += unended.count
-        try lookForRecordsWithoutLinks(reader, begun: begun, unended)
-        if fault == nil, let witness, countAfterWitness == nil {
-            fault = Self.faultOfWitness(witness, trimmedThroughRun)
-        }
-    }
-
-    private mutating func faultOfHash(
-        _ links: ArraySlice<LedgerChain.Link>, after previous: String, _ records: LedgerRecords
-    ) {
-        guard let link = links.first else { return }
-        // Two whole links that changed places: the second one follows the same hash, at the first one's place.
-        if var moved = links.dropFirst().first {
-            moved.values["position"] = .integer(link.position)
-            if let record = records.record(of: moved),
-                LedgerChain.hash(after: previous, link: moved.values, record: record) == moved.hash
-            {
-                return fault(
-                    .reordered, "links \(link.position) and \(link.position &+ 1) are out of order")
-            }
-        }
-        let what = link.run.flatMap(records.name) ?? "the delete of old records"
-        fault(.changed, "\(what) is not what was recorded at its \(link.kind) (link \(link.position))")
-    }
-
-    /// Finds runs and rules without a link, and runs that have only begun but contain more.
-    private mutating func lookForRecordsWithoutLinks(
-        _ reader: any StoreInserter, begun: Set<Int64>, _ unended: [Int64: Bool]
-    ) throws {
-        let count = { try reader.count(StoreFetchRequest(entity: $0)) }
-        let hasRuns = try reader.entity(named: LedgerRow.runEntityName) != nil
-        guard hasRuns else { return }
-        if linkCount == 0, case let runs = try count(LedgerRow.runEntityName), runs > 0 {
-            return fault(
-                .removed,
-                "the chain is missing: \(Figures.count(runs, "run")) \(runs == 1 ? "is" : "are") recorded, and no "
-                    + "link records \(runs == 1 ? "it" : "them")")
-        }
-        var seen: Set<Int64> = []
-        for run in try LedgerRecords.names(reader) {
-            guard begun.contains(run.number), seen.insert(run.number).inserted else {
-                return fault(.added, "\(run.text) was added: no link records it")
-            }
-            if unended[run.number] == false {
-                return fault(.changed, "\(run.text) says \(run.outcome), and no link records its end")
-            }
-        }
-        for rule in try reader.fetch(StoreFetchRequest(entity: LedgerRow.ruleEntityName), attributes: ["run_number"]) {
-            guard let number = rule.first?.number, seen.contains(number) else {
-                return fault(
-                    .added, "a rule of run number \(rule.first?.number ?? 0) was added: that run does not exist")
+                previous = run["hash"]?.string ?? ""
+                head = previous
+                runCount += 1
+                countAfterWitness = head == witness ? 0 : countAfterWitness.map { $0 + 1 }
             }
         }
     }
 
-    private static func faultOfWitness(_ witness: String, _ trimmed: Int?) -> Fault {
-        var message =
-            "no link has the hash \(witness): an older copy of the ledger was put in its place, its end was cut off, or "
-            + "it was rewritten"
-        if trimmed != nil { message += "; or the hash is older than the ledger keeps runs" }
-        return Fault(kind: .removed, message: message)
+    /// Whether a run is what was recorded. One in progress contains no more than its beginning.
+    private static func fault(of run: [String: StoreValue], _ rules: [Int64: [[String: StoreValue]]]) -> Fault? {
+        let its = run["number"]?.number.flatMap { rules[$0] } ?? []
+        guard run["place"] ?? .null == .null else {
+            return LedgerChain.hash(of: run, rules: its) == run["hash"]?.string
+                ? nil : Fault(kind: .changed, message: "\(name(run)) is not what was recorded")
+        }
+        let outcome = run["outcome"]?.string ?? ""
+        return its.isEmpty && outcome == LedgerRun.Outcome.running.rawValue && run["finished_us"]?.number == nil
+            ? nil : Fault(kind: .added, message: "\(name(run)) says \(outcome), and the chain does not have it")
     }
 
-    private mutating func fault(_ kind: Fault.Kind, _ message: String) {
-        fault = Fault(kind: kind, message: message)
+    /// Finds runs and rules that the chain does not have.
+    private mutating func lookForOthers(_ reader: any StoreInserter, hasChain: Bool) throws {
+        // A place of another type is none.
+        let hasPlace =
+            StorePredicate.compare("place", .greaterOrEqual, .integer(.min))
+            && .compare("place", .lessOrEqual, .integer(.max))
+        let open = try LedgerChain.rows(
+            LedgerRow.runEntityName, where: hasChain ? .notTrue(hasPlace) : .all,
+            order: [StoreSortDescriptor("number")],
+            in: reader)
+        openCount = open.count
+        for run in open where fault == nil {
+            fault = Self.fault(of: run, try LedgerChain.rules(ofRuns: [run["number"]?.number ?? 0], in: reader))
+        }
+        if fault != nil, runCount == 0 {
+            fault = Fault(
+                kind: .removed, message: "the chain is missing: no hash covers \(Figures.count(open.count, "run"))")
+        }
+        let numbers = try reader.fetch(StoreFetchRequest(entity: LedgerRow.runEntityName), attributes: ["number"])
+        let known = Set(numbers.compactMap { $0.first?.number })
+        let orphan = try reader.fetch(StoreFetchRequest(entity: LedgerRow.ruleEntityName), attributes: ["run_number"])
+            .first { $0.first?.number.map { !known.contains($0) } ?? true }
+        if fault == nil, let orphan {
+            fault = Fault(
+                kind: .added,
+                message: "a rule of run number \(orphan.first?.number ?? 0) was added: that run does not exist")
+        }
+    }
+
+    private mutating func lookForWitness(_ witness: String?) {
+        guard fault == nil, let witness, countAfterWitness == nil else { return }
+        fault = Fault(
+            kind: .removed,
+            message:
+                "no run has the hash \(witness): an older copy of the ledger was put in its place, its end was cut off, or "
+                + "it was rewritten" + (trimmedCount > 0 ? "; or the hash is older than the ledger keeps runs" : ""))
+    }
+
+    /// How messages name a run.
+    private static func name(_ run: [String: StoreValue]) -> String {
+        "run \(run["run"]?.string ?? "") (number \(run["number"]?.number ?? 0))"
     }
 
     /// What `retention log --verify` prints, ending with a line end.
@@ -200,24 +167,23 @@ package struct LedgerVerification: Hashable, Sendable {
         var lines: [String] = []
         if let fault {
             lines.append("\(fault.kind.rawValue.uppercased()): \(SafeText.line(fault.message))")
-            lines.append("Links before it, as they were written: \(Figures.grouped(linkCount)).")
+            lines.append("Runs before it, as they were written: \(Figures.grouped(runCount)).")
         } else if let head {
-            lines.append(
-                "The ledger is intact: \(Figures.count(linkCount, "link")), \(Figures.count(runCount, "run")).")
-            lines.append("The last link is \(head).")
-            switch countAfterWitness {
-            case nil: break
-            case 0?: lines.append("Its hash is the given one.")
-            case let count?:
+            lines.append("The ledger is intact: \(Figures.count(runCount, "run")).")
+            lines.append("The last hash is \(head).")
+            if let count = countAfterWitness {
                 lines.append(
-                    "The given hash is that of an earlier link; \(Figures.count(count, "link")) "
-                        + "\(count == 1 ? "was" : "were") added since.")
+                    count == 0
+                        ? "It is the given one."
+                        : "The given hash is that of an earlier run; \(Figures.count(count, "run")) "
+                            + "\(count == 1 ? "has" : "have") ended since.")
             }
         } else {
             lines.append("No run is recorded yet.")
         }
-        if let trimmedThroughRun {
-            lines.append("Runs up to number \(trimmedThroughRun) were older than the ledger keeps runs.")
+        if openCount > 0 { lines.append("Not covered until they end: \(Figures.count(openCount, "run")).") }
+        if trimmedCount > 0 {
+            lines.append("The first \(Figures.count(Int(trimmedCount), "run")) were older than the ledger keeps runs.")
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -19,7 +19,7 @@ package final class RunLedger: RunRecorder {
     package static let applicationID: Int32 = 0x5274_6E4C
     /// All that a ledger's file holds.
     package static let entityNames: Set<String> = [
-        LedgerRow.runEntityName, LedgerRow.ruleEntityName, LedgerChain.entityName,
+        LedgerRow.runEntityName, LedgerRow.ruleEntityName,
     ]
 
     /// Opens the ledger in a store and creates or completes its entities.
@@ -39,7 +39,7 @@ package final class RunLedger: RunRecorder {
         self.process = process
         self.keep = keep
         self.zone = zone
-        for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity, LedgerChain.entity] {
+        for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity] {
             do {
                 try writer.createEntity(entity)
             } catch  where error.kind == .permission || error.kind == .missing {
@@ -58,13 +58,13 @@ package final class RunLedger: RunRecorder {
                     entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number", ascending: false)],
                     fetchLimit: 1), attributes: ["number"])
             let number = try Self.number(after: last.first?.first?.number ?? 0, in: writer)
+            // At the end of the run it would be too late.
+            _ = try Self.number(after: LedgerChain.newest(in: writer)?["place"]?.number ?? 0, in: writer)
             let values = LedgerRow.values(
                 starting: report, number: number, store: store, relative: StoreNames(store, in: writer).relative,
                 process: process
             ).recordable
             try insert(LedgerRow.runEntityName, values)
-            try LedgerChain.append(
-                .begin, run: number, record: LedgerChain.record(.running, of: values), in: writer)
             return values
         }
     }
@@ -73,25 +73,31 @@ package final class RunLedger: RunRecorder {
     package func finish(_ report: RunReport) throws {
         guard let begun, let number else { return }
         try writer.transaction(.normal) {
-            let end = LedgerRow.values(finishing: report).recordable
-            _ = try writer.update(
-                StoreFetchRequest(
-                    entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
-                set: end)
             let rules = report.rules.enumerated().map { position, rule in
                 LedgerRow.values(of: rule, position: position, runNumber: number).recordable
             }
             for rule in rules { try insert(LedgerRow.ruleEntityName, rule) }
-            let whole = begun.merging(end) { $1 }
-            try LedgerChain.append(
-                .end, run: number, record: LedgerChain.record(of: whole, rules: rules), in: writer)
+            // A clock that is in doubt says nothing about the age of a record.
+            let age = report.trustsClock ? keep : nil
+            let through = try age.flatMap {
+                try LedgerTrim(writer: writer).deleteRuns(
+                    before: Cutoff.instant(asOf: report.finished, maxAge: $0, align: nil, zone: zone),
+                    now: report.finished)
+            }
+            let end = LedgerRow.values(finishing: report).recordable
+            let place = try LedgerChain.end(
+                for: begun.merging(end) { $1 }, rules: rules, trimmedThrough: through, in: writer)
+            let count = try writer.update(
+                StoreFetchRequest(
+                    entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
+                set: end.merging(place) { $1 })
+            guard count == 1 else {
+                throw StoreError(
+                    .inputOutput, store: writer.name, message: "the record of this run is not in the ledger any more")
+            }
         }
         // From now on it is one of the past runs.
         self.begun = nil
-        // A clock that is in doubt says nothing about the age of a record.
-        guard let keep, report.trustsClock else { return }
-        _ = try LedgerTrim(writer: writer).deleteRuns(
-            before: Cutoff.instant(asOf: report.finished, maxAge: keep, align: nil, zone: zone), now: report.finished)
     }
 
     /// The number of the run that was begun.
@@ -108,7 +114,7 @@ package final class RunLedger: RunRecorder {
         return next
     }
 
-    /// The hash of the last link of the chain; nil if there is none yet.
+    /// The newest hash of the chain; nil if there is none yet.
     package func chainHead() throws -> String? {
         try LedgerHistory(reader: writer).chainHead()
     }
@@ -131,11 +137,14 @@ package final class RunLedger: RunRecorder {
             guard try writer.count(running) > 0 else { return 0 }
             let runs = try LedgerChain.rows(
                 LedgerRow.runEntityName, where: running.predicate, order: running.sortDescriptors, in: writer)
-            _ = try writer.update(running, set: ["outcome": .text(LedgerRun.Outcome.crashed.rawValue)])
-            for run in runs {
-                guard let number = run["number"]?.number else { continue }
-                try LedgerChain.append(
-                    .crashed, run: number, record: LedgerChain.record(.crashed, of: run), in: writer)
+            for var run in runs {
+                run["outcome"] = .text(LedgerRun.Outcome.crashed.rawValue)
+                let place = try LedgerChain.end(for: run, rules: [], in: writer)
+                _ = try writer.update(
+                    StoreFetchRequest(
+                        entity: LedgerRow.runEntityName,
+                        predicate: .compare("number", .equal, run["number"] ?? .null)),
+                    set: place.merging(["outcome": run["outcome"] ?? .null]) { $1 })
             }
             return runs.count
         }

@@ -15,19 +15,15 @@ package struct ReviewPage {
     package var storeSizeBytes: Int64
     /// The gaps between runs; nil: the policy does not say how often a run is expected.
     package var missed: MissedRuns?
-    /// What the ledger's chain shows; nil: there is no ledger.
-    package var verification: LedgerVerification?
 
     package init(
-        plan: RunReport, runs: [LedgerRun], ages: [AgeHistogram], storeSizeBytes: Int64, missed: MissedRuns? = nil,
-        verification: LedgerVerification? = nil
+        plan: RunReport, runs: [LedgerRun], ages: [AgeHistogram], storeSizeBytes: Int64, missed: MissedRuns? = nil
     ) {
         self.plan = plan
         self.runs = runs
         self.ages = ages
         self.storeSizeBytes = storeSizeBytes
         self.missed = missed
-        self.verification = verification
     }
 
     /// Rows of tables of runs; the newest.
@@ -108,15 +104,6 @@ package struct ReviewPage {
                 refused == 0 ? "plain" : "bad"
             ))
         facts.append(("Store", HTMLText.escaped(Figures.bytes(storeSizeBytes)), "its size now", "plain"))
-        if let verification {
-            if let fault = verification.fault {
-                facts.append(("Ledger", HTMLText.escaped(fault.kind.rawValue), HTMLText.escaped(fault.message), "bad"))
-            } else if verification.head == nil {
-                facts.append(("Ledger", "empty", "no run is recorded yet", "plain"))
-            } else {
-                facts.append(("Ledger", "intact", Figures.count(verification.runCount, "run") + " verified", "good"))
-            }
-        }
         let items = facts.map { fact in
             "<div><dt>\(fact.name)</dt><dd class=\"\(fact.style)\">\(fact.value)<small>\(fact.more)</small></dd></div>"
         }

@@ -26,25 +26,13 @@ struct LedgerChainTests {
         return file
     }
 
-    /// The page names what a link for the start of a run is made of, so that anyone can compute it.
-    @Test func thePageNamesTheValuesOfTheStartOfARun() throws {
-        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../docs/output.md")
-        let text = try String(contentsOf: page, encoding: .utf8)
-        let sentence = try #require(
-            text.firstMatch(of: /The record of `begin` and `crashed` consists of ([^.]*) of the row of `run`/))
-        let names = sentence.1.matches(of: /`([a-z0-9_]+)`/).map { String($0.1) }
-        #expect(Set(names) == LedgerChain.beginNames && names.count == LedgerChain.beginNames.count)
-        #expect(LedgerChain.beginNames.isSubset(of: LedgerRow.runEntity.attributes.map(\.name)))
-    }
-
     @Test func anUntouchedLedgerIsWhole() throws {
         let file = try ledgerOfFour()
         let verification = try file.verification()
         #expect(verification.fault == nil, "\(verification)")
-        // Four starts, three ends, and one word on the run that died.
-        #expect(verification.linkCount == 8 && verification.runCount == 4)
+        #expect(verification.runCount == 4 && verification.openCount == 0)
         #expect(try verification.head == file.ledger().chainHead())
-        #expect(verification.text.hasPrefix("The ledger is intact: 8 links, 4 runs.\n"))
+        #expect(verification.text.hasPrefix("The ledger is intact: 4 runs.\n"))
     }
 
     @Test(arguments: [
@@ -56,21 +44,22 @@ struct LedgerChainTests {
         ("UPDATE run SET outcome = 'completed' WHERE number = 2", "changed", "01B"),
         ("DELETE FROM run_rule WHERE run_number = 4 AND position = 1", "changed", "01D"),
         ("INSERT INTO run_rule(run_number, position, name) VALUES (1, 7, 'x')", "changed", "01A"),
-        ("DELETE FROM run WHERE number = 3", "removed", "number 3"),
-        ("DELETE FROM link WHERE position = 5", "removed", "link 5"),
+        ("DELETE FROM run WHERE number = 3", "removed", "place 3"),
         (
-            "UPDATE link SET position = -1 WHERE position = 4; UPDATE link SET position = 4 WHERE position = 5;"
-                + "UPDATE link SET position = 5 WHERE position = -1", "reordered", "links 4 and 5"
+            "UPDATE run SET place = -1 WHERE number = 3; UPDATE run SET place = 3 WHERE number = 4;"
+                + "UPDATE run SET place = 4 WHERE number = 3", "changed", "01D"
         ),
         ("INSERT INTO run(number, run, outcome) VALUES (5, '01E', 'completed')", "added", "01E"),
-        ("UPDATE link SET hash = 'x' WHERE position = 2", "changed", "01A"),
-        ("DELETE FROM link WHERE position = 8", "changed", "01D"),
-        ("UPDATE link SET position = -position WHERE position > 2", "reordered", "the first link is 1"),
-        (
-            "INSERT INTO run(number, run, outcome) VALUES (5, '01E', 'completed');"
-                + "INSERT INTO link(position, run_number, kind, hash) VALUES (-1, 5, 'begin', 'x')", "reordered",
-            "link -1"
-        ),
+        ("UPDATE run SET hash = 'x' WHERE number = 1", "changed", "01A"),
+        ("UPDATE run SET previous_hash = 'x' WHERE number = 3", "changed", "01C"),
+        ("UPDATE run SET place = NULL WHERE number = 4", "added", "01D"),
+        ("UPDATE run SET place = NULL, outcome = 'running' WHERE number = 4", "added", "01D"),
+        ("UPDATE run SET place = -place WHERE number > 2", "added", "01D"),
+        ("INSERT INTO run(number, run, outcome, place, hash) VALUES (5, '01E', 'completed', -1, 'x')", "added", "01E"),
+        ("INSERT INTO run(number, run, outcome, place, hash) VALUES (5, '01E', 'completed', 4, 'x')", "added", "01E"),
+        ("INSERT INTO run(number, run, outcome, place, hash) VALUES (5, '01E', 'completed', 5, 'x')", "changed", "01E"),
+        ("DELETE FROM run WHERE number = 1; UPDATE run SET trimmed_through = 1 WHERE number = 4", "changed", "01D"),
+        ("DELETE FROM run WHERE number < 3", "removed", "place 1"),
     ])
     func findsWhatWasTamperedWith(sql: String, kind: String, name: String) throws {
         let file = try ledgerOfFour()
@@ -83,7 +72,7 @@ struct LedgerChainTests {
         let file = try ledgerOfFour()
         try file.tamper("UPDATE run SET host = 'x' WHERE number IN (3, 4)")
         let verification = try file.verification()
-        #expect(verification.fault?.message.contains("01C") == true && verification.linkCount == 4, "\(verification)")
+        #expect(verification.fault?.message.contains("01C") == true && verification.runCount == 2, "\(verification)")
     }
 
     @Test func swappedRunsAreFound() throws {
@@ -97,28 +86,48 @@ struct LedgerChainTests {
     @Test func theHeadShowsThatTheEndWasCutOff() throws {
         let file = try ledgerOfFour()
         let head = try file.verification().head
-        try file.tamper(
-            "DELETE FROM link WHERE position > 6; DELETE FROM run WHERE number = 4; "
-                + "DELETE FROM run_rule WHERE run_number = 4")
+        try file.tamper("DELETE FROM run WHERE number = 4; DELETE FROM run_rule WHERE run_number = 4")
         let verification = try file.verification()
         #expect(verification.fault == nil && verification.head != head)
     }
 
     @Test(arguments: [
-        "DROP TABLE link", "DELETE FROM link", "DROP TABLE link; ALTER TABLE run DROP COLUMN uid",
-        "DELETE FROM link WHERE position > 1; DELETE FROM link WHERE position = 1",
+        "ALTER TABLE run DROP COLUMN hash", "UPDATE run SET hash = NULL, place = NULL",
+        "ALTER TABLE run DROP COLUMN place; ALTER TABLE run DROP COLUMN uid", "UPDATE run SET place = NULL",
     ])
     func aMissingChainIsBroken(sql: String) throws {
         let file = try ledgerOfFour()
         try file.tamper(sql)
         let verification = try file.verification()
         #expect(verification.fault?.kind == .removed && verification.head == nil, "\(verification)")
-        #expect(verification.text.contains("4 runs are recorded"), "\(verification.text)")
+        #expect(verification.text.contains("no hash covers 4 runs"), "\(verification.text)")
         // The next run does not heal it.
         let ledger = try file.ledger()
         try ledger.begin(LedgerFile.report("01E", hour: 8))
         try ledger.finish(LedgerFile.report("01E", hour: 8))
+        #expect(try file.verification().fault != nil)
+    }
+
+    /// It has no hash before its end, and no more than its beginning may be in it.
+    @Test func aRunInProgressIsNotCoveredYet() throws {
+        let file = try ledgerOfFour()
+        try file.ledger().begin(LedgerFile.report("01E", hour: 8))
+        let verification = try file.verification()
+        #expect(verification.fault == nil && verification.runCount == 4 && verification.openCount == 1)
+        #expect(verification.text.contains("Not covered until they end: 1 run."))
+        #expect(try LedgerVerification.fault(ofRun: 5, SQLiteReader(path: file.path)) == nil)
+        try file.tamper("UPDATE run SET finished_us = 1 WHERE number = 5")
         #expect(try file.verification().fault?.kind == .added)
+        #expect(try LedgerVerification.fault(ofRun: 5, SQLiteReader(path: file.path))?.kind == .added)
+    }
+
+    /// An undo asks for its run alone.
+    @Test func oneRunIsVerifiedByItsOwnHash() throws {
+        let file = try ledgerOfFour()
+        try file.tamper("UPDATE run SET deleted = deleted + 1 WHERE number = 3")
+        let reader = try SQLiteReader(path: file.path)
+        #expect(try LedgerVerification.fault(ofRun: 4, reader) == nil)
+        #expect(try LedgerVerification.fault(ofRun: 3, reader)?.message.contains("01C") == true)
     }
 
     @Test func aLedgerWithoutRunsIsEmpty() throws {
@@ -133,7 +142,7 @@ struct LedgerChainTests {
         "CREATE TRIGGER t AFTER UPDATE ON run BEGIN UPDATE run SET deleted = deleted + 1 WHERE number = new.number; END",
         "CREATE TRIGGER t AFTER INSERT ON run_rule BEGIN UPDATE run_rule SET deleted = deleted + 1; END",
         "CREATE TRIGGER t AFTER INSERT ON run BEGIN UPDATE run SET user = 'ann' WHERE number = new.number; END",
-        "CREATE TRIGGER t AFTER INSERT ON link BEGIN DELETE FROM run_rule; END",
+        "CREATE TRIGGER t AFTER UPDATE ON run BEGIN DELETE FROM run_rule; END",
     ])
     func whatTheRunKnowsIsHashed(trigger: String) throws {
         let file = try ledgerOfFour()
@@ -149,18 +158,17 @@ struct LedgerChainTests {
     /// Every value of every row, changed in every way that a column allows.
     @Test func everyValueIsCovered() throws {
         let file = try LedgerFile()
-        // One that was killed, one that ended, and one in progress.
+        // One that was killed, and one that ended.
         try file.ledger().begin(LedgerFile.report("01A", hour: 0))
         let ledger = try file.ledger()
         try ledger.markCrashed()
         let rules = [ReportSample.gold, ReportSample.refused]
         try ledger.begin(LedgerFile.report("01B", hour: 2, rules: rules))
         try ledger.finish(LedgerFile.report("01B", hour: 2, rules: rules))
-        try ledger.begin(LedgerFile.report("01C", hour: 4))
         #expect(try file.verification().fault == nil)
         let writer = try SQLiteWriter(path: file.path)
         var count = 0
-        for name in ["run", "run_rule", "link"] {
+        for name in ["run", "run_rule"] {
             let entity = try #require(try writer.entity(named: name))
             let columns = entity.attributes.map(\.name)
             for row in try writer.fetchRows(StoreFetchRequest(entity: name), attributes: columns) {
@@ -194,19 +202,12 @@ struct LedgerChainTests {
     }
 
     @Test(arguments: [
-        ("DELETE FROM run_rule", "changed"), ("DELETE FROM run", "removed"),
+        ("DELETE FROM run_rule", "changed"), ("DELETE FROM run", "added"),
+        ("DELETE FROM run WHERE number < 4; DELETE FROM run_rule WHERE run_number < 4", "removed"),
         ("DELETE FROM run WHERE number = 1; DELETE FROM run_rule WHERE run_number = 1", "removed"),
-        ("DELETE FROM link WHERE position = 1", "removed"),
         ("INSERT INTO run_rule(run_number, position, deleted) VALUES (2, 0, 5)", "changed"),
         ("INSERT INTO run_rule(run_number, position, deleted) VALUES (9, 0, 5)", "added"),
-        ("INSERT INTO link(position, kind, hash) VALUES (9, 'end', NULL)", "removed"),
-        ("INSERT INTO link(position, kind, hash, run_number) VALUES (9, 'end', NULL, 4)", "changed"),
-        (
-            "INSERT INTO link SELECT 9, run_number, through_run, base_position, kind, hash, base_hash FROM link WHERE position = 8",
-            "changed"
-        ),
-        ("UPDATE run SET number = number + 100", "removed"),
-        ("UPDATE run SET number = number + 100; UPDATE link SET run_number = run_number + 100", "changed"),
+        ("UPDATE run SET number = number + 100", "changed"),
         ("UPDATE run SET number = -number; UPDATE run SET number = 5 + number", "changed"),
         (
             "CREATE TABLE copy AS SELECT * FROM run; DROP TABLE run; ALTER TABLE copy RENAME TO run;"
@@ -223,11 +224,14 @@ struct LedgerChainTests {
     @Test(arguments: [Int64.max, Int64.max - 1])
     func numbersAtTheirEndAreAnErrorAndNoTrap(number: Int64) throws {
         let file = try ledgerOfFour()
-        try file.tamper("UPDATE link SET position = \(number) WHERE position = 8")
+        try file.tamper("UPDATE run SET place = \(number) WHERE place = 4")
         #expect(try file.verification().fault?.kind == .removed)
         let ledger = try file.ledger()
         #expect(throws: StoreError.self) {
-            for hour in 8...10 { try ledger.begin(LedgerFile.report("01E", hour: Int64(hour))) }
+            for hour in 8...10 {
+                try ledger.begin(LedgerFile.report("01E", hour: Int64(hour)))
+                try ledger.finish(LedgerFile.report("01E", hour: Int64(hour)))
+            }
         }
         try file.tamper("UPDATE run SET number = \(number) WHERE number = 4")
         #expect(throws: StoreError.self) {
@@ -258,12 +262,10 @@ struct LedgerChainTests {
         try ledger.finish(LedgerFile.report("01E", hour: 8))
         let head = try #require(try file.verification().head)
         #expect(try file.verification(witness: head).countAfterWitness == 0)
-        #expect(try file.verification(witness: early).countAfterWitness == 2)
+        #expect(try file.verification(witness: early).countAfterWitness == 1)
         #expect(try file.verification(witness: early).fault == nil)
         // An older copy, a cut end, and a rewritten ledger are intact by themselves.
-        let cut =
-            "DELETE FROM link WHERE position > 8; DELETE FROM run WHERE number = 5; DELETE FROM run_rule WHERE run_number = 5"
-        try file.tamper(cut)
+        try file.tamper("DELETE FROM run WHERE number = 5; DELETE FROM run_rule WHERE run_number = 5")
         for file in [older, file, try ledgerOfFour()] {
             #expect(try file.verification().fault == nil)
             let fault = try #require(try file.verification(witness: head).fault)
@@ -271,18 +273,21 @@ struct LedgerChainTests {
         }
     }
 
+    /// Whoever rewrites the ledger can name any hash as the one before its first run.
     @Test func aHashThatAForgedTrimNamesIsNoWitness() throws {
         let file = try ledgerOfFour()
         let head = try #require(try file.verification().head)
-        let values: [String: StoreValue] = [
-            "position": .integer(9), "kind": .text(LedgerChain.Kind.trimmed.rawValue), "through_run": .integer(4),
-            "base_position": .integer(8), "base_hash": .text(head),
-        ]
-        let hash = LedgerChain.hash(after: head, link: values, record: "")
+        let (run, rules) = try (
+            LedgerChain.rows("run", where: .compare("number", .equal, .integer(4)), in: SQLiteReader(path: file.path)),
+            LedgerChain.rules(ofRuns: [4], in: SQLiteReader(path: file.path))
+        )
+        var forged = try #require(run.first)
+        (forged["place"], forged["previous_hash"], forged["trimmed_through"]) = (.integer(5), .text(head), .integer(4))
+        let hash = LedgerChain.hash(of: forged, rules: rules[4] ?? [])
         try file.tamper(
-            "DELETE FROM run; DELETE FROM run_rule; DELETE FROM link;"
-                + "INSERT INTO link(position, kind, through_run, base_position, base_hash, hash) "
-                + "VALUES (9, 'trimmed', 4, 8, '\(head)', '\(hash)')")
+            "DELETE FROM run WHERE number < 4; DELETE FROM run_rule WHERE run_number < 4;"
+                + "UPDATE run SET place = 5, previous_hash = '\(head)', trimmed_through = 4, hash = '\(hash)'")
+        #expect(try file.verification().fault == nil)
         #expect(try file.verification(witness: head).fault?.kind == .removed)
     }
 
@@ -290,12 +295,13 @@ struct LedgerChainTests {
         let file = try ledger(of: 101, keep: nil)
         let head = try #require(try file.verification().head)
         let first = try #require(
-            LedgerChain.links(in: try SQLiteReader(path: file.path), limit: 1).first?.hash)
+            LedgerChain.rows("run", where: .compare("number", .equal, .integer(1)), in: SQLiteReader(path: file.path))
+                .first?["hash"]?.string)
         let last = try file.ledger(keep: age(days: 1))
         try last.begin(LedgerFile.report("LAST", hour: 102 * 24))
         try last.finish(LedgerFile.report("LAST", hour: 102 * 24))
-        #expect(try file.verification().trimmedThroughRun == 2)
-        #expect(try file.verification(witness: head).countAfterWitness == 3)
+        #expect(try file.verification().trimmedCount == 2)
+        #expect(try file.verification(witness: head).countAfterWitness == 1)
         #expect(try file.verification(witness: first).fault?.message.contains("older than the ledger keeps") == true)
     }
 
@@ -325,7 +331,7 @@ struct LedgerChainTests {
         try one.finish(LedgerFile.report("01A", hour: 0))
         try other.finish(LedgerFile.report("01B", hour: 0))
         let verification = try file.verification()
-        #expect(verification.fault == nil && verification.linkCount == 4 && verification.runCount == 2)
+        #expect(verification.fault == nil && verification.runCount == 2)
     }
 
     @Test func valuesThatDifferHaveDifferentRecords() {
@@ -397,9 +403,9 @@ struct LedgerChainTests {
         // The last run ended on day 129 at one o'clock; the cutoff is day 19 at that time.
         #expect(runs.first?.number == 21 && runs.last?.number == 130, "\(runs.map(\.number))")
         let verification = try file.verification()
-        #expect(verification.fault == nil && verification.trimmedThroughRun == 20, "\(verification)")
+        #expect(verification.fault == nil && verification.trimmedCount == 20, "\(verification)")
         #expect(verification.runCount == 110)
-        #expect(verification.text.contains("Runs up to number 20 were older"))
+        #expect(verification.text.contains("The first 20 runs were older"))
         try file.tamper("UPDATE run SET user = 'x' WHERE number = 21")
         #expect(try file.verification().fault?.message.contains("R20") == true)
     }
@@ -446,7 +452,7 @@ struct LedgerChainTests {
 
     @Test func removingWhatWasTrimmedAndMoreIsFound() throws {
         let file = try ledger(of: 130, keep: age(days: 110))
-        try file.tamper("DELETE FROM run WHERE number = 21; DELETE FROM link WHERE run_number = 21")
+        try file.tamper("DELETE FROM run WHERE number = 21; DELETE FROM run_rule WHERE run_number = 21")
         #expect(try file.verification().fault?.kind == .removed)
     }
 
