@@ -73,7 +73,8 @@ struct ChangedPolicyTests {
         for _ in 0..<3 { #expect(try job.report().rules[0].refusal == "policy_widened") }
         // A rule of the same entity by another name, and one that comes back after it was removed.
         try set(Sample.rule(name: "other", age: "60d"), of: job)
-        #expect(try job.report().exitCode == 0)
+        #expect(try job.report().rules[0].widened?.rows == 0)
+        #expect(try job.report("--accept", "policy_widened").exitCode == 0)
         try set(
             Sample.rule("enabled: false", name: "other", age: "60d"), Sample.rule(name: "gold", age: "30d"), of: job)
         #expect(try job.report().rules[1].refusal == "policy_widened")
@@ -125,6 +126,9 @@ struct ChangedPolicyTests {
             "version: 1\nstore: prices.sqlite\nrules:\n  - \(Sample.rule(name: "second", age: "80d"))\n",
             to: "second.yaml")
         try job.report()
+        // Its rule is new for the entity.
+        #expect(try job.report("-c", "second.yaml").rules[0].refusal == "policy_widened")
+        try job.report("-c", "second.yaml", "--accept", "policy_widened")
         for _ in 0..<2 {
             #expect(try job.report("-c", "second.yaml").exitCode == 0)
             #expect(try job.report().exitCode == 0)
@@ -185,9 +189,9 @@ struct ChangedPolicyTests {
         try moved.report("--as-of", "2020-01-01")
         try FileManager.default.moveItem(atPath: moved.path("retention.yaml"), toPath: moved.path("prod.yaml"))
         #expect(try refusal(moved, "-c", "prod.yaml", "--as-of", "2020-01-02") == nil)
-        try moved.folder.write(Sample.policy(Sample.rule(name: "other", age: "60d")), to: "prod.yaml")
+        try moved.folder.write(Sample.policy(Sample.rule(age: "60d")), to: "prod.yaml")
         #expect(try refusal(moved, "-c", "prod.yaml") == nil)
-        try moved.folder.write(Sample.policy(Sample.rule(name: "other", age: "30d")), to: "prod.yaml")
+        try moved.folder.write(Sample.policy(Sample.rule(age: "30d")), to: "prod.yaml")
         #expect(try refusal(moved, "-c", "prod.yaml") == "policy_widened")
     }
 
@@ -212,7 +216,7 @@ struct ChangedPolicyTests {
         for _ in 0..<2 { #expect(try job.report().rules[0].refusal == nil) }
     }
 
-    @Test func aRuleThatIsCarriedOutLaterUnderItsNewNameIsNotNew() throws {
+    @Test func aNewNameIsAcceptedOnce() throws {
         func rules(_ second: String, of job: LaunchedJob) throws {
             try set(
                 Sample.rule("where: { symbol: A }", name: "a"), Sample.rule("where: { symbol: B }", name: second),
@@ -223,6 +227,9 @@ struct ChangedPolicyTests {
         try job.report()
         try rules("gold", of: job)
         try job.report("--rule", "a")
+        for _ in 0..<2 { #expect(try job.report().rules.map(\.refusal) == [nil, "policy_widened"]) }
+        #expect(try job.report("--dry-run").rules[1].widened?.rows == 0)
+        #expect(try job.report("--accept", "policy_widened").exitCode == 0)
         #expect(try job.report().exitCode == 0)
         // Two rules may not share the limit of one that is gone.
         let limit = "limits: { max_rows: 15 }"

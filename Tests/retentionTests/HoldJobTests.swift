@@ -39,7 +39,7 @@ import Testing
         try job.folder.write(
             Sample.policy(Sample.rule(), Sample.rule(name: "older", age: "40d"), head: Self.holds), to: "retention.yaml"
         )
-        let two = try job.retention("run")
+        let two = try job.retention("run", "--accept", "policy_widened")
         #expect(two.output.contains("; expired rows are held."), "\(two)")
         try setHolds("", of: job)
         let none = try job.retention("run", "--accept", "policy_widened", "--accept", "rows_came_back")

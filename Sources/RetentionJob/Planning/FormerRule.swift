@@ -42,82 +42,59 @@ struct FormerRule {
             if reached { widened = WidenedRule(wholeOf: step) }
             return
         }
-        // A rule that deletes no more than any one of the former rules is no wider, whatever its name.
-        typealias Compared = (former: RunMemory.CarriedOut, changes: [RuleChange])
-        func compare(_ former: RunMemory.CarriedOut) -> Compared {
-            (former, RuleChange.changes(from: former.rule, to: record))
+        let former = try planner.former[[rule.name, entity.name.folded]].flatMap {
+            try $0.isLive && $0.includes(entity, reader) ? $0 : nil
         }
-        func isNoWider(_ found: Compared) -> Bool { !found.changes.contains { $0.isWider && $0.key != "entity" } }
-        let sameName = try planner.former[[rule.name, entity.name.folded]].flatMap {
-            try $0.isLive && $0.includes(entity, reader) ? compare($0) : nil
-        }
-        var covering = sameName.flatMap { isNoWider($0) ? $0 : nil }
+        let changes = former.map { RuleChange.changes(from: $0.rule, to: record) } ?? []
+        let wider = changes.filter(\.isWider)
+        narrowed = wider.isEmpty ? changes : []
         // There may be thousands.
-        let ofEntity =
-            try covering?.former.holds.isEmpty != true
-            ? planner.former.values.filter { try $0.concerns(entity, reader) }
-                .sorted { $0.rule.rule.name < $1.rule.rule.name } : []
-        let live = try ofEntity.filter { try $0.isLive && $0.includes(entity, reader) }
-        covering =
-            covering
-            ?? live.lazy.map(compare).first { isNoWider($0) && planner.policy.canTake($0.former, by: rule, of: live) }
-        let nearest = covering ?? sameName ?? (live.count == 1 ? compare(live[0]) : nil)
-        narrowed = covering?.changes ?? []
-
-        let formerHolds = nearest?.former.holds ?? ofEntity.flatMap(\.holds)
+        func ofEntity() throws -> [RunMemory.CarriedOut] {
+            try planner.former.values.filter { try $0.concerns(entity, reader) }
+                .sorted { $0.rule.rule.name < $1.rule.rule.name }
+        }
+        let formerHolds = try former?.holds ?? ofEntity().flatMap(\.holds)
         let removed = try planner.removed(formerHolds, from: rule, entity, hasTriggers, reader)
         let removedRows = removed.compactMap(\.found?.rows)
-        let isWider = covering == nil || !removed.isEmpty
+        let isWider = former == nil || !wider.isEmpty || !removed.isEmpty
         // What a rule keeps was chosen beside the rules of the run that last carried it out, whatever has run since.
         let changedSiblings =
-            try nearest.map {
-                try planner.changedSiblings(of: rule, entity, together, former: $0.former.beside, reader)
-            } ?? []
+            try former.map { try planner.changedSiblings(of: rule, entity, together, former: $0.beside, reader) } ?? []
         if isWider || !changedSiblings.isEmpty {
-            let rules = isWider ? live.map(\.rule) : nearest.map { [$0.former.rule] + $0.former.beside } ?? []
-            let former = rules.compactMap { rule in
+            let rules =
+                try isWider
+                ? ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.rule)
+                : former.map { [$0.rule] + $0.beside } ?? []
+            let requests = rules.compactMap { rule in
                 rule.request(in: entity, asOf: planner.asOf, holds: request.holds + removedRows).map { (rule, $0) }
             }
-            var before = former.indices.map { index in
-                var its = former[index].1
-                its.keepApart(from: (former[..<index] + former[(index + 1)...]).map(\.1))
+            var before = requests.indices.map { index in
+                var its = requests[index].1
+                its.keepApart(from: (requests[..<index] + requests[(index + 1)...]).map(\.1))
                 return its.expired
             }
             var isRefused = false
             if !before.isEmpty, step.survey.unsupported == nil, step.survey.expiredCount > 0 {
                 var holds = holds
                 holds.inForce += removed.compactMap(\.found)
-                let idle = try planner.refusedToday(former.map(\.0), holds, reader)
-                isRefused = idle.contains { former[$0].0 == nearest?.former.rule }
+                let idle = try planner.refusedToday(requests.map(\.0), holds, reader)
+                isRefused = idle.contains { requests[$0].0 == former?.rule }
                 before = before.indices.filter {
-                    !idle.contains($0) && !(isWider && planner.isLeftOut(former[$0].0.rule))
+                    !idle.contains($0) && !(isWider && planner.isLeftOut(requests[$0].0.rule))
                 }.map { before[$0] }
             }
             let found = try WidenedRule(
-                former: nearest?.former, changes: covering == nil ? nearest?.changes.filter(\.isWider) ?? [] : [],
-                removedHolds: removed.map(\.name), changedSiblings: changedSiblings, step, request, before: before,
-                isRefused: isRefused, reader)
+                former: former, changes: wider, removedHolds: removed.map(\.name), changedSiblings: changedSiblings,
+                step,
+                request, before: before, isRefused: isRefused, reader)
             // Other rules matter only to what this one keeps.
             if isWider || found.rowCount > 0 { widened = found }
         }
         // Old rows arrive in a table of candles when old rows of its source arrive.
-        guard let former = nearest?.former, former.state == .none, !isHeld, !choosesLate,
+        guard let former, former.state == .none, !isHeld, !choosesLate,
             !planner.policy.makesCandles(rule.entity)
         else { return }
         late = try LateRows(former, step, request, entity, asOf: planner.asOf, memory: memory, reader: reader)
-    }
-}
-
-extension Policy {
-    /// Whether a rule may use the limits of a former one. Only one rule may use `max_rows` of a rule by another name, which the
-    /// policy does not have any more.
-    fileprivate func canTake(_ former: RunMemory.CarriedOut, by rule: Rule, of live: [RunMemory.CarriedOut]) -> Bool {
-        let old = former.rule.rule
-        guard old.limits.maxRows != nil, old.name != rule.name else { return true }
-        let before = Set(live.map(\.rule.rule.name))
-        let now = Set(
-            rules.filter { $0.isEnabled && $0.entity.folded == rule.entity.folded }.map(\.name))
-        return !now.contains(old.name) && now.subtracting(before).count <= before.subtracting(now).count
     }
 }
 
@@ -225,7 +202,6 @@ extension WidenedRule {
     ) throws {
         self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
         self.changedSiblings = changedSiblings
-        if let name = former?.rule.rule.name, name != step.rule.name { self.former = name }
         let survey = step.survey
         guard survey.unsupported == nil, survey.expiredCount > 0 else { return }
         // What the rule keeps may be older than all that it deletes.

@@ -11,8 +11,6 @@ package struct WidenedRule: Sendable {
     package var changedSiblings: [String] = []
     /// The run with which it is compared, and when that ended; nil: no run carried out such a rule for the entity.
     package var run: String?
-    /// The name of the rule with which it is compared, if that is another one.
-    package var former: String?
     package var ended: Instant?
     /// Whether the ledger's record of the former rules is damaged.
     package var isUnreadable = false
@@ -31,7 +29,6 @@ package struct WidenedRule: Sendable {
     /// What is wider, as a clause: `max_age was "300d" and is "60d"`.
     package var text: String {
         var parts = changes.map(\.text)
-        if let former, !parts.isEmpty { parts[0] = "compared with the rule '\(former)', " + parts[0] }
         if !removedHolds.isEmpty {
             let isOne = removedHolds.count == 1
             parts.append(
@@ -46,7 +43,8 @@ package struct WidenedRule: Sendable {
         }
         if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
         return parts.isEmpty
-            ? "the rule is new, or was disabled or refused in the last run" : parts.joined(separator: "; ")
+            ? "the rule is new or has a new name, or was disabled or refused in the last run"
+            : parts.joined(separator: "; ")
     }
 
     /// How many rows, and their dates.
