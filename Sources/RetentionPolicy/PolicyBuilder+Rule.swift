@@ -29,7 +29,6 @@ extension PolicyBuilder {
         rule.accept = Set(group.texts("accept").compactMap(RefusalCode.init(rawValue:)))
         if let batch = group.group("batch") { rule.batch = Self.batch(batch) }
         rule.reclaim = group.word("reclaim", as: ReclaimMode.self) ?? .auto
-        rule.recordsDigest = group.flag("digest") ?? false
         rule.isEnabled = group.flag("enabled") ?? true
         rule.isArchived = group["archive"] == nil
         return rule

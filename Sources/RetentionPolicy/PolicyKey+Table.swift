@@ -128,7 +128,6 @@ extension PolicyKey {
             "reclaim", .word(PolicyWord.of(ReclaimMode.self)), "How free space in the file is reclaimed; default auto"),
         PolicyKey("enabled", .flag, "Whether the rule runs; default true"),
         PolicyKey("column", .text, "The column of the date attribute in a Core Data store, by its SQL name"),
-        PolicyKey("digest", .flag, "Whether a digest of the deleted rows' keys is recorded; default false"),
         PolicyKey("archive", .word(["none"]), "none: rows of the rule are deleted without an archive"),
     ]
 

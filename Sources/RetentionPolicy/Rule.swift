@@ -33,8 +33,6 @@ package struct Rule: Sendable {
     package var isEnabled = true
     /// Whether its rows are archived before they are deleted: the policy has an archive, and the rule does not say `archive: none`.
     package var isArchived = false
-    /// Whether the ledger records a digest of the keys of the deleted rows.
-    package var recordsDigest = false
     /// The positions of the rule's keys in the file.
     package var marks: Marks
 

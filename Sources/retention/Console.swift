@@ -88,13 +88,6 @@ final class Console: Sendable {
     /// The columns of standard error: what lines there are wrapped to. Nil: it is not a terminal.
     var errorWidth: Int? { isErrorTerminal ? Self.columns(of: STDERR_FILENO) ?? 80 : nil }
 
-    /// Whether the reader of standard output has closed it. Only a pipe can be closed.
-    var isReaderClosed: Bool {
-        guard isStandard else { return false }
-        var descriptor = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
-        return poll(&descriptor, 1, 0) > 0 && descriptor.revents & Int16(POLLERR) != 0
-    }
-
     /// Writes lines for people to standard error. An error here cannot be reported.
     @discardableResult
     func diagnose(_ text: String) -> Bool { diagnose(bytes: Array((text + "\n").utf8)) }

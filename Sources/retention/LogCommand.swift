@@ -36,8 +36,6 @@ struct LogCommand: ConsoleCommand {
     var runID: String?
     @Option(help: "The format of the report.")
     var format = ReportFormat.text
-    @Flag(help: "Keep printing runs until interrupted.")
-    var follow = false
     @Flag(help: "Show only missed runs; exit with 65 if there is one.")
     var missed = false
     @Flag(help: "Check that no record was changed, removed or moved; exit with 74 if one was.")
@@ -52,9 +50,8 @@ struct LogCommand: ConsoleCommand {
         guard last > 0 else {
             throw CommandFailure.usage("--last \(last): must be greater than zero", hint: "write 1 or more")
         }
-        guard [follow, missed, verify].count(where: { $0 }) < 2 else {
-            throw CommandFailure.usage(
-                "--follow, --missed and --verify are mutually exclusive", hint: "use one of them")
+        guard !missed || !verify else {
+            throw CommandFailure.usage("--missed and --verify are mutually exclusive", hint: "use one of them")
         }
         let head = try head.map(Self.hash)
         guard head == nil || verify else {
@@ -73,15 +70,10 @@ struct LogCommand: ConsoleCommand {
         if missed { return try showMissed(policy, opening, since: since, console) }
         let query = LedgerHistory.Query(
             last: runID == nil ? last : nil, rule: rule, since: since, outcome: outcome, run: runID)
-        let runs = try self.runs(query, opening)
+        let runs = try PastRuns(opening).runs(query)
         let missedRuns = try policy.expectedEvery == nil ? nil : missedRuns(policy, opening, since: nil)
-        if follow { return try follow(runs, query, opening, console) }
         try console.report(try text(of: runs, missedRuns, console))
         return 0
-    }
-
-    private func runs(_ query: LedgerHistory.Query, _ opening: StoreOpening) throws -> [LedgerRun] {
-        try PastRuns(opening).runs(query)
     }
 
     private func text(of runs: [LedgerRun], _ missed: MissedRuns?, _ console: Console) throws(CommandFailure) -> String
@@ -105,8 +97,7 @@ struct LogCommand: ConsoleCommand {
         return format == .json
             ? report.json
             : report.table(
-                width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour,
-                usesBlocks: console.isTerminal)
+                width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
     }
 
     // MARK: Verify
@@ -152,38 +143,6 @@ struct LogCommand: ConsoleCommand {
         guard let every = policy.expectedEvery else { return nil }
         return MissedRuns(
             try PastRuns(opening).ofStore(), every: every, zone: policy.timezone, since: since, now: SystemClock.now())
-    }
-
-    // MARK: Follow
-
-    /// Shows what there is, and then each run when it begins and when it ends.
-    private func follow(
-        _ first: [LedgerRun], _ query: LedgerHistory.Query, _ opening: StoreOpening, _ console: Console
-    ) throws -> Int32 {
-        if format == .text, !first.isEmpty {
-            try console.report(
-                LogReport(first).table(
-                    width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour))
-        } else {
-            try console.report(first.map(LogReport.jsonLine).joined())
-        }
-        var shown = Dictionary(first.map { ($0.number, $0.outcome) }) { $1 }
-        var newest = first.last?.number ?? 0
-        // Whoever started this may have blocked signals: it listens itself.
-        let interruption = Interruption()
-        while !console.isReaderClosed {
-            if let signal = interruption.signal { return 128 + signal }
-            SystemClock.sleep(.milliseconds(250))
-            for run in try runs(query, opening) {
-                guard run.number > newest || shown[run.number].map({ $0 != run.outcome }) ?? false else { continue }
-                shown[run.number] = run.outcome
-                newest = max(newest, run.number)
-                let body = LogReport([run]).tableBody(
-                    width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
-                try console.report(format == .json ? LogReport.jsonLine(run) : body)
-            }
-        }
-        return 0
     }
 
     /// The words that a run or a rule can end with.

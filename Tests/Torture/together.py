@@ -172,7 +172,6 @@ class Rule:
         self.earliest = None
         self.allow_empty, self.max_rows = True, None
         self.is_enabled = chance.random() < 0.88
-        self.more = chance.choice(["", "", "", ", digest: true"])
         self.thin = self.keep = self.rollup = None
         if kind in ("thin", "both"):
             self.thin = self.tiers(chance, days_only)
@@ -230,7 +229,7 @@ class Rule:
             parts.append(f"limits: {{ max_rows: {self.max_rows} }}")
         if not self.is_enabled:
             parts.append("enabled: false")
-        return "  - { " + ", ".join(parts) + self.more + " }\n"
+        return "  - { " + ", ".join(parts) + " }\n"
 
     @property
     def target(self):

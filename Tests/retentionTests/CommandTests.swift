@@ -78,7 +78,7 @@ struct CommandTests {
         Usage(arguments: ["run", "--as-of", "yesterday"], says: "ISO 8601"),
         Usage(arguments: ["run", "--as-of", "2999-01-01"], says: "later than the clock"),
         Usage(arguments: ["run", "--max-runtime", "10m"], says: "--max-runtime"),
-        Usage(arguments: ["log", "--follow", "--verify"], says: "are mutually exclusive"),
+        Usage(arguments: ["log", "--missed", "--verify"], says: "are mutually exclusive"),
         Usage(arguments: ["log", "--outcome", "refusd"], says: "did you mean 'refused'?"),
         Usage(arguments: ["log", "--last", "0"], says: "must be greater than zero"),
     ])

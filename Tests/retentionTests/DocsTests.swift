@@ -94,8 +94,7 @@ struct DocsTests {
         let (folder, _) = try playREADME()
         for page in Self.pages where page != "README.md" {
             let commands = try Self.blocks(page).filter(\.isShell).flatMap(\.commands).map(\.line)
-            // `--follow` never ends.
-            for line in commands where line.hasPrefix("retention ") && !line.contains("--follow") {
+            for line in commands where line.hasPrefix("retention ") {
                 let local = line.replacing("/etc/retention/", with: "")
                 let end = try LaunchedProgram.shell(local, in: folder.url)
                 #expect(![64, 70, 127].contains(end.status), "\(page): \(line): \(end.errors)")

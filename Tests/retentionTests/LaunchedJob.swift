@@ -135,7 +135,7 @@ struct Report: Decodable {
 
     struct Rule: Decodable {
         var name, outcome, cutoff: String
-        var refusal, message, oldest, newest, newestExpired, dateFormat, methodReason, digest: String?
+        var refusal, message, oldest, newest, newestExpired, dateFormat, methodReason: String?
         var rows: Int?
         var keptByRule, deleted, cascaded, nullified, unreadable, batches: Int
         var expired, residue: Int?

@@ -13,10 +13,10 @@ import Testing
         let record = try job.rows(
             """
             SELECT version, uid, host <> '', length(config_sha256), store_bytes > 0, oldest_deleted_us / 1000000,
-                newest_deleted_us / 1000000, run_rule.deleted, cutoff IS NOT NULL, digest
+                newest_deleted_us / 1000000, run_rule.deleted, cutoff IS NOT NULL
             FROM run JOIN run_rule ON run_number = number
             """, in: "retention.ledger.sqlite")
-        #expect(record == ["0.1.0|\(getuid())|1|64|1|\(try #require(dates.first))|5|1|"])
+        #expect(record == ["0.1.0|\(getuid())|1|64|1|\(try #require(dates.first))|5|1"])
         let end = try job.retention("log", "--run", "0")
         #expect(end.output.contains("(uid \(getuid()))"), "\(end.output)")
         #expect(end.output.contains("\ndeleted   gold: 5 rows dated 20"), "\(end.output)")
@@ -40,62 +40,6 @@ import Testing
         let seconds = try #require(end.output.firstMatch(of: /"overdue_seconds": (\d+)/).flatMap { Int($0.1) })
         // Ten days and some seconds past its age.
         #expect((864_000...864_100).contains(seconds))
-    }
-
-    // MARK: Digest
-
-    /// Recomputes a digest as docs/operations.md says.
-    private func recomputed(_ query: String, in job: LaunchedJob, sorted: Bool = false) throws -> String {
-        let sort = sorted ? "| LC_ALL=C sort " : ""
-        let end = try LaunchedProgram.shell(
-            "sqlite3 backup.sqlite \"\(query)\" \(sort)| sha256sum | cut -c1-64", in: job.folder.url)
-        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
-        return end.output.trimmingCharacters(in: .newlines)
-    }
-
-    private func digest(of job: LaunchedJob) throws -> String {
-        try job.rows("SELECT digest FROM run_rule ORDER BY run_number DESC LIMIT 1", in: "retention.ledger.sqlite")[0]
-    }
-
-    @Test(arguments: [
-        ("batch: { rows: 250 }", []), ("batch: { rows: 250 }", ["--technique", "windows"]),
-        ("relationships: nullify", []),
-    ])
-    func theDigestIsOfExactlyTheRowsThatWent(rule: String, options: [String]) throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(900, daysAgo: 40) + Sample.rows(5, daysAgo: 1),
-            policy: Sample.policy(Sample.rule("digest: true, \(rule)")))
-        try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("backup.sqlite"))
-        let report = try job.report(options)
-        #expect(report.rules[0].deleted == 900)
-        let expired = "SELECT id FROM Price WHERE at < unixepoch() - 30 * 86400 ORDER BY id"
-        #expect(try digest(of: job) == recomputed(expired, in: job))
-        #expect(try digest(of: job) != recomputed(expired + " LIMIT 899", in: job))
-        #expect(try job.retention("log", "--verify").status == 0)
-        #expect(try job.retention("log", "--run", "0").output.contains("digest \(digest(of: job))"))
-    }
-
-    @Test func keysOfSeveralValuesAreLiterals() throws {
-        let job = try LaunchedJob(
-            """
-            CREATE TABLE Price(symbol TEXT, place REAL, mark BLOB, at INTEGER, PRIMARY KEY (symbol, place, mark)) WITHOUT ROWID;
-            WITH RECURSIVE c(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 40)
-            INSERT INTO Price SELECT 'it''s ' || (n % 7), n * 0.1, randomblob(3), unixepoch() - 40 * 86400 FROM c;
-            INSERT INTO Price VALUES ('é', 1e21, x'00ff', unixepoch() - 40 * 86400), ('new', 2, x'', unixepoch());
-            """, policy: Sample.policy(Sample.rule("digest: true")))
-        try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("backup.sqlite"))
-        #expect(try job.report().rules[0].deleted == 42)
-        let keys =
-            "SELECT quote(symbol) || '|' || printf('%!.17g', place) || '|' || quote(mark) FROM Price "
-            + "WHERE at < unixepoch() - 30 * 86400"
-        #expect(try digest(of: job) == recomputed(keys, in: job, sorted: true))
-    }
-
-    @Test func nothingDeletedHasNoDigest() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(2, daysAgo: 1), policy: Sample.policy(Sample.rule("digest: true")))
-        #expect(try job.retention("run").status == 0)
-        #expect(try digest(of: job).isEmpty)
     }
 
     // MARK: retention log
@@ -142,18 +86,6 @@ import Testing
     @Test func withoutAnExpectationNothingIsMissed() throws {
         let end = try twoRuns().retention("log", "--missed")
         #expect(end.status == 64 && end.errors.contains("expected_every: 1d"))
-    }
-
-    @Test func aFollowedLogShowsARunWhenItEnds() throws {
-        let job = try twoRuns()
-        let log = try RunningProgram(job, "log", "--follow")
-        #expect(eventually { (try? job.text("stdout.txt").contains("RUN ")) ?? false })
-        let before = try job.text("stdout.txt").split(separator: "\n").count
-        #expect(try job.retention("run").status == 0)
-        #expect(eventually { ((try? job.text("stdout.txt").split(separator: "\n").count) ?? 0) > before })
-        #expect(log.isRunning)
-        log.send(SIGTERM)
-        #expect(log.wait() == 128 + SIGTERM)
     }
 
     @Test func onlyOneQuestionAtATime() throws {

@@ -182,13 +182,12 @@ struct LogAndQuietTests {
 
     @Test func logShowsATableForPeople() throws {
         let lines = try jobWithLedger().retention("log").output.split(separator: "\n")
-        try #require(lines.count == 11)
+        try #require(lines.count == 9)
         #expect(lines[0].hasPrefix("RUN "))
         #expect(
             lines[1].contains("2026-10-02 00:00:00") && lines[1].contains(" gold ")
                 && lines[1].hasSuffix(" 10       10"))
         #expect(lines[7].contains(" 65 ") && lines[7].contains("refused: would_empty_entity"))
-        #expect(lines[9].hasPrefix("DELETED, RUN BY RUN") && lines[10].hasPrefix("gold "))
     }
 
     // MARK: A run that dies

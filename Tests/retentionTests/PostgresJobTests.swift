@@ -157,8 +157,7 @@ struct PostgresJobTests {
                 to: "retention.yaml")
         }
         for (more, reason) in [
-            (", digest: true", "a digest needs the key of every row"),
-            (", keep_last: { count: 5 }", "`keep_last` chooses among the rows of a partition"),
+            (", keep_last: { count: 5 }", "`keep_last` chooses among the rows of a partition")
         ] {
             try policy(more)
             for arguments in [["run", "--dry-run"], ["run"]] {
@@ -260,19 +259,6 @@ struct PostgresJobTests {
             #expect(report.rules[entity == "tag" ? 1 : 0].refusal == code, "\(report.rules)")
         }
         #expect(try number("SELECT count(*) FROM \(entity)") >= before - 1)
-    }
-
-    @Test func aDigestNeedsAPrimaryKey() throws {
-        try cluster.run("CREATE TABLE bare (at timestamptz); INSERT INTO bare VALUES ('2020-01-01'), (now())", url: url)
-        let job = try job()
-        try job.folder.write(
-            "version: 1\nstore: \(url)\nrules:\n"
-                + "  - { name: a, entity: bare, date_attribute: at, max_age: 3d, digest: true }\n", to: "retention.yaml"
-        )
-        for report in [try job.report("--dry-run"), try job.report()] {
-            #expect(report.rules[0].refusal == "unsupported_schema", "\(report.rules)")
-        }
-        #expect(try number("SELECT count(*) FROM bare") == 2)
     }
 
     @Test func initDraftsAPolicyThatCheckAndADryRunTake() throws {

@@ -43,7 +43,6 @@ struct RollupJobTests {
             date_format: unix_milliseconds
             max_age: 1d
             allow_empty: true
-            digest: true
             rollup: { into: candle_1h, every: 1h, from: candles }
 
         """
@@ -283,7 +282,7 @@ struct RollupJobTests {
         let table = try job.rows("SELECT sql FROM sqlite_schema WHERE name = 'candle_1m'").joined(separator: "\n")
         try job.change("DROP TABLE candle_1m; DELETE FROM Tick; INSERT INTO Tick SELECT * FROM EveryTick")
         // A rule says how the dates of a pending file are written.
-        let minutes = Self.minutes.replacing("digest: true", with: "enabled: false")
+        let minutes = Self.minutes.replacing("allow_empty: true", with: "enabled: false")
         try write(Self.ticks() + minutes, "pending: [{ files: candles.csv, entity: candle_1m }]", of: job)
         try job.change(table)
         try job.folder.write(

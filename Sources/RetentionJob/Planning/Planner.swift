@@ -304,7 +304,6 @@ package struct Planner {
             countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
         request.take(rule.rollupRequest(date))
         request.maxRows = rule.limits.maxRows
-        request.wantsObjectIDs = rule.recordsDigest
         request.note = memory.storeNotes[RunMemory.noteKey(entity.name)]
         request.technique = options.technique
         if rule.isArchived { request.archiveRule = rule.name }

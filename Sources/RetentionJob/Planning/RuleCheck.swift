@@ -147,7 +147,6 @@ struct RuleCheck {
         var request = SurveyRequest(
             entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
             relationships: rule.relationships.request, countsAllRows: false)
-        request.wantsObjectIDs = rule.recordsDigest
         request.take(rule.rollupRequest(date))
         let survey: Survey
         do {

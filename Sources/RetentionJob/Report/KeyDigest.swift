@@ -2,8 +2,7 @@ import Crypto
 @preconcurrency import Glibc
 package import PriceStore
 
-/// A digest of the keys of deleted rows. With it and a copy of the store one can show later that exactly these rows
-/// were deleted.
+/// A digest of the keys of the rows of a saved plan.
 ///
 /// The canonical form is a line for each row: the values of its key as SQL literals with bars in between, as SQLite's
 /// `quote` writes them. Keys of one integer are in numeric order, all others in the byte order of their lines. The

@@ -37,7 +37,6 @@ extension RunReport.RuleReport: Reported {
         .stored("removed_files", \.removedFiles), .unrecorded("external_files") { $0.externalFiles.json },
         .stored("oldest_deleted", \.oldestDeleted), .stored("newest_deleted", \.newestDeleted),
         .stored("oldest_overdue", \.oldestOverdue), .computed("overdue_seconds") { $0.overdue },
-        .stored("digest", \.digest),
         .stored(
             "entity_bytes", \.entitySizeBytes,
             metric: ("entity_bytes", "The space of the rows and indexes of the rule's entity.")),

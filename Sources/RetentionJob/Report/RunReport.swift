@@ -162,8 +162,6 @@ package struct RunReport: Sendable {
         package var newestDeleted: Instant?
         /// The date of the oldest remaining expired row; nil: none remains, or it is unknown.
         package var oldestOverdue: Instant?
-        /// The digest of the keys of the deleted rows, see ``KeyDigest``; nil: the rule records none.
-        package var digest: String?
         /// The room that the entity's rows and indexes take after the run; nil: it was not measured.
         package var entitySizeBytes: Int64?
         /// How the rows are deleted, in the engine's words; nil: no row is deleted.

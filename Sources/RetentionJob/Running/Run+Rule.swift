@@ -28,7 +28,6 @@ extension Run {
             setup.observer?.runDidBegin(rule: step.rule.name, expiredCount: expiredCount)
         }
         var loop = BatchLoop(step, outline)
-        var digest = step.rule.recordsDigest ? KeyDigest() : nil
         do throws(StoreError) {
             if expiredCount > 0 {
                 report.rules[index].oldestDeleted = try oldest(of: step, preceding: plan.steps[..<index])
@@ -38,11 +37,10 @@ extension Run {
                 deletion = PlannedDeletion(deletion, of: request, keys: keys, reader: writer)
             }
             defer { outline = deletion.outline }
-            try repeatBatches(&loop, deletion, of: step, index, besides: others, digest: &digest)
+            try repeatBatches(&loop, deletion, of: step, index, besides: others)
         } catch {
             fail(index, because: error, residue: residue)
         }
-        if report.rules[index].deleted > 0 { report.rules[index].digest = digest?.finish() }
         report.rules[index].batches = loop.batchCount
         noteDates(index, step, isOldestFirst: outline.isOldestFirst, residue: residue)
         report.rules[index].elapsed += setup.uptime() - began
@@ -71,8 +69,7 @@ extension Run {
     /// Deletes batch after batch until the loop stops.
     private func repeatBatches(
         _ loop: inout BatchLoop, _ deletion: any Deletion, of step: Plan.Step, _ index: Int,
-        besides others: [StorePredicate],
-        digest: inout KeyDigest?
+        besides others: [StorePredicate]
     ) throws(StoreError) {
         var outline = deletion.outline
         while true {
@@ -84,7 +81,6 @@ extension Run {
                 let elapsed = setup.uptime() - began
                 // If this fails, others are assumed to use the store.
                 loop.didDelete(part, elapsed: elapsed) { (try? writer.isInUseByOthers()) ?? true }
-                digest?.add(part.result.objectIDs)
                 note(part.result, of: index)
                 if let note = part.note, let entity = step.request?.entity {
                     report.storeNotes[RunMemory.noteKey(entity)] = note

@@ -17,28 +17,12 @@ package struct LogReport {
 
     // MARK: Text
 
-    /// A table with one line for each rule of each run, ending with a line end. Crashed and missed runs are
-    /// highlighted. Below it is the trend of each rule with more than one run.
+    /// A table with one line for each rule of each run, ending with a line end. Crashed and missed runs are highlighted.
     ///
-    /// - Parameters:
-    ///   - tableWidth: the columns of a terminal, to which rows are folded; nil: a row is a line.
-    ///   - usesBlocks: whether the reader is a terminal, on which blocks show the trend.
-    package func table(
-        width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false, usesBlocks: Bool = false
-    ) -> String {
+    /// - Parameter tableWidth: the columns of a terminal, to which rows are folded; nil: a row is a line.
+    package func table(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
         guard !runs.isEmpty else { return "No recorded run matches.\n" + openGapText }
-        let trend = TrendReport(runs: runs, usesBlocks: usesBlocks, width: tableWidth).lines
-        let lines =
-            tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour)
-            + (trend.isEmpty ? [] : [""] + trend)
-        return lines.joined(separator: "\n") + "\n"
-    }
-
-    /// The lines of the runs alone, without heading and course, ending with a line end; empty for no run.
-    package func tableBody(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
-        guard !runs.isEmpty else { return "" }
-        return tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour, hasHeading: false)
-            .map { $0 + "\n" }.joined()
+        return tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour).joined(separator: "\n") + "\n"
     }
 
     private var openGapText: String {
@@ -46,7 +30,7 @@ package struct LogReport {
             ?? ""
     }
 
-    private func tableLines(width: Int, tableWidth: Int?, usesColour: Bool, hasHeading: Bool = true) -> [String] {
+    private func tableLines(width: Int, tableWidth: Int?, usesColour: Bool) -> [String] {
         let shortLength = shortestDistinctLength
         var table = TextTable(columns: [
             .init("RUN"), .init("STARTED (UTC)"), .init("TIME", .right), .init("EXIT", .right), .init("RULE"),
@@ -89,7 +73,7 @@ package struct LogReport {
             }
         }
         appendGaps(before: nil)
-        return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }, hasHeading: hasHeading) {
+        return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }) {
             usesColour ? $1.painted($0) : $0
         }
     }
@@ -126,9 +110,8 @@ package struct LogReport {
     private static func deletedLines(_ report: RunReport) -> [String] {
         report.rules.filter { $0.deleted > 0 }.map { rule in
             let dates = [rule.oldestDeleted, rule.newestDeleted].map { $0.map(Figures.instant) ?? "?" }
-            let digest = rule.digest.map { ", digest \($0)" } ?? ""
             return "deleted   \(SafeText.line(rule.name)): \(Figures.count(rule.deleted, "row")) dated \(dates[0]) to "
-                + dates[1] + digest
+                + dates[1]
         }
     }
 
@@ -176,9 +159,6 @@ package struct LogReport {
             .init("missed", missed?.json ?? .null),
         ]).document + "\n"
     }
-
-    /// A run on one line of JSON, with its fields of `retention.log/1`, ending with a line end.
-    package static func jsonLine(_ run: LedgerRun) -> String { value(run).line + "\n" }
 
     private static func value(_ run: LedgerRun) -> JSONText {
         let members =

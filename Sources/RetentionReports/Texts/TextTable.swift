@@ -40,10 +40,9 @@ struct TextTable {
     ///   - width: the columns to which messages are wrapped.
     ///   - foldWidth: the columns of a terminal: wider rows continue below, broken between cells. Nil: a row is always
     ///     one line.
-    ///   - hasHeading: whether the headings come first.
     ///   - paint: formats a text in a style; widths are measured before.
     func lines(
-        width: Int, foldWidth: Int? = nil, hasHeading: Bool = true, paint: (String, Style) -> String
+        width: Int, foldWidth: Int? = nil, paint: (String, Style) -> String
     ) -> [String] {
         let widths = columns.indices.map { index in
             rows.reduce(TextWidth.of(columns[index].heading)) { widest, row in
@@ -51,8 +50,7 @@ struct TextTable {
             }
         }
         let groups = columnGroups(widths, foldWidth)
-        var lines: [String] = []
-        if hasHeading { lines += folded(columns.map(\.heading), groups, widths, foldWidth).map { paint($0, .heading) } }
+        var lines = folded(columns.map(\.heading), groups, widths, foldWidth).map { paint($0, .heading) }
         for row in rows {
             let start = folded(row.cells, groups, widths, foldWidth)
             guard let message = row.message else {

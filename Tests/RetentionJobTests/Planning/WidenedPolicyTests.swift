@@ -110,7 +110,7 @@ import Testing
         Change(
             "max_age: 30d, archive: none", "max_age: 30d", .narrower, head: "archive: { folder: archive }"),
         // What does not matter.
-        Change("max_age: 30d", "max_age: 30d, batch: { rows: 100 }, reclaim: none, digest: true", .same),
+        Change("max_age: 30d", "max_age: 30d, batch: { rows: 100 }, reclaim: none", .same),
         Change("max_age: 30d, relationships: as_declared", "max_age: 30d", .same),
     ]
 

@@ -57,16 +57,4 @@ struct MissedRunsTests {
         let lines = LogReport(runs, missed: missed(runs, nowHour: 200)).table().split(separator: "\n")
         #expect(lines[2].contains("MISSED: 72 h") && lines[4].contains("MISSED: the last run began 128 h"), "\(lines)")
     }
-
-    @Test func theCourseOfARuleIsShown() {
-        var runs = runs([0, 24, 48, 72], crashed: [1])
-        for (index, count) in [0, 0, 500, 1000].enumerated() { runs[index].report.rules[0].deleted = count }
-        let plain = LogReport(runs).table()
-        #expect(
-            plain.contains("\nDELETED, RUN BY RUN")
-                && plain.contains("yahoo-gold           0 x 500 1000  1,000  1,000"), "\(plain)")
-        let blocks = LogReport(runs).table(usesBlocks: true)
-        #expect(blocks.contains("▁x▅█"), "\(blocks)")
-        #expect(!LogReport([runs[0]]).table().contains("RUN BY RUN"))
-    }
 }

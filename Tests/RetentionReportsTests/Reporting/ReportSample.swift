@@ -53,7 +53,6 @@ enum ReportSample {
         rule.newestExpired = asOf.advanced(byMicroseconds: -7)
         (rule.oldestDeleted, rule.newestDeleted) = (rule.oldest, rule.newestExpired)
         rule.oldestOverdue = rule.cutoff.advanced(byMicroseconds: -1_500_000)
-        rule.digest = "ab"
         (rule.entitySizeBytes, rule.methodReason) = (4096, "a reason")
         rule.accepted = [.futureDates, .mixedFormats]
         rule.refusals = [.init(code: .tooManyRows, message: "too many", isAcceptable: true)]
