@@ -11,7 +11,7 @@ extension PostgresConnection {
         guard let guards else { return "\(table.name) is not divided into partitions" }
         if request.archiveRule != nil { return "each row is archived" }
         if request.rollup != nil { return "each row becomes a part of a candle" }
-        if request.wantsObjectIDs { return "a digest needs the key of every row" }
+        if request.wantsObjectIDs { return "the key of every row is asked for" }
         if request.maxRows != nil {
             return "`max_rows` limits the deleted rows, and more rows may arrive in a partition"
         }

@@ -75,7 +75,7 @@ extension PostgresDatabase {
         }
         if table.isColumnar { return Self.columnar(table.name) }
         if request.wantsObjectIDs, table.entity.primaryKey.isEmpty {
-            return "\(table.name) has no primary key, which digest: true needs to distinguish the deleted rows"
+            return "\(table.name) has no primary key, so the deleted rows cannot be reported"
         }
         let keepers = request.ownKeepers + request.keptByOthers
         let thins = keepers.contains(where: \.isThinning)

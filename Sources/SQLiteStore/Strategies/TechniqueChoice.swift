@@ -50,7 +50,7 @@ extension SQLiteFileConnection {
         let keepers = request.ownKeepers + request.keptByOthers
         if keepers.contains(where: \.isThinning) { return "a copy cannot apply thin" }
         if keepers.contains(where: \.keepsGroups) { return "a copy cannot apply keep_last per group" }
-        if request.wantsObjectIDs { return "a copy does not report the deleted rows, which a digest needs" }
+        if request.wantsObjectIDs { return "a copy does not report the deleted rows" }
         if request.archiveRule != nil { return "a copy does not report the deleted rows, which the archive needs" }
         return try rebuildObstacle(table, request.relationships, db)
     }

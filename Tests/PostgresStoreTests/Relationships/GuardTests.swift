@@ -263,8 +263,8 @@ struct GuardTests {
         let writer = try database.writer()
         let survey = try writer.findings(request)
         #expect(!survey.possibleTechniques.contains(.partitions))
-        #expect(survey.techniqueObstacles[.partitions] == "a digest needs the key of every row")
-        #expect(survey.reason == "nothing is dropped as a whole, because a digest needs the key of every row")
+        #expect(survey.techniqueObstacles[.partitions] == "the key of every row is asked for")
+        #expect(survey.reason == "nothing is dropped as a whole, because the key of every row is asked for")
         // Even if it is asked for.
         var batch = ExpiringRows.batch(1000, of: request)
         batch.technique = .partitions
