@@ -8,6 +8,10 @@ struct Pacing {
     private let setting: Rule.BatchSetting
     /// Rows of the next batch.
     private(set) var rows: Int
+    /// The fewest rows of a batch.
+    private var fewestRows = 1
+    /// How long the last batch of at least ``smallRows`` took; nil: there was none.
+    private var elapsedOfMany: Duration?
     /// Whether others used the store after the last batch, if that was checked.
     private var isInUseByOthers = false
 
@@ -17,13 +21,19 @@ struct Pacing {
     }
 
     /// Adjusts the size to the target, by at most half or twice, because one batch may have met a checkpoint or a busy
-    /// disk.
+    /// disk. Small batches become smaller only while a quarter of the rows takes less than half of the time: what a transaction costs by itself
+    /// is not saved by having more of them.
     mutating func didCommit(elapsed: Duration) {
+        if rows >= Self.smallRows {
+            elapsedOfMany = elapsed
+        } else if rows <= Self.smallRows / 4, let elapsedOfMany, elapsed * 2 > elapsedOfMany {
+            fewestRows = Self.smallRows
+        }
         guard var target = setting.target, elapsed > .zero else { return }
         if !isInUseByOthers, let alone = setting.targetAlone { target = alone }
         let wanted = Double(rows) * (target / elapsed) * (isInUseByOthers ? Self.sharedPart : 1)
         let bounded = min(max(wanted, Double(rows) / 2), Double(rows) * 2)
-        rows = min(max(Int(bounded), 1), Self.mostRows)
+        rows = min(max(Int(bounded), fewestRows), Self.mostRows)
     }
 
     /// How long to wait after a batch; nil: not at all.
@@ -41,6 +51,7 @@ struct Pacing {
     /// costs it 10 ms more. So while others wait, nearly all batches should be below the target, not half of them.
     private static let sharedPart = 0.8
 
+    private static let smallRows = 100
     private static let mostRows = 1_000_000
     /// A connection that waits for SQLite's lock tries again after at most 100 ms, so a longer pause is not needed.
     private static let longestPause = Duration.milliseconds(200)

@@ -140,6 +140,10 @@ extension Run {
         switch reason {
         case _ where residue == 0:
             report.rules[index].outcome = .completed
+        case .finished where setup.options.savedPlan != nil:
+            report.rules[index].outcome = .completed
+            let left = "\(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
+            warn("rows left", "\(report.rules[index].name) deletes only rows of the plan; \(left)")
         case .finished where residue >= report.rules[index].expired && report.rules[index].deleted > 0:
             let triggers = report.rules[index].triggers
             let culprit = triggers.isEmpty ? "" : "a trigger (\(triggers.joined(separator: ", "))) or "
