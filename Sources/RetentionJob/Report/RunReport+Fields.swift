@@ -27,7 +27,7 @@ extension RunReport: Reported {
                 .computed("deleted", column: "deleted", .log) { $0.deletedCount },
                 .computed("residue", column: "residue", .log) { $0.residueCount },
                 .computed("cascaded", column: "cascaded", .log) { $0.cascadedCount },
-                .computed("archived", column: "archived", .log) { $0.archivedCount },
+                .computed("archived", column: "archived", .log) { $0.archivedCount ?? 0 },
                 .computed("nullified", column: "nullified", .log) { $0.sum(\.nullified) },
                 .computed("trigger_deleted", column: "trigger_deleted", .log) { $0.triggerDeletedCount },
             ]),
