@@ -29,7 +29,7 @@ struct PastRuns {
     /// The archive that a crashed run left where the policy says; nil: there is none.
     private func archiveLeft(by run: LedgerRun) -> RunReport.Archive? {
         guard run.outcome == .crashed, let path = archivePath(of: run) else { return nil }
-        return ArchiveFolder.hasFile(path) == true ? RunReport.Archive(path: path, rows: 0, isComplete: false) : nil
+        return ArchiveFolder.hasFile(path) == true ? .left(at: path) : nil
     }
 
     /// Where the archive of a run is by the policy; nil: in no folder.
@@ -59,7 +59,7 @@ struct PastRuns {
             let left = Set(try opening.reader().archives(in: schema).map(\.run))
             for index in found.indices
             where found[index].outcome == .crashed && left.contains(found[index].report.runID) {
-                found[index].report.archive = RunReport.Archive(path: schema, rows: 0, isComplete: false)
+                found[index].report.archive = .left(at: schema)
             }
         }
         return found.filter { $0.report.archive != nil }

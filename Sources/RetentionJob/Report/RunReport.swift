@@ -62,6 +62,13 @@ package struct RunReport: Sendable {
             self.until = until
         }
 
+        /// What a run that crashed left: nobody has counted its rows.
+        package static func left(at path: String) -> Self {
+            var archive = Self(path: path, rows: 0, isComplete: false)
+            archive.unknown = ["rows", "references"]
+            return archive
+        }
+
         /// A complete archive.
         package init(_ result: ArchiveResult) {
             self.init(

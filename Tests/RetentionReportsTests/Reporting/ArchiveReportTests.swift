@@ -63,6 +63,10 @@ struct ArchiveReportTests {
         #expect(plain.contains(#""archive": null"#) && plain.contains(#""archived": null"#))
     }
 
+    @Test func rowsThatNobodyHasCountedAreNull() {
+        #expect(RunReport.Archive.left(at: "/a").json.line.hasPrefix(#"{"path":"/a","rows":null,"references":null,"#))
+    }
+
     @Test func theFiguresHaveTheArchivedRows() {
         let figures = MetricsText(report()).text
         #expect(figures.contains("retention_rule_archived_rows{store=\"prices.sqlite\",rule=\"yahoo-gold\""))
