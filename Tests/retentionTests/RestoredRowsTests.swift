@@ -200,7 +200,9 @@ struct RestoredRowsTests {
             #expect(try job.report(arguments + ["--accept", "policy_widened"]).rules.last?.refusal == "restored_rows")
             #expect(try job.number("SELECT count(*) FROM Price") == 7)
         }
-        let taken = try job.report("--rule", "lots", "--accept", "policy_widened", "--accept", "restored_rows")
+        let taken = try job.report(
+            "--rule", "lots", "--accept", "policy_widened", "--accept", "restored_rows",
+            "--accept", "would_empty_entity")
         #expect(taken.rules[0].deleted == 1)
         #expect(try job.report("--rule", "lots").exitCode == 0)
     }

@@ -49,7 +49,7 @@ extension Refusals {
             .relationshipDenied,
             reason: begin(
                 "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would be deleted, and a "
-                    + "CHECK constraint, a key, a unique index or a generated column of the table uses it, or another reference "
+                    + "CHECK constraint, another key or an index uses it, the table has generated columns, or another reference "
                     + "of such a row is dangling"),
             wayPast: "this cannot be accepted; \(choice)change or delete those rows first", isAcceptable: false)
     }

@@ -24,7 +24,7 @@ extension SQLiteWriter {
     ///
     /// - Parameter body: the transaction. It gets what copies its rows; nil: they are not archived.
     func archived(
-        _ work: DeleteWork, _ db: Database, _ body: (RowArchiver?) throws -> BatchDeleteResult
+        _ work: DeleteWork, _ body: (RowArchiver?) throws -> BatchDeleteResult
     ) throws -> BatchDeleteResult {
         guard work.archiveRule != nil else { return try body(nil) }
         guard let archiver else {
@@ -33,7 +33,6 @@ extension SQLiteWriter {
         do {
             let result = try body(archiver)
             archiver.finish()
-            if result.continuation == nil { try archiver.remove(db) }
             return result
         } catch {
             throw try archiver.withdraw() ?? error

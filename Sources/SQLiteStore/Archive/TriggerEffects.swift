@@ -32,7 +32,7 @@ struct TriggerEffects {
     private var changedByKeys: [String: Set<String>] = [:]
     private var texts: [String: TriggerText] = [:]
     /// The tables whose references the delete clears.
-    private let clearing: Set<String>
+    private var clearing: Set<String>
     /// The rows that a trigger deletes, or whose keys it changes, although others may refer to them without an action of their own.
     private var guarded: [(trigger: String, verb: String, parent: String, child: String)] = []
     /// A sentence about a trigger with which rows cannot be deleted in their order; nil: there is none.
@@ -50,33 +50,42 @@ struct TriggerEffects {
     ///
     /// - Parameters:
     ///   - losing: the tables from which it deletes rows itself or by cascades.
-    ///   - clearing: those whose references it clears.
+    ///   - clearing: those whose references it clears, with their columns; nil: which ones is not known.
     ///   - target: a table to which rows are written after it; nil: there is none.
     ///   - replaces: whether such a row may take the place of another.
+    ///   - isReplacing: whether all writes of triggers may replace rows, as those do that a trigger with REPLACE sets off.
     init(
-        of losing: Set<String>, clearing: some Sequence<String>, target: String? = nil, replaces: Bool = true,
-        _ db: Database
+        of losing: Set<String>, clearing: [String: [String]?], target: String? = nil, replaces: Bool = true,
+        isReplacing: Bool = false, _ db: Database
     ) throws {
-        self.clearing = Set(clearing.map { $0.folded })
+        self.clearing = Set(clearing.keys.map { $0.folded })
+        let clears = clearing.map { table, columns in
+            Change(event: .update, table: table.folded, columns: columns.map { Set($0.map { $0.folded }) })
+        }
         let triggers = try Row.fetchAll(
             db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
         ).map { (name: $0[0] as String, table: $0[1] as String, text: TriggerText($0[2] as String? ?? "")) }
         texts = Dictionary(triggers.map { ($0.name, $0.text) }) { first, _ in first }
         let keys = try Self.keys(db)
         let losing = Set(losing.map { $0.folded })
+        let replacingTables = try Set(
+            Row.fetchAll(
+                db, sql: "SELECT lower(name), sql FROM main.sqlite_schema WHERE type = 'table' AND sql LIKE '%REPLACE%'"
+            )
+            .filter { SchemaText.replaces($0[1]) }.map { $0[0] as String })
+        let views = try Set(String.fetchAll(db, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'view'"))
         let cleared = self.clearing
-        let before = triggers.filter { $0.text.isBefore && $0.text.isFired(on: $0.table, losing, cleared, target) }
+        let before = triggers.filter { $0.text.isBefore && $0.text.isFired(on: $0.table, losing, clears, target) }
         misplaced =
             before.lazy.compactMap { trigger in
                 // Related rows are deleted or changed before the row.
-                let related = keys.first {
-                    $0.parent == trigger.table && (losing.contains($0.child) || cleared.contains($0.child))
-                }
-                return trigger.text.obstacleBefore(named: trigger.name, of: trigger.table, related: related?.child)
+                let related = losing.subtracting([trigger.table]).union(cleared)
+                return trigger.text.obstacleBefore(
+                    named: trigger.name, of: trigger.table, related: related.isEmpty ? [] : related.union(views))
             }.first
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
-        waiting += self.clearing.map { (Change(event: .update, table: $0), "") }
+        waiting += clears.map { ($0, "") }
         if let target {
             let events: [TriggerText.Event] = replaces ? [.insert, .update] : [.insert]
             waiting += events.map { (Change(event: $0, table: target.folded), "") }
@@ -86,34 +95,30 @@ struct TriggerEffects {
             note(change, by: trigger)
             guard seen[change] == nil || seen[change] == "" && !trigger.isEmpty else { continue }
             seen[change] = trigger
+            // A batch knows what refers to its rows before it deletes the first of them.
+            if !trigger.isEmpty, misplaced == nil, let key = keys.first(where: { $0.mayAttach(change, to: losing) }) {
+                misplaced =
+                    "the trigger \(trigger) may make rows of \(key.child) refer to rows of \(key.parent) while these are deleted. "
+                    + "Remove the trigger"
+            }
             waiting += effects(of: change, by: trigger, keys)
-            for fired in triggers where fired.table == change.table && fired.text.fires(on: change.event) {
+            for fired in triggers where fired.table == change.table && fired.text.fires(on: change) {
                 guard let effects = fired.text.effects else {
                     unreadable = "what the trigger \(fired.name) does cannot be determined"
                     return
                 }
-                if effects.replaces {
-                    replacing = fired.name
-                    // A row that takes the place of another deletes it, and what refers to that.
-                    for replaced in effects.changes where replaced.event != .delete {
-                        for key in keys where key.parent == replaced.table && key.onDelete == .cascade {
-                            waiting.append((Change(event: .delete, table: key.child), fired.name))
-                        }
-                    }
-                }
+                if effects.replaces { replacing = fired.name }
                 waiting += effects.changes.map { ($0, fired.name) }
-                // A batch knows what refers to its rows before it deletes the first of them.
-                if let key = keys.first(where: { key in
-                    losing.contains(key.parent)
-                        && effects.changes.contains { $0.mayRefer(by: key.column, of: key.child) }
-                }) {
-                    misplaced =
-                        misplaced
-                        ?? "the trigger \(fired.name) may make rows of \(key.child) refer to rows of \(key.parent) while these are "
-                        + "deleted. Remove the trigger"
+                // A row that takes the place of another deletes it.
+                let replaced = effects.changes.filter {
+                    $0.event != .delete && (isReplacing || effects.replaces || replacingTables.contains($0.table))
                 }
+                waiting += replaced.map { (Change(event: .delete, table: $0.table), fired.name) }
             }
         }
+        guard replacing != nil, !isReplacing else { return }
+        self = try TriggerEffects(
+            of: losing, clearing: clearing, target: target, replaces: replaces, isReplacing: true, db)
     }
 
     /// What foreign keys do after a change.
@@ -127,10 +132,12 @@ struct TriggerEffects {
                 found.append((Change(event: .update, table: key.child, columns: [key.column]), ""))
             case (.delete, .noAction, _) where !trigger.isEmpty, (.delete, .restrict, _) where !trigger.isEmpty:
                 guarded.append((trigger, "deletes rows", key.parent, key.child))
-            case (.update, _, _) where !change.concerns([key.parentColumn]): break
+            case (.update, _, _) where !key.isComputed && !change.concerns([key.parentColumn]): break
             case (.update, _, .cascade), (.update, _, .nullify), (.update, _, .setDefault):
                 changedByKeys[key.child, default: []].insert(key.column)
-                found.append((Change(event: .update, table: key.child, columns: [key.column]), trigger))
+                var change = Change(event: .update, table: key.child, columns: [key.column])
+                if key.onUpdate == .nullify { change.cleared = [key.column] }
+                found.append((change, trigger))
             case (.update, _, _) where !trigger.isEmpty:
                 guarded.append((trigger, "changes keys", key.parent, key.child))
             default: break
@@ -143,6 +150,16 @@ struct TriggerEffects {
     private struct KeyColumn {
         var (child, column, parent, parentColumn): (String, String, String, String)
         var (onUpdate, onDelete): (Relationship.DeleteRule, Relationship.DeleteRule)
+        /// Whether the store computes the reference, or what it refers to.
+        var isComputed: Bool
+
+        /// Whether a change may have another row refer to a row of one of some tables, or the same row to another one.
+        func mayAttach(_ change: Change, to tables: Set<String>) -> Bool {
+            guard tables.contains(parent) else { return false }
+            return change.mayRefer(by: column, of: child)
+                || change.event == .update && change.table == child && isComputed
+                || change.event == .update && change.table == parent && (isComputed || change.concerns([parentColumn]))
+        }
     }
 
     private static func keys(_ db: Database) throws -> [KeyColumn] {
@@ -150,13 +167,16 @@ struct TriggerEffects {
             db,
             sql: """
                 SELECT lower(m.name), lower(f."from"), lower(f."table"), lower(coalesce(f."to",
-                    (SELECT name FROM pragma_table_info(f."table", 'main') WHERE pk = f.seq + 1), '')), f.on_update, f.on_delete
+                    (SELECT name FROM pragma_table_info(f."table", 'main') WHERE pk = f.seq + 1), '')), f.on_update, f.on_delete,
+                    EXISTS (SELECT 1 FROM pragma_table_xinfo(m.name, 'main') AS c WHERE c.name = f."from" AND c.hidden > 1)
+                    OR EXISTS (SELECT 1 FROM pragma_table_xinfo(f."table", 'main') AS c WHERE c.name = f."to" AND c.hidden > 1)
                 FROM main.sqlite_schema AS m, pragma_foreign_key_list(m.name, 'main') AS f WHERE m.type = 'table'
                 """
         ).map {
             KeyColumn(
                 child: $0[0], column: $0[1], parent: $0[2], parentColumn: $0[3],
-                onUpdate: Relationship.DeleteRule(sql: $0[4]), onDelete: Relationship.DeleteRule(sql: $0[5]))
+                onUpdate: Relationship.DeleteRule(sql: $0[4]), onDelete: Relationship.DeleteRule(sql: $0[5]),
+                isComputed: $0[6])
         }
     }
 
@@ -234,11 +254,11 @@ struct TriggerEffects {
     func threat(to name: String, _ definition: String, attributes: [Attribute]) -> String? {
         if let unreadable { return unreadable }
         let table = name.folded
-        if let trigger = deleting[table] { return "the trigger \(trigger) deletes rows of \(name)" }
         if let replacing, writing[table] != nil { return "the trigger \(replacing) uses REPLACE" }
         if writing[table] != nil || clearing.contains(table), SchemaText.replaces(definition) {
             return "the table \(name) uses REPLACE"
         }
+        if let trigger = deleting[table] { return "the trigger \(trigger) deletes rows of \(name)" }
         return change(of: name, attributes: attributes)
     }
 

@@ -57,6 +57,11 @@ struct TriggerText {
 
     func fires(on event: Event) -> Bool { self.event == nil || self.event == event }
 
+    /// Whether a change of its table sets it off.
+    func fires(on change: Change) -> Bool {
+        fires(on: change.event) && (change.event != .update || columns.isEmpty || change.concerns(columns))
+    }
+
     /// Whether its statements name one of some columns, in lower case.
     func names(anyOf columns: Set<String>) -> Bool {
         var scanner = SchemaText.Scanner(body)
@@ -72,6 +77,25 @@ struct TriggerText {
         return false
     }
 
+    /// Whether its statements read a table or a view, its name in lower case.
+    func reads(_ table: String) -> Bool {
+        var scanner = SchemaText.Scanner(body)
+        var (isSource, before) = (false, "")
+        while let token = scanner.next() {
+            let word = token.uppercased()
+            switch word {
+            case "FROM", "JOIN": isSource = true
+            case "WHERE", "SET", "GROUP", "ORDER", "LIMIT", "SELECT", "VALUES", "ON", "USING", "WHEN", ";":
+                isSource = false
+            default:
+                let names = [SchemaText.name(token)] + token.split(separator: ".").map { SchemaText.name(String($0)) }
+                if isSource || before == "IN", names.contains(where: { $0.folded == table }) { return true }
+            }
+            before = word
+        }
+        return false
+    }
+
     /// Whether it may pass over the row for which it runs, and say nothing: `RAISE(IGNORE)`.
     var skipsRows: Bool {
         var scanner = SchemaText.Scanner(body)
@@ -81,29 +105,35 @@ struct TriggerText {
     }
 
     /// Whether a delete fires it: its table loses rows, loses references, or gets the candles.
-    func isFired(on table: String, _ losing: Set<String>, _ clearing: Set<String>, _ target: String?) -> Bool {
-        fires(on: .delete) && losing.contains(table) || fires(on: .update) && clearing.contains(table)
+    func isFired(on table: String, _ losing: Set<String>, _ clears: [Change], _ target: String?) -> Bool {
+        fires(on: .delete) && losing.contains(table) || clears.contains { $0.table == table && fires(on: $0) }
             || fires(on: .insert) && target?.folded == table
     }
 
     /// Why rows cannot be deleted in their order with it, if it runs before a row is deleted or changed, as a sentence; nil: they can.
     ///
-    /// - Parameter related: a table whose rows are deleted or changed before those of its own; nil: none.
-    func obstacleBefore(named name: String, of table: String, related: String?) -> String? {
+    /// - Parameter related: the tables whose rows are deleted or changed before those of its own, and views.
+    func obstacleBefore(named name: String, of table: String, related: Set<String>) -> String? {
         let start = "the trigger \(name) of \(table) runs before a row is deleted or changed, and"
         if skipsRows { return "\(start) may skip the row (RAISE(IGNORE)). Use RAISE(ABORT), or remove the trigger" }
-        guard let related, fires(on: .delete), names(anyOf: [related]) else { return nil }
-        return "\(start) names \(related), whose rows are deleted or changed first. Make it an AFTER trigger"
+        guard fires(on: .delete), let read = related.sorted().first(where: reads) else { return nil }
+        return "\(start) reads \(read), whose rows may be deleted or changed first. Make it an AFTER trigger"
     }
 
     /// The update of a table by the first SET among some tokens.
     private static func update(of table: String, _ tokens: ArraySlice<String>) -> Change {
         var change = Change(event: .update, table: table)
         guard let start = tokens.firstIndex(where: { $0.uppercased() == "SET" }) else { return change }
-        var (assignments, depth): ([String], Int) = ([""], 0)
+        var (assignments, depth, before): ([String], Int, String) = ([""], 0, "")
         for token in tokens[(start + 1)...] {
-            if depth == 0, token == ";" || ["WHERE", "FROM", "RETURNING", "END"].contains(token.uppercased()) { break }
-            depth += token == "(" ? 1 : token == ")" ? -1 : 0
+            let word = token.uppercased()
+            if depth == 0,
+                token == ";" || ["WHERE", "RETURNING", "END"].contains(word) || word == "FROM" && before != "DISTINCT"
+            {
+                break
+            }
+            depth += ["(", "CASE"].contains(word) ? 1 : [")", "END"].contains(word) ? -1 : 0
+            before = word
             if token == ",", depth == 0 { assignments.append("") } else { assignments[assignments.count - 1] += token }
         }
         for assignment in assignments {
@@ -112,7 +142,13 @@ struct TriggerText {
             // A list of columns gets the values of a row.
             if list.hasPrefix("(") { list = list.dropFirst().dropLast() }
             let names = list.split(separator: ",").map { SchemaText.name(String($0)).folded }
+            // These names change the key of the row, whatever its column is called.
+            guard Set(names).isDisjoint(with: ["rowid", "_rowid_", "oid"]) else {
+                return Change(event: .update, table: table)
+            }
             change.columns = (change.columns ?? []).union(names)
+            // The last assignment to a column counts.
+            change.cleared.subtract(names)
             if assignment[sign...].uppercased() == "=NULL" { change.cleared.formUnion(names) }
         }
         return change

@@ -33,15 +33,15 @@ extension SQLiteFileConnection {
     ) throws -> TriggerEffects? {
         guard try hasTriggersOrReplacingTables(db) else { return nil }
         let own = try scope(of: request.fetchRequest, db).table
-        var (losing, clearing): (Set<String>, Set<String>) = ([own.tableName], [])
+        var (losing, clearing): (Set<String>, [String: [String]?]) = ([own.tableName], [:])
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
             losing.formUnion(graph.reachedTables())
             // Which of its tables lose references is not looked up: Core Data makes no triggers that fire then.
-            clearing = Set(try catalog.coreData(db)?.entities.values.map(\.table) ?? [])
+            for table in try catalog.coreData(db)?.entities.values.map(\.table) ?? [] { clearing[table] = .some(nil) }
         } else {
             let keys = try keyGraph(of: own.name, request.relationships, db)
             losing.formUnion(keys?.losing ?? [])
-            clearing = Set((keys?.clearing ?? [:]).keys)
+            clearing = keys?.clearing ?? [:]
         }
         return try TriggerEffects(of: losing, clearing: clearing, target: target, db)
     }
@@ -52,7 +52,7 @@ extension SQLiteFileConnection {
     ) throws -> HoldObstacle? {
         guard !holds.isEmpty else { return nil }
         return try threat(
-            to: holds, TriggerEffects(of: [], clearing: [], target: table, replaces: replaces, db), db)
+            to: holds, TriggerEffects(of: [], clearing: [:], target: table, replaces: replaces, db), db)
     }
 
     private func threat(to holds: [HeldRows], _ effects: TriggerEffects, _ db: Database) throws -> HoldObstacle? {

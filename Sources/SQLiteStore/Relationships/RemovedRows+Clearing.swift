@@ -28,13 +28,19 @@ extension SQLiteFileConnection {
 }
 
 extension SQLiteTable {
-    /// Whether a reference takes part in what may not allow NULL in its place, whatever the rows are: a CHECK constraint, a key that others
-    /// refer to, a unique index that many NULL values can break, or a generated column with constraints of its own.
+    /// Whether a reference takes part in what may not allow NULL in its place, whatever the rows are: a CHECK constraint, another key, an
+    /// index that is partial or has expressions, or a generated column, whose expression is not known.
     fileprivate func isFixed(_ key: Relationship, _ db: Database) throws -> Bool {
         let columns = key.sourceAttributes
-        if entity.incomingRelationships.contains(where: {
-            $0.destinationAttributes.contains { Self.contains($0, columns) }
-        }) {
+        func shares(_ names: [String]) -> Bool { names.contains { Self.contains($0, columns) } }
+        let otherKeys = entity.relationships.filter {
+            $0.destination != key.destination || $0.sourceAttributes != columns
+                || $0.destinationAttributes != key.destinationAttributes
+        }
+        if entity.incomingRelationships.contains(where: { shares($0.destinationAttributes) })
+            || otherKeys.contains(where: { shares($0.sourceAttributes) })
+            || entity.attributes.contains(where: \.isGenerated)
+        {
             return true
         }
         let texts = try Row.fetchAll(
@@ -42,13 +48,12 @@ extension SQLiteTable {
             sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE lower(tbl_name) = lower(?) AND sql IS NOT NULL",
             arguments: [name]
         ).map { (type: $0[0] as String, name: $0[1] as String, sql: $0[2] as String) }
-        let checks = texts.filter { $0.type == "table" }.flatMap { SchemaText.checks($0.sql) }
-        let odd = indexes.filter { $0.isUnique && ($0.isPartial || $0.columns.contains { $0.name == nil }) }
-        return checks.contains { Self.names(columns, in: $0) }
-            || texts.contains { text in odd.contains { $0.name == text.name } && Self.names(columns, in: text.sql) }
-            || entity.attributes.contains { column in
-                column.isGenerated && (column.isRequired || checks.contains { Self.names([column.name], in: $0) })
-            }
+        let odd = indexes.filter { $0.isPartial || $0.columns.contains { $0.name == nil } }
+        return texts.contains { text in
+            text.type == "table"
+                ? SchemaText.checks(text.sql).contains { Self.names(columns, in: $0) }
+                : odd.contains { $0.name == text.name } && Self.names(columns, in: text.sql)
+        }
     }
 
     /// The condition that another reference of a row to its own table refers to no row; nil: there is no such reference. SQLite looks at all of

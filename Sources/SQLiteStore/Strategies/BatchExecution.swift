@@ -17,7 +17,7 @@ extension SQLiteWriter {
             if request.place == nil { try prepareCandles(of: request, db) }
             if request.continuation == nil { try dropClearedRows(db) }
             let counter = try TriggerCounter.of(request, self, db)
-            var result = try archived(request, db) { archiver in
+            var result = try archived(request) { archiver in
                 try transaction(.normal) {
                     if request.isPlanned { try catalog.confirm(db) }
                     try archiver?.begin(request.request.withoutPlace, rollup: request.rollup, self, db)
@@ -37,13 +37,17 @@ extension SQLiteWriter {
                 }
             }
             result.removedFileCount = removeUnusedFiles()
-            if result.continuation == nil {
-                if counter != nil { try TriggerCounter.remove(self, db) }
-                try dropClearedRows(db)
-                try dropObjects(db)
-            }
+            if result.continuation == nil { try endDelete(db) }
             return result
         }
+    }
+
+    /// Removes what the batches of a delete share: temporary triggers and tables.
+    func endDelete(_ db: Database) throws {
+        try archiver?.remove(db)
+        if temporaries.counter != nil { try TriggerCounter.remove(self, db) }
+        try dropClearedRows(db)
+        try dropObjects(db)
     }
 }
 

@@ -168,7 +168,7 @@ struct ChosenRows {
         guard isTouched else { return }
         let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
         try execute(
-            "UPDATE OR ABORT \(child.from()) SET \(sets) WHERE \(Self.tuple(child.key)) IN (SELECT * FROM temp.\(touched))"
+            "UPDATE \(child.from()) SET \(sets) WHERE \(Self.tuple(child.key)) IN (SELECT * FROM temp.\(touched))"
         )
     }
 

@@ -21,6 +21,8 @@ final class SQLiteDeletion: Deletion {
         outline = DeletionOutline(findings.technique, findings, of: request)
         // What the rule keeps is found again if anything has changed since the survey, while nobody has to wait for it.
         try writer.run("finding the rows that are kept") { db in
+            // A delete ends where as many rows are deleted as were counted, which may be before its last place.
+            try writer.endDelete(db)
             _ = try writer.condition(request.expired, writer.scope(of: work.fetchRequest, db), db)
             for kept in writer.rowsToKeep.rows where kept.rows.entity != request.entity {
                 guard try writer.catalog.table(kept.rows.entity, db) != nil else { continue }

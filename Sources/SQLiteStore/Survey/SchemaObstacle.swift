@@ -32,7 +32,7 @@ extension SQLiteFileConnection {
         }
         if let reason = try changeOfChoice(request, table, delete, db) { return reason }
         if let target = request.rollup?.target,
-            case let effects = try TriggerEffects(of: [table.tableName], clearing: [], target: target, db),
+            case let effects = try TriggerEffects(of: [table.tableName], clearing: [:], target: target, db),
             let reason = effects.misplaced ?? effects.obstacle(toCandlesOf: table.tableName, in: target)
         {
             return reason
@@ -144,7 +144,7 @@ extension SQLiteFileConnection {
                 else { continue }
                 let isNumber = ![.text, .none].contains(to) && destination.folded != parent.rowIDAlias?.folded
                 guard
-                    to == .text && ![.text, .none].contains(from) || to == .none && from != .none
+                    to == .text && from != .text || to == .none && from != .none
                         || isNumber && [.text, .none].contains(from)
                 else { continue }
                 return

@@ -153,7 +153,7 @@ struct RelationshipTests {
     /// A key gives the child's value the parent's affinity; the columns compare as numbers, or as texts.
     @Test(arguments: [
         ("TEXT", "INTEGER", false), ("TEXT", "REAL", false), ("TEXT", "DECIMAL", false), ("", "INTEGER", false),
-        ("BLOB", "TEXT", false), ("TEXT", "VARCHAR(9)", true), ("TEXT", "", true), ("", "BLOB", true),
+        ("BLOB", "TEXT", false), ("TEXT", "VARCHAR(9)", true), ("TEXT", "", false), ("", "BLOB", true),
         ("INTEGER", "", true), ("INTEGER", "TEXT", true), ("REAL", "INTEGER", true),
         // The actions of a key do not find a text that refers to a number, but for a rowid.
         ("NUMERIC", "TEXT", false), ("REAL", "", false), ("INT", "TEXT", false), ("NUMERIC", "INTEGER", true),
