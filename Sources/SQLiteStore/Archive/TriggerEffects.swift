@@ -75,13 +75,14 @@ struct TriggerEffects {
             .filter { SchemaText.replaces($0[1]) }.map { $0[0] as String })
         let views = try Set(String.fetchAll(db, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'view'"))
         let cleared = self.clearing
-        let before = triggers.filter { $0.text.isBefore && $0.text.isFired(on: $0.table, losing, clears, target) }
         misplaced =
-            before.lazy.compactMap { trigger in
+            triggers.lazy.filter { $0.text.isBefore && $0.text.isFired(on: $0.table, losing, clears, target) }
+            .compactMap {
                 // Related rows are deleted or changed before the row.
-                let related = losing.subtracting([trigger.table]).union(cleared)
-                return trigger.text.obstacleBefore(
-                    named: trigger.name, of: trigger.table, related: related.isEmpty ? [] : related.union(views))
+                let related = losing.subtracting([$0.table]).union(cleared)
+                let chain = Self.chain(from: $0, triggers)
+                return $0.text.obstacleBefore(
+                    named: $0.name, of: $0.table, chain, related: related.isEmpty ? [] : related.union(views))
             }.first
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
@@ -119,6 +120,22 @@ struct TriggerEffects {
         guard replacing != nil, !isReplacing else { return }
         self = try TriggerEffects(
             of: losing, clearing: clearing, target: target, replaces: replaces, isReplacing: true, db)
+    }
+
+    private typealias Trigger = (name: String, table: String, text: TriggerText)
+
+    /// A trigger and those that it sets off.
+    private static func chain(from first: Trigger, _ triggers: [Trigger]) -> [TriggerText] {
+        var (found, waiting, seen): ([TriggerText], [Trigger], Set<String>) = ([], [first], [first.name])
+        while let next = waiting.popLast() {
+            found.append(next.text)
+            let changes = next.text.effects?.changes ?? []
+            waiting += triggers.filter { other in
+                changes.contains { $0.table == other.table && other.text.fires(on: $0) }
+                    && seen.insert(other.name).inserted
+            }
+        }
+        return found
     }
 
     /// What foreign keys do after a change.

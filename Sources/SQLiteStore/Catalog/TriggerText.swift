@@ -112,11 +112,16 @@ struct TriggerText {
 
     /// Why rows cannot be deleted in their order with it, if it runs before a row is deleted or changed, as a sentence; nil: they can.
     ///
-    /// - Parameter related: the tables whose rows are deleted or changed before those of its own, and views.
-    func obstacleBefore(named name: String, of table: String, related: Set<String>) -> String? {
+    /// - Parameters:
+    ///   - chain: it, and the triggers that it sets off.
+    ///   - related: the tables whose rows are deleted or changed before those of its own, and views.
+    func obstacleBefore(
+        named name: String, of table: String, _ chain: [TriggerText], related: Set<String>
+    ) -> String? {
         let start = "the trigger \(name) of \(table) runs before a row is deleted or changed, and"
         if skipsRows { return "\(start) may skip the row (RAISE(IGNORE)). Use RAISE(ABORT), or remove the trigger" }
-        guard fires(on: .delete), let read = related.sorted().first(where: reads) else { return nil }
+        let read = related.sorted().first { table in chain.contains { $0.reads(table) } }
+        guard fires(on: .delete), let read else { return nil }
         return "\(start) reads \(read), whose rows may be deleted or changed first. Make it an AFTER trigger"
     }
 
@@ -132,7 +137,11 @@ struct TriggerText {
             {
                 break
             }
-            depth += ["(", "CASE"].contains(word) ? 1 : [")", "END"].contains(word) ? -1 : 0
+            // An operator needs no space beside it.
+            let isQuoted = token.first.map { "\"'`[".contains($0) } ?? false
+            let parts = isQuoted ? [] : word.split { !($0.isLetter || $0.isNumber || $0 == "_") }
+            depth +=
+                (word == "(" ? 1 : word == ")" ? -1 : 0) + parts.count { $0 == "CASE" } - parts.count { $0 == "END" }
             before = word
             if token == ",", depth == 0 { assignments.append("") } else { assignments[assignments.count - 1] += token }
         }

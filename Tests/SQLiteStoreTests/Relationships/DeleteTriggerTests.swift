@@ -1,3 +1,4 @@
+import GRDB
 import PriceStore
 import StoreConformance
 import Testing
@@ -104,6 +105,7 @@ struct DeleteTriggerTests {
     @Test(
         arguments: [
             ("UPDATE c SET p = 3", true), ("UPDATE c SET n = CASE WHEN n THEN 1 ELSE 2 END, p = 3", true),
+            ("UPDATE c SET n=case when n then 'case' else 2 end, p=3", true),
             ("UPDATE c SET n = n IS DISTINCT FROM 2, p = 3", true), ("UPDATE c SET p = NULL, p = 3", true),
             ("UPDATE c SET (n, p) = (1, 3)", true), ("UPDATE \u{FEFF}c SET [p]=3", true),
             ("\u{FEFF}UPDATE c SET p = 3", true),
@@ -138,6 +140,19 @@ struct DeleteTriggerTests {
             "CREATE TRIGGER t BEFORE DELETE ON p BEGIN SELECT RAISE(ABORT, 'no') WHERE EXISTS (SELECT 1 FROM \(table)); END"
         )
         #expect(try store.reader().survey(request()).unsupported?.contains("runs before a row is deleted") == true)
+    }
+
+    @Test func aGuardThatAnotherTriggerSetsOffRefusesTheRule() throws {
+        let store = try store("ON DELETE CASCADE", body: "INSERT INTO seen VALUES (OLD.id)")
+        #expect(try store.reader().survey(request()).unsupported == nil)
+        try store.change {
+            try $0.execute(
+                sql: """
+                    CREATE TRIGGER guard AFTER INSERT ON seen BEGIN
+                        SELECT RAISE(ABORT, 'no') WHERE EXISTS (SELECT 1 FROM c WHERE p = NEW.child); END
+                    """)
+        }
+        #expect(try store.reader().survey(request()).unsupported?.contains("reads c") == true)
     }
 
     /// A row that takes the place of another deletes it.
