@@ -270,7 +270,7 @@ struct CandleDeleteTests {
         ("AFTER DELETE ON tick BEGIN UPDATE candle SET high = 0", "the trigger t changes rows of candle"),
         (
             "AFTER INSERT ON candle BEGIN INSERT OR REPLACE INTO candle (time) VALUES (1)",
-            "the trigger t changes rows of candle"
+            "a trigger deletes rows of candle"
         ),
     ]) func triggersThatChangeTicksOrCandlesAreRefused(_ trigger: String, _ words: String) throws {
         let store = try Kind.byDate.make(2)
