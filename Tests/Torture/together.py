@@ -170,7 +170,7 @@ class Rule:
         if kind == "plain" and chance.random() < 0.4:
             self.where = {"f": "bad"}
         self.earliest = None
-        self.allow_empty, self.max_rows = True, None
+        self.allow_empty, self.max_rows, self.denies = True, None, False
         self.is_enabled = chance.random() < 0.88
         self.thin = self.keep = self.rollup = None
         if kind in ("thin", "both"):
@@ -227,6 +227,8 @@ class Rule:
             parts.append("earliest: " + self.earliest.strftime("%Y-%m-%dT%H:%M:%SZ"))
         if self.max_rows:
             parts.append(f"limits: {{ max_rows: {self.max_rows} }}")
+        if self.denies:
+            parts.append("relationships: deny")
         if not self.is_enabled:
             parts.append("enabled: false")
         return "  - { " + ", ".join(parts) + " }\n"
@@ -627,11 +629,11 @@ class World:
         done = self.run(program, folder, as_of, *selected)
         left, left_in_candles = self.look(folder)
         if is_dry_first:
-            self.compare(planned, judge, "the dry run", names)
+            self.compare(planned, judge, "the dry run")
             for one, other in zip(planned, done):
                 for figure in ("expired", "refusal", "kept_by_rule", "kept_by_tier", "held"):
                     require(one[figure] == other[figure], one["name"], figure, one[figure], "in the dry run and", other[figure], "in the run")
-        gone = self.compare(done, judge, "the run", names)
+        gone = self.compare(done, judge, "the run")
         missing, more = set(rows) - gone - set(left), set(left) - (set(rows) - gone)
         require(not missing and not more, "gone and should stay:", sorted(missing)[:5], "left and should go:", sorted(more)[:5])
         for rule in done:
@@ -645,7 +647,7 @@ class World:
     def named(self, name):
         return next(rule for rule in self.rules if rule.name == name)
 
-    def compare(self, report, judge, what, names=()):
+    def compare(self, report, judge, what):
         """Compares the figures of a report with the judge. Returns the rows that must go."""
         gone = set()
         carried_out = {said["name"] for said in report if not said["refusal"]}

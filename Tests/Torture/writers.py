@@ -220,7 +220,7 @@ def try_writer(program, chance, folder):
     world.denies = has_children and chance.random() < 0.3
     if world.denies:
         for rule in world.rules:
-            rule.more += ", relationships: deny"
+            rule.denies = True
     world.batch = "batch: { rows: %d, pause: none }" % chance.choice([1, 2, 5])
     world.make(folder)
     if has_children:
