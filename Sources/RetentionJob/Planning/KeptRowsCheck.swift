@@ -62,8 +62,11 @@ struct KeptRowsCheck {
             return "\(found.reason), of which '\(keeper.name)' keeps some"
         }
         let groups = (keeper.keepLast?.per ?? []) + (keeper.thin?.per ?? [])
-        let cleared = try reader.clearedAttributes(
-            groups, of: entity, byDeletesFrom: delete.fetchRequest.entity, delete.relationships)
+        let cleared =
+            groups.isEmpty
+            ? []
+            : try reader.clearedAttributes(
+                groups, of: entity, byDeletesFrom: delete.fetchRequest.entity, delete.relationships)
         if let attribute = cleared.first, try clearsReferences(request) {
             return
                 "references to its rows would be cleared, and '\(keeper.name)' keeps rows of each value of such a reference, "

@@ -2,42 +2,48 @@ import PriceStore
 import RetentionPolicy
 
 extension Plan {
-    /// What no cascade of a rule's batches may take: rows under holds, rows that `thin` and `keep_last` keep, the rows of tables that an undo
-    /// has restored, and the last readable row of an entity. What somebody has accepted for the rule is not among it.
-    func rowsToKeep(from step: Step, _ planner: Planner, reader: any RetentionReader) throws -> RowsToKeep {
-        var found = RowsToKeep()
-        let accepted = planner.options.accept.union(step.rule.accept)
-        found.rows = holds.inForce.filter(\.isThere).map { .init($0.rows, keeper: "the hold '\($0.hold.name)'") }
-        if !accepted.contains(.keptRowsDeleted) {
-            for keeper in together?.keepers(asOf: planner.asOf) ?? [] {
-                for rows in keeper.request.keptRows {
-                    // Not those of which it is unknown.
-                    let held = HeldRows(
-                        name: keeper.rule.name, entity: keeper.request.entity, rows: .notTrue(.notTrue(rows)))
-                    found.rows.append(.init(held, keeper: "the rule '\(keeper.rule.name)'"))
-                }
+    /// Notes what no cascade of a rule's batches may take: rows under holds, rows that `thin` and `keep_last` keep, the rows of tables that an
+    /// undo has restored, and the last readable row of an entity. What somebody has accepted for the rule is not among it.
+    mutating func noteRowsToKeep(_ planner: Planner, reader: any RetentionReader) throws {
+        let held = holds.inForce.filter(\.isThere).map {
+            RowsToKeep.Kept($0.rows, keeper: "the hold '\($0.hold.name)'")
+        }
+        let kept = (together?.keepers(asOf: planner.asOf) ?? []).flatMap { keeper in
+            keeper.request.keptRows.map { rows in
+                // Not those of which it is unknown.
+                let held = HeldRows(
+                    name: keeper.rule.name, entity: keeper.request.entity, rows: .notTrue(.notTrue(rows)))
+                return RowsToKeep.Kept(held, keeper: "the rule '\(keeper.rule.name)'")
             }
         }
-        if !accepted.contains(.restoredRows), let record = step.record {
+        let entities = try notEmptied(planner, reader: reader)
+        for index in steps.indices where steps[index].disposition == .planned {
+            let accepted = planner.options.accept.union(steps[index].rule.accept)
+            steps[index].rowsToKeep.rows = held + (accepted.contains(.keptRowsDeleted) ? [] : kept)
+            if !accepted.contains(.wouldEmptyEntity) { steps[index].rowsToKeep.entities = entities }
+            guard !accepted.contains(.restoredRows), let record = steps[index].record else { continue }
             for restored in planner.memory.restorations where !restored.accepted.contains(where: record.choosesRows) {
-                for table in restored.tables.sorted() {
-                    let held = HeldRows(name: restored.undo, entity: table, rows: .all)
-                    found.rows.append(.init(held, keeper: "the undo \(restored.undo)"))
+                steps[index].rowsToKeep.rows += restored.tables.sorted().map {
+                    .init(
+                        HeldRows(name: restored.undo, entity: $0, rows: .all), keeper: "the undo \(restored.undo)")
                 }
             }
         }
-        if !accepted.contains(.wouldEmptyEntity) {
-            let rules = planner.policy.rules.filter(\.isEnabled)
-            for rule in rules {
-                guard let date = rule.date(zone: planner.policy.timezone),
-                    let entity = try reader.entity(named: rule.entity)?.name,
-                    !found.entities.contains(where: { $0.entity == entity }),
-                    !rules.contains(where: { $0.entity.folded == rule.entity.folded && $0.mayEmpty })
-                else { continue }
-                found.entities.append(.init(entity: entity, date: date))
-            }
+    }
+
+    /// The entities of enabled rules, carried out or not, of which no rule says that it may be emptied. There may be thousands of rules.
+    private func notEmptied(
+        _ planner: Planner, reader: any RetentionReader
+    ) throws -> [RowsToKeep.NotEmptied] {
+        let rules = planner.policy.rules.filter(\.isEnabled)
+        var done = Set(rules.filter(\.mayEmpty).map { $0.entity.folded })
+        return try rules.compactMap { rule in
+            guard let date = rule.date(zone: planner.policy.timezone), !done.contains(rule.entity.folded),
+                let entity = try reader.entity(named: rule.entity)?.name
+            else { return nil }
+            done.insert(rule.entity.folded)
+            return .init(entity: entity, date: date)
         }
-        return found
     }
 }
 

@@ -93,9 +93,7 @@ package struct Planner {
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
-        for index in plan.steps.indices where plan.steps[index].disposition == .planned {
-            plan.steps[index].rowsToKeep = try plan.rowsToKeep(from: plan.steps[index], self, reader: reader)
-        }
+        try plan.noteRowsToKeep(self, reader: reader)
         if let saved = options.savedPlan { plan.limit(to: saved) }
         plan.releasedHolds = try releasedHolds(plan, reader: reader)
         plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)

@@ -50,7 +50,9 @@ extension SQLiteWriter {
         guard request.resultType != .objectIDs, fetch.fetchOffset == 0, !db.isInsideTransaction else {
             throw impossible("it reports no object IDs, has no offset and uses its own transaction")
         }
-        if let reason = try rebuildObstacle(scope.table, request.relationships, db) { throw impossible(reason) }
+        if let reason = try rebuildObstacle(scope.table, request.relationships, db) ?? obstacleToCopies(db) {
+            throw impossible(reason)
+        }
         if let reason = try roomObstacle(db) { throw impossible(reason) }
         if fetch.predicate.isThinning { throw impossible("a copy cannot apply thin") }
         if fetch.predicate.keptRows.contains(where: { !$0.groupedBy.isEmpty }) {

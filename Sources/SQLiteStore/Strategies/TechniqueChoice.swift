@@ -28,7 +28,9 @@ extension SQLiteFileConnection {
         }
         survey.index = byDate?.label
         survey.possibleTechniques = (byDate == nil ? [] : [.range]) + [byKey]
-        if let reason = try rebuildObstacle(request, table, db) {
+        // All tables are looked at only where it matters.
+        let isAsked = request.technique == Technique.rebuild.rawValue
+        if let reason = try rebuildObstacle(request, table, db) ?? (isAsked || isMany ? obstacleToCopies(db) : nil) {
             survey.techniqueObstacles[.rebuild] = reason
             return
         }
@@ -70,14 +72,13 @@ extension SQLiteFileConnection {
         if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") != "wal" {
             return "the store is not in WAL mode, so its rows could not be read meanwhile"
         }
-        if let reason = try obstacleToCopies(db) { return reason }
         var reserved: Int32 = -1
         sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
         return reserved == 0 ? nil : "its pages have bytes that belong to an extension of SQLite"
     }
 
     /// Why some table cannot be copied, as a phrase: its columns hide its rowid, or it needs functions or collations that this program lacks.
-    private func obstacleToCopies(_ db: Database) throws -> String? {
+    func obstacleToCopies(_ db: Database) throws -> String? {
         try compiling(db) { connection, db in
             for entry in try SchemaEntry.all(db) where entry.isStoredTable && entry.name != SchemaEntry.sequences {
                 do {
