@@ -141,34 +141,6 @@ package struct RestorationSteps {
         return (batch, next)
     }
 
-    /// Carries out the steps of a transaction. Candles are restored only if no row that became one of them was skipped.
-    ///
-    /// - Parameters:
-    ///   - store: the name of the store, for errors.
-    ///   - restore: restores rows or references.
-    ///   - candles: what the store has of the candles; those of transactions that are undone are not touched.
-    package static func carryOut(
-        _ batch: [RestorationStep], of tables: [some RestorableSource], store: String, _ part: inout RestorationPart,
-        candles: CandleStates, restore: (RestorationStep, inout RestorationPart) throws -> Void,
-        restoreCandles: (ArchivedRows, inout RestorationPart) throws -> Void
-    ) throws {
-        var before = part.skippedCount
-        for step in batch {
-            if let portion = step.portions.first, tables[portion.table].holdsCandles {
-                guard part.skippedCount == before else {
-                    throw StoreError.candlesCannotBeRestored(
-                        tables[portion.table].table,
-                        part.skipped.last?.reason ?? "rows that became candles were skipped",
-                        store: store)
-                }
-                if !candles.isUndone(portion) { try restoreCandles(portion, &part) }
-            } else {
-                try restore(step, &part)
-            }
-            if !step.joinsNext { before = part.skippedCount }
-        }
-    }
-
     /// Tables in groups, so that a row refers only to rows of its own group and of those before it.
     private static func groups(
         of numbers: Set<Int>, _ tables: [some RestorableSource]

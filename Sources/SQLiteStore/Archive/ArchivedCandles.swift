@@ -39,32 +39,31 @@ extension CandleStates {
         _ table: RestorationTable, _ archive: AttachedArchive, _ parts: [[ArchivedRows]], _ known: KnownRows,
         _ db: Database
     ) throws {
-        defer { try? known.forget(db) }
-        for rows in parts.joinedRows(of: table.number) { try known.find(table, rows, db) }
-        func freed(_ state: KnownRows.State) throws -> Int {
-            try archive.tables.filter { $0.holdsCandles && $0.table == table.table }.reduce(0) { count, candles in
-                let ranges = parts.joinedRows(of: candles.number)
-                guard !ranges.isEmpty else { return count }
-                return try count + (Int.fetchOne(db, sql: known.count(table, state, madeBy: candles, in: ranges)) ?? 0)
-            }
+        var freed: Set<Int64> = []
+        for candles in archive.tables where candles.holdsCandles && candles.table == table.table {
+            let ranges = parts.joinedRows(of: candles.number)
+            if !ranges.isEmpty { freed.formUnion(try Int64.fetchSet(db, sql: table.rows(madeBy: candles, in: ranges))) }
         }
-        try addConflicts(
-            known.count(table, .conflict, db), freed: freed(.conflict), freedEqual: freed(.present), in: table.table)
+        var (conflicts, freedConflicts, freedPresent) = (0, 0, 0)
+        try known.forEachFound(table, parts.joinedRows(of: table.number), db) { found in
+            conflicts += found.conflicts.count
+            freedConflicts += found.conflicts.count(where: freed.contains)
+            freedPresent += found.present.count(where: freed.contains)
+        }
+        addConflicts(conflicts, freed: freedConflicts, freedEqual: freedPresent, in: table.table)
     }
 }
 
 extension AttachedArchive {
     /// Whether the store has all rows of a transaction.
     fileprivate func hasRows(_ part: [ArchivedRows], _ known: KnownRows, _ db: Database) throws -> Bool {
-        defer { try? known.forget(db) }
-        for portion in part where tables[portion.table].holdsRows {
+        try part.allSatisfy { portion in
             let table = tables[portion.table]
             // Mostly it has none of them, which the first shows.
-            for rows in [portion.rows.lowerBound...portion.rows.lowerBound, portion.rows] {
-                try known.find(table, rows, db)
-                guard try known.count(table, .present, db) == rows.count else { return false }
-            }
+            return try !table.holdsRows
+                || [portion.rows.lowerBound...portion.rows.lowerBound, portion.rows].allSatisfy { rows in
+                    try known.find(table, rows, db).present.count == rows.count
+                }
         }
-        return true
     }
 }

@@ -1,33 +1,24 @@
 import GRDB
 
-/// What the store has in the places of archived rows, in temporary tables.
+/// What the store has in the places of archived rows.
 struct KnownRows {
-    /// What was found for an archived row.
-    enum State: Int {
-        /// Another row has its key.
-        case conflict
-        /// The store has it.
-        case present
-        /// Another row has its rowid, which is not a key: it gets a new one.
-        case moves
+    /// What was found for some rows of an archive, by their numbers.
+    struct Found {
+        /// The store has them.
+        var present: Set<Int64> = []
+        /// Another row has their key.
+        var conflicts: Set<Int64> = []
+        /// Another row has their rowid, which is not a key: they get a new one.
+        var moves: Set<Int64> = []
     }
 
     /// The tables with the old values of references, by the number of the table with the rows.
     let references: [Int: [RestorationTable]]
-    /// The rows that were found, in SQL: `number` (of the table), `row`, `state`.
-    let found: String
-    /// Rows without a key that the store has under another rowid; the same columns.
-    private let moved: String
+    /// Rows without a key that the store has under another rowid, by the number of the table.
+    private var moved: [Int: Set<Int64>] = [:]
 
-    /// Makes the tables, and looks for rows that have moved.
-    init(_ archive: AttachedArchive, _ connection: SQLiteFileConnection, _ db: Database) throws {
-        (found, moved) = ("temp." + connection.temporaryName("known"), "temp." + connection.temporaryName("moved"))
-        for name in [found, moved] {
-            try db.execute(
-                sql:
-                    "CREATE TABLE \(name) (number INTEGER, row INTEGER, state INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID"
-            )
-        }
+    /// Looks for rows that have moved.
+    init(_ archive: AttachedArchive, _ db: Database) throws {
         var references: [Int: [RestorationTable]] = [:]
         for (number, rows) in archive.tables.enumerated() where rows.kind == .rows {
             for table in archive.tables where table.kind == .references && table.table == rows.table {
@@ -40,73 +31,51 @@ struct KnownRows {
             guard let search = table.searchForMovedRows(references[number] ?? []),
                 try Bool.fetchOne(db, sql: "SELECT EXISTS (\(search.isNeeded))") ?? false
             else { continue }
-            try db.execute(
-                sql:
-                    "INSERT INTO \(moved) SELECT \(number), row, \(State.present.rawValue) FROM (\(search.rows))")
+            moved[number] = try Int64.fetchSet(db, sql: search.rows)
         }
     }
 
-    /// Removes the tables.
+    /// Removes what the search has put into the connection.
     func remove(_ db: Database) throws {
-        for name in [found, moved] + references.values.joined().map({ "temp." + $0.copyName }) {
-            try db.execute(sql: "DROP TABLE IF EXISTS \(name)")
-        }
+        for table in references.values.joined() { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table.copyName)") }
     }
+
+    /// Whether the store has some of the rows under another rowid.
+    func hasMoved(_ rows: ArchivedRows) -> Bool { moved[rows.table]?.contains(where: rows.rows.contains) ?? false }
 
     /// Looks for rows of a table in the store.
-    func find(_ table: RestorationTable, _ rows: ClosedRange<Int64>, _ db: Database) throws {
-        let range: StatementArguments = [rows.lowerBound, rows.upperBound]
-        func insert(_ isSame: String, otherwise: State) throws {
-            try db.execute(
+    func find(_ table: RestorationTable, _ rows: ClosedRange<Int64>, _ db: Database) throws -> Found {
+        var found = Found()
+        func look(_ isSame: String, otherwise: WritableKeyPath<Found, Set<Int64>>) throws {
+            let cursor = try Row.fetchCursor(
+                db,
                 sql: """
-                    INSERT OR IGNORE INTO \(found)
-                    SELECT \(table.number), a.\(table.rowID),
-                        iif(\(table.isEqual(references[table.number] ?? [])), \(State.present.rawValue), \(otherwise.rawValue))
+                    SELECT a.\(table.rowID), \(table.isEqual(references[table.number] ?? []))
                     FROM \(table.source) AS a CROSS JOIN \(table.target) AS m ON \(isSame)
                     WHERE a.\(table.rowID) BETWEEN ? AND ?
-                    """, arguments: range)
+                    """, arguments: [rows.lowerBound, rows.upperBound])
+            while let row = try cursor.next() {
+                let (number, isEqual): (Int64, Bool) = (row[0], row[1])
+                guard !found.present.contains(number), !found.conflicts.contains(number) else { continue }
+                found[keyPath: isEqual ? \.present : otherwise].insert(number)
+            }
         }
-        if table.hasKey { try insert(table.isSameKey, otherwise: .conflict) }
-        guard let isSamePlace = table.isSamePlace else { return }
-        try db.execute(
-            sql:
-                "INSERT OR IGNORE INTO \(found) SELECT * FROM \(moved) WHERE number = \(table.number) AND row BETWEEN ? AND ?",
-            arguments: range)
-        try insert(isSamePlace, otherwise: .moves)
+        if table.hasKey { try look(table.isSameKey, otherwise: \.conflicts) }
+        guard let isSamePlace = table.isSamePlace else { return found }
+        found.present.formUnion(
+            (moved[table.number] ?? []).filter { rows.contains($0) && !found.conflicts.contains($0) })
+        try look(isSamePlace, otherwise: \.moves)
+        return found
     }
 
-    /// How many rows of a table were found in a state.
-    func count(_ table: RestorationTable, _ state: State, _ db: Database) throws -> Int {
-        try Int.fetchOne(
-            db, sql: "SELECT count(*) FROM \(found) WHERE number = ? AND state = ?",
-            arguments: [table.number, state.rawValue]) ?? 0
-    }
-
-    /// A query that counts the rows of a table in a state whose keys are those of candles that the run has made, in some
-    /// ranges of the archive.
-    func count(
-        _ table: RestorationTable, _ state: State, madeBy candles: RestorationTable, in ranges: [ClosedRange<Int64>]
-    ) -> String {
-        let keys = candles.key.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")
-        return """
-            SELECT count(*) FROM \(found) AS k CROSS JOIN \(table.source) AS a ON a.\(table.rowID) = k.row
-            WHERE k.number = \(table.number) AND k.state = \(state.rawValue) AND (\(keys)) IN (\(candles.madeKeys(in: ranges)))
-            """
-    }
-
-    /// Notes that a row is left out.
-    func leaveOut(_ row: Int64, of number: Int, _ db: Database) throws {
-        try db.execute(
-            sql: "INSERT OR REPLACE INTO \(found) VALUES (?, ?, ?)",
-            arguments: [number, row, State.conflict.rawValue])
-    }
-
-    func forget(_ db: Database) throws { try db.execute(sql: "DELETE FROM \(found)") }
-
-    /// The condition that something was found for a row.
-    func isFound(_ number: Int, _ row: String, _ states: State...) -> String {
-        let list = states.map { String($0.rawValue) }.joined(separator: ", ")
-        return
-            "EXISTS (SELECT 1 FROM \(found) AS k WHERE k.number = \(number) AND k.row = \(row) AND k.state IN (\(list)))"
+    /// Looks for rows of some ranges, so many at a time that memory stays bounded.
+    func forEachFound(
+        _ table: RestorationTable, _ ranges: [ClosedRange<Int64>], _ db: Database, _ body: (Found) throws -> Void
+    ) throws {
+        for range in ranges {
+            for first in stride(from: range.lowerBound, through: range.upperBound, by: 100_000) {
+                try body(find(table, first...min(first + 99_999, range.upperBound), db))
+            }
+        }
     }
 }

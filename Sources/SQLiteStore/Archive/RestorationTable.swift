@@ -220,23 +220,16 @@ struct RestorationTable: RestorableSource {
         "(\(a) IS \(b) COLLATE BINARY AND typeof(\(a)) = typeof(\(b)))"
     }
 
-    /// Inserts archived rows from the first to the second argument, all or those of a condition.
-    private func insertion(of columns: [String], where condition: String = "") -> String {
+    private func insertion(of columns: [String]) -> String {
         "INSERT\(conflict) INTO \(target) (\(list(columns))) SELECT \(list(columns, "a.")) FROM \(source) AS a "
-            + "WHERE a.\(rowID) BETWEEN ?1 AND ?2\(condition)"
+            + "WHERE a.\(rowID) BETWEEN ?1 AND ?2"
     }
 
     /// Inserts archived rows from the first to the second argument.
     var insertion: String { insertion(of: columns) }
 
-    /// Inserts those of them that are left after a search.
-    func insertions(besides known: KnownRows) -> [String] {
-        let row = "a.\(rowID)"
-        let inPlace = insertion(
-            of: columns, where: " AND NOT \(known.isFound(number, row, .conflict, .present, .moves))")
-        guard hiddenRowID != nil else { return [inPlace] }
-        return [inPlace, insertion(of: values, where: " AND \(known.isFound(number, row, .moves))")]
-    }
+    /// Inserts them with new rowids.
+    var insertionElsewhere: String { insertion(of: values) }
 
     /// The columns without the hidden rowid.
     private var values: [String] { columns.filter { $0 != hiddenRowID } }
@@ -248,6 +241,13 @@ struct RestorationTable: RestorableSource {
 
     /// Whether the store's row has the archived one's rowid, where that is not a column; nil: it is.
     var isSamePlace: String? { hiddenRowID.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" } }
+
+    /// Whether a row of the store has that rowid, by the number of the row in the archive; nil: it is a column.
+    var isPlaceTaken: String? {
+        isSamePlace.map {
+            "SELECT EXISTS (SELECT 1 FROM \(source) AS a CROSS JOIN \(target) AS m ON \($0) WHERE a.\(rowID) = ?1)"
+        }
+    }
 
     /// The condition that a row of the references of a table is about another row. A rowid alone may be another row's by now, so
     /// it stands with all other columns, which can be NULL.
@@ -457,9 +457,10 @@ struct RestorationTable: RestorableSource {
             + columns.map { Self.same($0.quotedIdentifier, value("new_" + $0)) }).joined(separator: " AND ")
     }
 
-    /// The keys of the candles that the run has made, in some ranges of the archive.
-    func madeKeys(in ranges: [ClosedRange<Int64>]) -> String {
-        "SELECT \(list(key, "r.")) FROM \(source) AS r WHERE \(wasMade) AND (\(isIn(ranges)))"
+    /// The archived rows whose keys are those of candles that the run has made, in some ranges of the archive.
+    func rows(madeBy candles: RestorationTable, in ranges: [ClosedRange<Int64>]) -> String {
+        "SELECT a.\(rowID) FROM \(source) AS a WHERE (\(candles.list(candles.key, "a."))) IN (SELECT \(candles.list(candles.key, "r.")) "
+            + "FROM \(candles.source) AS r WHERE \(candles.wasMade) AND (\(candles.isIn(ranges))))"
     }
 
     private func isIn(_ ranges: [ClosedRange<Int64>], _ alias: String = "r") -> String {

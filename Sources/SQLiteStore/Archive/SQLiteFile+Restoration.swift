@@ -7,7 +7,7 @@ extension SQLiteFile {
         let archive = try AttachedArchive(request, self)
         return try run("comparing the archive with the store") { db in
             try snapshot(db) {
-                let known = try KnownRows(archive, self, db)
+                let known = try KnownRows(archive, db)
                 defer { try? known.remove(db) }
                 return try archive.counts(known, db)
             }
@@ -18,7 +18,7 @@ extension SQLiteFile {
 extension SQLiteWriter {
     /// The restoration of what a run deleted.
     package func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
-        try SQLiteRestoration(request, self)
+        try SQLiteRestoration.begin(request, self)
     }
 }
 
@@ -40,10 +40,11 @@ extension AttachedArchive {
                         try Int.fetchOne(db, sql: table.lostReferenceCount(other), arguments: range) ?? 0
                     continue
                 }
-                try known.find(table, rows, db)
+                try known.forEachFound(table, [rows], db) {
+                    counts[index].presentCount += $0.present.count
+                    counts[index].conflictCount += $0.conflicts.count
+                }
             }
-            counts[index].presentCount += try known.count(table, .present, db)
-            counts[index].conflictCount += try known.count(table, .conflict, db)
         }
         states.removeFreed(from: &counts)
         return counts

@@ -1,0 +1,56 @@
+import PriceStore
+
+extension ServerArchive {
+    /// Compares all rows with the store.
+    func counts(_ connection: PostgresConnection) throws -> [RestorableTable] {
+        var counts = parts.emptyCounts(of: tables)
+        let restored = RestoredRows(self, connection)
+        let candles = try CandleStates(self, restored, connection)
+        candles.add(to: &counts)
+        for (number, table) in tables.enumerated() where !table.holdsCandles {
+            guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
+            for rows in parts.joinedRows(of: number) {
+                if !table.holdsRows {
+                    let row =
+                        try connection.rows(references(table, rows)).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
+                    guard row.count == 2 else { continue }
+                    counts[index].referenceCount += row[0]
+                    counts[index].skippedReferenceCount += row[1]
+                } else if table.key.isEmpty {
+                    counts[index].presentCount += try restored.rows(of: table).count(where: rows.contains)
+                } else {
+                    let row =
+                        try connection.rows(
+                            "SELECT count(*), count(*) FILTER (WHERE \(table.isEqual(references(of: table)))) FROM \(table.source) AS a "
+                                + "\(table.join("a")) WHERE " + table.isIn(rows)
+                        ).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
+                    guard row.count == 2 else { continue }
+                    counts[index].presentCount += row[1]
+                    counts[index].conflictCount += row[0] - row[1]
+                }
+            }
+        }
+        candles.removeFreed(from: &counts)
+        return counts
+    }
+
+    /// Counts the rows whose references can be restored, and those that are nowhere, with archived rows in the place of
+    /// those that are not in the store.
+    private func references(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
+        let first = (table.key.first ?? "").quotedIdentifier
+        let own = tables.filter { $0.holdsRows && $0.target.number == table.target.number }.map { rows in
+            let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
+            return "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")))"
+        }
+        let isArchived = "(\((own + ["FALSE"]).joined(separator: " OR ")))"
+        let changes = table.referenceUpdates.map {
+            "\(table.wasCleared($0)) AND (m.\(first) IS NULL AND \(isArchived) OR m.\(first) IS NOT NULL AND \(table.isCleared($0)))"
+        }
+        let wasCleared = table.referenceUpdates.map(table.wasCleared).joined(separator: " OR ")
+        return
+            "SELECT count(*) FILTER (WHERE \(changes.map { "(\($0))" }.joined(separator: " OR "))), "
+            + "count(*) FILTER (WHERE m.\(first) IS NULL AND NOT \(isArchived) AND (\(wasCleared))) "
+            + "FROM \(table.source) AS r LEFT JOIN \(table.target.sql) AS m ON \(table.isSameKey("r")) WHERE "
+            + table.isIn(rows, alias: "r")
+    }
+}

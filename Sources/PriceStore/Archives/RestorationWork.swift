@@ -1,0 +1,130 @@
+/// Rows of a table that are to be restored: those of a range, all but some.
+package struct RowsToRestore: Hashable, Sendable {
+    /// The table's place among the tables that are restored.
+    package let table: Int
+    package let rows: ClosedRange<Int64>
+    /// Rows that the store has, and rows that are skipped.
+    package var leftOut: Set<Int64> = []
+
+    /// All rows of a range.
+    package init(_ portion: ArchivedRows) { (table, rows) = (portion.table, portion.rows) }
+
+    /// How many are to be inserted.
+    package var count: Int { rows.count - leftOut.count }
+
+    /// Those to be inserted, as few ranges as possible.
+    package var ranges: [ClosedRange<Int64>] {
+        guard !leftOut.isEmpty else { return [rows] }
+        return rows.ranges { !leftOut.contains($0) }
+    }
+}
+
+extension ClosedRange<Int64> {
+    /// The numbers of a range that meet a condition, as few ranges as possible.
+    package func ranges(where isMet: (Int64) -> Bool) -> [ClosedRange<Int64>] {
+        var found: [ClosedRange<Int64>] = []
+        for number in self where isMet(number) {
+            if let last = found.last, last.upperBound + 1 == number {
+                found[found.count - 1] = last.lowerBound...number
+            } else {
+                found.append(number...number)
+            }
+        }
+        return found
+    }
+}
+
+/// Why the store does not take a row.
+package struct RowRefusal: Hashable, Sendable {
+    /// Why, as a clause.
+    package var reason: String
+    /// Whether the row refers to one that is not in the store, and can be inserted together with it.
+    package var lacksRow = false
+    /// Whether the row can be taken when others are there.
+    package var mayPass = false
+
+    package init(_ reason: String, lacksRow: Bool = false, mayPass: Bool = false) {
+        (self.reason, self.lacksRow, self.mayPass) = (reason, lacksRow, mayPass)
+    }
+
+    /// A row that a trigger ignores.
+    package static let isIgnored = RowRefusal("a trigger ignores it")
+    /// A row whose parent is not there.
+    package static let lacksParent = RowRefusal(
+        "a row that it refers to is not in the store", lacksRow: true, mayPass: true)
+}
+
+/// What the restored references of a table are.
+package struct RestoredReferences {
+    /// Rows with references that were restored.
+    package var changedCount = 0
+    /// Why references of a row stay cleared, as a clause, by the row's number.
+    package var obstacles: [Int64: String] = [:]
+
+    package init() {}
+}
+
+/// What an engine does for an ``ArchiveRestoration``. Rows are known by their numbers in the archive.
+package protocol RestorationWork: AnyObject {
+    associatedtype Table: RestorableSource
+
+    /// The tables that are restored.
+    var tables: [Table] { get }
+    /// The store's name, for errors.
+    var storeName: String { get }
+    /// Whether restored rows can differ from the archived ones.
+    var mayDiffer: Bool { get }
+
+    /// Carries out work in one transaction, which may be tried again.
+    ///
+    /// - Parameter isLast: whether the restoration ends with it, so that it must be on disk.
+    /// - Returns: the rows that triggers of the store have written, by the name of their table.
+    func transaction(isLast: Bool, _ body: () throws -> Void) throws(StoreError) -> [String: TriggeredRows]
+
+    /// Carries out work that is undone if it says false.
+    func attempt(_ body: () throws -> Bool) throws -> Bool
+
+    /// Whether rows must be compared with the store before they are inserted.
+    func mustCompare(_ rows: ArchivedRows) throws -> Bool
+
+    /// Finds the rows that the store has, equal in every value, and those whose key another row uses.
+    func find(_ rows: ArchivedRows) throws -> (present: Set<Int64>, conflicts: Set<Int64>)
+
+    /// Finds the rows that refer to some rows of another table of the archive.
+    func children(
+        _ rows: RowsToRestore, by relationship: Relationship, of parent: Int, _ parents: Set<Int64>
+    ) throws -> [Int64]
+
+    /// Inserts rows that may refer to each other; false: something was in the way, and none is inserted.
+    func insert(_ rows: [RowsToRestore]) throws -> Bool
+
+    /// Inserts a row; nil: it is inserted.
+    func insert(_ row: Int64, of table: Int) throws -> RowRefusal?
+
+    /// Remembers that rows were restored, where nothing else tells them from equal ones.
+    func noteRestored(_ rows: RowsToRestore) throws
+
+    /// Remembers that a row is skipped, where the engine asks for it in SQL.
+    func noteSkipped(_ row: Int64, of table: Int) throws
+
+    /// The key of an archived row, as it is shown.
+    func key(of row: Int64, in table: Int) throws -> [StoreValue]
+
+    /// Gives references that were cleared their old values, where nobody has changed them since and none of the rows is skipped.
+    func restoreReferences(_ rows: ArchivedRows, skipped: [Int: Set<Int64>]) throws -> RestoredReferences
+
+    /// Gives candles their old values, and deletes those that the run made.
+    ///
+    /// - Returns: the candles; nil: one of them is not as the run left it.
+    func restoreCandles(_ rows: ArchivedRows) throws -> (restored: [Int64], deleted: [Int64])?
+}
+
+extension RestorationWork {
+    package func noteRestored(_ rows: RowsToRestore) throws {}
+    package func noteSkipped(_ row: Int64, of table: Int) throws {}
+
+    /// The tables of the archive with skipped rows that a relationship refers to.
+    package func parents(_ relationship: Relationship, in skipped: [Int: Set<Int64>]) -> [Int] {
+        skipped.keys.sorted().filter { tables[$0].table.folded == relationship.destination.folded }
+    }
+}
