@@ -56,7 +56,7 @@ let package = Package(
         .target(
             name: "PostgresStore",
             dependencies: [
-                "PriceStore", "PriceObjects", .target(name: "CLibPQ", condition: .when(traits: ["Postgres"])),
+                "PriceStore", .target(name: "CLibPQ", condition: .when(traits: ["Postgres"])),
             ],
             swiftSettings: settings),
 

@@ -1,8 +1,7 @@
-public import PriceObjects
 public import PriceStore
 
 /// A PostgreSQL database that is read and changed.
-public final class PostgresWriter: PostgresDatabase, ObjectStore, RetentionWriter {
+public final class PostgresWriter: PostgresDatabase, RetentionWriter {
     /// Opens a database for reading and writing.
     ///
     /// - Parameters:

@@ -30,7 +30,7 @@ extension StoreContext {
     public func save(
         onConflict: ConflictPolicy, rejecting: ((ManagedObject, String) -> Void)? = nil
     ) throws -> SaveResult {
-        if !isRehearsal { _ = try writer() }
+        guard isRehearsal || inserter is any StoreWriter else { throw readOnly }
         guard updated.isEmpty, deleted.isEmpty else {
             throw StoreError(
                 .unsupported, store: inserter.name,

@@ -119,18 +119,6 @@ struct PendingRowTests {
         #expect(reasons.allSatisfy { !$0.isEmpty && !$0.contains("soon") })
     }
 
-    @Test func batchInsertsSaveAllRowsOrNone() throws {
-        let database = try TestDatabase(Self.schema)
-        let writer = try database.writer()
-        var rows = (1...3).map { Self.row("2026-02-0\($0)T00:00:00Z") }
-        let saved = try writer.execute(BatchInsertRequest(entity: "q", objects: rows, resultType: .objectIDs))
-        #expect(saved.insertedCount == 3 && saved.objectIDs.count == 3)
-        rows.append(Self.row("2026-03-01T00:00:00Z", -2))
-        rows[0]["at"] = .text("2026-02-09T00:00:00Z")
-        #expect(throws: StoreError.self) { try writer.execute(BatchInsertRequest(entity: "q", objects: rows)) }
-        #expect(try database.run("SELECT count(*) FROM q") == ["5"])
-    }
-
     @Test func datesAreBroughtToTheZoneOfColumnsThatHaveNone() throws {
         let berlin = try #require(CalendarZone(identifier: "Europe/Berlin"))
         let database = try TestDatabase("CREATE TABLE q (id int, a timestamp, b date, c timestamptz);")
@@ -147,23 +135,5 @@ struct PendingRowTests {
         #expect(
             try database.run("SELECT DISTINCT a, b, c AT TIME ZONE 'UTC' FROM q")
                 == ["2026-07-02 00:30:00|2026-07-02|2026-07-01 22:30:00"])
-    }
-
-    @Test func objectsAreFoundChangedAndDeletedByTheirKeys() throws {
-        let database = try TestDatabase(Self.schema)
-        let writer = try database.writer()
-        let id = try writer.insertObject(entity: "q", values: Self.row("2026-04-01T00:00:00Z"))
-        #expect(try writer.updateObject(id, set: ["price": .integer(9)], ifStill: ["price": .real(4)]) == false)
-        #expect(try writer.updateObject(id, set: ["price": .integer(9)], ifStill: ["price": .real(5)]))
-        let rows = try writer.fetchRows(
-            StoreFetchRequest(entity: "q", predicate: .objectIDs([id])), attributes: ["price", "symbol"])
-        #expect(rows == [StoredRow(objectID: id, values: [.real(9), .text("XAU")])])
-        #expect(try writer.deleteObject(id, ifStill: [:]) && !writer.deleteObject(id, ifStill: [:]))
-        let request = BatchUpdateRequest(
-            entity: "q", predicate: .compare("symbol", .equal, .text("XAG")),
-            propertiesToUpdate: ["price": .integer(7)],
-            resultType: .objectIDs)
-        #expect(try writer.execute(request).objectIDs.count == 1)
-        #expect(try database.run("SELECT price FROM q WHERE symbol = 'XAG'") == ["7"])
     }
 }

@@ -430,6 +430,8 @@ class World:
         self.batch = "batch: { rows: %d, pause: none }" % chance.choice([1, 5, 17])
         self.technique = []
         self.known = {}
+        # The rules in the order of the policy in a folder.
+        self.orders = {}
 
     def __str__(self):
         return (f"{self.zone.key} as of {self.as_of.isoformat()}, {self.format}{' of days' if self.days_only else ''}, {self.shape},"
@@ -540,6 +542,7 @@ class World:
         holds = "archive: { folder: archive }\n" if self.is_archived else ""
         if self.holds:
             holds += "holds:\n" + "".join(hold.policy() for hold in self.holds)
+        self.orders[folder] = rules
         with open(f"{folder}/retention.yaml", "w") as policy:
             policy.write(f"version: 1\nstore: prices.sqlite\ntimezone: {self.zone.key}\n" + ("" if self.has_ledger else "ledger: none\n")
                          + holds + "rules:\n" + "".join(rule.policy(self.format, self.batch) for rule in rules))
@@ -618,6 +621,7 @@ class World:
     def carry_out(self, program, folder, as_of, names=(), is_dry_first=False):
         """A run, and a dry run before it, against the judge. Returns the rows that are left, and whether a rule was refused."""
         rows, in_candles = self.look(folder)
+        self.rule_order = self.orders.get(folder, self.rules)
         judge = Judge(self, as_of, rows)
         selected = [word for name in names for word in ("--rule", name)]
         if is_dry_first:
@@ -660,7 +664,7 @@ class World:
             rows = judge.deleted_by(rule) - gone
             if not rule.rollup:
                 # A rule leaves rows alone of which one before it would make candles, and is not carried out.
-                for maker in self.rules[:self.rules.index(rule)]:
+                for maker in self.rule_order[:self.rule_order.index(rule)]:
                     if maker.rollup and maker.is_enabled and not maker.chooses and maker.name not in carried_out:
                         rows -= judge.reached(maker)
             moment = datetime.datetime.fromisoformat(said["cutoff"].replace("Z", "+00:00"))

@@ -1,7 +1,6 @@
 import Foundation
 import PostgresCluster
 import PostgresStore
-import PriceObjects
 import PriceStore
 import SQLiteStore
 import TestSupport
@@ -62,9 +61,14 @@ struct ParityTests {
     }
 
     /// The figures of all rules, and a digest of the keys that each leaves.
-    private func carryOut(_ zone: CalendarZone, on store: any ObjectStore & RetentionWriter) throws -> [String] {
+    private func carryOut(_ zone: CalendarZone, on store: any RetentionWriter) throws -> [String] {
         try store.createEntity(Self.entity)
-        _ = try store.execute(BatchInsertRequest(entity: "price", objects: Self.rows(3000, seed: 5, zone: zone)))
+        try store.transaction(.normal) {
+            for row in Self.rows(3000, seed: 5, zone: zone) {
+                let outcome = try store.insert(entity: "price", values: row, onConflict: .fail)
+                #expect(outcome == .saved)
+            }
+        }
         return try Self.rules(zone).map { rule in
             let survey = try store.survey(rule)
             // What is found in the rows. How an engine deletes them, and which example it shows, is its own affair.

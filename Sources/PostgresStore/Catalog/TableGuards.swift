@@ -92,10 +92,10 @@ struct TableGuards {
 }
 
 extension PostgresConnection {
-    /// The guards of a table that is divided, and of tables that were parts of it; nil: it is not divided.
-    func guards(of table: PostgresTable, detached: [Leaf] = []) throws -> TableGuards? {
+    /// The guards of a table that is divided; nil: it is not.
+    func guards(of table: PostgresTable) throws -> TableGuards? {
         guard table.isPartitioned || table.isHypertable else { return nil }
-        return TableGuards(try rows(TableGuards.query([table.number] + detached.map(\.number))))
+        return TableGuards(try rows(TableGuards.query([table.number])))
     }
 
     /// Why the server refuses every delete from a table, as a sentence; nil: it does not. What a publication sends must say which

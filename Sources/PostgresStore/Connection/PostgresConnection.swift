@@ -65,8 +65,8 @@ public class PostgresConnection {
     var chunkPortion = 64
     /// Who keeps partitions or chunks from being dropped, so that their rows are deleted instead; nil: nobody.
     var dropTrouble: String?
-    /// What the surveys have counted; nil: nothing that would still hold.
-    var known: KnownCounts?
+    /// Since when nobody else has written; nil: somebody may have.
+    var quiet: QuietServer?
     /// What surveys have found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
     /// What copies rows to the archive of the run; nil: none was begun.
@@ -250,7 +250,7 @@ public class PostgresConnection {
         transactionDepth = 0
         catalog = PostgresCatalog(after: catalog)
         keptTables = [:]
-        known = nil
+        quiet = nil
         recoverPrepared()
         guard shadows.isEmpty else { throw error }
     }

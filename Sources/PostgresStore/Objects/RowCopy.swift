@@ -1,4 +1,3 @@
-public import PriceObjects
 public import PriceStore
 
 /// Many new rows at once: COPY into a temporary table of texts, and one INSERT from there, with the conflict rule.
@@ -15,7 +14,7 @@ extension PostgresWriter {
             try transaction(.normal) {
                 let scope = RowScope(try requireTable(entity))
                 for portion in Self.portions(rows) {
-                    let saved = try copy(portion, scope, onConflict, returning: nil).changedCount
+                    let saved = try copy(portion, scope, onConflict).changedCount
                     inserted.savedCount += saved
                     inserted.ignoredCount += portion.count - saved
                 }
@@ -31,49 +30,6 @@ extension PostgresWriter {
         }
     }
 
-    /// Inserts rows in one transaction.
-    @discardableResult
-    public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
-        try run("saving rows of \(request.entity)", isRepeatable: false) {
-            let scope = RowScope(try requireTable(request.entity))
-            let key = request.resultType == .objectIDs ? try requireKey(scope) : []
-            let returning =
-                key.isEmpty ? nil : scope.table.entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")
-            var result = BatchInsertResult(insertedCount: 0)
-            func save(_ rows: [[String: StoreValue]]) throws {
-                for portion in Self.portions(rows) {
-                    let saved = try copy(portion, scope, request.onConflict, returning: returning)
-                    result.insertedCount += saved.changedCount
-                    result.ignoredCount += portion.count - saved.changedCount
-                    if returning != nil {
-                        result.objectIDs += saved.rows.map { objectID(scope, $0[...], types: saved.types[...]) }
-                    }
-                }
-            }
-            return try transaction(.normal) {
-                switch request.source {
-                case .objects(let objects): try save(objects)
-                case .handler(let make):
-                    let handler = make()
-                    var rows: [[String: StoreValue]] = []
-                    var row: [String: StoreValue] = [:]
-                    var number = 1
-                    while try request.fill(&row, number: number, by: handler, store: name) == .insert {
-                        number += 1
-                        rows.append(row)
-                        guard rows.count == Self.portionRows else { continue }
-                        try save(rows)
-                        rows.removeAll(keepingCapacity: true)
-                    }
-                    try save(rows)
-                }
-                return result
-            }
-        }
-    }
-
-    private static let portionRows = 2000
-
     /// The rows in stretches that name the same attributes.
     private static func portions(_ rows: [[String: StoreValue]]) -> [ArraySlice<[String: StoreValue]>] {
         var portions: [ArraySlice<[String: StoreValue]>] = []
@@ -87,7 +43,7 @@ extension PostgresWriter {
     }
 
     private func copy(
-        _ rows: ArraySlice<[String: StoreValue]>, _ scope: RowScope, _ onConflict: ConflictPolicy, returning: String?
+        _ rows: ArraySlice<[String: StoreValue]>, _ scope: RowScope, _ onConflict: ConflictPolicy
     ) throws -> ServerResult {
         let names = (rows.first?.keys).map { $0.sorted() } ?? []
         guard !names.isEmpty else {
@@ -120,8 +76,7 @@ extension PostgresWriter {
         }
         let result = try execute(
             "INSERT INTO \(scope.table.sql) AS \(RowScope.alias) (\(targets)) SELECT \(expressions.joined(separator: ", ")) FROM \(table) ORDER BY n"
-                + (try conflictClause(onConflict, attributes.map(\.name), scope))
-                + (returning.map { " RETURNING \($0)" } ?? ""))
+                + (try conflictClause(onConflict, attributes.map(\.name), scope)))
         try execute("TRUNCATE \(table)")
         return result
     }

@@ -8,7 +8,6 @@ extension PostgresDatabase {
             _ = try order(request.sortDescriptors, scope)
             let condition = try condition(request.predicate, scope)
             guard request.fetchLimit != nil || request.fetchOffset > 0 else {
-                if scope.isTable, let rowCount = try knownCount(scope.table, request.predicate) { return rowCount }
                 return try count("SELECT count(*) FROM \(scope.from)" + condition.whereClause)
             }
             return try count(

@@ -1,4 +1,3 @@
-public import PriceObjects
 public import PriceStore
 
 extension PostgresConnection {
@@ -128,63 +127,11 @@ extension PostgresWriter {
         return text
     }
 
-    /// Adds one row and says which it is.
-    public func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
-        try run("adding a row to \(entity)", isRepeatable: false) {
-            let scope = RowScope(try requireTable(entity))
-            _ = try requireKey(scope)
-            let key = scope.table.entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")
-            let result = try transaction(.normal) {
-                try execute(try insertStatement(scope, values, .fail) + " RETURNING \(key)")
-            }
-            return objectID(scope, result.rows.first.map { $0[...] } ?? [], types: result.types[...])
-        }
-    }
-
-    /// Sets attributes of one row if it is still as expected.
-    public func updateObject(
-        _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
-    ) throws(StoreError) -> Bool {
-        try run("changing a row of \(id.entity)", isRepeatable: false) {
-            let scope = RowScope(try requireTable(id.entity))
-            let condition = try isStill(id, expected, scope)
-            guard !values.isEmpty else {
-                return try exists("SELECT 1 FROM \(scope.from)" + condition.whereClause)
-            }
-            return try transaction(.normal) {
-                try execute("UPDATE \(scope.from) SET " + (try sets(values, scope)) + condition.whereClause)
-                    .changedCount > 0
-            }
-        }
-    }
-
-    /// Deletes one row if it is still as expected.
-    public func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
-        try run("deleting a row of \(id.entity)", isRepeatable: false) {
-            let scope = RowScope(try requireTable(id.entity))
-            let condition = try isStill(id, expected, scope)
-            return try transaction(.normal) {
-                try execute("DELETE FROM \(scope.from)" + condition.whereClause).changedCount > 0
-            }
-        }
-    }
-
     private func sets(_ values: [String: StoreValue], _ scope: RowScope) throws -> SQLFragment {
         .joined(
             try named(values, scope).map {
                 "\($0.attribute.name.quotedIdentifier) = " + newValue($0.value, $0.attribute, scope.table)
             }, by: ", ", empty: .never)
-    }
-
-    private func isStill(
-        _ id: ObjectID, _ expected: [String: StoreValue], _ scope: RowScope
-    ) throws -> SQLFragment {
-        .all(
-            [try keyCondition([id], scope)]
-                + (try named(expected, scope).map {
-                    "\(scope.column($0.attribute.name)) IS NOT DISTINCT FROM "
-                        + newValue($0.value, $0.attribute, scope.table)
-                }))
     }
 
     /// Sets attributes of the rows that a request finds.
@@ -199,28 +146,6 @@ extension PostgresWriter {
                         + (try condition(request.predicate, scope)).whereClause
                 ).changedCount
             }
-        }
-    }
-
-    /// Updates rows in one transaction.
-    @discardableResult
-    public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
-        if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
-        guard !request.propertiesToUpdate.isEmpty else {
-            throw StoreError(
-                .unsupported, store: name, message: "the batch update of \(request.entity) names no property")
-        }
-        return try run("updating the rows of \(request.entity)", isRepeatable: false) {
-            let scope = RowScope(try requireTable(request.entity))
-            var statement =
-                "UPDATE \(scope.from) SET " + (try sets(request.propertiesToUpdate, scope))
-                + (try condition(request.predicate, scope)).whereClause
-            let isListed = request.resultType == .objectIDs
-            if isListed { statement += " RETURNING " + (try requireKey(scope)).joined(separator: ", ") }
-            let result = try transaction(.normal) { try execute(statement) }
-            return BatchUpdateResult(
-                updatedCount: result.changedCount,
-                objectIDs: isListed ? result.rows.map { objectID(scope, $0[...], types: result.types[...]) } : [])
         }
     }
 }

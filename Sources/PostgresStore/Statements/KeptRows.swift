@@ -39,7 +39,7 @@ extension PostgresConnection {
     private func keptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
         let key = Keeper.Key(table: scope.table.number, predicate: .notKept(keepLast))
         // A batch has looked whether anybody else has written, and does so again after its deletes.
-        if keeping == .asFound, let found = keptRows[key], let since = known?.since, found.moment.quietSince == since {
+        if keeping == .asFound, let found = keptRows[key], let since = quiet?.since, found.moment.quietSince == since {
             return found.rows
         }
         let moment = try moment()

@@ -59,28 +59,25 @@ extension PostgresConnection {
         of predicate: StorePredicate, _ table: PostgresTable, isFirst: Bool, firesTriggers: Bool
     ) throws(StoreError) {
         let what = "listing the rows that \(table.name) keeps"
-        let isQuiet = try run(what) { try !firesTriggers && isAsKnown() }
+        let isQuiet = try run(what) { try !firesTriggers && self.isQuiet() }
         guard isFirst || !missingTables(of: predicate, table, isQuiet: isQuiet).isEmpty else { return }
-        let counts = known?.ofDeletes
         try batch(what, isolation: "REPEATABLE READ") {
             if isFirst { try dropKeptTables() }
             try makeKeptTables(of: predicate, table, isQuiet: isQuiet)
         }
-        // What deletes find is as it was.
-        if let counts { known?.ofDeletes = counts }
     }
 
     /// Carries out the body of a batch that spares the listed rows.
     func sparingListed<T>(
         of predicate: StorePredicate, _ table: PostgresTable, firesTriggers: Bool, _ body: () throws -> T
     ) throws -> T {
-        let isQuiet = try !firesTriggers && isAsKnown()
+        let isQuiet = try !firesTriggers && self.isQuiet()
         // They are gone with the session that had them, or somebody has just begun to write.
         try makeKeptTables(of: predicate, table, isQuiet: isQuiet)
         keeping = isQuiet ? .asFound : .lookedUp
         defer { keeping = nil }
         let result = try body()
-        if isQuiet, try !isAsKnown() { throw keptRowsChanged }
+        if isQuiet, try !self.isQuiet() { throw keptRowsChanged }
         return result
     }
 

@@ -23,7 +23,7 @@ extension PostgresConnection {
     /// The moment of the next statement, or of the current transaction if it sees one state.
     func moment() throws -> Moment {
         let state = try rows(SQLFragment("SELECT pg_current_snapshot()")).first?[0]
-        return Moment(state: state, quietSince: try isAsKnown() ? known?.since : nil, batchCount: ownChanges.batchCount)
+        return Moment(state: state, quietSince: try isQuiet() ? quiet?.since : nil, batchCount: ownChanges.batchCount)
     }
 
     /// Whether what was found at a moment still holds, apart from what batches of this session have changed since.

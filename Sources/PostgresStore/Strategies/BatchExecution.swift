@@ -23,7 +23,6 @@ extension PostgresWriter {
             table = try requireTable(request.fetchRequest.entity)
             reach = try self.reach(of: table, request.asDeclared.relationships)
             locks = try self.locks(reach)
-            if table.isPartitioned, request.continuation == nil, transactionDepth == 0 { try attachAgain(of: table) }
             changedTables.formUnion(reach.losing.map(\.sql))
             firesTriggers = try self.firesTriggers(reach)
             try noteBatch(on: changed(request, reach), firesTriggers: firesTriggers)
@@ -73,7 +72,6 @@ extension PostgresWriter {
         } catch {
             throw StoreError(error, store: name, doing: what)
         }
-        let before = known
         let result = try batch(
             what, isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
             usesOnePlan: BatchDelete.usesOnePlan(request, table), locks: isOneState ? locks : ""
@@ -84,9 +82,6 @@ extension PostgresWriter {
             }
         }
         if let part { archiver?.didCommit(part) }
-        if let before {
-            known?.note(result.deletedCount, deletedFrom: table, request, before)
-        }
         return result
     }
 

@@ -56,7 +56,6 @@ extension PostgresConnection {
         guard let before = range.before, let type = table.typeNames[attribute.name], date.reading == .ordered,
             try chunkColumn(table) == attribute.name, let functions = try schema(ofExtension: "timescaledb")
         else { return nil }
-        let known = known
         let began = ContinuousClock.now
         let dropped = try batch("dropping chunks of \(table.name)", isExclusive: true) {
             () -> (leaves: [Leaf], rowCount: Int, areAll: Bool)? in
@@ -73,7 +72,7 @@ extension PostgresConnection {
                 try requireMaterialized(
                     scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, knowing: memory)
             }
-            let rowCount = try knownCount(leaves, known) ?? countTogether(leaves, of: table)
+            let rowCount = try countTogether(leaves, of: table)
             let droppedCount = try count(
                 TimescaleSQL.dropChunks(table, from: first.lower, to: last.upper, type: type, schema: functions))
             noteChanges(of: table.number)
@@ -88,15 +87,9 @@ extension PostgresConnection {
             return (leaves, rowCount, areAll)
         }
         guard let (leaves, rowCount, areAll) = dropped, let first = leaves.first else {
-            // A transaction that changed nothing: what was known still is.
-            if let known {
-                self.known?.ofPartitions = known.ofPartitions
-                self.known?.ofDeletes = known.ofDeletes
-            }
             return nil
         }
         noteBatch(on: [table], firesTriggers: false)
-        if let known { noteDropped(leaves, rowCount, table, request, known) }
         // A signal is looked for between batches: one takes about half a second.
         let elapsed = ContinuousClock.now - began
         if elapsed < .milliseconds(250), leaves.count >= chunkPortion { chunkPortion = min(2 * chunkPortion, 512) }

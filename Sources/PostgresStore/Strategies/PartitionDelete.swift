@@ -66,12 +66,7 @@ extension PostgresConnection {
 
     /// Drops the oldest partitions that are wholly expired, as a batch of their own; nil: there is none, or their rows must
     /// go one by one.
-    ///
-    /// The rows are counted while nobody can write to them any more. `DETACH … CONCURRENTLY` keeps the whole table free
-    /// meanwhile; it is not possible beside a default partition. Tables are marked before they are detached, so that a run
-    /// that finds one attaches it again. Source: PostgreSQL manual, ALTER TABLE, "DETACH PARTITION".
     func dropNextPartitions(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult? {
-        // A lost connection may leave tables detached: they are attached first when this is repeated.
         try run("dropping partitions of \(request.fetchRequest.entity)") {
             let table = try requireTable(request.fetchRequest.entity)
             guard transactionDepth == 0, request.continuation?.isBehindPartition != false,
@@ -83,7 +78,6 @@ extension PostgresConnection {
                 return try table.isHypertable
                     ? dropChunks(table, range, request) : dropPartitions(table, range, request)
             } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
-                guard try abandonedPartitions(of: table).isEmpty else { throw error }
                 dropTrouble = try "nothing is dropped as a whole, because \(lockHolder(of: table))"
                 return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)
             }
@@ -108,127 +102,74 @@ extension PostgresConnection {
     private func dropPartitions(
         _ table: PostgresTable, _ range: DateRange, _ request: DeleteWork
     ) throws -> BatchDeleteResult? {
-        try attachAgain(of: table)
         guard table.isPartitioned, try guards(of: table)?.dropObstacle == nil else { return nil }
-        let before = known
-        var next = try nextPartitions(table, range)
-        if next.isDetachable {
-            let detached = try detach(next.leaves, of: table)
-            if detached.count < next.leaves.count { next.areAll = false }
-            next.leaves = detached
-        }
-        guard let first = next.leaves.first,
-            let rowCount = try drop(
-                next.leaves, of: table, areDetached: next.isDetachable, knowing: before, mustLeave: request.mustLeave)
+        let (leaves, areAll) = try nextPartitions(table, range)
+        guard let first = leaves.first,
+            let rowCount = try drop(leaves, of: table, mustLeave: request.mustLeave)
         else { return nil }
         noteBatch(on: [table], firesTriggers: false)
-        if let before { noteDropped(next.leaves, rowCount, table, request, before) }
         return BatchDeleteResult(
-            deletedCount: rowCount, continuation: next.areAll ? .behindPartitions : .behindPartition(first.number))
+            deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.number))
     }
 
     /// How much a batch takes: a signal waits for a second or two.
-    static let mostDetached = (count: 16, bytes: 1 << 30)
-    /// How much a batch takes where a drop locks the whole table: others wait for some ten milliseconds.
-    private static let mostAttached = (count: 4, bytes: 32 << 20)
+    private static let most = (count: 16, bytes: 1 << 30)
     /// How many tables on workers a batch drops: each holds the lock for some milliseconds longer.
     private static let mostShards = 32
 
-    /// The partitions that a batch drops.
-    private struct NextPartitions {
-        var leaves: [Leaf]
-        /// Whether they can be detached while others use the table.
-        var isDetachable: Bool
-        /// Whether no other partition is wholly expired.
-        var areAll: Bool
-    }
-
-    /// The oldest expired partitions, as many as one batch takes: each drop is one wait for the server's disk, so that
-    /// small ones are deleted together. Beside a default partition none can be detached while others use the table.
-    private func nextPartitions(_ table: PostgresTable, _ range: DateRange) throws -> NextPartitions {
+    /// The oldest expired partitions, as many as one batch takes, and whether these are all. Each drop is one wait for the
+    /// server's disk, so that small ones are dropped together.
+    private func nextPartitions(_ table: PostgresTable, _ range: DateRange) throws -> (leaves: [Leaf], areAll: Bool) {
         let expired = try expiredPartitions(table, range)
-        guard let first = expired.first?.leaf else {
-            return NextPartitions(leaves: [], isDetachable: false, areAll: true)
-        }
-        let parents = Set(expired.map(\.leaf.parentNumber))
-        let withDefault = Set(
-            try rows(
-                "SELECT partrelid FROM pg_partitioned_table WHERE partdefid <> 0 AND partrelid = ANY ("
-                    + .tables(parents) + ")"
-            ).compactMap { $0[0].flatMap { Int($0) } })
-        let isDetachable = !table.isDistributed && !withDefault.contains(first.parentNumber)
-        var most = isDetachable ? Self.mostDetached : Self.mostAttached
+        var mostCount = Self.most.count
         if table.isDistributed {
-            most.count = try min(most.count, max(1, Self.mostShards / max(1, count(CitusSQL.shardCount(table.number)))))
+            mostCount = try min(mostCount, max(1, Self.mostShards / max(1, count(CitusSQL.shardCount(table.number)))))
         }
         var bytes = 0
-        let leaves = expired.prefix(most.count).prefix {
-            bytes += $0.bytes
-            return $0.leaf.number == first.number
-                || bytes <= most.bytes
-                    && (table.isDistributed || withDefault.contains($0.leaf.parentNumber)) != isDetachable
+        let leaves = expired.prefix(mostCount).enumerated().prefix { place, partition in
+            bytes += partition.bytes
+            return place == 0 || bytes <= Self.most.bytes
         }
-        return NextPartitions(
-            leaves: leaves.map(\.leaf), isDetachable: isDetachable, areAll: leaves.count == expired.count)
+        return (leaves.map(\.element.leaf), leaves.count == expired.count)
     }
 
-    /// Notes what is known of the rows that are left, where nothing but this drop has happened.
-    func noteDropped(
-        _ leaves: [Leaf], _ rowCount: Int, _ table: PostgresTable, _ request: DeleteWork, _ before: KnownCounts
-    ) {
-        known?.ofPartitions = before.ofPartitions
-        for leaf in leaves { known?.ofPartitions[leaf.number] = nil }
-        known?.note(rowCount, deletedFrom: table, request, before)
-    }
-
-    /// Counts the rows of partitions and drops them, in one transaction; nil: by now their rows must be deleted one by one, and
-    /// those that were detached are attached again. What was known before need not be counted if it still holds once nobody
-    /// can write to them any more.
+    /// Counts the rows of partitions and drops them, in one transaction; nil: by now their rows must be deleted one by one.
     ///
-    /// Under the lock on the whole table other sessions can read and write; nobody can create a trigger or a policy until
-    /// the transaction ends. A partition that is not detached needs its parent for itself alone.
+    /// While the rows are counted, others read everything and write to all other partitions. Then the transaction needs the
+    /// table that the partitions belong to for itself, which takes some milliseconds: a commit releases its locks before it
+    /// removes files. Nobody can create a trigger or a policy until the transaction ends. A session that is in the way for more
+    /// than 50 ms is not waited for: later ones would have to wait behind this one.
+    /// Source: PostgreSQL manual, "Explicit Locking".
     ///
     /// - Parameter mustLeave: the date by which a row must stay readable; otherwise nothing is dropped, and the call fails.
-    private func drop(
-        _ leaves: [Leaf], of table: PostgresTable, areDetached: Bool, knowing before: KnownCounts?,
-        mustLeave: DateAttribute?
-    ) throws -> Int? {
-        var lastRow: StoreError?
-        let rowCount: Int? = try batch(
-            "dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true
-        ) {
+    private func drop(_ leaves: [Leaf], of table: PostgresTable, mustLeave: DateAttribute?) throws -> Int? {
+        try batch("dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true) {
             if table.isDistributed {
                 try execute(script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = 50"])
             }
             let list = leaves.map(\.sql).joined(separator: ", ")
-            let parents = try parents(in: table)
-            for (mode, tables) in [
-                ("SHARE UPDATE EXCLUSIVE", parents.map { "ONLY \($0.sql)" }),
-                ("ACCESS EXCLUSIVE", areDetached ? [] : Set(leaves.compactMap(\.parent)).sorted().map { "ONLY \($0)" }),
-                ("ACCESS EXCLUSIVE", leaves.map(\.sql)),
-            ] where !tables.isEmpty {
+            let parents = Set(leaves.compactMap(\.parent)).sorted().map { "ONLY \($0)" }
+            func lock(_ tables: [String], _ mode: String) throws {
                 try execute("LOCK TABLE \(tables.joined(separator: ", ")) IN \(mode) MODE")
             }
-            guard try guards(of: table, detached: areDetached ? leaves : [])?.dropObstacle == nil else {
-                if areDetached { for leaf in leaves { try attach(leaf) } }
-                return nil
-            }
-            lastRow = nil
-            if areDetached {
-                do { try requireRest(of: table, mustLeave) } catch let error as StoreError {
-                    // Detached partitions would stay so.
-                    for leaf in leaves { try attach(leaf) }
-                    lastRow = error
-                    return nil
-                }
-            }
-            let rowCount = try knownCount(leaves, before) ?? countTogether(leaves, of: table)
+            try lock(try self.parents(in: table).map { "ONLY \($0)" }, "SHARE UPDATE EXCLUSIVE")
+            try lock([list], table.isDistributed ? "ACCESS EXCLUSIVE" : "EXCLUSIVE")
+            guard try guards(of: table)?.dropObstacle == nil else { return nil }
+            let rowCount = try countTogether(leaves, of: table)
+            try lock(parents, "ACCESS EXCLUSIVE")
             try execute("DROP TABLE \(list)")
-            if !areDetached { try requireRest(of: table, mustLeave) }
+            try requireRest(of: table, mustLeave)
             return rowCount
         }
-        if let lastRow { throw lastRow }
-        return rowCount
+    }
+
+    /// A partitioned table and the partitions of it that are divided themselves.
+    private func parents(in table: PostgresTable) throws -> [String] {
+        let query =
+            "SELECT n.nspname, c.relname FROM pg_partition_tree(" + .bound("\(table.number)", "regclass")
+            + ") t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace "
+            + "WHERE c.relkind = 'p' ORDER BY t.level, c.oid"
+        return try rows(query).map { "\(($0[0] ?? "").quotedIdentifier).\(($0[1] ?? "").quotedIdentifier)" }
     }
 
     /// Counts all rows of tables that nobody can write to.

@@ -5,8 +5,6 @@ extension PostgresConnection {
     ///
     /// Where the bounds of partitions prove that all of their rows are expired, or that none is, they need only be counted,
     /// and the remaining ones not even that unless somebody asks for a share of all.
-    ///
-    /// Partitions that an earlier run has detached and not dropped belong to it: a run attaches them again.
     func readGroupsByPartition(_ rows: SurveyRows) throws -> [SurveyGroup]? {
         let table = rows.scope.table
         guard table.isPartitioned, !table.isDistributed, rows.scope.isTable, rows.date.reading == .ordered else {
@@ -16,14 +14,11 @@ extension PostgresConnection {
         let leaves = try leaves(of: table)
         guard !leaves.contains(where: \.isForeign) else { return nil }
         let codes = try provedCodes(leaves.filter { $0.rangeColumn == attribute.name }, rows)
-        let abandoned = try abandonedPartitions(of: table)
-        guard !codes.isEmpty || !abandoned.isEmpty else { return nil }
-        // The table itself has fewer rows than are counted here.
-        if !abandoned.isEmpty { known = nil }
+        guard !codes.isEmpty else { return nil }
         let (column, isIndexed) = (attribute.name.quotedIdentifier, table.dateIndex(attribute) != nil)
 
         var groups: [SurveyGroup] = []
-        for leaf in abandoned + leaves where codes[leaf.number] == nil {
+        for leaf in leaves where codes[leaf.number] == nil {
             var part = rows
             part.scope = RowScope(table, source: leaf.sql)
             groups += try readGroups(part, notKept: .always, others: .always, among: .always)
@@ -80,7 +75,6 @@ extension PostgresConnection {
         group.rowCount = result.rows.first?[0].map { list in
             let counts = ServerArray.elements(list).map { $0.flatMap { Int($0) } ?? 0 }
             for (leaf, count) in zip(leaves, counts) {
-                known?.ofPartitions[leaf.number] = count
                 catalog.leafCounts[leaf.number] = count
             }
             return counts.reduce(0, +)

@@ -123,7 +123,6 @@ extension PostgresConnection {
             let parts = portion.map { "SELECT \($0.leaf.number) AS chunk, count(*) AS found FROM \($0.leaf.sql)" }
             for row in try self.rows(SQLFragment(parts.joined(separator: " UNION ALL "))) {
                 guard let chunk = row[0].flatMap({ Int($0) }), let count = row[1].flatMap({ Int($0) }) else { continue }
-                known?.ofPartitions[chunk] = count
                 catalog.leafCounts[chunk] = count
             }
         }

@@ -24,7 +24,7 @@ extension PostgresDatabase {
                 survey.unsupported = reason
                 return survey
             }
-            try beginKnowing()
+            try beginQuiet()
             let guards = try guards(of: scope.table)
             try count(rows, guards, into: &survey)
             if let reason = try compressedObstacle(rows, survey) {
@@ -34,7 +34,6 @@ extension PostgresDatabase {
             try correctEnds(rows, into: &survey)
             try chooseTechnique(rows, guards, into: &survey)
             try describe(rows, into: &survey)
-            if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows, guards) }
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try followRelationships(request, rows, into: &survey)
             }

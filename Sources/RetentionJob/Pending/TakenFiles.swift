@@ -127,7 +127,7 @@ struct TakenFiles {
     private static func delete(_ paths: [String], from writer: any RetentionWriter) throws {
         for path in paths {
             let request = StoreFetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
-            _ = try StoreContext(writer).execute(BatchDeleteRequest(fetchRequest: request))
+            _ = try writer.execute(BatchDeleteRequest(fetchRequest: request))
         }
     }
 

@@ -12,11 +12,10 @@ extension BatchDelete {
         }
         let first = try connection.row(SQLFragment("SELECT min(date) FROM temp.\(list)"), db)?.first
         guard let first, !first.isNull else { return try connection.dropDateList(db) }
-        let offset = request.fetchRequest.fetchLimit.map { [$0.databaseValue] }
-        let end = try offset.flatMap {
-            try connection.row(SQLFragment("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET ?", $0), db)?
-                .first
-        }
+        // The list can have more rows than the plan counted.
+        let most = min(request.fetchRequest.fetchLimit ?? .max, request.allowedRows ?? .max)
+        let end = try connection.row(
+            SQLFragment("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET ?", [most.databaseValue]), db)?.first
         let stretch = end.map {
             SQLFragment("date \(first == $0 ? "<=" : "<") ?", [$0.databaseValue])
         }

@@ -244,7 +244,7 @@ struct GuardTests {
         #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 480)
     }
 
-    /// The drop would fail, and a partition would be detached by then.
+    /// The drop would fail.
     @Test(arguments: [
         "CREATE VIEW v AS SELECT * FROM q_1", "CREATE FUNCTION f(q_1) RETURNS int LANGUAGE sql AS 'SELECT 1'",
         "ALTER TABLE q_1 ADD UNIQUE (id); CREATE TABLE note (id int REFERENCES q_1 (id))",
@@ -292,8 +292,7 @@ struct GuardTests {
         #expect(try database.run("SELECT string_agg(at::text, ' ' ORDER BY at) FROM q") == ["1210 2130 5140"])
     }
 
-    /// A guard that comes between the detaching and the drop: the partition is attached again, nothing goes, and the next run judges
-    /// its rows one by one.
+    /// A guard that comes between the plan and the drop: nothing goes, and the next run judges the rows one by one.
     @Test(arguments: [keepingTrigger, policy]) func aGuardThatComesInBetweenHolds(sql: String) throws {
         let database = try Kind.indexedPartitions.make()
         let user = try database.makeOwner()

@@ -158,6 +158,25 @@ struct CandleDeleteTests {
         #expect(try delete(request, from: store, rows: 2).counts.reduce(0, +) == 3)
     }
 
+    /// Rows that arrive between the plan and the first batch are among those that a delete finds.
+    @Test(arguments: [true, false]) func noMoreRowsBecomeCandlesThanThePlanCounted(index: Bool) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price REAL)",
+            index ? "CREATE INDEX tick_at ON tick (at)" : "",
+            "INSERT INTO tick (at, price) VALUES (1767225600, 1), (1767225601, 2), (1767225602, 3)")
+        let writer = try store.writer()
+        let request = (index ? Kind.byDate : .withoutIndex).request()
+        let source = try #require(try writer.entity(named: request.entity))
+        try writer.createEntity(try #require(request.rollup?.table(for: source)))
+        #expect(try writer.survey(request).expiredCount == 3)
+        try store.change {
+            try $0.execute(sql: "INSERT INTO tick (at, price) VALUES (1767225590, 4), (1767225591, 5)")
+        }
+        let deletion = try writer.deletion(of: request)
+        #expect(try deletion.deleteNext(DeletionBounds(rows: 1000)).result.deletedCount == 3)
+        #expect(try store.rows("SELECT price FROM tick ORDER BY id") == ["2.0", "3.0"])
+    }
+
     /// A technique that somebody asks for makes candles too, or is refused.
     @Test(arguments: Technique.allCases) func noTechniqueDeletesWithoutCandles(_ technique: Technique) throws {
         let store = try Kind.withoutIndex.make(3)
