@@ -46,14 +46,16 @@ struct OutOfStepIndex {
 
     /// The virtual tables that a failed statement can have changed: by the triggers of the tables that it names if there are
     /// such, else by any trigger, else all.
-    static func suspects(_ statement: String, _ db: Database) throws -> [OutOfStepIndex] {
+    static func suspects(
+        _ statement: String, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws -> [OutOfStepIndex] {
         let tables = try all(db)
-        let triggers = try Row.fetchAll(db, sql: "SELECT tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger'")
+        let triggers = try connection.storeTriggers(db)
         // A word may be of a schema and a table: `main.price`.
         let named = Set(names(statement).flatMap { [$0] + $0.split(separator: ".").map(String.init) })
-        let fired = triggers.filter { named.contains(($0[0] as String).folded) }
+        let fired = triggers.filter { named.contains($0.table) }
         for triggers in [fired, triggers] {
-            let changed = Set(triggers.flatMap { TriggerText($0[1]).effects?.changes.map(\.table) ?? [] })
+            let changed = Set(triggers.flatMap { $0.body?.changed ?? [] })
             let found = tables.filter { changed.contains($0.name.folded) }
             if !found.isEmpty { return found }
         }
@@ -68,15 +70,15 @@ struct OutOfStepIndex {
     }
 
     /// The virtual tables that some triggers write, themselves or by triggers that they set off.
-    static func written(byTriggers names: [String], _ db: Database) throws -> [OutOfStepIndex] {
+    static func written(
+        byTriggers names: [String], _ connection: SQLiteFileConnection, _ db: Database
+    ) throws -> [OutOfStepIndex] {
         guard !names.isEmpty else { return [] }
-        let triggers = try Row.fetchAll(
-            db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
-        ).map { (name: $0[0] as String, table: $0[1] as String, text: TriggerText($0[2] as String? ?? "")) }
+        let triggers = try connection.storeTriggers(db)
         var waiting = triggers.filter { names.contains($0.name) }
         var seen: Set<TriggerText.Change> = []
         while let trigger = waiting.popLast() {
-            for change in trigger.text.effects?.changes ?? [] where seen.insert(change).inserted {
+            for change in trigger.body?.changes ?? [] where seen.insert(change).inserted {
                 waiting += triggers.filter { $0.table == change.table && $0.text.fires(on: change.event) }
             }
         }
@@ -106,7 +108,7 @@ extension SQLiteFileConnection {
     /// Which virtual table an error is about, and what repairs it, each as a clause; nil: it is about none.
     func outOfStepIndex(_ error: any Error, _ db: Database) -> (fact: String, remedy: String)? {
         guard let error = error as? DatabaseError, error.isOfVirtualTable,
-            let suspects = try? OutOfStepIndex.suspects(error.sql ?? "", db), !suspects.isEmpty
+            let suspects = try? OutOfStepIndex.suspects(error.sql ?? "", self, db), !suspects.isEmpty
         else { return nil }
         let names = suspects.map(\.name).joined(separator: ", ")
         let which = suspects.count == 1 ? "the virtual table \(names) is" : "one of the virtual tables \(names) is"

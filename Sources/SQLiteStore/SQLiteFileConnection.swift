@@ -106,9 +106,12 @@ public class SQLiteFileConnection {
     }
 
     /// Another connection to the same file.
-    func sibling(enforcingKeys: Bool = false) throws(StoreError) -> SQLiteFileConnection {
+    ///
+    /// - Parameter forProbes: whether it only reads, without foreign keys.
+    func sibling(enforcingKeys: Bool = false, forProbes: Bool = false) throws(StoreError) -> SQLiteFileConnection {
         var configuration = configuration
         if enforcingKeys { configuration.foreignKeysEnabled = true }
+        if forProbes { (configuration.readonly, configuration.foreignKeysEnabled) = (true, false) }
         return try SQLiteFileConnection(name, configuration, modelPath: modelPath)
     }
 

@@ -15,20 +15,27 @@ struct OutOfStepIndexTests {
             "CREATE TRIGGER b1 AFTER DELETE ON b BEGIN DELETE FROM [b text] WHERE rowid = old.rowid; END")
     }
 
+    private func look<T>(
+        at store: TemporaryStore, _ body: (SQLiteFileConnection, Database) throws -> T
+    ) throws -> T {
+        let reader = try store.reader()
+        return try reader.run("looking") { try body(reader, $0) }
+    }
+
     @Test(arguments: [
         ("DELETE FROM main.\"a\" WHERE t < ?", ["a_text"]), ("DELETE FROM main.\"B\"", ["b text"]),
         // By a cascade perhaps.
         ("DELETE FROM \"c\"", ["a_text", "b text"]),
     ])
     func theTriggersOfTheTableSayWhich(statement: String, names: [String]) throws {
-        let found = try store().change { try OutOfStepIndex.suspects(statement, $0) }
+        let found = try look(at: store()) { try OutOfStepIndex.suspects(statement, $0, $1) }
         #expect(found.map(\.name) == names)
     }
 
     @Test func onlyATextIndexWithRowsIsRebuilt() throws {
         let store = try store()
         try store.change { try $0.execute(sql: "DROP TRIGGER a1; DROP TRIGGER b1") }
-        let found = try store.change { try OutOfStepIndex.suspects("DELETE FROM a", $0) }
+        let found = try look(at: store) { try OutOfStepIndex.suspects("DELETE FROM a", $0, $1) }
         #expect(found.map(\.name) == ["a_text", "b text", "places", "bare"])
         #expect(
             found.map(\.remedy) == [
@@ -49,13 +56,13 @@ struct OutOfStepIndexTests {
                     CREATE TRIGGER c1 AFTER INSERT ON c BEGIN DELETE FROM a; INSERT INTO outer_text(t) VALUES (new.t); END
                     """)
         }
-        let found = try store.change { try OutOfStepIndex.written(byTriggers: ["c1"], $0) }
+        let found = try look(at: store) { try OutOfStepIndex.written(byTriggers: ["c1"], $0, $1) }
         #expect(found.map(\.name) == ["a_text", "outer_text"])
         #expect(
             found.map { $0.following("c").remedy } == [
                 "write into a_text what the triggers of c would have written",
                 "execute INSERT INTO \"outer_text\"(\"outer_text\") VALUES('rebuild')",
             ])
-        #expect(try store.change { try OutOfStepIndex.written(byTriggers: [], $0) }.isEmpty)
+        #expect(try look(at: store) { try OutOfStepIndex.written(byTriggers: [], $0, $1) }.isEmpty)
     }
 }

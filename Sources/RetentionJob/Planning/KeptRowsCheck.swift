@@ -57,7 +57,9 @@ struct KeptRowsCheck {
         of kept: SurveyRequest, _ keeper: Rule, by request: SurveyRequest, _ rule: Rule
     ) throws -> String? {
         let (entity, delete) = (kept.entity, BatchDeleteRequest(request))
-        let all = HeldRows(name: keeper.name, entity: entity, rows: .all)
+        // Also what a trigger changes may decide which rows are kept.
+        let rows = kept.keptRows.reduce(.all) { $0 && $1 }
+        let all = HeldRows(name: keeper.name, entity: entity, rows: rows)
         if let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target) {
             return "\(found.reason), of which '\(keeper.name)' keeps some"
         }
@@ -98,8 +100,10 @@ struct KeptRowsCheck {
         guard own == entity else {
             return try reader.deletes(from: own, delete.relationships, canReach: entity, changing: [])
         }
-        return try reader.entity(named: own).map {
-            try SchemaAdvice.incomingRelationships(of: $0, in: reader).contains { $0.source == own }
+        return try reader.entity(named: own).map { entity in
+            // The cascades of a model may lead back, also by other entities.
+            if let model = entity.model { return !model.relationships.isEmpty }
+            return try SchemaAdvice.incomingRelationships(of: entity, in: reader).contains { $0.source == own }
         } ?? false
     }
 

@@ -33,7 +33,7 @@ extension SQLiteFile {
             }
             var effects: TriggerEffects?
             if try keys.firesTriggers(self, db) {
-                let found = try TriggerEffects(of: Set(keys.losing), clearing: keys.clearing, db)
+                let found = try TriggerEffects(of: keys.losing, clearing: keys.clearing, self, db)
                 if let obstacle = try found.obstacle(db) { return obstacle }
                 effects = found
             }
@@ -141,7 +141,7 @@ extension SQLiteFileConnection {
         if let key = try catalog.table(table, db)?.entity.incomingRelationships.first {
             return "rows of \(key.source) refer to candles of \(table), and an undo could not delete these candles"
         }
-        let effects = try TriggerEffects(of: [table], clearing: [:], target: table, db)
+        let effects = try TriggerEffects(of: [table], clearing: [:], target: table, self, db)
         if let obstacle = try effects.obstacle(db) { return obstacle }
         return effects.deleted.min().map {
             "a trigger deletes rows of \($0) when candles of \(table) are written or deleted"

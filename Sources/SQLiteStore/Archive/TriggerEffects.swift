@@ -25,12 +25,11 @@ struct TriggerEffects {
     /// The tables that lose rows for any reason.
     private var losing: Set<String> = []
     /// The triggers that change rows of a table, by its name.
-    private var changing: [String: Set<String>] = [:]
+    private var changing: [String: [(trigger: String, change: Change)]] = [:]
     /// The triggers that insert or change rows of a table, which may replace others.
     private var writing: [String: String] = [:]
     /// The attributes of a table that foreign keys change after the change of another row, by its name.
     private var changedByKeys: [String: Set<String>] = [:]
-    private var texts: [String: TriggerText] = [:]
     /// The tables whose references the delete clears.
     private var clearing: Set<String>
     /// The rows that a trigger deletes, or whose keys it changes, although others may refer to them without an action of their own.
@@ -38,7 +37,7 @@ struct TriggerEffects {
     /// A sentence about a trigger with which rows cannot be deleted in their order; nil: there is none.
     private(set) var misplaced: String?
     /// A sentence about a trigger whose text cannot be read.
-    private var unreadable: String?
+    private(set) var unreadable: String?
     /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it fires, whatever they say. Source:
     /// sqlite.org/lang_createtrigger.html.
     private var replacing: String?
@@ -49,41 +48,33 @@ struct TriggerEffects {
     /// Follows a delete.
     ///
     /// - Parameters:
-    ///   - losing: the tables from which it deletes rows itself or by cascades.
+    ///   - losing: the tables from which it deletes rows itself or by cascades, its own first, and each after all tables whose rows
+    ///     take its rows along.
     ///   - clearing: those whose references it clears, with their columns; nil: which ones is not known.
     ///   - target: a table to which rows are written after it; nil: there is none.
     ///   - replaces: whether such a row may take the place of another.
     ///   - isReplacing: whether all writes of triggers may replace rows, as those do that a trigger with REPLACE sets off.
     init(
-        of losing: Set<String>, clearing: [String: [String]?], target: String? = nil, replaces: Bool = true,
-        isReplacing: Bool = false, _ db: Database
+        of losing: [String], clearing: [String: [String]?], target: String? = nil, replaces: Bool = true,
+        isReplacing: Bool = false, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
         self.clearing = Set(clearing.keys.map { $0.folded })
         let clears = clearing.map { table, columns in
             Change(event: .update, table: table.folded, columns: columns.map { Set($0.map { $0.folded }) })
         }
-        let triggers = try Row.fetchAll(
-            db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
-        ).map { (name: $0[0] as String, table: $0[1] as String, text: TriggerText($0[2] as String? ?? "")) }
-        texts = Dictionary(triggers.map { ($0.name, $0.text) }) { first, _ in first }
+        let triggers = try connection.storeTriggers(db)
         let keys = try Self.keys(db)
-        let losing = Set(losing.map { $0.folded })
+        let order = losing.map { $0.folded }
+        let losing = Set(order)
         let replacingTables = try Set(
             Row.fetchAll(
                 db, sql: "SELECT lower(name), sql FROM main.sqlite_schema WHERE type = 'table' AND sql LIKE '%REPLACE%'"
             )
             .filter { SchemaText.replaces($0[1]) }.map { $0[0] as String })
-        let views = try Set(String.fetchAll(db, sql: "SELECT lower(name) FROM main.sqlite_schema WHERE type = 'view'"))
-        let cleared = self.clearing
-        misplaced =
-            triggers.lazy.filter { $0.text.isBefore && $0.text.isFired(on: $0.table, losing, clears, target) }
-            .compactMap {
-                // Related rows are deleted or changed before the row.
-                let related = losing.subtracting([$0.table]).union(cleared)
-                let chain = Self.chain(from: $0, triggers)
-                return $0.text.obstacleBefore(
-                    named: $0.name, of: $0.table, chain, related: related.isEmpty ? [] : related.union(views))
-            }.first
+        for trigger in triggers
+        where misplaced == nil && trigger.text.isFired(on: trigger.table, losing, clears, target) {
+            misplaced = Self.misplaced(trigger, order, self.clearing, Self.chain(from: trigger, triggers, keys))
+        }
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
         waiting += clears.map { ($0, "") }
@@ -104,7 +95,7 @@ struct TriggerEffects {
             }
             waiting += effects(of: change, by: trigger, keys)
             for fired in triggers where fired.table == change.table && fired.text.fires(on: change) {
-                guard let effects = fired.text.effects else {
+                guard let effects = fired.body else {
                     unreadable = "what the trigger \(fired.name) does cannot be determined"
                     return
                 }
@@ -119,23 +110,69 @@ struct TriggerEffects {
         }
         guard replacing != nil, !isReplacing else { return }
         self = try TriggerEffects(
-            of: losing, clearing: clearing, target: target, replaces: replaces, isReplacing: true, db)
+            of: order, clearing: clearing, target: target, replaces: replaces, isReplacing: true, connection, db)
     }
 
-    private typealias Trigger = (name: String, table: String, text: TriggerText)
-
-    /// A trigger and those that it sets off.
-    private static func chain(from first: Trigger, _ triggers: [Trigger]) -> [TriggerText] {
-        var (found, waiting, seen): ([TriggerText], [Trigger], Set<String>) = ([], [first], [first.name])
-        while let next = waiting.popLast() {
-            found.append(next.text)
-            let changes = next.text.effects?.changes ?? []
-            waiting += triggers.filter { other in
-                changes.contains { $0.table == other.table && other.text.fires(on: $0) }
-                    && seen.insert(other.name).inserted
+    /// A trigger and those that it sets off, also by foreign keys.
+    private static func chain(
+        from first: StoreTrigger, _ triggers: [StoreTrigger], _ keys: [KeyColumn]
+    ) -> [StoreTrigger] {
+        var (found, names): ([StoreTrigger], Set<String>) = ([first], [first.name])
+        var (waiting, seen): ([Change], Set<Change>) = (first.body?.changes ?? [], [])
+        while let change = waiting.popLast() {
+            guard seen.insert(change).inserted else { continue }
+            waiting += keys.flatMap { $0.changes(after: change) }
+            for next in triggers where next.table == change.table && next.text.fires(on: change) {
+                guard names.insert(next.name).inserted else { continue }
+                found.append(next)
+                waiting += next.body?.changes ?? []
             }
         }
         return found
+    }
+
+    /// Why rows cannot be deleted in their order, children first, with a trigger of one of their tables, as a sentence; nil: they can.
+    /// SQLite itself deletes a row before its children, and calls BEFORE triggers before both.
+    ///
+    /// - Parameters:
+    ///   - order: the tables that lose rows.
+    ///   - clearing: those that lose references.
+    ///   - chain: the trigger, and those that it sets off.
+    private static func misplaced(
+        _ trigger: StoreTrigger, _ order: [String], _ clearing: Set<String>, _ chain: [StoreTrigger]
+    ) -> String? {
+        let named = "the trigger \(trigger.name) of \(trigger.table)"
+        if trigger.text.isBefore, trigger.text.skipsRows {
+            return
+                "\(named) runs before a row is deleted or changed, and may skip the row (RAISE(IGNORE)). Use RAISE(ABORT), or "
+                + "remove the trigger"
+        }
+        let family = Set(order).union(clearing)
+        guard family.count > 1 else { return nil }
+        let own = order.firstIndex(of: trigger.table) ?? order.count
+        let deletes = chain.flatMap { $0.body?.changes ?? [] }.filter { $0.event == .delete }.map(\.table)
+        // Those that refer to the trigger's own row are gone by then.
+        if let table = order.prefix(own + 1).first(where: deletes.contains) {
+            return
+                "\(named) deletes rows of \(table), which the rule deletes too: which of them go by the trigger is not known. Remove "
+                + "the trigger"
+        }
+        let (reads, changed) = (
+            Set(chain.flatMap { $0.body?.reads ?? [] }), Set(chain.flatMap { $0.body?.changed ?? [] })
+        )
+        if trigger.text.isBefore {
+            guard let table = family.subtracting([trigger.table]).intersection(reads.union(changed)).min() else {
+                return nil
+            }
+            return
+                "\(named) runs before a row is deleted or changed, and reads or changes \(table), whose rows may be deleted or "
+                + "changed first. Make it an AFTER trigger"
+        }
+        // To change a row a trigger reads it.
+        guard let table = order.prefix(own).first(where: { reads.contains($0) && !changed.contains($0) }) else {
+            return nil
+        }
+        return "\(named) reads \(table), whose rows are deleted after those of \(trigger.table). Remove the trigger"
     }
 
     /// What foreign keys do after a change.
@@ -169,6 +206,17 @@ struct TriggerEffects {
         var (onUpdate, onDelete): (Relationship.DeleteRule, Relationship.DeleteRule)
         /// Whether the store computes the reference, or what it refers to.
         var isComputed: Bool
+
+        /// What it does after a change.
+        func changes(after change: Change) -> [Change] {
+            guard parent == change.table else { return [] }
+            switch (change.event, change.event == .delete ? onDelete : onUpdate) {
+            case (.insert, _), (_, .noAction), (_, .restrict): return []
+            case (.delete, .cascade): return [Change(event: .delete, table: child)]
+            case (.update, _) where !isComputed && !change.concerns([parentColumn]): return []
+            default: return [Change(event: .update, table: child, columns: [column])]
+            }
+        }
 
         /// Whether a change may have another row refer to a row of one of some tables, or the same row to another one.
         func mayAttach(_ change: Change, to tables: Set<String>) -> Bool {
@@ -205,7 +253,7 @@ struct TriggerEffects {
         case .insert: writing[change.table] = trigger
         case .update:
             writing[change.table] = trigger
-            changing[change.table, default: []].insert(trigger)
+            changing[change.table, default: []].append((trigger, change))
         }
     }
 
@@ -222,12 +270,12 @@ struct TriggerEffects {
             if writing[table] != nil, SchemaText.replaces(definition) {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
             }
-            if let trigger = changing[table]?.min(), losing.contains(table) {
+            if let trigger = changing[table]?.map(\.trigger).min(), losing.contains(table) {
                 return
                     "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so their earlier "
                     + "values are unknown"
             }
-            if let trigger = changing[table]?.min(), clearing.contains(table) {
+            if let trigger = changing[table]?.map(\.trigger).min(), clearing.contains(table) {
                 return
                     "the trigger \(trigger) changes rows of \(name), whose references are cleared, so their earlier values "
                     + "are unknown"
@@ -286,12 +334,10 @@ struct TriggerEffects {
         if let column = changedByKeys[table]?.intersection(names).min() {
             return "a foreign key changes \(column) of \(name)"
         }
-        // What the store computes changes with attributes that the trigger names.
-        guard !names.isEmpty,
-            let trigger = changing[table]?.sorted().first(where: { trigger in
-                attributes.contains(where: \.isGenerated) || texts[trigger]?.names(anyOf: names) ?? true
-            })
-        else { return nil }
-        return "the trigger \(trigger) changes rows of \(name)"
+        // What the store computes changes with any attribute.
+        let isComputed = attributes.contains(where: \.isGenerated)
+        let found = changing[table]?.filter { isComputed || $0.change.concerns(names) }.map(\.trigger).min()
+        guard !names.isEmpty, let found else { return nil }
+        return "the trigger \(found) changes rows of \(name)"
     }
 }

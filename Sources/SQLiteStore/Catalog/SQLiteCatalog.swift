@@ -95,6 +95,8 @@ struct SQLiteCatalog {
     private var schema: KnownSchema?
     /// What foreign keys do, by what is deleted.
     var keyGraphs: [KeyGraph.Cause: KeyGraph] = [:]
+    /// The store's triggers; nil: they have not been read.
+    var triggers: [StoreTrigger]?
     /// What the store's triggers do, by what sets them off; nil: nothing.
     var triggerEffects: [TriggerEffects.Cause: TriggerEffects?] = [:]
 

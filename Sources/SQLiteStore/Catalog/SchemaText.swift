@@ -162,7 +162,7 @@ enum SchemaText {
 
         private func isSpace(_ scalar: Unicode.Scalar) -> Bool {
             switch scalar {
-            case " ", "\t", "\n", "\r", "\u{C}", "\u{FEFF}": true
+            case " ", "\t", "\n", "\r", "\u{B}", "\u{C}", "\u{FEFF}": true
             default: false
             }
         }

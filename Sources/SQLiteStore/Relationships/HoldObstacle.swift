@@ -33,17 +33,17 @@ extension SQLiteFileConnection {
     ) throws -> TriggerEffects? {
         guard try hasTriggersOrReplacingTables(db) else { return nil }
         let own = try scope(of: request.fetchRequest, db).table
-        var (losing, clearing): (Set<String>, [String: [String]?]) = ([own.tableName], [:])
+        var (losing, clearing): ([String], [String: [String]?]) = ([own.tableName], [:])
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
-            losing.formUnion(graph.reachedTables())
+            losing.addMissing(graph.reachedTables().sorted())
             // Which of its tables lose references is not looked up: Core Data makes no triggers that fire then.
             for table in try catalog.coreData(db)?.entities.values.map(\.table) ?? [] { clearing[table] = .some(nil) }
         } else {
             let keys = try keyGraph(of: own.name, request.relationships, db)
-            losing.formUnion(keys?.losing ?? [])
+            losing.addMissing(keys?.losing ?? [])
             clearing = keys?.clearing ?? [:]
         }
-        return try TriggerEffects(of: losing, clearing: clearing, target: target, db)
+        return try TriggerEffects(of: losing, clearing: clearing, target: target, self, db)
     }
 
     /// Why it is not certain that holds keep their rows when rows are inserted into a table, or nil.
@@ -52,7 +52,7 @@ extension SQLiteFileConnection {
     ) throws -> HoldObstacle? {
         guard !holds.isEmpty else { return nil }
         return try threat(
-            to: holds, TriggerEffects(of: [], clearing: [:], target: table, replaces: replaces, db), db)
+            to: holds, TriggerEffects(of: [], clearing: [:], target: table, replaces: replaces, self, db), db)
     }
 
     private func threat(to holds: [HeldRows], _ effects: TriggerEffects, _ db: Database) throws -> HoldObstacle? {

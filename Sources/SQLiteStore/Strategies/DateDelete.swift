@@ -15,7 +15,8 @@ extension BatchDelete {
         // The list can have more rows than the plan counted.
         let most = min(request.fetchRequest.fetchLimit ?? .max, request.allowedRows ?? .max)
         let end = try connection.row(
-            SQLFragment("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET ?", [most.databaseValue]), db)?.first
+            SQLFragment("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET ?", [most.databaseValue]), db)?
+            .first
         let stretch = end.map {
             SQLFragment("date \(first == $0 ? "<=" : "<") ?", [$0.databaseValue])
         }

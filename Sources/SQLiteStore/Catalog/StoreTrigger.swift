@@ -1,0 +1,144 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// A trigger of the store, and what its own statements do.
+struct StoreTrigger {
+    let name: String
+    /// The table or view that it belongs to, in lower case.
+    let table: String
+    let text: TriggerText
+    /// Nil: SQLite cannot compile it.
+    let body: TriggerBody?
+}
+
+/// What the statements of a trigger do, apart from what they set off.
+struct TriggerBody {
+    /// The changes of rows that they make.
+    var changes: [TriggerText.Change] = []
+    /// The tables and views that they read, their own changes included; in lower case.
+    var reads: Set<String> = []
+    /// Whether they may replace rows.
+    var replaces = false
+
+    /// The tables and views whose rows they change.
+    var changed: Set<String> { Set(changes.map(\.table)) }
+}
+
+extension SQLiteFileConnection {
+    /// The triggers of the store.
+    func storeTriggers(_ db: Database) throws -> [StoreTrigger] {
+        if let known = catalog.triggers { return known }
+        let rows = try Row.fetchAll(
+            db, sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
+        ).map { (name: $0[0] as String, table: $0[1] as String, sql: $0[2] as String? ?? "") }
+        var triggers: [StoreTrigger] = []
+        if !rows.isEmpty {
+            let probe = try TriggerProbe(self, triggers: Set(rows.map(\.name)))
+            for row in rows {
+                let text = TriggerText(row.sql)
+                triggers.append(
+                    StoreTrigger(
+                        name: row.name, table: row.table.folded, text: text,
+                        body: try probe.body(of: text, on: row.table)))
+            }
+        }
+        catalog.triggers = triggers
+        return triggers
+    }
+}
+
+/// Asks SQLite what a trigger does. The trigger is made once more, on an empty temporary table with the columns of its own, and a
+/// statement that sets it off is compiled: the authorizer hears each table and column. Nothing is carried out. So no text is
+/// parsed, but for the words that the authorizer does not hear. Source: sqlite.org/c3ref/set_authorizer.html.
+private final class TriggerProbe {
+    private let connection: SQLiteFileConnection
+    /// What the triggers that are set off do is theirs.
+    private let triggers: Set<String>
+    private var heard: [(code: Int32, table: String, column: String)] = []
+    private var isHeard = false
+
+    private static let name = "retention_probe"
+
+    init(_ store: SQLiteFileConnection, triggers: Set<String>) throws {
+        // The authorizer of a connection cannot be had back.
+        connection = try store.sibling(forProbes: true)
+        self.triggers = triggers
+    }
+
+    deinit { connection.close() }
+
+    /// What a trigger's own statements do; nil: SQLite cannot compile them.
+    func body(of text: TriggerText, on table: String) throws -> TriggerBody? {
+        guard let event = text.event else { return nil }
+        return try connection.run("looking at the triggers of \(table)") { db in
+            // Core Data's own functions belong to a connection.
+            _ = try connection.catalog.coreData(db)
+            let columns = try String.fetchAll(
+                db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [table])
+            guard let first = columns.first?.quotedIdentifier else { return nil }
+            let subject = "temp.\(Self.name)_table"
+            let handle = db.sqliteConnection
+            func execute(_ sql: String) -> Bool { sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK }
+            defer { _ = execute("DROP TABLE IF EXISTS \(subject)") }
+            guard execute("CREATE TABLE \(subject) (\(columns.map(\.quotedIdentifier).joined(separator: ", ")))"),
+                execute("CREATE TEMP TRIGGER \(Self.name) AFTER \(event.rawValue) ON \(subject) \(text.body)")
+            else { return nil }
+            let sets =
+                switch event {
+                case .delete: "DELETE FROM \(subject)"
+                case .insert: "INSERT INTO \(subject) DEFAULT VALUES"
+                case .update: "UPDATE \(subject) SET \(first) = NULL"
+                }
+            (heard, isHeard) = ([], false)
+            sqlite3_set_authorizer(handle, hear, Unmanaged.passUnretained(self).toOpaque())
+            defer { sqlite3_set_authorizer(handle, nil, nil) }
+            var statement: OpaquePointer?
+            let code = sqlite3_prepare_v2(handle, sets, -1, &statement, nil)
+            sqlite3_finalize(statement)
+            return code == SQLITE_OK && isHeard ? body(text) : nil
+        }
+    }
+
+    private func body(_ text: TriggerText) -> TriggerBody {
+        var body = TriggerBody(replaces: text.replaces)
+        var updated: [String: Set<String>] = [:]
+        for (code, table, column) in heard {
+            switch code {
+            case SQLITE_DELETE: body.changes.append(TriggerText.Change(event: .delete, table: table))
+            case SQLITE_INSERT: body.changes.append(TriggerText.Change(event: .insert, table: table))
+            case SQLITE_UPDATE: updated[table, default: []].insert(column)
+            default: body.reads.insert(table)
+            }
+        }
+        for (table, columns) in updated.sorted(by: { $0.key < $1.key }) {
+            // It changes the key of the row, whatever that column is called.
+            let isKey = !columns.isDisjoint(with: ["rowid", "_rowid_", "oid"])
+            body.changes.append(
+                TriggerText.Change(
+                    event: .update, table: table, columns: isKey ? nil : columns,
+                    cleared: isKey ? [] : columns.filter(text.clears)))
+        }
+        return body
+    }
+
+    fileprivate func take(_ code: Int32, _ table: String, _ column: String, of schema: String, by trigger: String) {
+        isHeard = isHeard || trigger == Self.name
+        // A table of which no column is read is named as the trigger names it, mostly without its schema.
+        guard schema == "main" || schema.isEmpty && code == SQLITE_READ, !triggers.contains(trigger),
+            [SQLITE_DELETE, SQLITE_INSERT, SQLITE_UPDATE, SQLITE_READ].contains(code)
+        else { return }
+        heard.append((code, table.folded, column.folded))
+    }
+}
+
+private func hear(
+    _ context: UnsafeMutableRawPointer?, _ code: Int32, _ table: UnsafePointer<CChar>?, _ column: UnsafePointer<CChar>?,
+    _ schema: UnsafePointer<CChar>?, _ trigger: UnsafePointer<CChar>?
+) -> Int32 {
+    func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
+    guard let context else { return SQLITE_DENY }
+    Unmanaged<TriggerProbe>.fromOpaque(context).takeUnretainedValue().take(
+        code, text(table), text(column), of: text(schema), by: text(trigger))
+    return SQLITE_OK
+}
