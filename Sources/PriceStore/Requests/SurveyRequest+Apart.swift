@@ -13,14 +13,17 @@ extension SurveyRequest {
     /// not. What one such rule keeps is kept from the others, too. So the order of the rules does not matter.
     package mutating func keepApart(from others: [SurveyRequest]) {
         guard keepsRows else { return }
-        let others = others.filter { $0.entity == entity && !$0.filter.isDisjoint(from: filter) }
+        let others = others.filter { $0.entity == entity }
         let deleting = others.filter { !$0.keepsRows }
-        keptByOthers = others.filter(\.keepsRows).flatMap { $0.leaving(deleting).ownKeepers }
+        keptByOthers = others.filter { $0.keepsRows && !$0.filter.isDisjoint(from: filter) }.flatMap {
+            $0.leaving(deleting).ownKeepers
+        }
         self = leaving(deleting)
     }
 
     /// The request without the rows that others delete.
     private func leaving(_ others: [SurveyRequest]) -> SurveyRequest {
+        let others = others.filter { !$0.filter.isDisjoint(from: filter) }
         func left(_ rows: StorePredicate) -> StorePredicate {
             others.reduce(rows) { $0 && .notTrue($1.deletionWithoutHolds) }
         }

@@ -138,7 +138,8 @@ struct RestorationTable: RestorableSource {
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
         let written = kind == .rows ? [] : columns + (hasVersion ? ["Z_OPT"] : [])
         triggers = try Self.triggers(of: table, kind, changing: Set(written.map { $0.folded }), db)
-        indexes = try OutOfStepIndex.written(byTriggers: triggers, connection, db).map { [table] in $0.following(table) }
+        indexes = try OutOfStepIndex.written(byTriggers: triggers, connection, db).map { [table] in $0.following(table)
+        }
         conflict = SchemaText.solvesConflicts(shape.definition) ? " OR ABORT" : ""
     }
 
