@@ -30,6 +30,7 @@ let package = Package(
     targets: [
         // Floor 0: C libraries.
         .systemLibrary(name: "CLibYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CSQLiteConfig", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
@@ -46,7 +47,7 @@ let package = Package(
         .target(
             name: "SQLiteStore",
             dependencies: [
-                "PriceStore", "PriceObjects", "CSQLiteConfig",
+                "PriceStore", "PriceObjects", "CSQLiteConfig", "CZlib",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -101,7 +102,8 @@ let package = Package(
         .executableTarget(
             name: "storebench",
             dependencies: [
-                "PriceStore", "PriceObjects", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift"),
+                "PriceStore", "PriceObjects", "SQLiteStore", "CoreDataSamples",
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/StoreBench", swiftSettings: settings),
@@ -118,6 +120,10 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
             ],
             path: "Tests/TestSupport", swiftSettings: settings),
+        // Writes Core Data stores, with the tables and the model that Apple's framework would make.
+        .target(
+            name: "CoreDataSamples", dependencies: [.product(name: "GRDB", package: "GRDB.swift")],
+            path: "Tests/CoreDataSamples", swiftSettings: settings),
         // A throw-away server for the tests that need one.
         .target(
             name: "PostgresCluster", dependencies: ["PostgresStore"], path: "Tests/PostgresCluster",
@@ -136,7 +142,7 @@ let package = Package(
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: [
-                "SQLiteStore", "PriceObjects", "PriceStore", "StoreConformance", "TestSupport", "goldprices",
+                "SQLiteStore", "PriceObjects", "PriceStore", "StoreConformance", "TestSupport", "CoreDataSamples",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
@@ -166,7 +172,8 @@ let package = Package(
         .testTarget(
             name: "retentionTests",
             dependencies: [
-                "retention", "goldprices", "PriceObjects", "PriceStore", "RetentionPolicy", "RetentionJob",
+                "retention", "goldprices", "CoreDataSamples", "PriceObjects", "PriceStore", "RetentionPolicy",
+                "RetentionJob",
                 "RetentionReports", "SQLiteStore", "PostgresCluster", "PostgresStore", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],

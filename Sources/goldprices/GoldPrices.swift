@@ -1,11 +1,7 @@
 import ArgumentParser
 import PriceStore
 
-#if canImport(Glibc)
-    @preconcurrency import Glibc
-#else
-    import Darwin
-#endif
+@preconcurrency import Glibc
 
 /// The command: creates gold-price stores of any size for the demo, the tests and the benchmarks.
 @main
@@ -16,8 +12,7 @@ struct GoldPrices: ParsableCommand {
         discussion: """
             The store has one table, YahooGoldPricePoint, with a point for each symbol and minute. All points, the \
             store's and then the pending file's, end just before --until; without it, before the present minute. \
-            The same options and seed give the same rows. With --core-data the points are the rows of an entity of \
-            that name, in the tables that Core Data would make, and the model is in the store.
+            The same options and seed give the same rows.
             """)
 
     /// The order in which rows are inserted.
@@ -53,18 +48,6 @@ struct GoldPrices: ParsableCommand {
     @Option(help: "How many points the pending file has (default: 1440 with --pending).")
     var pendingRows: Int?
 
-    @Flag(help: "Create a store as Core Data does, with the model in it.")
-    var coreData = false
-
-    @Option(
-        help: ArgumentHelp(
-            "symbol: points belong to a Symbol; detail: each has a PriceDetail that is deleted with it; none (default: symbol).",
-            valueName: "shape"))
-    var relationship: CoreDataShape?
-
-    @Flag(help: "The Core Data store tracks its history.")
-    var history = false
-
     @Flag(help: "Overwrite files that are already there.")
     var force = false
 
@@ -81,12 +64,6 @@ struct GoldPrices: ParsableCommand {
         guard (1...31_622_400).contains(every) else { throw ValidationError("--every is from 1 to 31622400 seconds") }
         guard symbolList.allSatisfy(isSymbol), Set(symbolList).count == symbolList.count, symbolList.count <= 1000
         else { throw ValidationError("--symbols takes up to 1000 different names of letters, digits and = . _ -") }
-        guard coreData || (relationship == nil && !history) else {
-            throw ValidationError("--relationship and --history need --core-data")
-        }
-        guard !coreData || [.s1, .s4].contains(schema) else {
-            throw ValidationError("--core-data takes --schema s1 (date index) or s4 (none)")
-        }
         guard until == nil || untilInstant != nil else { throw ValidationError("--until is not an ISO 8601 instant") }
     }
 
@@ -122,9 +99,10 @@ struct GoldPrices: ParsableCommand {
         }
         let series = PriceSeries(
             spans.store, symbolCount: symbols.count, secondsPerStep: Int64(every), seed: seed)
+        let points = GoldPriceStore(path: store, schema: schema, symbols: symbols)
         switch order {
-        case .time: try write(series, symbols, savedAt: spans.pending.firstUnixSeconds)
-        case .random: try write(shuffled(Array(series)), symbols, savedAt: spans.pending.firstUnixSeconds)
+        case .time: try points.write(series)
+        case .random: try points.write(shuffled(Array(series)))
         }
         report(store, spans.store, symbols.count)
 
@@ -133,23 +111,6 @@ struct GoldPrices: ParsableCommand {
         try file.write(
             PriceSeries(spans.pending, symbolCount: symbols.count, secondsPerStep: Int64(every), seed: seed &+ 1))
         report(pending, spans.pending, symbols.count)
-    }
-
-    /// Makes the store with the points.
-    ///
-    /// - Parameter savedAt: when a history says that they were saved, in seconds since 1970-01-01T00:00:00Z.
-    private func write(_ points: some Sequence<PricePoint>, _ symbols: [String], savedAt: Int64) throws {
-        guard coreData else {
-            return try GoldPriceStore(path: store, schema: schema, symbols: symbols).write(points)
-        }
-        let shape = relationship ?? .symbol
-        let prices = CoreDataPrices(shape: shape, symbols: symbols)
-        try NewStoreFile(path: store).make { partial in
-            try CoreDataStore(
-                path: partial, model: shape.model(hasDateIndex: schema == .s1), hasHistory: history,
-                savedAtAppleSeconds: Double(savedAt - CoreDataPrices.appleEpochUnixSeconds), seed: seed
-            ).write { db, layout in try prices.insert(points, db, layout) }
-        }
     }
 
     /// The points in an order that the seed chooses (Fisher and Yates; the standard library's may change).

@@ -1,10 +1,6 @@
 import PriceStore
 
-#if canImport(Glibc)
-    @preconcurrency import Glibc
-#else
-    import Darwin
-#endif
+@preconcurrency import Glibc
 
 /// Writes price points into a CSV file as a feed would leave it for the job.
 struct PendingFile {

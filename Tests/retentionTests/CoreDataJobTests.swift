@@ -1,3 +1,4 @@
+import CoreDataSamples
 import Foundation
 import GRDB
 import Testing
@@ -7,7 +8,7 @@ struct CoreDataJobTests {
     /// 100 points, the last of them a minute before 2025-01-01: with two symbols two a minute, else one.
     private func job(
         _ rule: String = "", entity: String = "YahooGoldPricePoint", date: String = "updateTime", top: String = "",
-        options: [String] = ["--symbols", "XAUUSD,XAUEUR"]
+        objects: GoldObjects = GoldObjects(symbols: ["XAUUSD", "XAUEUR"])
     ) throws -> LaunchedJob {
         let job = try LaunchedJob(
             "SELECT 1",
@@ -23,10 +24,7 @@ struct CoreDataJobTests {
                     \(rule)
                 """)
         try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
-        let made = try LaunchedProgram.run(
-            "goldprices", ["prices.sqlite", "--core-data", "--until", "2025-01-01", "--rows", "100"] + options,
-            in: job.folder.url)
-        #expect(made.status == 0)
+        try objects.write(to: job.path("prices.sqlite"))
         return job
     }
 
@@ -47,7 +45,7 @@ struct CoreDataJobTests {
     }
 
     @Test func aOneToOneCascadeIsPredictedAndCounted() throws {
-        let job = try job(options: ["--relationship", "detail"])
+        let job = try job(objects: GoldObjects(.detail))
         let predicted = try job.report(["--dry-run"] + asOf).rules[0]
         let done = try job.report(asOf).rules[0]
         #expect(predicted.expired == 70 && predicted.cascaded == 70)
@@ -56,7 +54,7 @@ struct CoreDataJobTests {
     }
 
     @Test func theStoresHistoryContinues() throws {
-        let job = try job(options: ["--relationship", "detail", "--history"])
+        let job = try job(objects: GoldObjects(.detail, hasHistory: true))
         let before = try job.number("SELECT max(Z_PK) FROM ATRANSACTION")
         let done = try job.report(asOf).rules[0]
         #expect(done.deleted == 70)
@@ -66,7 +64,7 @@ struct CoreDataJobTests {
     }
 
     @Test func aHistoryOfAnUnknownFormIsRefused() throws {
-        let job = try job(options: ["--history"])
+        let job = try job(objects: GoldObjects(hasHistory: true))
         try job.change("ALTER TABLE ACHANGE ADD COLUMN ZNEWS BLOB")
         for arguments in [["--dry-run"], []] {
             let report = try job.report(arguments + asOf)
@@ -85,7 +83,7 @@ struct CoreDataJobTests {
         let job = try job("relationships: deny")
         // A point's symbol is no row that points at it.
         #expect(try job.report(["--dry-run"] + asOf).exitCode == 0)
-        let other = try self.job("relationships: deny", options: ["--relationship", "detail"])
+        let other = try self.job("relationships: deny", objects: GoldObjects(.detail))
         let report = try other.report(asOf)
         #expect(report.exitCode == 65 && report.rules[0].refusal == "relationship_denied")
         #expect(report.rules[0].message?.contains("YahooGoldPricePoint.detail") == true)
@@ -131,7 +129,7 @@ struct CoreDataJobTests {
     @Test func pendingRowsBecomeObjects() throws {
         let job = try job(
             top: "pending: [{ files: \"new/*.csv\", entity: YahooGoldPricePoint }]",
-            options: ["--relationship", "none"])
+            objects: GoldObjects(.none))
         let folder = job.folder.url.appending(path: "new")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try Data(

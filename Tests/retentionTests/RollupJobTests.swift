@@ -1,3 +1,4 @@
+import CoreDataSamples
 import Foundation
 import Testing
 
@@ -317,16 +318,10 @@ struct RollupJobTests {
     /// Objects that belong to a symbol become candles of it; those to which others belong do not.
     @Test func objectsBecomeCandles() throws {
         let folder = try TemporaryFolder()
-        func goldPrices(_ shape: String) throws {
+        func goldPrices(_ shape: GoldObjects.Shape) throws {
             try? FileManager.default.removeItem(at: folder.url.appending(path: "prices.sqlite"))
-            let end = try LaunchedProgram.run(
-                "goldprices",
-                [
-                    "prices.sqlite", "--core-data", "--relationship", shape, "--rows", "3000", "--every", "60",
-                    "--until",
-                    "2026-01-03T00:00:00Z",
-                ], in: folder.url)
-            try #require(end.status == 0, "\(end)")
+            try GoldObjects(shape, rows: 3000, until: 1_767_398_400).write(
+                to: folder.url.appending(path: "prices.sqlite").path)
         }
         try folder.write(
             """
@@ -343,7 +338,7 @@ struct RollupJobTests {
         func launch(_ arguments: String...) throws -> LaunchedProgram.Ending {
             try LaunchedProgram.perform(arguments, in: folder.url)
         }
-        try goldPrices("symbol")
+        try goldPrices(.symbol)
         let run = try launch("run", "--as-of", "2026-01-03T00:30:00Z", "--format", "json")
         #expect(run.status == 0, "\(run)")
         let rule = try Report(json: run.output).rules[0]
@@ -351,7 +346,7 @@ struct RollupJobTests {
         #expect(rule.cutoff == "2026-01-02T00:00:00Z" && rule.deleted == 1560 && rule.candlesCreated == 26, "\(rule)")
         let again = try launch("run", "--as-of", "2026-01-03T00:30:00Z", "--format", "json")
         #expect(try Report(json: again.output).rules[0].deleted == 0, "\(again)")
-        try goldPrices("detail")
+        try goldPrices(.detail)
         let detail = try launch("check")
         #expect(
             detail.status == 78

@@ -27,7 +27,7 @@ class Schema:
 
     name: str
     what: str
-    # For goldprices, and SQL that changes what it made.
+    # For goldprices, or for storebench if there is a relationship, and SQL that changes what it made.
     options: tuple
     changes: str = ""
     symbols: int = 1
@@ -78,7 +78,7 @@ SCHEMAS = {
         Schema("S4", "no date index", ("--schema", "s4")),
         Schema("S5", "date index, dates as ISO text", ("--schema", "s5"), date_format="iso8601"),
         Schema(
-            "S6", "Core Data store", ("--core-data", "--relationship", "none"), table="ZYAHOOGOLDPRICEPOINT",
+            "S6", "Core Data store", ("--relationship", "none"), table="ZYAHOOGOLDPRICEPOINT",
             date="ZUPDATETIME", date_format="apple_seconds"),
         Schema("R", "date index, rows in random time order", ("--schema", "s1", "--order", "random")),
     ]
@@ -116,8 +116,11 @@ class Workshop:
             self.note(f"making {path.name}")
             while len(self.stores) > 2:
                 self.stores.pop(0).unlink()
-            options = ["--rows", rows, "--until", UNTIL, "--every", schema.step]
-            measure([self.goldprices, path, *schema.options, *options], self.folder)
+            maker, until = (
+                ([self.storebench, "objects"], UNTIL_SECONDS) if "--relationship" in schema.options
+                else ([self.goldprices], UNTIL))
+            options = ["--rows", rows, "--until", until, "--every", schema.step]
+            measure([*maker, path, *schema.options, *options], self.folder)
             if schema.changes:
                 measure(["sqlite3", "-batch", path, schema.changes], self.folder)
             self.stores.append(path)

@@ -3,8 +3,8 @@ import GRDB
 import PriceStore
 import Testing
 
+@testable import CoreDataSamples
 @testable import SQLiteStore
-@testable import goldprices
 
 /// Objects of a Core Data store in an archive, with what is deleted and cleared with them.
 struct CoreDataArchiveTests {

@@ -4,8 +4,8 @@ import PriceStore
 import Testing
 import TestSupport
 
+@testable import CoreDataSamples
 @testable import SQLiteStore
-@testable import goldprices
 
 /// Rows that become candles when they are deleted, in each kind of file.
 struct CandleDeleteTests {

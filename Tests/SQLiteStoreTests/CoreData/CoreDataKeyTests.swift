@@ -4,7 +4,7 @@ import PriceStore
 import SQLiteStore
 import Testing
 
-@testable import goldprices
+@testable import CoreDataSamples
 
 /// Keys and join tables of Core Data stores as the world has them.
 struct CoreDataKeyTests {

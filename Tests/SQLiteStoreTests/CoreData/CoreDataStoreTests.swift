@@ -5,8 +5,7 @@ import PriceStore
 import StoreConformance
 import Testing
 
-@testable import goldprices
-
+@testable import CoreDataSamples
 @testable import SQLiteStore
 
 /// What Core Data files have besides their rows: a history, files beside them, keys, models that are not there.

@@ -179,6 +179,39 @@ struct ModelArchiveTests {
         }
     }
 
+    /// The model in a store is packed; the bytes come from a file that may be damaged.
+    @Test func packedBytesThatAreCutOrDamagedAreRefused() throws {
+        let archive = ArchiveSample().bytes
+        // A block that is not compressed. Source: RFC 1951, section 3.2.4.
+        let length = UInt16(archive.count)
+        let words = [length, ~length].flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }
+        let packed = [1] + words + archive
+        #expect(try ManagedObjectModel.read(cache: packed).entities.count == 3)
+        #expect(try ManagedObjectModel.read(cache: packed + [0xFF]).entities.count == 3)
+        for count in 0..<packed.count {
+            #expect(throws: ModelArchiveError("the packed bytes are damaged: they end early")) {
+                try ManagedObjectModel.read(cache: Array(packed.prefix(count)))
+            }
+        }
+        #expect(throws: ModelArchiveError("the packed bytes are damaged: invalid block type")) {
+            try ManagedObjectModel.read(cache: [7] + packed)
+        }
+    }
+
+    @Test func packedBytesThatUnpackToMoreThanTheLimitAreRefused() {
+        // The byte 0, and then copies of 258 bytes from one byte back, 13 bits each, in fixed codes: eight are 13 bytes.
+        let copies = Array("1100010100000".utf8).map { $0 - 0x30 }
+        let bits = [1, 1, 0] + [0, 0, 1, 1, 0, 0, 0, 0] + Array(repeatElement(copies, count: 9).joined())
+        let bytes = stride(from: 0, to: bits.count, by: 8).map { start in
+            bits[start..<start + 8].enumerated().reduce(UInt8(0)) { $0 | $1.element << UInt8($1.offset) }
+        }
+        let packed =
+            bytes.prefix(3) + Array(repeatElement(bytes.dropFirst(3), count: (64 << 20) / (8 * 258) + 1).joined())
+        #expect(throws: ModelArchiveError("the packed bytes unpack to more than \(64 << 20) bytes")) {
+            try ManagedObjectModel.read(cache: Array(packed))
+        }
+    }
+
     @Test func damageIsAnErrorOrAModelAndNothingElse() {
         let archive = ArchiveSample().bytes
         for count in 0..<archive.count {

@@ -3,8 +3,8 @@ import PriceStore
 import StoreConformance
 import Testing
 
+@testable import CoreDataSamples
 @testable import SQLiteStore
-@testable import goldprices
 
 /// Rows under a hold stay, whatever deletes: the rule itself, cascades, triggers of the store.
 struct HeldRowsTests {

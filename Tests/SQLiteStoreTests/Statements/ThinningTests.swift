@@ -5,8 +5,7 @@ import StoreConformance
 import TestSupport
 import Testing
 
-@testable import goldprices
-
+@testable import CoreDataSamples
 @testable import SQLiteStore
 
 /// The laws of thinning over time, on each kind of file, and a writer beside it. What one deletion keeps, the judge of random

@@ -1,3 +1,4 @@
+import CoreDataSamples
 import Foundation
 @preconcurrency import Glibc
 import GRDB
@@ -112,11 +113,7 @@ extension PitfallTests {
             "SELECT 1",
             policy: "version: 1\nstore: gold.sqlite\nrules:\n  - { name: gold, entity: YahooGoldPricePoint, "
                 + "date_attribute: updateTime, max_age: 30min }\n")
-        let made = try LaunchedProgram.run(
-            "goldprices",
-            ["gold.sqlite", "--core-data", "--until", "2025-01-01", "--rows", "100", "--relationship", "detail"],
-            in: job.folder.url)
-        try #require(made.status == 0)
+        try GoldObjects(.detail).write(to: job.path("gold.sqlite"))
         let report = try job.report("--as-of", "2025-01-01T00:00:00Z")
         #expect(report.rules[0].deleted == 70 && report.rules[0].cascaded == 70)
         #expect(

@@ -5,7 +5,7 @@ from ..report import Goal, median, medians, number, ratio, ratios, table
 from ..stores import SCHEMAS, Schema, count
 
 POINTS = {
-    "options": ("--core-data", "--relationship", "detail"), "table": "ZYAHOOGOLDPRICEPOINT", "date": "ZUPDATETIME",
+    "options": ("--relationship", "detail"), "table": "ZYAHOOGOLDPRICEPOINT", "date": "ZUPDATETIME",
     "date_format": "apple_seconds"}
 MODEL = Schema("model", "each point with a detail that goes with it", **POINTS)
 # The same rows, with the model's cascade as a foreign key.

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 import TestSupport
 
-@testable import goldprices
+@testable import CoreDataSamples
 
 /// One random Core Data store and one batch delete, carried out by an engine and by the reference.
 struct CoreDataOracle {

@@ -4,7 +4,7 @@ import PriceStore
 import TestSupport
 import Testing
 
-@testable import goldprices
+@testable import CoreDataSamples
 
 /// Random Core Data stores and batch deletes against the reference; see ``Trials``.
 struct CoreDataOracleTests {

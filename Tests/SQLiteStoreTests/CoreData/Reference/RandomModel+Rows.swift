@@ -2,8 +2,8 @@ import GRDB
 import PriceStore
 import TestSupport
 
+@testable import CoreDataSamples
 @testable import SQLiteStore
-@testable import goldprices
 
 extension RandomModel {
     /// The dates are these or up to an hour later, in seconds since 2001-01-01T00:00:00Z.

@@ -1,7 +1,7 @@
 import PriceStore
 import TestSupport
 
-@testable import goldprices
+@testable import CoreDataSamples
 
 /// A random model, and rows that fit it: what no sample store has in full.
 struct RandomModel: Choosing {

@@ -1,6 +1,6 @@
 import PriceStore
 
-@testable import goldprices
+@testable import CoreDataSamples
 
 /// Batch deletes of a Core Data store as the delete rules say them, row by row and without regard to speed: what the
 /// engine is held against. It shares no code with the engine.

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 import Testing
 
-@testable import goldprices
+@testable import CoreDataSamples
 
 /// The reference on stores small enough to see the result.
 struct ReferenceDeletesTests {

@@ -5,8 +5,8 @@ import StoreConformance
 import TestSupport
 import Testing
 
+@testable import CoreDataSamples
 @testable import SQLiteStore
-@testable import goldprices
 
 /// The reference and the layout on stores that Apple's framework wrote.
 @Suite(.needsRealData("coredata"))

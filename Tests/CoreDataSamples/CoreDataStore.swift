@@ -12,8 +12,6 @@ struct CoreDataStore {
     var hasHistory = false
     /// When the rows were saved, in seconds since 2001-01-01T00:00:00Z.
     var savedAtAppleSeconds = 0.0
-    /// Chooses the store's UUID.
-    var seed: UInt64 = 42
 
     /// Creates the file, in WAL journal mode and with incremental auto-vacuum. There must be no older file of that
     /// name.
@@ -65,9 +63,8 @@ struct CoreDataStore {
 
     /// The metadata and the model.
     private func writeDescription(_ db: Database, _ layout: CoreDataLayout) throws {
-        var generator = SplitMix64(seed: seed)
         let hashes = model.entities.map { entity in
-            (entity.name, PropertyListValue.data((0..<32).map { _ in UInt8(generator.next(below: 256)) }))
+            (entity.name, PropertyListValue.data((0..<32).map { _ in UInt8.random(in: 0...255) }))
         }
         let metadata = PropertyListValue.dictionary([
             "NSPersistenceFrameworkVersion": .integer(1344), "NSStoreModelVersionHashesVersion": .integer(3),
@@ -79,18 +76,9 @@ struct CoreDataStore {
             sql: "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)")
         try db.execute(
             sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)",
-            arguments: [uuid(&generator), Data(metadata.binary)])
+            arguments: [UUID().uuidString, Data(metadata.binary)])
         try db.execute(sql: "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)")
         try db.execute(
             sql: "INSERT INTO Z_MODELCACHE VALUES (?)", arguments: [Data(ModelArchiveWriter.stream(model))])
-    }
-
-    /// A UUID of version 4 in capitals. Source: RFC 9562, section 5.4.
-    private func uuid(_ generator: inout SplitMix64) -> String {
-        var digits = (0..<32).map { _ in Array("0123456789ABCDEF")[generator.next(below: 16)] }
-        digits[12] = "4"
-        digits[16] = "A"
-        let parts = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
-        return parts.joined(separator: "-")
     }
 }
