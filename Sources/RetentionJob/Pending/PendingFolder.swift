@@ -66,13 +66,23 @@ package struct PendingFolder {
     private func save(with step: PendingStep, mayContinue: () -> Bool) throws {
         try step.readTakenFiles()
         let patterns = sources.map { PendingPattern($0, databases: databases) }
-        guard try step.settleRecord(patterns, keepsMoved: sources.contains { $0.keepDone != nil }) else {
+        guard try step.settleRecord(keepsMoved: sources.contains { $0.keepDone != nil }) else {
             return step.noteInterruption()
         }
         for (index, (source, pattern)) in zip(sources, patterns).enumerated() {
             guard let entity = try step.inserter.entity(named: source.entity) else {
                 throw StoreError(
                     .unknownName, store: step.inserter.name, message: "the store has no entity '\(source.entity)'")
+            }
+            if let lost = step.lost.first(where: {
+                $0.entity.folded == entity.name.folded || pattern.takes(FilePlace($0.path))
+            }) {
+                step.report(
+                    problem: "\(source.files): no file is imported, because an interrupted run saved the first "
+                        + "\(lost.savedBytes) bytes of \(lost.path), and that file is not there any more or has changed; "
+                        + "put it back, or delete its row of the table \(TakenFiles.entityName) to give up the rest of it"
+                )
+                continue
             }
             let (files, problems) = pattern.files()
             problems.forEach(step.report(problem:))

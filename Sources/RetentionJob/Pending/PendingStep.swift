@@ -19,8 +19,11 @@ final class PendingStep {
     let note: (String) -> Void
     /// What the record says, by path.
     var taken: [String: TakenFiles.Entry] = [:]
-    /// Why a file must not be imported, by path: two sources match it, or it may belong to another source in the
-    /// record.
+    /// Files that an earlier run has saved in part, or saved and not moved: they begin with the text of their entry.
+    var begun: [String: PendingFile] = [:]
+    /// Entries whose file is not there, or is another one by now.
+    var lost: [TakenFiles.Entry] = []
+    /// Why a file must not be imported, by path.
     var refused: [String: String] = [:]
     /// Entities into which the store lets no file be imported, in lower case.
     private var failed: Set<String> = []
@@ -61,7 +64,7 @@ final class PendingStep {
             if failed.contains(entity.name.folded) {
                 throw FileProblem("waits until rows of \(entity.name) can be imported")
             }
-            let bytes = try open(file)
+            let bytes = try begun[file.path] ?? open(file)
             guard let progress = try progress(file, bytes, entity.name) else { return noteInterruption() }
             if progress.isComplete, progress == taken[file.path] {
                 return try finish(file, of: source, bytes, progress)
@@ -117,38 +120,27 @@ final class PendingStep {
     }
 
     /// How much of a file earlier runs have saved; nil: the run was stopped.
-    ///
-    /// Only the same file is continued: the hash of its whole text is compared.
     private func progress(
         _ file: PendingPattern.File, _ bytes: PendingFile, _ entity: String
     ) throws -> TakenFiles.Entry? {
-        let mayContinue = pauses.mayContinue
-        let entry = taken[file.path]
-        var isSame = false
-        if let entry, bytes.sizeBytes >= entry.sizeBytes {
-            guard let hash = try bytes.sha256(through: entry.sizeBytes, mayContinue: mayContinue) else { return nil }
-            isSame = hash == entry.sha256
-            guard !isSame || entry.isComplete || entry.entity == entity else {
+        let entry = begun[file.path] == nil ? nil : taken[file.path]
+        if let entry {
+            guard entry.isComplete || entry.entity == entity else {
                 throw FileProblem(
                     "is for \(entity), and an interrupted run saved its first \(entry.savedBytes) bytes for \(entry.entity); "
                         + "write entity: \(entry.entity) until a run has saved the rest")
             }
-            if isSame, bytes.sizeBytes == entry.sizeBytes { return entry }
+            if bytes.sizeBytes == entry.sizeBytes { return entry }
+            guard !entry.isComplete else {
+                throw FileProblem(
+                    "has grown since a run saved its first \(entry.sizeBytes) bytes and was interrupted; put the rest in a "
+                        + "new file and cut this one to that size")
+            }
         }
-        if let entry, !isSame, !entry.isComplete {
-            throw FileProblem(
-                "was replaced or changed after an interrupted run had saved its first \(entry.savedBytes) bytes; move it away "
-                    + "and run once, which frees the name; then bring back the rows that are not saved, under any name")
-        }
-        if let entry, isSame, entry.isComplete {
-            throw FileProblem(
-                "has grown since a run saved its first \(entry.sizeBytes) bytes and was interrupted; put the rest in a "
-                    + "new file and cut this one to that size")
-        }
-        guard let hash = try bytes.sha256(through: bytes.sizeBytes, mayContinue: mayContinue) else { return nil }
+        guard let hash = try bytes.sha256(through: bytes.sizeBytes, mayContinue: pauses.mayContinue) else { return nil }
         var new = TakenFiles.Entry(
             path: file.path, entity: entity, sizeBytes: bytes.sizeBytes, sha256: hash, takenAt: now)
-        if let entry, isSame { (new.savedBytes, new.rejectedBytes) = (entry.savedBytes, entry.rejectedBytes) }
+        if let entry { (new.savedBytes, new.rejectedBytes) = (entry.savedBytes, entry.rejectedBytes) }
         return new
     }
 

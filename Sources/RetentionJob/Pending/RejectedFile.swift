@@ -79,17 +79,9 @@ final class RejectedFile {
         guard fsync(descriptor) == 0 else { throw StoreError(file: temporaryPath, "cannot be written", errno) }
     }
 
-    /// Gives the text its name, once it is on disk, and removes the hidden file.
+    /// Gives the text its name, once it is on disk, and removes the hidden file. If a file of that name has another
+    /// text, the name gets a number; if it has the same text, nothing is done. Nothing happens if there is no bad line.
     func publish() throws {
-        guard descriptor >= 0 else { return }
-        try giveName()
-        discard()
-        try FolderEntry.sync(file.folder)
-    }
-
-    /// Gives the text its name, once it is on disk. If a file of that name has another text, the name gets a number; if
-    /// it has the same text, nothing is done. Nothing happens if there is no bad line.
-    func giveName() throws {
         guard descriptor >= 0 else { return }
         var number = 1
         while true {
@@ -104,6 +96,8 @@ final class RejectedFile {
             number += 1
         }
         // The text must not be lost between its two names.
+        try FolderEntry.sync(file.folder)
+        discard()
         try FolderEntry.sync(file.folder)
     }
 

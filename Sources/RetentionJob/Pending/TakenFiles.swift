@@ -6,8 +6,8 @@ import PriceStore
 /// Each batch of a file's rows and the entry that says how much is saved are one transaction. If a run died before the
 /// file moved to `done/`, the entry has the path of the file, and the next run continues after the saved rows. When the
 /// file has moved, the entry is deleted; with `keep_done` it stays with the new path, and proves later that the file
-/// there was imported. The entry of a file that was renamed, or is missing, gets another path: see
-/// ``PendingStep/settleRecord(_:keepsMoved:)``.
+/// there was imported. While the file of an entry is not where it was, no file of its source is imported, because it
+/// may be there under another name: see ``PendingStep/settleRecord(keepsMoved:)``.
 struct TakenFiles {
     static let entityName = "retention_taken"
 
@@ -28,20 +28,11 @@ struct TakenFiles {
 
         /// Whether all of the file is saved.
         var isComplete: Bool { savedBytes == sizeBytes }
-        /// Whether a run did not find the file, so that its name is free.
-        var isMissing: Bool { path.hasPrefix(Self.missingMark) }
-        /// The path in the record once the file is missing. It cannot be the path of a file, because those begin with a
-        /// slash.
-        var missingPath: String { "\(Self.missingMark)\(sha256):\(path)" }
-        /// The path of the file, also if it is missing.
-        var filePath: String { isMissing ? String(path.drop { $0 != "/" }) : path }
         /// The folder and the name of the file.
         var parts: (folder: String, name: String) {
-            let path = filePath
             let slash = path.lastIndex(of: "/") ?? path.startIndex
             return (String(path[..<slash]), String(path[slash...].dropFirst()))
         }
-        private static let missingMark = "missing:"
         /// Whether the file has moved to `done/`.
         var isMoved: Bool { parts.folder.hasSuffix("/" + PendingFile.doneFolder) }
     }
@@ -104,14 +95,6 @@ struct TakenFiles {
             try delete([target], from: writer)
             let request = StoreFetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
             _ = try writer.update(request, set: ["path": .text(target)])
-        }
-    }
-
-    /// Puts an entry in the place of another one, in one step.
-    static func replace(_ path: String, with entry: Entry, in writer: any RetentionWriter) throws {
-        try writer.transaction(.full) {
-            try delete([path], from: writer)
-            try put(entry, to: writer)
         }
     }
 

@@ -4,16 +4,16 @@ import RetentionPolicy
 /// Checks what the rules of a plan delete together: each of them may be harmless alone.
 ///
 /// An entity loses rows by its own rules and by cascades from others. If no readable row would remain, or a rule's
-/// `max_fraction` would be exceeded, the first rule that causes this is refused, and the plan is made again without it.
-/// The rules before it run.
+/// `max_fraction` would be exceeded, the rules that delete its rows are refused together, and the plan is made again
+/// without them.
 struct JointLimits {
     let plan: Plan
     let policy: Policy
     let accepted: Set<RefusalCode>
     let reader: any RetentionReader
 
-    /// The rule to refuse, by its index, and why; nil if the rules pass together.
-    func violation() throws -> (index: Int, refusal: Refusal)? {
+    /// The rules to refuse, by their indices, and why; empty if the rules pass together.
+    func violations() throws -> [Int: Refusal] {
         var seen: Set<String> = []
         // A cascade may empty the entity of a rule that `--rule` leaves out.
         let others = policy.rules.filter { rule in rule.isEnabled && !plan.steps.contains { $0.rule.name == rule.name }
@@ -26,9 +26,10 @@ struct JointLimits {
             let takers = try takers(of: table)
             // The survey of a single rule has checked its expired rows.
             guard takers.count > 1 || takers.contains(where: { $0.cascaded > 0 }) else { continue }
-            if let found = try emptied(step, table, takers) ?? tooLargeFraction(table, takers) { return found }
+            let found = try emptied(step, table, takers) + tooLargeFraction(table, takers)
+            if !found.isEmpty { return Dictionary(found) { first, _ in first } }
         }
-        return nil
+        return [:]
     }
 
     /// A rule that deletes rows of an entity: how many by their dates, and how many by cascades.
@@ -59,52 +60,37 @@ struct JointLimits {
         return found?.model?.table ?? found?.name ?? entity
     }
 
-    /// What the plan deletes up to a step, in order: what cascades of each depends on those before it.
-    private func deletes(through index: Int) -> [BatchDeleteRequest] {
-        plan.steps[...index].compactMap(\.wholeDelete)
-    }
-
-    /// The first of the rules with which the limit is exceeded; nil if all rules together do not exceed it.
-    private func first(_ takers: [Taker], taking tooMuch: ([BatchDeleteRequest]) throws -> Bool) throws -> Int? {
-        guard let last = takers.indices.last, try tooMuch(deletes(through: takers[last].index)) else { return nil }
-        var (low, high) = (0, last)
-        while low < high {
-            let middle = (low + high) / 2
-            if try tooMuch(deletes(through: takers[middle].index)) { high = middle } else { low = middle + 1 }
-        }
-        return low
-    }
-
     // MARK: would_empty_entity
 
-    private func emptied(_ first: Plan.Step, _ table: String, _ takers: [Taker]) throws -> (Int, Refusal)? {
-        guard let date = first.rule.date(zone: policy.timezone), !newerRowStays(first, table, takers) else {
-            return nil
-        }
-        guard let entity = try reader.entity(named: first.rule.entity)?.name else { return nil }
-        func hasNoRow(_ deletes: [BatchDeleteRequest]) throws -> Bool {
-            try reader.countSpared(entity, date: date, filter: .all, by: deletes, limit: 1) == 0
-        }
-        guard let place = try self.first(takers, taking: hasNoRow), try !hasNoRow([]) else { return nil }
-        let taker = takers[place]
-        let rule = plan.steps[taker.index].rule
+    private func emptied(_ first: Plan.Step, _ table: String, _ takers: [Taker]) throws -> [(Int, Refusal)] {
         // Only a rule of the entity itself says that it may be emptied: it says so of the cascades of other rules, too.
-        let allowing =
-            try isOwn(taker, table)
-            ? [rule] : policy.rules.filter { try $0.isEnabled && tableName($0.entity) == table }
-        guard !allowing.contains(where: { $0.allowEmpty || accepts(.wouldEmptyEntity, $0) }),
-            !accepted.contains(.wouldEmptyEntity)
-        else { return nil }
-        return (
-            taker.index,
-            Refusal(
-                .wouldEmptyEntity,
-                reason: "refusing to delete from \(rule.entity): no readable row of \(entity) would be left, because "
-                    + "\(shares(takers[...place])). Do new rows still arrive?",
-                wayPast: "if \(entity) may be emptied, write allow_empty: true in "
-                    + (isOwn(taker, table) ? "the rule" : "a rule for \(entity)") + ", or pass --accept "
-                    + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
-        )
+        let own = try policy.rules.filter { try $0.isEnabled && tableName($0.entity) == table }
+        let refused = takers.filter { taker in
+            !(isOwn(taker, table) ? [plan.steps[taker.index].rule] : own).contains {
+                $0.allowEmpty || accepts(.wouldEmptyEntity, $0)
+            }
+        }
+        guard !accepted.contains(.wouldEmptyEntity), !refused.isEmpty,
+            let date = first.rule.date(zone: policy.timezone),
+            !newerRowStays(first, table, takers), let entity = try reader.entity(named: first.rule.entity)?.name
+        else { return [] }
+        func hasRow(_ deletes: [BatchDeleteRequest]) throws -> Bool {
+            try reader.countSpared(entity, date: date, filter: .all, by: deletes, limit: 1) > 0
+        }
+        guard try !hasRow(plan.steps.compactMap(\.wholeDelete)), try hasRow([]) else { return [] }
+        return refused.map { taker in
+            (
+                taker.index,
+                Refusal(
+                    .wouldEmptyEntity,
+                    reason:
+                        "refusing to delete from \(plan.steps[taker.index].rule.entity): no readable row of \(entity) "
+                        + "would be left, because \(shares(takers)). Do new rows still arrive?",
+                    wayPast: "if \(entity) may be emptied, write allow_empty: true in "
+                        + (isOwn(taker, table) ? "the rule" : "a rule for \(entity)") + ", or pass --accept "
+                        + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
+            )
+        }
     }
 
     /// Whether a row newer than every cutoff remains: the surveys show that, unless a cascade could delete it.
@@ -123,9 +109,11 @@ struct JointLimits {
 
     // MARK: max_fraction
 
-    /// A limit holds for its own rule and for those after it; a rule before it is not refused for its sake.
-    private func tooLargeFraction(_ table: String, _ takers: [Taker]) throws -> (Int, Refusal)? {
-        for (index, step) in plan.steps.enumerated() {
+    /// Rules that accept it are neither counted nor refused.
+    private func tooLargeFraction(_ table: String, _ takers: [Taker]) throws -> [(Int, Refusal)] {
+        let takers = takers.filter { !accepts(.tooLargeFraction, plan.steps[$0.index].rule) }
+        let deletes = takers.compactMap { plan.steps[$0.index].wholeDelete }
+        for step in plan.steps {
             guard case .planned = step.disposition, let limit = step.rule.limits.maxFraction,
                 !accepts(.tooLargeFraction, step.rule), try tableName(step.rule.entity) == table,
                 // A run does not count the rows of a rule that expires none, and the dry run judges as the run does.
@@ -134,41 +122,32 @@ struct JointLimits {
                 // Counts of the plan are cheap, and usually say enough.
                 Double(takers.reduce(0) { $0 + $1.count }) / Double(readable) > limit
             else { continue }
-            var deletedCount = 0
-            func isTooMuch(_ deletes: [BatchDeleteRequest]) throws -> Bool {
-                deletedCount =
-                    try readable
-                    - reader.countSpared(
-                        step.surveyRequest?.entity ?? step.rule.entity, date: date,
-                        filter: step.surveyRequest?.filter ?? step.rule.filter, by: deletes, limit: nil)
-                return Double(deletedCount) / Double(readable) > limit
+            let deletedCount =
+                try readable
+                - reader.countSpared(
+                    step.surveyRequest?.entity ?? step.rule.entity, date: date,
+                    filter: step.surveyRequest?.filter ?? step.rule.filter, by: deletes, limit: nil)
+            guard Double(deletedCount) / Double(readable) > limit else { continue }
+            let refused = takers.filter { taker in
+                taker.cascaded > 0 || !plan.steps[taker.index].rule.filter.isDisjoint(from: step.rule.filter)
             }
-            guard let place = try first(takers, taking: isTooMuch),
-                let taker = takers[place...].first(where: { $0.index >= index && mayTake($0, of: step) }),
-                try isTooMuch(deletes(through: taker.index))
-            else { continue }
-            let rule = plan.steps[taker.index].rule
             let share = Figures.percent(deletedCount, of: readable).map { " (\($0))" } ?? ""
-            return (
-                taker.index,
-                Refusal(
-                    .tooLargeFraction,
-                    reason: "refusing to delete from \(rule.entity): \(Figures.grouped(deletedCount)) of "
-                        + "\(Figures.count(readable, "readable row"))\(share) of \(step.rule.entity) would be deleted, more than "
-                        + "max_fraction of \(step.rule.name) allows (\(limit)), because "
-                        + shares(takers.prefix { $0.index <= taker.index }),
-                    wayPast:
-                        "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or pass "
-                        + "--accept \(RefusalCode.tooLargeFraction.rawValue) for one run")
-            )
+            return refused.map { taker in
+                (
+                    taker.index,
+                    Refusal(
+                        .tooLargeFraction,
+                        reason: "refusing to delete from \(plan.steps[taker.index].rule.entity): "
+                            + "\(Figures.grouped(deletedCount)) of \(Figures.count(readable, "readable row"))\(share) of "
+                            + "\(step.rule.entity) would be deleted, more than max_fraction of \(step.rule.name) allows "
+                            + "(\(limit)), because \(shares(refused))",
+                        wayPast:
+                            "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or pass "
+                            + "--accept \(RefusalCode.tooLargeFraction.rawValue) for one run")
+                )
+            }
         }
-        return nil
-    }
-
-    private func mayTake(_ taker: Taker, of step: Plan.Step) -> Bool {
-        let rule = plan.steps[taker.index].rule
-        guard !accepts(.tooLargeFraction, rule) else { return false }
-        return taker.cascaded > 0 || !rule.filter.isDisjoint(from: step.rule.filter)
+        return []
     }
 
     // MARK: Words
@@ -178,7 +157,7 @@ struct JointLimits {
     }
 
     /// `gold deletes 30 rows and silver deletes 70 rows (5 by cascades)`.
-    private func shares(_ takers: ArraySlice<Taker>) -> String {
+    private func shares(_ takers: [Taker]) -> String {
         let most = 5
         var parts = takers.prefix(most).map { taker in
             let cascaded = taker.cascaded > 0 ? " (\(Figures.grouped(taker.cascaded)) by cascades)" : ""
@@ -190,6 +169,6 @@ struct JointLimits {
                 "\(Figures.count(rest.count, "other rule")) \(rest.count == 1 ? "deletes" : "delete") "
                     + Figures.count(rest.reduce(0) { $0 + $1.count }, "row"))
         }
-        return parts.dropLast().joined(separator: ", ") + (parts.count > 1 ? " and " : "") + (parts.last ?? "")
+        return Figures.list(parts)
     }
 }

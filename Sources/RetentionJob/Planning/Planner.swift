@@ -89,9 +89,11 @@ package struct Planner {
             let together = JointLimits(plan: plan, policy: policy, accepted: options.accept, reader: reader)
             let kept = KeptRowsCheck(plan: plan, asOf: asOf, accepted: options.accept, reader: reader)
             let drift = { try options.savedPlan.flatMap { try plan.drift(from: $0, reader: reader) } }
-            guard let (index, refusal) = try together.violation() ?? kept.violation() ?? drift() else { break }
-            withheld[index] = refusal
-            plan.steps.removeSubrange(index...)
+            var refused = try together.violations()
+            if refused.isEmpty, let (index, refusal) = try kept.violation() ?? drift() { refused = [index: refusal] }
+            guard let first = refused.keys.min() else { break }
+            withheld.merge(refused) { $1 }
+            plan.steps.removeSubrange(first...)
         }
         try plan.noteRowsToKeep(self, reader: reader)
         if let saved = options.savedPlan { plan.limit(to: saved) }

@@ -29,6 +29,12 @@ package enum Figures {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
     }
 
+    /// `a`, `a and b`, `a, b and c`.
+    package static func list(_ parts: [String]) -> String {
+        guard let last = parts.last, parts.count > 1 else { return parts.first ?? "" }
+        return parts.dropLast().joined(separator: ", ") + " and " + last
+    }
+
     /// How many rows each tier keeps, the longest one first: `41 monthly, 312 daily`.
     package static func tiers(_ counts: [Survey.TierCount]) -> String {
         counts.reversed().map { "\(grouped($0.rowCount)) \($0.unit.tierName)" }.joined(separator: ", ")

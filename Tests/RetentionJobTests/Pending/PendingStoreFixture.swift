@@ -1,4 +1,5 @@
 import Logging
+import PriceObjects
 import PriceStore
 import RetentionPolicy
 import SQLiteStore
@@ -65,6 +66,12 @@ final class PendingStoreFixture {
     }
 
     func hasTakenRecord() throws -> Bool { try writer().entity(named: TakenFiles.entityName) != nil }
+
+    /// Deletes the rows of the record, as an operator does.
+    func forgetTakenFiles() throws {
+        let rows = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: TakenFiles.entityName))
+        _ = try StoreContext(try writer()).execute(rows)
+    }
 
     /// The files below `pending/`.
     func pendingFiles() -> [String] {
