@@ -1,5 +1,3 @@
-import PriceStore
-
 /// A place in a policy file: line and column count from 1, columns in characters (Unicode scalars).
 package struct Mark: Hashable, Sendable, Comparable {
     package var line: Int
@@ -49,13 +47,12 @@ package struct Diagnostic: Hashable, Sendable {
     package var severity: Severity
     package var mark: Mark
     /// A sentence without a full stop: what is wrong, then what is expected, with the nearest name if there is one.
-    /// Passwords in it are hidden, see ``Secrets``.
     package var message: String
 
     package init(_ severity: Severity = .error, at mark: Mark, _ message: String) {
         self.severity = severity
         self.mark = mark
-        self.message = Secrets.hidden(in: message)
+        self.message = message
     }
 }
 
@@ -65,12 +62,12 @@ package struct PolicySource: Hashable, Sendable {
     package var path: String
     /// SHA-256 of the bytes, 64 lower-case hexadecimal digits.
     package var sha256: String
-    /// The lines of the file, without their ends. Passwords are hidden, see ``Secrets``.
+    /// The lines of the file, without their ends.
     package var lines: [String]
 
     package init(path: String, sha256: String, lines: [String]) {
         self.path = path
         self.sha256 = sha256
-        self.lines = Secrets.hidden(inLines: lines)
+        self.lines = lines
     }
 }

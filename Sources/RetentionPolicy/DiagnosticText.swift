@@ -74,7 +74,6 @@ package enum DiagnosticText {
         let nearby = line.unicodeScalars.dropFirst(skipped)
         // The displayed text and the columns of each character of the line.
         var cells = nearby.prefix(mark.column + 2 * widestLine).map(cell)
-        showMasks(in: &cells, of: nearby)
         while let last = cells.last, last.text.allSatisfy({ $0 == " " }), cells.count >= mark.column + mark.length {
             cells.removeLast()
         }
@@ -104,18 +103,6 @@ package enum DiagnosticText {
         let indent = head.count + width(first..<max(first, start))
         let length = max(1, width(start..<max(start, min(end, last))))
         return (text, String(repeating: " ", count: indent) + "^" + String(repeating: "~", count: length - 1))
-    }
-
-    /// Shows hidden characters as one mask, so that the length of a password is not visible.
-    private static func showMasks(
-        in cells: inout [(text: String, width: Int)], of scalars: some Sequence<Unicode.Scalar>
-    ) {
-        var wasHidden = false
-        for (index, scalar) in zip(cells.indices, scalars) {
-            let isHidden = scalar == Secrets.hiddenScalar
-            if isHidden { cells[index] = wasHidden ? ("", 0) : (Secrets.mask, Secrets.mask.utf8.count) }
-            wasHidden = isHidden
-        }
     }
 
     private static func escaped(_ text: String) -> String {

@@ -60,13 +60,8 @@ package struct Policy: Sendable {
 
     /// Where the price points are.
     package struct StoreLocation: Hashable, Sendable {
-        /// A path of a file (absolute) or the URL of a server.
-        package enum Address: Hashable, Sendable {
-            case path(String)
-            case url(String)
-        }
-        package var address: Address
-        /// As the user wrote it, for reports; a URL without its password.
+        package var kind: StoreKind
+        /// As the user wrote it, for reports.
         package var written: String
         /// How long a locked store is waited for.
         package var busyTimeout: Duration
@@ -80,9 +75,9 @@ package struct Policy: Sendable {
         package var mark: Mark
 
         package init(
-            address: Address, written: String, busyTimeout: Duration = .seconds(5), model: String? = nil, mark: Mark
+            _ kind: StoreKind, written: String, busyTimeout: Duration = .seconds(5), model: String? = nil, mark: Mark
         ) {
-            self.address = address
+            self.kind = kind
             self.written = written
             self.busyTimeout = busyTimeout
             self.model = model

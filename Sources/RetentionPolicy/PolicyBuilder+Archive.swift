@@ -27,12 +27,7 @@ extension PolicyBuilder {
             reader.report(mark, "'folder' and 'schema' name two places; 'archive' has one")
             return
         }
-        var isServer: Bool?
-        switch store?.address {
-        case .path?: isServer = false
-        case .url?: isServer = true
-        case nil: break
-        }
+        let isServer = store?.kind.isServer
         if archive["folder"] == nil, archive["schema"] == nil {
             guard archive.misspelt.isDisjoint(with: ["folder", "schema"]) else { return }
             reader.report(

@@ -110,7 +110,7 @@ struct PolicyBuilder {
         guard let setting = file["store"] else { return nil }
         switch setting.value {
         case .text(let path):
-            return Policy.StoreLocation(address: address(path), written: written(path), mark: setting.mark)
+            return Policy.StoreLocation(StoreKind(path), written: written(path), mark: setting.mark)
         case .group(let store):
             if store["path"] == nil, store["url"] == nil, !store.misspelt.contains("path") {
                 reader.report(store.mark, "required key 'path' is missing in 'store'")
@@ -118,7 +118,7 @@ struct PolicyBuilder {
             checkServerKeys(store)
             guard let path = store.text("path") ?? store.text("url"), let mark = (store["path"] ?? store["url"])?.mark
             else { return nil }
-            var location = Policy.StoreLocation(address: address(path), written: written(path), mark: mark)
+            var location = Policy.StoreLocation(StoreKind(path), written: written(path), mark: mark)
             location.passwordFile = store.text("password_file")
             location.maxReplicationLag = store.duration("max_replication_lag")
             if let timeout = store.duration("busy_timeout") { location.busyTimeout = timeout }
@@ -128,11 +128,6 @@ struct PolicyBuilder {
         }
     }
 
-    /// What a text in the place of a store names.
-    private func address(_ text: String) -> Policy.StoreLocation.Address {
-        SettingReader.isServerURL(text) ? .url(text) : .path(text)
-    }
-
     /// `url` and some other keys are for servers only.
     private mutating func checkServerKeys(_ store: SettingGroup) {
         // A build without the engine has already reported these keys.
@@ -140,7 +135,7 @@ struct PolicyBuilder {
         if store["path"] != nil, let mark = store["url"]?.keyMark {
             reader.report(mark, "'path' and 'url' name two stores; a policy has one")
         }
-        let isServer = (store.text("url") ?? store.text("path")).map(SettingReader.isServerURL) ?? true
+        let isServer = (store.text("url") ?? store.text("path")).map { StoreKind($0).isServer } ?? true
         for key in ["password_file", "max_replication_lag"] where !isServer {
             if let mark = store[key]?.keyMark { reader.report(mark, "'\(key)' is for PostgreSQL databases") }
         }
@@ -149,9 +144,9 @@ struct PolicyBuilder {
         }
     }
 
-    /// A path of the policy's folder as the user writes it; a URL without its password.
+    /// A path of the policy's folder as the user writes it, or a URL.
     private func written(_ path: String) -> String {
-        if SettingReader.isServerURL(path) { return Secrets.removed(fromURL: path) }
+        if StoreKind(path).isServer { return path }
         let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"
         return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
     }

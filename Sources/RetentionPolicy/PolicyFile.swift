@@ -26,11 +26,18 @@ package enum PolicyFile {
     static func policy(bytes: [UInt8], path: String, baseFolder: String) throws(PolicyError) -> Policy {
         let text = PolicyText(bytes: bytes, path: path)
         if let mistake = text.mistake { throw .invalid([mistake], text.source) }
+        // Before a line is shown.
+        if let line = text.source.lines.firstIndex(where: Secrets.areIn) {
+            throw secret(path, at: Mark(line: line + 1, column: 1))
+        }
         let (root, mistakes) = YAMLReader.read(text)
         var builder = PolicyBuilder(reader: SettingReader(baseFolder: baseFolder), source: text.source)
         let policy = root.flatMap { builder.policy($0) }
         var diagnostics = mistakes + builder.reader.diagnostics
-        if diagnostics.isEmpty, let policy { return policy }
+        if diagnostics.isEmpty, let policy {
+            if let url = policy.store.kind.url, Secrets.areIn(url) { throw secret(path, at: policy.store.mark) }
+            return policy
+        }
         if diagnostics.isEmpty {
             diagnostics = [Diagnostic(at: Mark(line: 1, column: 1), "the file has no store and no rules")]
         }
@@ -69,6 +76,14 @@ package enum PolicyFile {
     private static func failure(_ path: String, _ code: Int32) -> PolicyError {
         if code == ENOENT || code == ENOTDIR { return .missing(path: path) }
         return .unreadable(path: path, code: code, reason: String(cString: strerror(code)))
+    }
+
+    /// No line of the file is shown.
+    private static func secret(_ path: String, at mark: Mark) -> PolicyError {
+        let message =
+            "a password must not be in a policy; name a file that has it in 'password_file', or set PGPASSFILE or "
+            + "PGPASSWORD; a command of on_failure or on_success can be a script that reads it"
+        return .invalid([Diagnostic(at: mark, message)], PolicySource(path: path, sha256: "", lines: []))
     }
 
     private static func tooLarge(_ path: String) -> PolicyError {

@@ -11,8 +11,6 @@ struct PolicyText {
     private let lineEnds: [Int]
     /// The length of the text in Unicode scalars.
     private let scalarCount: Int
-    /// The lines as they are; those of the source hide passwords.
-    let lines: [String]
     /// The first invalid part of the text, if there is one.
     let mistake: Diagnostic?
 
@@ -59,7 +57,6 @@ struct PolicyText {
         lineStarts = starts
         lineEnds = ends
         scalarCount = position
-        self.lines = lines
         let digest = SHA256.hash(data: bytes).reduce(into: "") { text, byte in
             text += byte < 16 ? "0" : ""
             text += String(byte, radix: 16)
@@ -77,8 +74,8 @@ struct PolicyText {
 
     /// The character at a position, or nil at the end of its line.
     func scalar(at mark: Mark) -> Unicode.Scalar? {
-        guard mark.line <= lines.count else { return nil }
-        return lines[mark.line - 1].unicodeScalars.dropFirst(mark.column - 1).first
+        guard mark.line <= source.lines.count else { return nil }
+        return source.lines[mark.line - 1].unicodeScalars.dropFirst(mark.column - 1).first
     }
 
     private static func place(_ position: Int, in lineStarts: [Int]) -> Mark {

@@ -47,7 +47,7 @@ extension SettingReader {
         case .serverURL:
             let url = try self.text(scalar)
             // A build without the engine has already reported the key.
-            if PolicyKey.noPostgreSQL != nil || Self.isServerURL(url) { return .text(url) }
+            if PolicyKey.noPostgreSQL != nil || StoreKind(url).isServer { return .text(url) }
             throw Complaint(message: "'\(name)' must begin with postgresql://")
         case .modelPath:
             let model = try path(scalar, name: name)
@@ -175,16 +175,11 @@ extension SettingReader {
         {
             throw Complaint(message: "'\(name)' must be a path or a URL; write postgresql://user@host/database")
         }
-        if Self.isServerURL(scalar.text) {
+        if StoreKind(scalar.text).isServer {
             if let reason = PolicyKey.noPostgreSQL { throw Complaint(message: reason) }
             return scalar.text
         }
         return try path(scalar, name: name)
-    }
-
-    /// Whether a text in the place of a store names a server.
-    static func isServerURL(_ text: String) -> Bool {
-        ["postgresql://", "postgres://"].contains(where: text.lowercased().hasPrefix)
     }
 
     /// An absolute path; a relative one is relative to the policy's folder.

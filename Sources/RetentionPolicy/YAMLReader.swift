@@ -247,7 +247,7 @@ struct YAMLReader {
         let trouble = YAMLSyntaxError(
             problem: problem, context: context, place: mark,
             contextPlace: text.mark(from: parser.context_mark.index, to: parser.context_mark.index + 1),
-            lines: text.lines)
+            lines: text.source.lines)
         if let diagnostic = trouble.diagnostic { return Stop(diagnostic: diagnostic) }
         var message = "this is not YAML: \(problem)"
         if let context {

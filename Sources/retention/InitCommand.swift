@@ -27,13 +27,12 @@ struct InitCommand: ConsoleCommand {
     func run(_ console: Console) throws -> Int32 {
         let draft = PolicyDraft(try source.inspect(), model: source.model, showsTiers: tiers)
         guard draft.hasRules else {
-            let name = Secrets.removed(fromURL: source.store)
             throw CommandFailure(
                 exitCode: 65,
                 message: draft.obstacles.isEmpty
-                    ? "no entity of \(name) has a date that says how old its rows are, so that no rule can be proposed"
-                    : "no rule can be proposed for \(name): \(draft.obstacles.joined(separator: "; "))",
-                hint: "retention inspect \(name) shows what is in it")
+                    ? "no entity of \(source.store) has a date that says how old its rows are, so that no rule can be proposed"
+                    : "no rule can be proposed for \(source.store): \(draft.obstacles.joined(separator: "; "))",
+                hint: "retention inspect \(source.store) shows what is in it")
         }
         // Editors that know this line complete keys and underline mistakes.
         let schema = InstalledFiles.schema.map { "# yaml-language-server: $schema=\($0)\n" } ?? ""

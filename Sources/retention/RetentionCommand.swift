@@ -49,6 +49,12 @@ struct RetentionCommand: ParsableCommand {
     /// - Returns: the exit status of docs/output.md.
     static func perform(_ arguments: [String], _ console: Console) -> Int32 {
         do {
+            // Nothing of such a command line is shown.
+            guard !arguments.contains(where: Secrets.areIn) else {
+                throw CommandFailure.usage(
+                    "a password on the command line is seen by every user of the machine",
+                    hint: "set PGPASSFILE or PGPASSWORD, or name a file that has it in 'password_file' of a policy")
+            }
             let command: any ConsoleCommand
             do {
                 command = try parse(arguments)
@@ -58,7 +64,7 @@ struct RetentionCommand: ParsableCommand {
                 // What the parser throws, for requested help too.
                 let text = fullMessage(for: error)
                 guard exitCode(for: error) == .success else {
-                    console.diagnose(Secrets.hidden(in: text))
+                    console.diagnose(text)
                     return exitCode(for: error).rawValue
                 }
                 try console.report(text + "\n")

@@ -31,7 +31,7 @@ struct StoreOpening {
         if PostgresAddress.isURL(name) { return try PostgresReader(try address(name)) }
         guard !name.contains("://") else {
             throw CommandFailure(
-                exitCode: 78, message: "there is no engine for \(Secrets.removed(fromURL: name))",
+                exitCode: 78, message: "there is no engine for \(name)",
                 hint: "name the path of a SQLite file, or a postgresql:// URL")
         }
         guard access(name, F_OK) == 0 || errno != ENOENT else { throw MissingStore(path: name, name: name).error }
@@ -40,7 +40,7 @@ struct StoreOpening {
 
     /// Opens the store for reading, and for rehearsing what a run would save.
     func reader() throws -> any RetentionInserter {
-        if case .url(let url) = policy.store.address {
+        if let url = policy.store.kind.url {
             let reader = try PostgresReader(
                 try Self.address(url, passwordFile: policy.store.passwordFile), zone: policy.timezone,
                 lockTimeout: policy.store.busyTimeout, rehearsing: policy.pending.map(\.entity))
@@ -57,7 +57,7 @@ struct StoreOpening {
 
     /// Opens the store for writing. On a server the session takes the run lock; for a file ``lock()`` does.
     func writer() throws -> any RetentionWriter {
-        if case .url(let url) = policy.store.address {
+        if let url = policy.store.kind.url {
             let writer = try PostgresWriter(
                 try Self.address(url, passwordFile: policy.store.passwordFile), zone: policy.timezone,
                 lockTimeout: policy.store.busyTimeout, maxReplicationLag: policy.store.maxReplicationLag)
@@ -78,7 +78,7 @@ struct StoreOpening {
     private static func address(_ url: String, passwordFile: String? = nil) throws(CommandFailure) -> PostgresAddress {
         guard PostgresDatabase.isAvailable else {
             throw CommandFailure(
-                exitCode: 78, message: "this build has no PostgreSQL engine for \(Secrets.removed(fromURL: url))",
+                exitCode: 78, message: "this build has no PostgreSQL engine for \(url)",
                 hint: "install the package retention-postgresql, or build with `swift build --traits Postgres`")
         }
         return PostgresAddress(url: url, passwordFile: passwordFile)
@@ -86,13 +86,13 @@ struct StoreOpening {
 
     /// Takes the run lock of a store file; nil: the store is on a server, whose writer takes it.
     func lock() throws -> RunLock? {
-        guard case .path(let path) = policy.store.address else { return nil }
+        guard let path = policy.store.kind.file else { return nil }
         return try RunLock.acquire(storePath: path)
     }
 
     /// Whether a run is in progress on a store that the ledger names; false too if its server does not answer.
     func isRunAtWork(on store: String) -> Bool {
-        guard case .url(let url) = policy.store.address, store == serverName else {
+        guard let url = policy.store.kind.url, store == serverName else {
             return RunLock.isHeld(storePath: store)
         }
         let reader = try? PostgresReader(try Self.address(url, passwordFile: policy.store.passwordFile))
@@ -172,7 +172,7 @@ struct StoreOpening {
 
     /// Throws if the path of the lock file is not a lock file.
     func checkLock() throws {
-        guard case .path(let path) = policy.store.address else { return }
+        guard let path = policy.store.kind.file else { return }
         try RunLock.check(storePath: path)
     }
 
@@ -180,13 +180,13 @@ struct StoreOpening {
     /// be called while the store is open.
     func requireDatabase() throws {
         try requireStore()
-        guard case .path(let path) = policy.store.address else { return }
+        guard let path = policy.store.kind.file else { return }
         try SQLiteWriter.requireDatabase(path: path)
     }
 
     /// Throws unless the store's path exists, so that a missing store is reported before the lock.
     func requireStore() throws {
-        guard case .path(let path) = policy.store.address else { return }
+        guard let path = policy.store.kind.file else { return }
         var facts = stat()
         guard stat(path, &facts) != 0 else { return }
         switch errno {
@@ -205,7 +205,7 @@ struct StoreOpening {
     /// Throws if a WAL or a journal is beside a link that leads to the store: SQLite uses those beside the file, so what is in it is missing in
     /// the store.
     private func requireNoChangesBesideLinks() throws(StoreError) {
-        guard case .path(let path) = policy.store.address else { return }
+        guard let path = policy.store.kind.file else { return }
         for link in FilePlace.links(path) {
             for side in ["-wal", "-journal"].map(link.sibling) {
                 guard let facts = side.facts, facts.st_size > 0 else { continue }
@@ -221,13 +221,13 @@ struct StoreOpening {
     }
 
     private var serverName: String {
-        guard case .url(let url) = policy.store.address else { return policy.store.written }
+        guard let url = policy.store.kind.url else { return policy.store.written }
         return PostgresAddress(url: url).databaseName
     }
 
     /// The store's file with symbolic links followed, or the server and its database: by it the ledger knows the store.
     func realStorePath() throws -> String {
-        guard case .path(let path) = policy.store.address else { return serverName }
+        guard let path = policy.store.kind.file else { return serverName }
         if let real = Self.resolved(path) { return real }
         // A missing store is identified by the real path of its folder.
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex,
@@ -238,7 +238,7 @@ struct StoreOpening {
 
     /// Whether the store's path is a symbolic link to something that is not there.
     var isDanglingLink: Bool {
-        guard case .path(let path) = policy.store.address else { return false }
+        guard let path = policy.store.kind.file else { return false }
         var facts = stat()
         return lstat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFLNK && access(path, F_OK) != 0
     }
@@ -251,7 +251,7 @@ struct StoreOpening {
 
     /// The store's file.
     private func storePath() throws(CommandFailure) -> String {
-        guard case .path(let path) = policy.store.address else {
+        guard let path = policy.store.kind.file else {
             throw CommandFailure(exitCode: 78, message: "\(policy.store.written) is not a file")
         }
         return path
@@ -272,7 +272,7 @@ struct StoreOpening {
     /// Where the ledger is if the policy does not say: in the folder of the store; for a store on a server in the folder of the policy.
     private func besideStore() throws -> String {
         var neighbour = policy.file.path
-        if case .path = policy.store.address { neighbour = try realStorePath() }
+        if !policy.store.kind.isServer { neighbour = try realStorePath() }
         return neighbour.lastIndex(of: "/").map { neighbour[...$0] + Self.ledgerName } ?? Self.ledgerName
     }
 
@@ -283,7 +283,7 @@ struct StoreOpening {
     private func requireNoOtherLedger(than path: String?) throws {
         let isNamed = policy.ledger != .besideStore
         var places = isNamed ? [try besideStore()] : []
-        if case .path(let store) = policy.store.address {
+        if let store = policy.store.kind.file {
             places += FilePlace.links(store).map { FilePlace.path(Self.ledgerName, in: $0.folder) }
         }
         for other in places.map({ FilePlace($0) }) where other.facts != nil {

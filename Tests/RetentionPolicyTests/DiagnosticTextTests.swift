@@ -122,17 +122,4 @@ struct DiagnosticTextTests {
         #expect(lines[0].hasPrefix("r.yaml:1:50: <error>error: 'max_agee'") && lines[1].hasPrefix("    "), "\(text)")
         #expect(text.contains("<error>") && !text.contains("<error>~"))
     }
-
-    @Test func passwordsAreMaskedAndTheCaretIsRight() {
-        let line = "store: postgresql://u:secret@h/db"
-        #expect(
-            render(line, Mark(line: 1, column: 8, length: 26)).contains(
-                "  1 | store: postgresql://u:***@h/db\n    |        ^" + String(repeating: "~", count: 22) + "\n"))
-        // A caret behind, and one inside.
-        #expect(
-            render(line, Mark(line: 1, column: 30)).contains("\n    | " + String(repeating: " ", count: 26) + "^\n"))
-        #expect(
-            render(line, Mark(line: 1, column: 25)).contains("\n    | " + String(repeating: " ", count: 25) + "^\n"))
-        #expect(render("x", Mark(line: 1, column: 1), "see \(line)").contains("postgresql://u:***@h/db"))
-    }
 }

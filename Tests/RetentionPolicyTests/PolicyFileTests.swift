@@ -18,7 +18,7 @@ struct PolicyFileTests {
 
     @Test func readsTheKeysOfTheFile() throws {
         let policy = try everything()
-        #expect(policy.store.address == .path("/var/lib/prices/prices.sqlite"))
+        #expect(policy.store.kind == .file("/var/lib/prices/prices.sqlite"))
         #expect(policy.store.busyTimeout == .milliseconds(250))
         #expect(policy.store.model == PolicyFixtures.folder.path + "/Prices.momd")
         #expect(policy.timezone.identifier == "Europe/Berlin")
@@ -277,7 +277,7 @@ struct PolicyFileTests {
 
     @Test func theDefaultsAreTheDocumentedOnes() throws {
         let policy = try PolicyFixtures.read(PolicyFixtures.text())
-        #expect(policy.store.address == .path("/etc/prices/prices.sqlite"))
+        #expect(policy.store.kind == .file("/etc/prices/prices.sqlite"))
         #expect(policy.store.written == "prices.sqlite" && policy.store.busyTimeout == .seconds(5))
         #expect(policy.store.model == nil && policy.rules[0].column == nil)
         #expect(policy.timezone == .utc && policy.pending.isEmpty && policy.ledger == .besideStore)
@@ -327,7 +327,7 @@ struct PolicyFileTests {
         try Data(PolicyFixtures.text(top: "log: { file: ../retention.log }").utf8).write(
             to: URL(fileURLWithPath: file))
         let policy = try PolicyFile.read(path: file)
-        #expect(policy.store.address == .path(folder.path + "/prices.sqlite"))
+        #expect(policy.store.kind == .file(folder.path + "/prices.sqlite"))
         #expect(policy.log?.file == folder.path + "/../retention.log")
         #expect(policy.file.path == file)
     }

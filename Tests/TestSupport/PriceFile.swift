@@ -60,7 +60,7 @@ package final class PriceFile {
         Policy(
             file: PolicySource(path: "retention.yaml", sha256: String(repeating: "0", count: 64), lines: []),
             store: Policy.StoreLocation(
-                address: .path(path), written: "prices.sqlite", mark: Mark(line: 2, column: 8)), rules: rules)
+                .file(path), written: "prices.sqlite", mark: Mark(line: 2, column: 8)), rules: rules)
     }
 }
 

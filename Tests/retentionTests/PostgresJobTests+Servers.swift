@@ -114,13 +114,8 @@ extension PostgresJobTests {
             #expect(try run(given, [:], "check").status == 0)
 
             // A password that is wrong, wherever it comes from.
-            for store in [
-                "{ url: \"\(place)?\(tls)\", password_file: \(file("wrong")) }",
-                place.replacingOccurrences(of: "guest@", with: "guest:wr0ng-s3cret@") + "?" + tls,
-            ] {
-                let wrong = try run(store, [:], "run")
-                #expect(wrong.status == 77 && wrong.errors.contains("SQLSTATE 28P01"), "\(wrong.errors)")
-            }
+            let wrong = try run("{ url: \"\(place)?\(tls)\", password_file: \(file("wrong")) }", [:], "run")
+            #expect(wrong.status == 77 && wrong.errors.contains("SQLSTATE 28P01"), "\(wrong.errors)")
             #expect(try run("\(place)?\(tls)", ["PGPASSWORD": "wr0ng-s3cret"], "run").status == 77)
             let none = try run("\(place)?\(tls)", [:], "run")
             #expect(none.status == 77 && none.errors.contains("`password_file`"), "\(none.errors)")

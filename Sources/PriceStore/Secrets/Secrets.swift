@@ -1,66 +1,93 @@
-/// Removes passwords from everything that people can read: terminals, logs, pages, reports, the ledger, notifications.
+/// Passwords in text: those of URLs (`scheme://user:password@host`), and what follows `password=`.
 ///
-/// It works on text only, so it also works on policies that cannot be parsed. If it is not clear where a password ends,
-/// more is hidden rather than less.
+/// A policy or a command line that has one is refused, so that there is none to be shown later. What servers and other
+/// libraries say is searched all the same.
 package enum Secrets {
     /// What is shown in place of a password, however long that is.
     package static let mask = "***"
-    /// Stands for each hidden character in ``hidden(inLines:)``. Unicode assigns no character to it.
-    package static let hiddenScalar: Unicode.Scalar = "\u{FFFF}"
+
+    /// Whether a text has a password in it.
+    package static func areIn(_ text: String) -> Bool { !places(in: text).isEmpty }
 
     /// The text with ``mask`` in place of each password.
     package static func hidden(in text: String) -> String {
-        let scalars = Array(text.unicodeScalars)
-        let secrets = SecretScan.secrets(in: scalars)
-        return secrets.isEmpty ? text : replacing(secrets, in: scalars, with: mask)
-    }
-
-    /// The lines of a file with ``hiddenScalar`` in place of each character of a password, so columns do not change. A
-    /// password can span several lines.
-    package static func hidden(inLines lines: [String]) -> [String] {
-        var scalars = Array(lines.joined(separator: "\n").unicodeScalars)
-        let secrets = SecretScan.secrets(in: scalars)
-        guard !secrets.isEmpty else { return lines }
-        for index in secrets.joined() where scalars[index] != "\n" { scalars[index] = hiddenScalar }
-        return scalars.split(separator: "\n", omittingEmptySubsequences: false).map { string($0) }
+        let places = places(in: text)
+        return places.isEmpty ? text : without(places, in: text, mask: mask)
     }
 
     /// The passwords in a text, longest first.
     package static func found(in text: String) -> [String] {
-        let scalars = Array(text.unicodeScalars)
-        return SecretScan.secrets(in: scalars).map { string(scalars[$0]) }.filter { !$0.isEmpty }
-            .sorted { $0.count > $1.count }
+        places(in: text).map { String(text[$0]) }.sorted { $0.count > $1.count }
     }
 
     /// A URL without its password, before the host or among the parameters. Everything else is unchanged, because the
     /// ledger identifies a store by this name.
     package static func removed(fromURL url: String) -> String {
-        let scalars = Array(url.unicodeScalars)
-        let secrets = SecretScan.secrets(in: scalars)
-        guard !secrets.isEmpty else { return url }
-        let hidden = String(hiddenScalar)
-        let marked = replacing(secrets, in: scalars, with: hidden).split(
-            separator: "?", omittingEmptySubsequences: false)
-        let place = marked[0].split(separator: ":" + hidden, omittingEmptySubsequences: false).joined()
-        let parameters = marked.dropFirst().joined(separator: "?").split(separator: "&").filter { !$0.contains(hidden) }
-        return place + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&"))
-    }
-
-    private static func replacing(
-        _ secrets: [Range<Int>], in scalars: [Unicode.Scalar], with mask: String
-    ) -> String {
-        var result = ""
-        var end = 0
-        for secret in secrets {
-            result += string(scalars[end..<secret.lowerBound]) + mask
-            end = secret.upperBound
+        let places = places(in: url).map { place in
+            // With the colon before it, or with the name of the parameter and one of the signs around both.
+            guard url[url.index(before: place.lowerBound)] == "=" else {
+                return url.index(before: place.lowerBound)..<place.upperBound
+            }
+            let sign = url[..<place.lowerBound].lastIndex { $0 == "?" || $0 == "&" } ?? url.startIndex
+            return place.upperBound == url.endIndex
+                ? sign..<url.endIndex : url.index(after: sign)..<url.index(after: place.upperBound)
         }
-        return result + string(scalars[end...])
+        return without(places, in: url, mask: "")
     }
 
-    private static func string(_ scalars: some Sequence<Unicode.Scalar>) -> String {
-        var view = String.UnicodeScalarView()
-        view.append(contentsOf: scalars)
-        return String(view)
+    private static func without(_ places: [Range<String.Index>], in text: String, mask: String) -> String {
+        var result = ""
+        var end = text.startIndex
+        for place in places where place.lowerBound >= end {
+            result += text[end..<place.lowerBound] + mask
+            end = place.upperBound
+        }
+        return result + text[end...]
     }
+
+    private static func places(in text: String) -> [Range<String.Index>] {
+        guard text.utf8.contains(where: { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "=") }) else { return [] }
+        let places = text.ranges(of: "://").compactMap { password(inURL: text[$0.upperBound...]) } + named(in: text)
+        return places.sorted { $0.lowerBound < $1.lowerBound }
+    }
+
+    private static func isEnd(_ character: Character) -> Bool {
+        character.isWhitespace || "\"'`".contains(character)
+    }
+
+    /// The password of a URL that begins after `://`: from the first colon to the `@` of the host. Without an `@` it is what
+    /// cannot be a port.
+    private static func password(inURL rest: Substring) -> Range<String.Index>? {
+        let url = rest.prefix { !isEnd($0) }
+        let authority = url.prefix { $0 != "/" && $0 != "?" }
+        if let at = authority.lastIndex(of: "@") {
+            guard let colon = authority[..<at].firstIndex(of: ":") else { return nil }
+            return nonempty(url.index(after: colon)..<at)
+        }
+        for host in authority.split(separator: ",") where !host.hasSuffix("]") {
+            guard let colon = host.lastIndex(of: ":"), let first = host.firstIndex(of: ":") else { continue }
+            let port = host[host.index(after: colon)...].prefix { $0.isLetter || $0.isNumber }
+            guard !port.allSatisfy(\.isNumber) else { continue }
+            return nonempty(url.index(after: first)..<(url.lastIndex(of: "@") ?? url.endIndex))
+        }
+        return nil
+    }
+
+    /// What follows `password=`, `PGPASSWORD = ` and the like: a quoted text, or up to a space, a quote, a comma or `&`.
+    private static func named(in text: String) -> [Range<String.Index>] {
+        let lower = text.lowercased()
+        // Where letters have other lengths in lower case, the places would differ.
+        guard lower.utf8.count == text.utf8.count else { return [] }
+        return lower.ranges(of: "password").compactMap { name in
+            var rest = text[name.upperBound...].drop { $0 == " " }
+            guard rest.first == "=" else { return nil }
+            rest = rest.dropFirst().drop { $0 == " " }
+            let quote = rest.first.flatMap { $0 == "\"" || $0 == "'" ? $0 : nil }
+            if quote != nil { rest = rest.dropFirst() }
+            let value = rest.prefix { quote == nil ? !isEnd($0) && $0 != "&" && $0 != "," : $0 != quote }
+            return nonempty(value.startIndex..<value.endIndex)
+        }
+    }
+
+    private static func nonempty(_ range: Range<String.Index>) -> Range<String.Index>? { range.isEmpty ? nil : range }
 }

@@ -100,7 +100,7 @@ package struct ArchiveFolder {
     /// A clause; nil: the place is good.
     private func misplacement(_ policy: Policy) -> String? {
         if isSame(as: "/") { return "is the root of the file system; use a separate folder" }
-        if case .path(let store) = policy.store.address {
+        if let store = policy.store.kind.file {
             let folders = [FilePlace(store, followsLink: true).folder, FilePlace(store).folder]
             if folders.contains(where: { isSame(as: $0) }) {
                 return "is the folder of the store; use a separate folder"

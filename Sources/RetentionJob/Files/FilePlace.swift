@@ -81,6 +81,14 @@ package struct FilePlace {
     /// The file of the same name with another ending, such as a side file of a database.
     package func sibling(_ ending: String) -> FilePlace { FilePlace(name + ending, beside: self) }
 
+    /// Whether another file has the name that a side file of this database or a file of a run beside it may have, as `…-wal` or
+    /// `….retention-lock`.
+    package func isSideFile(_ other: FilePlace) -> Bool {
+        let (name, others) = (name.lowercased(), other.name.lowercased())
+        return folderNumber == other.folderNumber && folder == other.folder
+            && (others.hasPrefix(name + "-") || others.hasPrefix(name + ".retention-"))
+    }
+
     /// Whether both are one file, or would be.
     package func isSame(as other: FilePlace) -> Bool {
         if let facts, let others = other.facts, Number(facts) == Number(others) { return true }

@@ -14,7 +14,7 @@ package struct PendingFolder {
         sources = policy.pending
         dates = PendingDates(policy)
         var databases: [String] = []
-        if case .path(let path) = policy.store.address { databases.append(path) }
+        if let path = policy.store.kind.file { databases.append(path) }
         if case .path(let path) = policy.ledger { databases.append(path) }
         self.databases = databases.compactMap(FilePlace.realPath)
     }

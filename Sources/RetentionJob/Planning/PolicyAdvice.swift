@@ -38,7 +38,7 @@ package enum PolicyAdvice {
 
     /// Whether two names mean one entity: on a server letter case distinguishes tables.
     private static func isSame(_ a: String, _ b: String, _ policy: Policy) -> Bool {
-        if case .url = policy.store.address { return a == b }
+        if policy.store.kind.isServer { return a == b }
         return a.folded == b.folded
     }
 

@@ -4,9 +4,9 @@ package import RetentionPolicy
 
 /// The files that a policy tells the program to write, checked before anything is opened.
 ///
-/// None of them may be the store, the ledger, the policy or another file that the program reads, a side file of a
-/// database, or another of them. None may be a pending file, be in a `done/` folder or have the name of a file of bad
-/// lines. None overwrites a file of someone else. See docs/decisions/0019-files-that-are-written.md.
+/// None of them may be the store, the ledger, the policy or another file that the program reads, a file beside a database
+/// that begins with its name, another of them, or a pending file. None overwrites a file of someone else. See
+/// docs/decisions/0019-files-that-are-written.md.
 package struct OutputFiles {
     private struct Output {
         /// As messages name it: `'log.file'`.
@@ -25,6 +25,7 @@ package struct OutputFiles {
     private let policy: Policy
     private var outputs: [Output] = []
     private var used: [Used] = []
+    private var databases: [Used] = []
 
     /// Checks the files of a policy.
     ///
@@ -32,8 +33,12 @@ package struct OutputFiles {
     package init(_ policy: Policy, ledger: String?) {
         self.policy = policy
         used.append(Used(what: "the policy", place: FilePlace(policy.file.path, followsLink: true)))
-        if case .path(let path) = policy.store.address {
-            add(database: FilePlace(path, followsLink: true), as: "the store", path)
+        if let path = policy.store.kind.file {
+            used.append(Used(what: "the store", place: FilePlace(path, followsLink: true)))
+            // A link to a store may have side files of its own name, made by a program that used the link.
+            for place in [FilePlace(path, followsLink: true), FilePlace(path)] {
+                databases.append(Used(what: "the store", place: place))
+            }
         }
         let files = [
             ("store.model", policy.store.model), ("store.password_file", policy.store.passwordFile),
@@ -50,31 +55,10 @@ package struct OutputFiles {
             let mark = marks.values["ledger.path"] ?? marks.value("ledger")
             add(
                 isNamed ? "'ledger'" : Self.ledgerBesideStore, ledger, .ledger, isNamed ? mark : policy.store.mark)
-            let place = FilePlace(ledger)
-            for ending in Self.databaseEndings {
-                used.append(Used(what: "a file that belongs to the ledger", place: place.sibling(ending)))
-            }
+            databases.append(Used(what: "the ledger", place: FilePlace(ledger)))
         }
         if let path = policy.log?.file { add("'log.file'", path, .log, marks.value("log.file")) }
         if let path = policy.metricsFile { add("'metrics.textfile'", path, .figures, marks.value("metrics.textfile")) }
-    }
-
-    /// The side files of a database.
-    private static let databaseEndings = ["-wal", "-shm", "-journal"]
-    /// The files that a run creates beside a store.
-    private static let runEndings = [".retention-lock", ".retention-copy", ".retention-old"]
-
-    private mutating func add(database place: FilePlace, as what: String, _ path: String) {
-        used.append(Used(what: what, place: place))
-        for ending in Self.databaseEndings + Self.runEndings {
-            used.append(Used(what: "a file that belongs to \(what)", place: place.sibling(ending)))
-        }
-        // A link to a store may have side files of its own name, made by a program that used the link.
-        let link = FilePlace(path)
-        guard link.facts?.isLink == true else { return }
-        for ending in Self.databaseEndings {
-            used.append(Used(what: "a file that belongs to \(what)", place: link.sibling(ending)))
-        }
     }
 
     private mutating func add(_ name: String, _ path: String, _ content: OutputContent, _ mark: Mark) {
@@ -149,18 +133,9 @@ package struct OutputFiles {
         if policy.pending.contains(where: { PendingPattern($0).takes(output.place) }) {
             return "\(path) matches a pattern of pending files"
         }
-        if let reason = pendingObjection(to: output.place) { return "\(path) \(reason)" }
-        return output.content.objection(to: output.place).map { "\(path) \($0)" }
-    }
-
-    /// Why a file beside pending files belongs to the pending step, as a clause; nil: it does not.
-    private func pendingObjection(to place: FilePlace) -> String? {
-        let isRejected = [PendingFile.rejectedEnding, PendingFile.rejectedEnding + ".part"]
-            .contains { place.name.lowercased().hasSuffix($0) }
-        for folder in policy.pending.flatMap({ PendingPattern($0).realFolders() }) {
-            if place.folder == "\(folder)/\(PendingFile.doneFolder)" { return "is in a folder of imported files" }
-            if isRejected, place.folder == folder { return "has a name for the bad lines of a pending file" }
+        if let same = databases.first(where: { $0.place.isSideFile(output.place) }) {
+            return "\(path) is a file that belongs to \(same.what)"
         }
-        return nil
+        return output.content.objection(to: output.place).map { "\(path) \($0)" }
     }
 }

@@ -39,7 +39,7 @@ final class PendingStoreFixture {
         rule.dateFormat = dateFormat
         var policy = Policy(
             file: PolicySource(path: "retention.yaml", sha256: "", lines: []),
-            store: .init(address: .path(storePath), written: "prices.sqlite", mark: mark), rules: [rule])
+            store: .init(.file(storePath), written: "prices.sqlite", mark: mark), rules: [rule])
         policy.pending = [source]
         return policy
     }

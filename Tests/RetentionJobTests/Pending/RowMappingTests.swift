@@ -35,7 +35,7 @@ import Testing
         rule.dateFormat = encoding
         var policy = Policy(
             file: PolicySource(path: "retention.yaml", sha256: "", lines: []),
-            store: .init(address: .path("/prices.sqlite"), written: "prices.sqlite", mark: mark), rules: [rule])
+            store: .init(.file("/prices.sqlite"), written: "prices.sqlite", mark: mark), rules: [rule])
         policy.timezone = zone
         return PendingDates(policy)
     }

@@ -42,10 +42,6 @@ struct OutputFileTests {
                 trap("the policy", "./sub/../retention.yaml", "mkdir sub", says: "is the policy"),
                 trap("a pending file that is there", "new/a.csv", says: "pending files"),
                 trap("a pending file to come", "sub/../new/b.csv", "mkdir sub", says: "pending files"),
-                trap(
-                    "a taken file", "here/new/done/a", "mkdir new/done; ln -s . here", says: "folder of imported files"),
-                trap("the bad lines of a pending file", "new/a.csv.rejected", says: "bad lines"),
-                trap("bad lines to come", "here/new/.b.csv.rejected.part", "ln -s . here", says: "bad lines"),
                 trap("a folder", "sub", "mkdir sub", says: "is a folder"),
                 trap("a named pipe", "pipe", "mkfifo pipe", says: "named pipe"),
                 trap("the second name of a file", "two", "echo text >one; ln one two", says: "2 names"),

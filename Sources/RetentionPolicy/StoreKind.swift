@@ -1,0 +1,19 @@
+/// What kind of store a policy names, and where it is.
+package enum StoreKind: Hashable, Sendable {
+    /// A file, by its absolute path.
+    case file(String)
+    /// A database on a server, by its URL.
+    case server(String)
+
+    /// The kind that a text names: the URL of a server, or else a path.
+    package init(_ text: String) {
+        let isServer = ["postgresql://", "postgres://"].contains { text.lowercased().hasPrefix($0) }
+        self = isServer ? .server(text) : .file(text)
+    }
+
+    /// The path of the file; nil: the store is on a server.
+    package var file: String? { if case .file(let path) = self { path } else { nil } }
+    /// The URL of the database; nil: the store is a file.
+    package var url: String? { if case .server(let url) = self { url } else { nil } }
+    package var isServer: Bool { url != nil }
+}
