@@ -73,15 +73,18 @@ package struct Planner {
         plan.holds = try holds ?? HoldPlan(policy, clock: clock, reader: reader)
         let rulesTogether = try RulesTogether(policy, reader: reader)
         plan.together = rulesTogether
+        var around = Surroundings(
+            hasRowsSinceLastRun: hasRowsSinceLastRun, holds: plan.holds, together: rulesTogether, reader: reader)
         var withheld: [Int: Refusal] = [:]
         while true {
             var deletes = plan.steps.compactMap(\.wholeDelete)
             for (index, rule) in rules.enumerated().dropFirst(plan.steps.count) {
                 let began = uptime()
-                var step = try step(
-                    for: rule, preceding: deletes, withheld: withheld[index], hasRowsSinceLastRun: hasRowsSinceLastRun,
-                    holds: plan.holds, together: rulesTogether, choosesLate: order.late.contains(rule.name),
-                    planned: Set(plan.steps.filter { $0.disposition == .planned }.map(\.rule.name)), reader: reader)
+                around.preceding = deletes
+                around.withheld = withheld[index]
+                around.choosesLate = order.late.contains(rule.name)
+                around.planned = Set(plan.steps.filter { $0.disposition == .planned }.map(\.rule.name))
+                var step = try step(for: rule, around)
                 step.elapsed = uptime() - began
                 if let delete = step.wholeDelete { deletes.append(delete) }
                 plan.steps.append(step)
@@ -160,12 +163,44 @@ package struct Planner {
 
     // MARK: One rule
 
-    private func step(
-        for rule: Rule, preceding: [BatchDeleteRequest], withheld: Refusal?, hasRowsSinceLastRun: Bool,
-        holds: HoldPlan, together: RulesTogether, choosesLate: Bool, planned: Set<String>, reader: any RetentionReader
-    ) throws -> Plan.Step {
-        let cutoff = rule.cutoff(asOf: asOf, zone: policy.timezone)
-        var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
+    /// What a rule is planned among.
+    private struct Surroundings {
+        let hasRowsSinceLastRun: Bool
+        let holds: HoldPlan
+        let together: RulesTogether
+        let reader: any RetentionReader
+        /// What the rules before it delete.
+        var preceding: [BatchDeleteRequest] = []
+        /// Why it is refused for what all rules delete together.
+        var withheld: Refusal?
+        /// Whether its rows are chosen after those of later rules.
+        var choosesLate = false
+        /// The names of the rules before it that are carried out.
+        var planned: Set<String> = []
+    }
+
+    /// What the store says of a rule's rows.
+    private struct Look {
+        var request: SurveyRequest
+        var survey: Survey
+        /// Why the rows of an archived rule cannot be archived; nil: they can, or need not be.
+        var archiveObstacle: String?
+        var outline: DeletionOutline?
+    }
+
+    /// What raises doubts about a rule, beside its rows.
+    private struct Doubts {
+        var recognition: DateRecognition?
+        var misread: MisreadRows?
+        var restored: RestoredRows?
+        var former: FormerRule
+        var ways: Set<Rule.RelationshipSetting>
+    }
+
+    private func step(for rule: Rule, _ around: Surroundings) throws -> Plan.Step {
+        let reader = around.reader
+        var step = Plan.Step(
+            rule: rule, cutoff: rule.cutoff(asOf: asOf, zone: policy.timezone), disposition: .disabled)
         guard rule.isEnabled else { return step }
         guard let date = rule.date(zone: policy.timezone) else {
             step.disposition = .refused(
@@ -182,87 +217,36 @@ package struct Planner {
             }
             throw StoreError(.unknownName, store: reader.name, message: "there is no entity \(rule.entity)")
         }
-        if let refusal = try holds.refusal(of: rule, entity, preceding: preceding, in: reader) {
+        if let refusal = try around.holds.refusal(of: rule, entity, preceding: around.preceding, in: reader) {
             step.disposition = .refused(refusal)
             return step
         }
-        let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)
-        let accepted = rule.accept.union(options.accept)
-
-        var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: preceding)
-        together.keepRows(&request, of: rule, asOf: asOf)
-        for rows in try rowsWithoutCandles(besides: rule, entity, planned: planned, reader) {
-            request.filter = request.filter && .notTrue(rows)
-        }
-        request.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
-        if accepted.contains(.tooManyRows) { request.maxRows = nil }
         let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
-        request.holds = try holds.holds(on: rule, entity, hasTriggers: !triggers.isEmpty, in: reader)
-        request.ignoresUnknownHistory = accepted.contains(.historyTracking)
-        var survey = try answer(request, reader)
-        var archiveObstacle = try self.archiveObstacle(of: request, survey, reader)
-        var outline = try survey.unsupported == nil ? reader.outline(of: request) : nil
-        // A wrong format does no harm if nothing is deleted.
-        var recognition: DateRecognition?
-        var misread: MisreadRows?
-        if survey.expiredAloneCount > 0, let attribute = entity.attribute(named: date.name) {
-            let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
-            recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
-            misread = try MisreadRows.find(rule: rule, request, samples: samples, reader, clock: clock)
-        }
-        (step.surveyRequest, step.survey) = (request, survey)
-        let restored = try RestoredRows.find(
-            step, entity, hasTriggers: !triggers.isEmpty, planner: self, reader: reader)
-        let former = try FormerRule(
-            step, entity, together: together, holds: holds, hasTriggers: !triggers.isEmpty, isHeld: restored != nil,
-            choosesLate: choosesLate, planner: self, reader: reader)
-        let ways = !survey.obstacles.isEmpty ? try self.ways(past: survey, of: request, reader) : []
-        func refusals(_ rule: Rule) -> [Refusal] {
-            var found = Refusals(
-                rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
-                hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread,
-                archiveObstacle: archiveObstacle, restored: restored)
-            (found.widened, found.late, found.ways) = (former.widened, former.late, ways)
-            return found.all()
-        }
-        var holding = refusals(rule)
+        let request = try self.request(for: rule, entity, date, step.cutoff, hasTriggers: !triggers.isEmpty, around)
+        var look = try self.look(at: request, reader)
+        (step.surveyRequest, step.survey) = (look.request, look.survey)
+        let doubts = try self.doubts(about: step, entity, date, look, hasTriggers: !triggers.isEmpty, around)
+        var refusals = self.refusals(of: rule, date, step.cutoff, look, doubts, around)
+        let accepted = rule.accept.union(options.accept)
         var passed: [RefusalCode] = []
         if request.relationships == .deny, accepted.contains(.relationshipDenied) {
             // `deny` is waived, for rows that arrive during the run too: the schema applies instead, and its effects have to be
             // counted; what it forbids stays forbidden.
-            let isDenied = !survey.obstacles.isEmpty
-            request.relationships = .asDeclared
-            survey = try answer(request, reader)
-            archiveObstacle = try self.archiveObstacle(of: request, survey, reader)
-            outline = try survey.unsupported == nil ? reader.outline(of: request) : nil
+            let isDenied = !look.survey.obstacles.isEmpty
+            look.request.relationships = .asDeclared
+            look = try self.look(at: look.request, reader)
             var waived = rule
             waived.relationships = .asDeclared
-            holding = refusals(waived)
-            if isDenied, !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
+            refusals = self.refusals(of: waived, date, step.cutoff, look, doubts, around)
+            if isDenied, !refusals.contains(where: { $0.code == .relationshipDenied }) {
+                passed = [.relationshipDenied]
+            }
         }
-        let standing =
-            holding.filter { !($0.isAcceptable && accepted.contains($0.code)) } + [withheld].compactMap(\.self)
-        passed += holding.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
-
-        (step.surveyRequest, step.survey) = (request, survey)
-        if let rollup = request.rollup {
-            let expired = StorePredicate.date(DateRange(date, before: cutoff)) && rule.filter
-            step.unpriced = try reader.count(
-                StoreFetchRequest(entity: entity.name, predicate: expired && .notTrue(rollup.isPriced)))
-        }
-        step.outline = outline
-        (step.record, step.widened, step.narrowed) = (former.record, former.widened, former.narrowed)
-        step.late = former.late
+        passed += refusals.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
         step.accepted = passed
-        step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
-        step.advice = try SchemaAdvice.sentences(
-            entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
-        if outline?.rebuildPays == true, let rowCount = survey.rowCount {
-            step.advice.append(
-                "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(rowCount, "row")) expire: with all other programs stopped, "
-                    + "retention run --rebuild is faster, and returns the space")
-        }
-        step.isMatched = try Arrivals.isMatched(rule, request, survey, reader: reader)
+        try note(look, doubts.former, entity, date, in: &step, reader)
+        let standing =
+            refusals.filter { !passed.contains($0.code) || !$0.isAcceptable } + [around.withheld].compactMap(\.self)
         if let first = standing.first {
             step.disposition = .refused(first)
             step.otherRefusals = Array(standing.dropFirst())
@@ -271,6 +255,93 @@ package struct Planner {
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
         }
         return step
+    }
+
+    /// What the store is asked about a rule.
+    private func request(
+        for rule: Rule, _ entity: Entity, _ date: DateAttribute, _ cutoff: Instant, hasTriggers: Bool,
+        _ around: Surroundings
+    ) throws -> SurveyRequest {
+        let accepted = rule.accept.union(options.accept)
+        var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: around.preceding)
+        around.together.keepRows(&request, of: rule, asOf: asOf)
+        for rows in try rowsWithoutCandles(besides: rule, entity, planned: around.planned, around.reader) {
+            request.filter = request.filter && .notTrue(rows)
+        }
+        request.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
+        if accepted.contains(.tooManyRows) { request.maxRows = nil }
+        request.holds = try around.holds.holds(on: rule, entity, hasTriggers: hasTriggers, in: around.reader)
+        request.ignoresUnknownHistory = accepted.contains(.historyTracking)
+        return request
+    }
+
+    private func look(at request: SurveyRequest, _ reader: any RetentionReader) throws -> Look {
+        let survey = try answer(request, reader)
+        guard survey.unsupported == nil else { return Look(request: request, survey: survey) }
+        return Look(
+            request: request, survey: survey,
+            archiveObstacle: request.archiveRule == nil ? nil : try reader.archiveObstacle(of: request),
+            outline: try reader.outline(of: request))
+    }
+
+    private func doubts(
+        about step: Plan.Step, _ entity: Entity, _ date: DateAttribute, _ look: Look, hasTriggers: Bool,
+        _ around: Surroundings
+    ) throws -> Doubts {
+        let (rule, reader) = (step.rule, around.reader)
+        var recognition: DateRecognition?
+        var misread: MisreadRows?
+        // A wrong format does no harm if nothing is deleted.
+        if look.survey.expiredAloneCount > 0, let attribute = entity.attribute(named: date.name) {
+            let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
+            recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
+            misread = try MisreadRows.find(rule: rule, look.request, samples: samples, reader, clock: clock)
+        }
+        let restored = try RestoredRows.find(step, entity, hasTriggers: hasTriggers, planner: self, reader: reader)
+        let former = try FormerRule(
+            step, entity, together: around.together, holds: around.holds, hasTriggers: hasTriggers,
+            isHeld: restored != nil, choosesLate: around.choosesLate, planner: self, reader: reader)
+        let ways = look.survey.obstacles.isEmpty ? [] : try self.ways(past: look.survey, of: look.request, reader)
+        return Doubts(recognition: recognition, misread: misread, restored: restored, former: former, ways: ways)
+    }
+
+    private func refusals(
+        of rule: Rule, _ date: DateAttribute, _ cutoff: Instant, _ look: Look, _ doubts: Doubts,
+        _ around: Surroundings
+    ) -> [Refusal] {
+        var found = Refusals(
+            rule: rule, date: date, cutoff: cutoff, survey: look.survey, outline: look.outline, clock: clock,
+            memory: memory, hasRowsSinceLastRun: around.hasRowsSinceLastRun, recognition: doubts.recognition,
+            misread: doubts.misread, archiveObstacle: look.archiveObstacle, restored: doubts.restored)
+        (found.widened, found.late, found.ways) = (doubts.former.widened, doubts.former.late, doubts.ways)
+        return found.all()
+    }
+
+    /// Notes what a run and its report need of a rule, refused or not.
+    private func note(
+        _ look: Look, _ former: FormerRule, _ entity: Entity, _ date: DateAttribute, in step: inout Plan.Step,
+        _ reader: any RetentionReader
+    ) throws {
+        let (rule, request, survey) = (step.rule, look.request, look.survey)
+        (step.surveyRequest, step.survey, step.outline) = (request, survey, look.outline)
+        if let rollup = request.rollup {
+            let expired = StorePredicate.date(DateRange(date, before: step.cutoff)) && rule.filter
+            step.unpriced = try reader.count(
+                StoreFetchRequest(entity: entity.name, predicate: expired && .notTrue(rollup.isPriced)))
+        }
+        (step.record, step.widened, step.narrowed, step.late) = (
+            former.record, former.widened, former.narrowed, former.late
+        )
+        step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
+        step.advice = try SchemaAdvice.sentences(
+            entity: entity, date: date, survey: survey,
+            incoming: SchemaAdvice.incomingRelationships(of: entity, in: reader), in: reader)
+        if look.outline?.rebuildPays == true, let rowCount = survey.rowCount {
+            step.advice.append(
+                "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(rowCount, "row")) expire: with all other programs stopped, "
+                    + "retention run --rebuild is faster, and returns the space")
+        }
+        step.isMatched = try Arrivals.isMatched(rule, request, survey, reader: reader)
     }
 
     /// The rows that rules before this one would make candles of, but are not carried out: a rule without `rollup` leaves them alone, so
@@ -324,14 +395,6 @@ package struct Planner {
             survey.unsupported = error.message
             return survey
         }
-    }
-
-    /// Why the rows of an archived rule cannot be archived; nil: they can, or need not be.
-    private func archiveObstacle(
-        of request: SurveyRequest, _ survey: Survey, _ reader: any RetentionReader
-    ) throws(StoreError) -> String? {
-        guard request.archiveRule != nil, survey.unsupported == nil else { return nil }
-        return try reader.archiveObstacle(of: request)
     }
 
     /// Whether an entity has an attribute that a rule could use as a date, judged by a few of its values.

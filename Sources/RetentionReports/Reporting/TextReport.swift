@@ -20,9 +20,7 @@ extension RunReport.Archive {
 /// The report of a run or a dry run for people.
 package struct TextReport {
     private let report: RunReport
-    private let width: Int
-    private let tableWidth: Int?
-    private let usesColour: Bool
+    private let layout: TextLayout
 
     /// Makes the text form of a report.
     ///
@@ -32,45 +30,34 @@ package struct TextReport {
     ///   - usesColour: whether the reader is a terminal that shows colours.
     package init(_ report: RunReport, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) {
         self.report = report
-        self.width = max(40, width)
-        self.tableWidth = tableWidth.map { max(40, $0) }
-        self.usesColour = usesColour
+        layout = TextLayout(width: width, tableWidth: tableWidth, usesColour: usesColour)
     }
 
     /// The whole report, ending with a line end.
     package var text: String {
         var lines = header
         lines += pendingLines
-        if !report.rules.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
+        if !report.rules.isEmpty { lines += [""] + layout.lines(of: table) }
         lines += report.rules.flatMap(notes)
         lines += report.rules.flatMap(sample)
         if let archive = report.archive {
-            lines += note("archive", archive.text, archive.isComplete ? .plain : .caution)
+            lines += layout.note("archive", archive.text, archive.isComplete ? .plain : .caution)
         }
-        lines += report.warnings.flatMap { note("warning", $0, .caution) }
-        if let failure = report.failure { lines += note("failure", failure, .bad) }
-        lines += TextWidth.wrap(closing, width: width)
+        lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
+        if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
+        lines += TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
     }
 
     private var isDryRun: Bool { report.mode == .dryRun }
 
-    private func paint(_ text: String, _ style: Style) -> String { usesColour ? style.painted(text) : text }
-
     // MARK: Head
 
     private var header: [String] {
-        let config = SafeText.line(lastComponent(report.config)) + " " + report.configSHA256.prefix(8)
-        let mode = isDryRun ? "dry run" : "run"
-        let line = [mode, SafeText.line(report.store), "as of " + Figures.instant(report.asOf), config]
-            .joined(separator: " · ")
-        var lines = TextWidth.fit(line, width: width, indent: 4)
-        lines[0] = paint(mode, .heading) + lines[0].dropFirst(mode.count)
-        return lines
-    }
-
-    private func lastComponent(_ path: String) -> String {
-        path.split(separator: "/").last.map(String.init) ?? path
+        let config = report.config.split(separator: "/").last.map(String.init) ?? report.config
+        return layout.heading(
+            isDryRun ? "dry run" : "run",
+            [report.store, "as of " + Figures.instant(report.asOf), "\(config) \(report.configSHA256.prefix(8))"])
     }
 
     private var pendingLines: [String] {
@@ -91,8 +78,8 @@ package struct TextReport {
             if pending.rejected > 0 { parts.append(Figures.count(pending.rejected, "bad line")) }
             line = parts.joined(separator: ", ")
         }
-        return TextWidth.fit("pending   " + line, width: width, indent: 10)
-            + pending.problems.flatMap { note("pending", $0, .bad) }
+        return TextWidth.fit("pending   " + line, width: layout.width, indent: 10)
+            + pending.problems.flatMap { layout.note("pending", $0, .bad) }
     }
 
     // MARK: Table
@@ -181,59 +168,60 @@ package struct TextReport {
         let name = SafeText.line(rule.name)
         var lines: [String] = []
         if let message = rule.message, rule.outcome != .refused {
-            lines += note(name, message, rule.outcome.style)
+            lines += layout.note(name, message, rule.outcome.style)
         }
-        lines += rule.otherRefusalTexts.flatMap { note(name, $0, .bad) }
+        lines += rule.otherRefusalTexts.flatMap { layout.note(name, $0, .bad) }
         if let options = rule.acceptOptions {
-            lines += note(name, "to accept all of that for one run, pass \(options)", .plain)
+            lines += layout.note(name, "to accept all of that for one run, pass \(options)", .plain)
         }
-        if let sentence = method(rule) { lines += note(name, sentence, .plain) }
+        if let sentence = method(rule) { lines += layout.note(name, sentence, .plain) }
         if !rule.accepted.isEmpty {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
-            lines += note(name, "accepted although it would be refused: \(codes)", .caution)
+            lines += layout.note(name, "accepted although it would be refused: \(codes)", .caution)
         }
         for rows in rule.unreadable {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
             let count = Figures.count(rows.rowCount, "unreadable row")
-            lines += note(name, "\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
+            lines += layout.note(name, "\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
         }
-        if let sentence = candles(rule) { lines += note(name, sentence, .plain) }
+        if let sentence = candles(rule) { lines += layout.note(name, sentence, .plain) }
         if let unpriced = rule.unpriced, unpriced > 0 {
-            lines += note(name, "\(Figures.count(unpriced, "row")) before the cutoff kept: no price", .caution)
+            lines += layout.note(name, "\(Figures.count(unpriced, "row")) before the cutoff kept: no price", .caution)
         }
-        if let sentence = Self.kept(rule) { lines += note(name, sentence, .plain) }
+        if let sentence = Self.kept(rule) { lines += layout.note(name, sentence, .plain) }
         for kept in rule.keptByHold where kept.rowCount > 0 {
-            lines += note(name, Self.kept(kept), .plain)
+            lines += layout.note(name, Self.kept(kept), .plain)
         }
         if let late = rule.late, late > 0, rule.outcome != .refused {
-            lines += note(
+            lines += layout.note(
                 name,
                 "\(Figures.count(late, "expired row")) came back or arrived late: an earlier run had left none of that age",
                 .caution)
         }
         if rule.cascaded > 0 {
             let verb = isDryRun ? "would be cascaded" : "cascaded"
-            lines += note(name, "\(Figures.count(rule.cascaded, "related row")) \(verb)", .plain)
+            lines += layout.note(name, "\(Figures.count(rule.cascaded, "related row")) \(verb)", .plain)
         }
         if rule.nullified > 0 {
             let verb = isDryRun ? "would be nullified" : "nullified"
-            lines += note(name, "\(Figures.count(rule.nullified, "reference")) \(verb)", .plain)
+            lines += layout.note(name, "\(Figures.count(rule.nullified, "reference")) \(verb)", .plain)
         }
-        lines += triggers(rule).flatMap { note(name, $0, .caution) }
+        lines += triggers(rule).flatMap { layout.note(name, $0, .caution) }
         if rule.removedFiles > 0 {
             let verb = isDryRun ? "would be removed" : "removed"
             let names = isDryRun ? rule.externalFiles.prefix(3) : []
             let shown = names.isEmpty ? "" : ": " + names.joined(separator: ", ")
             let more = isDryRun && rule.externalFiles.count > 3 ? ", …" : ""
-            lines += note(name, "\(Figures.count(rule.removedFiles, "external file")) \(verb)\(shown)\(more)", .plain)
+            lines += layout.note(
+                name, "\(Figures.count(rule.removedFiles, "external file")) \(verb)\(shown)\(more)", .plain)
         }
         if let forecast = rule.forecast, forecast.nextDay + forecast.nextWeek > 0 {
-            lines += note(
+            lines += layout.note(
                 name,
                 "\(Figures.count(forecast.nextDay, "row")) will expire within 24 hours, "
                     + "\(Figures.grouped(forecast.nextWeek)) in the 7 days after", .plain)
         }
-        lines += rule.advice.flatMap { note(name, "advice: " + $0, .plain) }
+        lines += rule.advice.flatMap { layout.note(name, "advice: " + $0, .plain) }
         return lines
     }
 
@@ -250,7 +238,7 @@ package struct TextReport {
             columns: [.init("WOULD BE")] + sample.columns.map { .init(SafeText.line($0), isAlwaysShown: true) },
             rows: rows)
         return ["", "\(name): oldest and newest rows to delete, first rows to keep"]
-            + table.lines(width: width, foldWidth: tableWidth, paint: paint)
+            + layout.lines(of: table)
     }
 
     /// What a hold keeps, and why where it is not the rows themselves that are held.
@@ -270,11 +258,11 @@ package struct TextReport {
             let counts = rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
                 "\(Figures.count($0.value, "row")) of \($0.key)"
             }
-            return counts.isEmpty ? [] : ["triggers of the store deleted \(Self.list(counts))"]
+            return counts.isEmpty ? [] : ["triggers of the store deleted \(Figures.list(counts))"]
         }
         guard rule.expired > 0, !rule.triggers.isEmpty else { return [] }
         return [
-            "also fires the \(rule.triggers.count == 1 ? "trigger" : "triggers") \(Self.list(rule.triggers)), which may "
+            "also fires the \(rule.triggers.count == 1 ? "trigger" : "triggers") \(Figures.list(rule.triggers)), which may "
                 + "change other rows; that is not counted"
         ]
     }
@@ -292,17 +280,6 @@ package struct TextReport {
 
     /// Shorter locks are not shown.
     private static let shortestShownLock = Duration.milliseconds(50)
-
-    /// A sentence with a label before it, wrapped and indented under itself.
-    private func note(_ label: String, _ text: String, _ style: Style) -> [String] {
-        let start = label + ": "
-        let indent = min(TextWidth.of(start), 24)
-        let lines = TextWidth.wrap(start + SafeText.line(text), width: width, indent: indent)
-        return lines.enumerated().map { index, line in
-            let margin = index == 0 ? min(start.count, line.count) : indent
-            return line.prefix(margin) + paint(String(line.dropFirst(margin)), style)
-        }
-    }
 
     // MARK: Closing sentence
 
@@ -328,7 +305,7 @@ package struct TextReport {
             if verb == "delete", archived > 0 { parts.append("archive \(Figures.grouped(archived)) of them") }
             if refused > 0 { parts.append("refuse \(Figures.count(refused, "rule"))") }
             if rejected > 0 { parts.append("reject \(Figures.count(rejected, "pending line"))") }
-            return "Nothing was changed. A run would \(Self.list(parts))\(exit)."
+            return "Nothing was changed. A run would \(Figures.list(parts))\(exit)."
         }
         parts += left
         let (cascaded, byTriggers) = (report.cascadedCount, report.triggerDeletedCount)
@@ -337,7 +314,7 @@ package struct TextReport {
             (total == 0 ? "no rows" : Figures.count(total, "row"))
             + Self.shares(expired: report.deletedCount, cascaded: cascaded, byTriggers: byTriggers)
         let time = Figures.duration(report.finished.since(report.started))
-        let tail = parts.isEmpty ? "" : "; " + Self.list(parts)
+        let tail = parts.isEmpty ? "" : "; " + Figures.list(parts)
         var reclaimed = ""
         if report.reclaimedBytes > 0 {
             reclaimed = " Reclaimed \(Figures.bytes(report.reclaimedBytes))"
@@ -395,11 +372,5 @@ package struct TextReport {
         if cascaded > 0 { parts.append("\(Figures.grouped(cascaded)) by cascades") }
         if byTriggers > 0 { parts.append("\(Figures.grouped(byTriggers)) by triggers") }
         return " (\(parts.joined(separator: ", ")))"
-    }
-
-    /// `a`, `a and b`, `a, b and c`.
-    private static func list(_ parts: [String]) -> String {
-        guard let last = parts.last, parts.count > 1 else { return parts.first ?? "" }
-        return parts.dropLast().joined(separator: ", ") + " and " + last
     }
 }

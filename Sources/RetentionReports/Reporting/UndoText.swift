@@ -6,9 +6,7 @@ import RetentionPolicy
 package struct UndoText {
     private let report: RunReport
     private let undo: RunReport.Undo
-    private let width: Int
-    private let tableWidth: Int?
-    private let usesColour: Bool
+    private let layout: TextLayout
 
     /// Makes the text form of a report; see ``TextReport`` for the widths.
     package init(
@@ -16,9 +14,7 @@ package struct UndoText {
     ) {
         self.report = report
         self.undo = undo
-        self.width = max(40, width)
-        self.tableWidth = tableWidth.map { max(40, $0) }
-        self.usesColour = usesColour
+        layout = TextLayout(width: width, tableWidth: tableWidth, usesColour: usesColour)
     }
 
     /// Skipped rows that are shown; the JSON report has more.
@@ -31,32 +27,23 @@ package struct UndoText {
 
     /// The whole report, ending with a line end.
     package var text: String {
-        let mode = isDryRun ? "undo, dry run" : "undo"
-        let head = [mode, SafeText.line(report.store), "run " + SafeText.line(undo.run), SafeText.line(undo.archive)]
-        var lines = TextWidth.fit(head.joined(separator: " · "), width: width, indent: 4)
-        lines[0] = paint(mode, .heading) + lines[0].dropFirst(mode.count)
-        if !undo.tables.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
+        var lines = layout.heading(
+            isDryRun ? "undo, dry run" : "undo", [report.store, "run \(undo.run)", undo.archive])
+        if !undo.tables.isEmpty { lines += [""] + layout.lines(of: table) }
         lines += undo.skippedRows.prefix(Self.mostShown).flatMap { row in
             let key = row.key.map { SafeText.example($0) }.joined(separator: ", ")
-            return note("skipped", "\(row.table) \(key): \(row.reason)", .bad)
+            return layout.note("skipped", "\(row.table) \(key): \(row.reason)", .bad)
         }
         let hidden = undo.skippedCount + undo.skippedReferenceCount - min(undo.skippedRows.count, Self.mostShown)
         if hidden > 0, !undo.skippedRows.isEmpty {
-            lines += note("skipped", "\(Figures.count(hidden, "more row"))", .bad)
+            lines += layout.note("skipped", "\(Figures.count(hidden, "more row"))", .bad)
         }
         lines += triggers
-        lines += undo.waiting.flatMap { note("\($0.rule) waits", $0.reason, .caution) }
-        lines += report.warnings.flatMap { note("warning", $0, .caution) }
-        if let failure = report.failure { lines += note("failure", failure, .bad) }
-        lines += TextWidth.wrap(closing, width: width)
+        lines += undo.waiting.flatMap { layout.note("\($0.rule) waits", $0.reason, .caution) }
+        lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
+        if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
+        lines += TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    private func paint(_ text: String, _ style: Style) -> String { usesColour ? style.painted(text) : text }
-
-    private func note(_ label: String, _ text: String, _ style: Style) -> [String] {
-        let lines = TextWidth.wrap(label + ": " + SafeText.line(text), width: width, indent: label.count + 2)
-        return lines.map { paint($0, style) }
     }
 
     /// The triggers that the undo sets off, and what happens with them.
@@ -64,11 +51,11 @@ package struct UndoText {
         guard !undo.triggers.isEmpty else { return [] }
         let names = undo.triggers.joined(separator: ", ")
         switch undo.triggerChoice {
-        case .skip: return note("triggers", "\(isDryRun ? "would be skipped" : "skipped"): \(names)", .plain)
-        case .fire: return note("triggers", "\(isDryRun ? "would fire" : "fired"): \(names)", .plain)
+        case .skip: return layout.note("triggers", "\(isDryRun ? "would be skipped" : "skipped"): \(names)", .plain)
+        case .fire: return layout.note("triggers", "\(isDryRun ? "would fire" : "fired"): \(names)", .plain)
         case nil:
-            return note("refused", "the undo would fire triggers of the store: \(names)", .bad)
-                + note("hint", RunReport.Undo.triggerChoices, .plain)
+            return layout.note("refused", "the undo would fire triggers of the store: \(names)", .bad)
+                + layout.note("hint", RunReport.Undo.triggerChoices, .plain)
         }
     }
 
@@ -127,8 +114,7 @@ extension RunReport.Undo {
         if unarchivedCount > 0 {
             parts.append("\(verbs[4]) \(Figures.count(unarchivedCount, "row")) deleted without an archive")
         }
-        var text =
-            parts.count == 1 ? parts[0] : parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]
+        var text = Figures.list(parts)
         if presentCount > 0 {
             text += "; \(Figures.count(presentCount, "row")) \(presentCount == 1 ? "was" : "were") there already"
         }

@@ -1,0 +1,39 @@
+import RetentionJob
+import RetentionPolicy
+
+/// How the text of a report is laid out on a page or a terminal.
+struct TextLayout {
+    /// The columns to which sentences are wrapped.
+    let width: Int
+    /// The columns of a terminal, to which tables are folded between their cells; nil: a row is a line.
+    let tableWidth: Int?
+    /// Whether the reader is a terminal that shows colours.
+    let usesColour: Bool
+
+    init(width: Int, tableWidth: Int?, usesColour: Bool) {
+        (self.width, self.tableWidth) = (max(40, width), tableWidth.map { max(40, $0) })
+        self.usesColour = usesColour
+    }
+
+    func paint(_ text: String, _ style: Style) -> String { usesColour ? style.painted(text) : text }
+
+    /// The first lines of a report: what it is about, in parts.
+    func heading(_ mode: String, _ parts: [String]) -> [String] {
+        var lines = TextWidth.fit(([mode] + parts.map(SafeText.line)).joined(separator: " · "), width: width, indent: 4)
+        lines[0] = paint(mode, .heading) + lines[0].dropFirst(mode.count)
+        return lines
+    }
+
+    func lines(of table: TextTable) -> [String] { table.lines(width: width, foldWidth: tableWidth, paint: paint) }
+
+    /// A sentence with a label before it, wrapped and indented under itself.
+    func note(_ label: String, _ text: String, _ style: Style) -> [String] {
+        let start = label + ": "
+        let indent = min(TextWidth.of(start), 24)
+        let lines = TextWidth.wrap(start + SafeText.line(text), width: width, indent: indent)
+        return lines.enumerated().map { index, line in
+            let margin = index == 0 ? min(start.count, line.count) : indent
+            return line.prefix(margin) + paint(String(line.dropFirst(margin)), style)
+        }
+    }
+}
