@@ -70,15 +70,25 @@ struct JointLimits {
                 $0.allowEmpty || accepts(.wouldEmptyEntity, $0)
             }
         }
-        guard !accepted.contains(.wouldEmptyEntity), !refused.isEmpty,
-            let date = first.rule.date(zone: policy.timezone),
-            !newerRowStays(first, table, takers), let entity = try reader.entity(named: first.rule.entity)?.name
+        guard !accepted.contains(.wouldEmptyEntity), !refused.isEmpty, !newerRowStays(first, table, takers),
+            let entity = try reader.entity(named: first.rule.entity)?.name
         else { return [] }
-        func hasRow(_ deletes: [BatchDeleteRequest]) throws -> Bool {
-            try reader.countSpared(entity, date: date, filter: .all, by: deletes, limit: 1) > 0
+        let deletes = plan.steps.compactMap(\.wholeDelete)
+        // Each rule reads dates in its own way, and its batches ask for a row that it can read.
+        var known: [DateAttribute: Bool] = [:]
+        func isEmptied(_ rule: Rule) throws -> Bool {
+            guard let date = rule.date(zone: policy.timezone) else { return false }
+            if let found = known[date] { return found }
+            func hasRow(_ deletes: [BatchDeleteRequest]) throws -> Bool {
+                try reader.countSpared(entity, date: date, filter: .all, by: deletes, limit: 1) > 0
+            }
+            let isEmptied = try !hasRow(deletes) && hasRow([])
+            known[date] = isEmptied
+            return isEmptied
         }
-        guard try !hasRow(plan.steps.compactMap(\.wholeDelete)), try hasRow([]) else { return [] }
-        return refused.map { taker in
+        return try refused.filter { taker in
+            try (isOwn(taker, table) ? [plan.steps[taker.index].rule] : own).contains(where: isEmptied)
+        }.map { taker in
             (
                 taker.index,
                 Refusal(
@@ -103,7 +113,7 @@ struct JointLimits {
             let step = plan.steps[$0.index]
             return step.cutoff <= newest && step.surveyRequest?.entity == first.surveyRequest?.entity
                 && step.rule.dateAttribute.folded == first.rule.dateAttribute.folded
-                && step.rule.dateFormat == first.rule.dateFormat
+                && step.rule.dateFormat == first.rule.dateFormat && step.rule.latest == first.rule.latest
         }
     }
 

@@ -94,8 +94,9 @@ struct TriggerText {
     /// Whether a write of it may delete the rows whose place a row takes.
     var replaces: Bool {
         let words = words
-        return words.indices.contains {
-            words[$0] == "REPLACE" && ($0 > 0 && words[$0 - 1] == "OR" || words[$0...].dropFirst().first == "INTO")
+        return words.indices.contains { index in
+            let next = words[index...].dropFirst().first
+            return words[index] == "REPLACE" && next != "(" && (next == "INTO" || index > 0 && words[index - 1] == "OR")
         }
     }
 
