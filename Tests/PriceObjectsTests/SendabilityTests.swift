@@ -19,7 +19,7 @@ struct SendabilityTests {
         // Whether a value may be handed over is found out on the way to the intermediate language.
         process.arguments = [
             "swiftc", "-swift-version", "6", "-I", BuiltModules.folder.path, "-I", BuiltModules.sqlite.path, "-I",
-            BuiltModules.settings.path,
+            BuiltModules.settings.path, "-I", BuiltModules.zlib.path,
             "-emit-sil", file.path,
             "-o", folder.appending(path: "out").path,
         ]
@@ -58,7 +58,9 @@ private enum BuiltModules {
     static let sqlite = folder.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "checkouts/GRDB.swift/Sources/GRDBSQLite")
     /// The other one, in the project's own sources.
-    static let settings = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Sources/CSQLiteConfig")
+    private static let sources = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Sources")
+    static let settings = sources.appending(path: "CSQLiteConfig")
+    static let zlib = sources.appending(path: "CZlib")
     static let areThere = FileManager.default.fileExists(atPath: folder.appending(path: "PriceStore.swiftmodule").path)
 }

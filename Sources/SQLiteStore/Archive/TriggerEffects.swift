@@ -150,12 +150,16 @@ struct TriggerEffects {
         let family = Set(order).union(clearing)
         guard family.count > 1 else { return nil }
         let own = order.firstIndex(of: trigger.table) ?? order.count
-        let deletes = chain.flatMap { $0.body?.changes ?? [] }.filter { $0.event == .delete }.map(\.table)
+        let changes = chain.flatMap { $0.body?.changes ?? [] }
         // Those that refer to the trigger's own row are gone by then.
-        if let table = order.prefix(own + 1).first(where: deletes.contains) {
+        if let table = order.prefix(own + 1).first(where: { table in
+            changes.contains {
+                $0.table == table && ($0.event == .delete || $0.event == .insert && table != trigger.table)
+            }
+        }) {
             return
-                "\(named) deletes rows of \(table), which the rule deletes too: which of them go by the trigger is not known. Remove "
-                + "the trigger"
+                "\(named) deletes or inserts rows of \(table), which the rule deletes too: which of them go by the trigger is not "
+                + "known. Remove the trigger"
         }
         let (reads, changed) = (
             Set(chain.flatMap { $0.body?.reads ?? [] }), Set(chain.flatMap { $0.body?.changed ?? [] })
@@ -168,10 +172,14 @@ struct TriggerEffects {
                 "\(named) runs before a row is deleted or changed, and reads or changes \(table), whose rows may be deleted or "
                 + "changed first. Make it an AFTER trigger"
         }
-        // To change a row a trigger reads it.
-        guard let table = order.prefix(own).first(where: { reads.contains($0) && !changed.contains($0) }) else {
-            return nil
-        }
+        // To change a row a trigger reads it, and that is harmless if it does nothing else.
+        let raises = chain.contains { $0.text.words.contains("RAISE") }
+        guard
+            let table = order.prefix(own).first(where: { table in
+                reads.contains(table)
+                    && (raises || !changes.allSatisfy { $0.event == .update && $0.table == table })
+            })
+        else { return nil }
         return "\(named) reads \(table), whose rows are deleted after those of \(trigger.table). Remove the trigger"
     }
 

@@ -93,9 +93,15 @@ enum SchemaText {
 
     /// A name without its quotes.
     static func name(_ token: String) -> String {
-        guard token.count > 1, let first = token.first, "\"'`[".contains(first) else { return token }
-        let inner = String(token.dropFirst().dropLast())
-        return first == "[" ? inner : inner.replacing("\(first)\(first)", with: "\(first)")
+        // A quote and a mark that follows it are two characters in SQL.
+        let scalars = token.unicodeScalars
+        guard scalars.count > 1, let quote = scalars.first, "\"'`[".unicodeScalars.contains(quote) else { return token }
+        var (name, isDoubled) = (String.UnicodeScalarView(), false)
+        for scalar in scalars.dropFirst().dropLast() {
+            isDoubled = scalar == quote && quote != "[" && !isDoubled
+            if !isDoubled || scalar != quote { name.append(scalar) }
+        }
+        return String(name)
     }
 
     /// The tokens in capitals.

@@ -1,3 +1,5 @@
+import CSQLiteConfig
+import Foundation
 import GRDB
 import GRDBSQLite
 import PriceStore
@@ -32,14 +34,16 @@ extension SQLiteFileConnection {
         let rows = try Row.fetchAll(
             db, sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
         ).map { (name: $0[0] as String, table: $0[1] as String, sql: $0[2] as String? ?? "") }
+        // What SQLite reads for a view it says under the view's name.
+        let views = try String.fetchSet(db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'view'")
         var triggers: [StoreTrigger] = []
         if !rows.isEmpty {
-            let probe = try TriggerProbe(self, triggers: Set(rows.map(\.name)))
+            let probe = try TriggerProbe(self, triggers: Set(rows.map(\.name)).subtracting(views))
             for row in rows {
                 let text = TriggerText(row.sql)
                 triggers.append(
                     StoreTrigger(
-                        name: row.name, table: row.table.folded, text: text,
+                        name: row.name.isEmpty ? "without a name" : row.name, table: row.table.folded, text: text,
                         body: try probe.body(of: text, on: row.table)))
             }
         }
@@ -58,7 +62,11 @@ private final class TriggerProbe {
     private var heard: [(code: Int32, table: String, column: String)] = []
     private var isHeard = false
 
-    private static let name = "retention_probe"
+    /// The authorizer's name of a row's key that is no column.
+    private static let rowID = "ROWID"
+
+    /// Nothing in the store has this name.
+    private let name = "retention_" + UUID().uuidString.replacing("-", with: "")
 
     init(_ store: SQLiteFileConnection, triggers: Set<String>) throws {
         // The authorizer of a connection cannot be had back.
@@ -77,12 +85,19 @@ private final class TriggerProbe {
             let columns = try String.fetchAll(
                 db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [table])
             guard let first = columns.first?.quotedIdentifier else { return nil }
-            let subject = "temp.\(Self.name)_table"
+            let subject = "temp.\(name)_table"
             let handle = db.sqliteConnection
-            func execute(_ sql: String) -> Bool { sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK }
+            // The first statement alone, as SQLite does with a stored text.
+            func compile(_ sql: String, isCarriedOut: Bool) -> Bool {
+                var statement: OpaquePointer?
+                defer { sqlite3_finalize(statement) }
+                guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else { return false }
+                return !isCarriedOut || sqlite3_step(statement) == SQLITE_DONE
+            }
+            func execute(_ sql: String) -> Bool { compile(sql, isCarriedOut: true) }
             defer { _ = execute("DROP TABLE IF EXISTS \(subject)") }
             guard execute("CREATE TABLE \(subject) (\(columns.map(\.quotedIdentifier).joined(separator: ", ")))"),
-                execute("CREATE TEMP TRIGGER \(Self.name) AFTER \(event.rawValue) ON \(subject) \(text.body)")
+                execute("CREATE TEMP TRIGGER \(name) AFTER \(event.rawValue) ON \(subject) \(text.body)")
             else { return nil }
             let sets =
                 switch event {
@@ -90,13 +105,18 @@ private final class TriggerProbe {
                 case .insert: "INSERT INTO \(subject) DEFAULT VALUES"
                 case .update: "UPDATE \(subject) SET \(first) = NULL"
                 }
-            (heard, isHeard) = ([], false)
-            sqlite3_set_authorizer(handle, hear, Unmanaged.passUnretained(self).toOpaque())
-            defer { sqlite3_set_authorizer(handle, nil, nil) }
-            var statement: OpaquePointer?
-            let code = sqlite3_prepare_v2(handle, sets, -1, &statement, nil)
-            sqlite3_finalize(statement)
-            return code == SQLITE_OK && isHeard ? body(text) : nil
+            // Without this SQLite copies a whole table and says of it nothing.
+            _ = execute("PRAGMA count_changes = ON")
+            defer { retention_enable_triggers(handle, 1) }
+            // What the store's own triggers do is theirs, and takes its time. Without them no view can be changed.
+            for areOn: Int32 in [0, 1] {
+                (heard, isHeard) = ([], false)
+                retention_enable_triggers(handle, areOn)
+                sqlite3_set_authorizer(handle, hear, Unmanaged.passUnretained(self).toOpaque())
+                defer { sqlite3_set_authorizer(handle, nil, nil) }
+                if compile(sets, isCarriedOut: false), isHeard { return body(text) }
+            }
+            return nil
         }
     }
 
@@ -113,7 +133,7 @@ private final class TriggerProbe {
         }
         for (table, columns) in updated.sorted(by: { $0.key < $1.key }) {
             // It changes the key of the row, whatever that column is called.
-            let isKey = !columns.isDisjoint(with: ["rowid", "_rowid_", "oid"])
+            let isKey = columns.contains(Self.rowID)
             body.changes.append(
                 TriggerText.Change(
                     event: .update, table: table, columns: isKey ? nil : columns,
@@ -123,12 +143,12 @@ private final class TriggerProbe {
     }
 
     fileprivate func take(_ code: Int32, _ table: String, _ column: String, of schema: String, by trigger: String) {
-        isHeard = isHeard || trigger == Self.name
+        isHeard = isHeard || trigger == name
         // A table of which no column is read is named as the trigger names it, mostly without its schema.
         guard schema == "main" || schema.isEmpty && code == SQLITE_READ, !triggers.contains(trigger),
             [SQLITE_DELETE, SQLITE_INSERT, SQLITE_UPDATE, SQLITE_READ].contains(code)
         else { return }
-        heard.append((code, table.folded, column.folded))
+        heard.append((code, table.folded, column == Self.rowID ? column : column.folded))
     }
 }
 

@@ -48,7 +48,10 @@ struct TriggerText {
         columns = words.dropFirst((place ?? words.count) + 2).filter { $0 != "," }.map {
             SchemaText.name($0).folded
         }
+        // The table's name can have several parts.
         _ = scanner.next()
+        var rest = scanner
+        while let token = rest.next(), !["FOR", "WHEN", "BEGIN"].contains(token.uppercased()) { scanner = rest }
         body = scanner.rest
     }
 

@@ -2,8 +2,8 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Counts the rows that the store's own triggers delete, by temporary triggers on its tables. They are put in place once for all batches of
-/// a delete; what the delete's own statements do is taken off.
+/// Counts the rows that the store's own triggers delete, by temporary triggers on the tables from which they may delete. They are put
+/// in place once for all batches of a delete; what the delete's own statements do is taken off.
 ///
 /// Temporary triggers belong to this connection alone and are not part of the store's schema. Rows of virtual tables are not counted,
 /// since they have no triggers.
@@ -13,18 +13,19 @@ final class TriggerCounter {
     private let tables: [String]
     private var counts: [Int]
 
-    /// The counter of the delete that a batch belongs to, put in place by the first batch; nil: the delete fires no trigger of the
-    /// store. The objects of a Core Data store are deleted by this program's own statements, which cannot be distinguished from a
+    /// The counter of the delete that a batch belongs to, put in place by the first batch; nil: no trigger that the delete fires deletes
+    /// rows. The objects of a Core Data store are deleted by this program's own statements, which cannot be distinguished from a
     /// trigger's.
     static func of(_ work: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database) throws -> TriggerCounter? {
         let whole = work.request.withoutPlace
         if work.continuation != nil, let known = connection.temporaries.counter, known.request == whole { return known }
         try remove(connection, db)
         guard let table = try connection.catalog.table(whole.fetchRequest.entity, db), table.managed == nil,
-            let keys = try connection.keyGraph(of: table.name, whole.relationships, db),
-            try keys.firesTriggers(connection, db)
+            let effects = try connection.triggerEffects(of: whole, writing: work.rollup?.target, db),
+            !effects.deleted.isEmpty
         else { return nil }
-        let counter = TriggerCounter(whole, tables: try connection.ordinaryTables(db))
+        let tables = try connection.ordinaryTables(db).filter { effects.deleted.contains($0.folded) }
+        let counter = TriggerCounter(whole, tables: tables)
         // A rollback can bring triggers back that were removed with an older counter: this function takes its place.
         try db.addFunctions(of: counter, [("retention_count_gone", 1, countGone)])
         for (index, name) in counter.tables.enumerated() {
