@@ -89,14 +89,18 @@ final class SQLiteRestoration: RestorationWork {
         return try Int64.fetchAll(
             db,
             sql: "SELECT a.\(table.rowID) FROM \(table.source) AS a WHERE a.\(table.rowID) BETWEEN ? AND ? AND "
-                + isSkipped(references, relationship, parent),
+                + (try isSkipped(references, relationship, parent)),
             arguments: [rows.rows.lowerBound, rows.rows.upperBound]
         ).filter { !rows.leftOut.contains($0) }
     }
 
-    /// Whether values refer to a skipped row.
-    private func isSkipped(_ values: [String], _ relationship: Relationship, _ parent: Int) -> String {
+    /// Whether values refer to a skipped row. A foreign key compares as the column does to which it refers.
+    private func isSkipped(_ values: [String], _ relationship: Relationship, _ parent: Int) throws -> String {
         let table = archive.tables[parent]
+        let collations = try writer.catalog.table(table.table, db)?.collations ?? [:]
+        let values = zip(values, relationship.destinationAttributes).map { value, key in
+            value + (collations[key.folded].map { " COLLATE \($0.quotedIdentifier)" } ?? "")
+        }
         let keys = relationship.destinationAttributes.map { "p." + $0.quotedIdentifier }.joined(separator: ", ")
         return """
             (\(values.joined(separator: ", "))) IN (SELECT \(keys) FROM \(table.source) AS p WHERE p.\(table.rowID) IN
@@ -215,7 +219,7 @@ final class SQLiteRestoration: RestorationWork {
         let updates = try table.referenceUpdates.map { update in
             (
                 sql: update.sql,
-                isBlocked: try condition(blocks(table, update.relationship, skipped), table).map {
+                isBlocked: try condition(try blocks(table, update.relationship, skipped), table).map {
                     try db.cachedStatement(sql: $0)
                 }
             )
@@ -265,13 +269,13 @@ final class SQLiteRestoration: RestorationWork {
     /// Whether a reference refers to a row that was skipped, in SQL.
     private func blocks(
         _ table: RestorationTable, _ relationship: Relationship?, _ skipped: [Int: Set<Int64>]
-    ) -> [String] {
+    ) throws -> [String] {
         let columns = Set(table.columns.map { $0.folded })
         guard let relationship, relationship.sourceAttributes.allSatisfy({ columns.contains($0.folded) }) else {
             return []
         }
         let old = relationship.sourceAttributes.map { "r." + ("old_" + $0).quotedIdentifier }
-        return parents(relationship, in: skipped).map { isSkipped(old, relationship, $0) }
+        return try parents(relationship, in: skipped).map { try isSkipped(old, relationship, $0) }
     }
 
     // MARK: Candles

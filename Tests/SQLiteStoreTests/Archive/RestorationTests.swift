@@ -207,6 +207,23 @@ struct RestorationTests {
         #expect(try archived.undo().skipped == outcome.skipped)
     }
 
+    /// A foreign key compares by the collation of the column to which it refers.
+    @Test(arguments: ["CASCADE", "SET NULL"]) func childrenInOtherLettersAreThoseOfTheSkippedRow(action: String) throws
+    {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE price (id TEXT PRIMARY KEY COLLATE NOCASE, at INTEGER);
+            CREATE TABLE quote (id INTEGER PRIMARY KEY, price TEXT REFERENCES price ON DELETE \(action));
+            INSERT INTO price VALUES ('K1', 1), ('K2', 2); INSERT INTO quote VALUES (10, 'k1'), (11, 'k2');
+            """)
+        try archived.delete("price")
+        try archived.store.change { try $0.execute(sql: "INSERT INTO price VALUES ('k1', 77)") }
+        try archived.undo()
+        #expect(
+            try archived.store.rows("SELECT id, price FROM quote")
+                == (action == "CASCADE" ? ["11|k2"] : ["10|NULL", "11|k2"]))
+    }
+
     @Test func aRowWhoseParentIsGoneIsSkipped() throws {
         let archived = try ArchivedStore(
             """
