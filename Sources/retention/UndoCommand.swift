@@ -69,10 +69,11 @@ struct UndoCommand: ConsoleCommand {
             run = try past.run(runID, formerStore: movedFrom)
         }
         try past.verify(run)
+        let rules = try Self.rules(of: run, try rule.map { try Self.rule($0, of: run) }, besides: past.withArchives())
         let isMoved = try movedFrom != nil || run.report.store != store.realStorePath()
         var request = Undo.Request(
             run: run.report.runID, archive: try Self.archive(of: run, policy),
-            rules: try rule.map { try Self.rule($0, of: run) }, formerStore: isMoved ? run.report.store : nil,
+            rules: rules, formerStore: isMoved ? run.report.store : nil,
             undoneRules: run.undoneBy?.rules ?? [], wasBegun: run.undoneBy?.wasInterrupted ?? false)
         request.triggers = triggers
         if rule.isEmpty {
@@ -137,6 +138,27 @@ struct UndoCommand: ConsoleCommand {
                 hint: "nothing was changed; archive.keep in the policy says how long archives are kept")
         }
         return archive
+    }
+
+    /// The rules whose rows are to be restored; empty: all. Where an undo of an earlier run has changed restored rows since, those of a
+    /// table without a key could not be told from others: what is undone is not undone again.
+    private static func rules(
+        of run: LedgerRun, _ named: [String], besides runs: [LedgerRun]
+    ) throws(CommandFailure) -> [String] {
+        guard let undone = run.undoneBy, let undo = undone.undos.first,
+            let earlier = runs.first(where: { other in
+                other.number < run.number && other.undoneBy?.undos.contains { $0.started > undo.started } == true
+            })
+        else { return named }
+        let archived = run.report.rules.filter { $0.archived != nil }.map(\.name)
+        let left = (named.isEmpty ? archived : named).filter { !undone.rules.contains($0) }
+        guard left.isEmpty else { return left }
+        throw CommandFailure(
+            exitCode: 65,
+            message:
+                "run \(run.report.runID) is undone already, by \(undo.run), and the earlier run \(earlier.report.runID) was undone "
+                + "after it",
+            hint: "nothing was changed; its rows are there, and may have got their references back since")
     }
 
     private static func rule(_ name: String, of run: LedgerRun) throws(CommandFailure) -> String {
