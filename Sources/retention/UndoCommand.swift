@@ -69,7 +69,7 @@ struct UndoCommand: ConsoleCommand {
             run = try past.run(runID, formerStore: movedFrom)
         }
         try past.verify(run)
-        let rules = try Self.rules(of: run, try rule.map { try Self.rule($0, of: run) }, besides: past.withArchives())
+        let rules = try Self.rules(of: run, try rule.map { try Self.rule($0, of: run) }, besides: past)
         let isMoved = try movedFrom != nil || run.report.store != store.realStorePath()
         var request = Undo.Request(
             run: run.report.runID, archive: try Self.archive(of: run, policy),
@@ -143,10 +143,10 @@ struct UndoCommand: ConsoleCommand {
     /// The rules whose rows are to be restored; empty: all. Where an undo of an earlier run has changed restored rows since, those of a
     /// table without a key could not be told from others: what is undone is not undone again.
     private static func rules(
-        of run: LedgerRun, _ named: [String], besides runs: [LedgerRun]
-    ) throws(CommandFailure) -> [String] {
+        of run: LedgerRun, _ named: [String], besides past: PastRuns
+    ) throws -> [String] {
         guard let undone = run.undoneBy, let undo = undone.undos.first,
-            let earlier = runs.first(where: { other in
+            let earlier = try past.withArchives().first(where: { other in
                 other.number < run.number && other.undoneBy?.undos.contains { $0.started > undo.started } == true
             })
         else { return named }

@@ -109,7 +109,7 @@ extension PostgresConnection {
         return wholeGroup(result, code: 7, date)
     }
 
-    /// The same of a hypertable: of chunks that are wholly expired all rows are counted, which the drop need not do again.
+    /// The same of a hypertable: of chunks that are wholly expired all rows are counted, table by table.
     private func expiredChunks(_ rows: SurveyRows) throws -> SurveyGroup {
         let table = rows.scope.table
         guard try chunkColumn(table) == rows.scope.attribute(rows.request.date.name, store: name).name else {

@@ -28,6 +28,7 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
         do {
             // The archive is removed one day: what is said to be restored must be on disk by then.
             let triggered = try work.transaction(isLast: steps.isEnd(next)) {
+                // An engine may carry it out again after a lost connection.
                 part = RestorationPart()
                 skipped = before
                 try carryOut(batch, &part)

@@ -1,8 +1,7 @@
 /// Deletes the rows of a ``SurveyRequest``. The engine decides how they are deleted, its caller how many at a time, and
 /// when.
 ///
-/// A deletion processes the entity in passes. A pass ends when no more rows are found, or with
-/// ``remainingCount(besides:)``. The next pass starts from the beginning, because rows may have arrived anywhere.
+/// It processes the entity once, and ends when no more rows are found or as many are deleted as the survey counted.
 package protocol Deletion: AnyObject {
     /// How the rows are deleted from now on. It changes if the engine has to switch to another method.
     var outline: DeletionOutline { get }
@@ -12,7 +11,7 @@ package protocol Deletion: AnyObject {
     /// - Throws: ``StoreError``; then this part is rolled back, and all earlier parts stay committed.
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart
 
-    /// The exact number of the request's rows that are in the store now. Ends the pass.
+    /// The exact number of the request's rows that are in the store now.
     ///
     /// - Parameter others: rows that are not counted.
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int
@@ -68,7 +67,7 @@ package struct DeletionBounds: Hashable, Sendable {
 package struct DeletionPart: Hashable, Sendable {
     /// What was deleted.
     package var result: BatchDeleteResult
-    /// Whether the pass continues: there may be more rows, and another part makes progress.
+    /// Whether there may be more rows, and another part makes progress.
     package var hasMore: Bool
     /// What the engine wants to be told at the next survey of the entity, see ``SurveyRequest/note``; nil: nothing.
     package var note: String?

@@ -37,8 +37,8 @@ package protocol RetentionReader: StoreReader {
         changing attributes: [String]
     ) throws(StoreError) -> Bool
 
-    /// Whether triggers of the store may delete rows of a table when rows of an entity are deleted, and what follows from that. Only
-    /// if their texts show that they do not, they may not.
+    /// Whether triggers of the store may delete rows of a table when rows of an entity are deleted, and what follows from that. They
+    /// may unless the engine can show that they do not.
     ///
     /// - Parameters:
     ///   - table: the name of a table, or of an entity.

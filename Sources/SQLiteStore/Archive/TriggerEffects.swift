@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// What the triggers that a delete fires change, as far as their texts show, and what foreign keys do then.
+/// What the triggers that a delete fires change, and what foreign keys do then.
 struct TriggerEffects {
     private typealias Change = TriggerText.Change
 
@@ -36,7 +36,7 @@ struct TriggerEffects {
     private var guarded: [(trigger: String, verb: String, parent: String, child: String)] = []
     /// A sentence about a trigger with which rows cannot be deleted in their order; nil: there is none.
     private(set) var misplaced: String?
-    /// A sentence about a trigger whose text cannot be read.
+    /// A sentence about a trigger that SQLite cannot compile; nil: there is none.
     private(set) var unreadable: String?
     /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it fires, whatever they say. Source:
     /// sqlite.org/lang_createtrigger.html.
@@ -121,7 +121,7 @@ struct TriggerEffects {
         var (waiting, seen): ([Change], Set<Change>) = (first.body?.changes ?? [], [])
         while let change = waiting.popLast() {
             guard seen.insert(change).inserted else { continue }
-            waiting += keys.flatMap { $0.changes(after: change) }
+            waiting += keys.filter { $0.isTouched(by: change) }.compactMap { $0.change(after: change) }
             for next in triggers where next.table == change.table && next.text.fires(on: change) {
                 guard names.insert(next.name).inserted else { continue }
                 found.append(next)
@@ -173,7 +173,7 @@ struct TriggerEffects {
                 + "changed first. Make it an AFTER trigger"
         }
         // To change a row a trigger reads it, and that is harmless if it does nothing else.
-        let raises = chain.contains { $0.text.words.contains("RAISE") }
+        let raises = chain.contains(where: \.text.mayRaise)
         guard
             let table = order.prefix(own).first(where: { table in
                 reads.contains(table)
@@ -186,24 +186,18 @@ struct TriggerEffects {
     /// What foreign keys do after a change.
     private mutating func effects(of change: Change, by trigger: String, _ keys: [KeyColumn]) -> [(Change, String)] {
         var found: [(Change, String)] = []
-        for key in keys where key.parent == change.table {
-            switch (change.event, key.onDelete, key.onUpdate) {
-            case (.delete, .cascade, _): found.append((Change(event: .delete, table: key.child), trigger))
-            case (.delete, .nullify, _), (.delete, .setDefault, _):
-                if !trigger.isEmpty { changedByKeys[key.child, default: []].insert(key.column) }
-                found.append((Change(event: .update, table: key.child, columns: [key.column]), ""))
-            case (.delete, .noAction, _) where !trigger.isEmpty, (.delete, .restrict, _) where !trigger.isEmpty:
-                guarded.append((trigger, "deletes rows", key.parent, key.child))
-            case (.update, _, _) where !key.isComputed && !change.concerns([key.parentColumn]): break
-            case (.update, _, .cascade), (.update, _, .nullify), (.update, _, .setDefault):
-                changedByKeys[key.child, default: []].insert(key.column)
-                var change = Change(event: .update, table: key.child, columns: [key.column])
-                if key.onUpdate == .nullify { change.cleared = [key.column] }
-                found.append((change, trigger))
-            case (.update, _, _) where !trigger.isEmpty:
-                guarded.append((trigger, "changes keys", key.parent, key.child))
-            default: break
+        for key in keys where key.isTouched(by: change) {
+            guard let next = key.change(after: change) else {
+                let verb = change.event == .delete ? "deletes rows" : "changes keys"
+                if !trigger.isEmpty { guarded.append((trigger, verb, key.parent, key.child)) }
+                continue
             }
+            // That a delete clears references, the batch sees.
+            let isClearing = change.event == .delete && next.event == .update
+            if next.event == .update, !isClearing || !trigger.isEmpty {
+                changedByKeys[key.child, default: []].insert(key.column)
+            }
+            found.append((next, isClearing ? "" : trigger))
         }
         return found
     }
@@ -215,14 +209,22 @@ struct TriggerEffects {
         /// Whether the store computes the reference, or what it refers to.
         var isComputed: Bool
 
-        /// What it does after a change.
-        func changes(after change: Change) -> [Change] {
-            guard parent == change.table else { return [] }
-            switch (change.event, change.event == .delete ? onDelete : onUpdate) {
-            case (.insert, _), (_, .noAction), (_, .restrict): return []
-            case (.delete, .cascade): return [Change(event: .delete, table: child)]
-            case (.update, _) where !isComputed && !change.concerns([parentColumn]): return []
-            default: return [Change(event: .update, table: child, columns: [column])]
+        /// Whether a change concerns the rows to which it refers.
+        func isTouched(by change: Change) -> Bool {
+            guard change.table == parent else { return false }
+            return change.event == .delete
+                || change.event == .update && (isComputed || change.concerns([parentColumn]))
+        }
+
+        /// What it does after a change that touches it; nil: nothing, and the store refuses the change while rows refer to these.
+        func change(after change: Change) -> Change? {
+            switch change.event == .delete ? onDelete : onUpdate {
+            case .noAction, .restrict: return nil
+            case .cascade where change.event == .delete: return Change(event: .delete, table: child)
+            default:
+                let isCleared = change.event == .update && onUpdate == .nullify
+                return Change(
+                    event: .update, table: child, columns: [column], cleared: isCleared ? [column] : [])
             }
         }
 

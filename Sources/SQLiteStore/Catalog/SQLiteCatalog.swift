@@ -246,7 +246,7 @@ struct SQLiteCatalog {
         }
 
         var refusingTriggers: Set<String> {
-            Set(triggers.filter { $0.text.body.uppercased().contains("RAISE") }.map(\.name))
+            Set(triggers.filter(\.text.mayRaise).map(\.name))
         }
     }
 

@@ -34,7 +34,7 @@ extension SQLiteFileConnection {
         let rows = try Row.fetchAll(
             db, sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
         ).map { (name: $0[0] as String, table: $0[1] as String, sql: $0[2] as String? ?? "") }
-        // What SQLite reads for a view it says under the view's name.
+        // The authorizer names the view, not the trigger, for what a view reads.
         let views = try String.fetchSet(db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'view'")
         var triggers: [StoreTrigger] = []
         if !rows.isEmpty {
@@ -57,7 +57,7 @@ extension SQLiteFileConnection {
 /// parsed, but for the words that the authorizer does not hear. Source: sqlite.org/c3ref/set_authorizer.html.
 private final class TriggerProbe {
     private let connection: SQLiteFileConnection
-    /// What the triggers that are set off do is theirs.
+    /// The store's triggers: what they do when the probe sets them off is left out.
     private let triggers: Set<String>
     private var heard: [(code: Int32, table: String, column: String)] = []
     private var isHeard = false
@@ -69,9 +69,15 @@ private final class TriggerProbe {
     private let name = "retention_" + UUID().uuidString.replacing("-", with: "")
 
     init(_ store: SQLiteFileConnection, triggers: Set<String>) throws {
-        // The authorizer of a connection cannot be had back.
+        // A connection has one authorizer, and GRDB needs that of the store's connection.
         connection = try store.sibling(forProbes: true)
         self.triggers = triggers
+        try connection.run("looking at the triggers of the store") { db in
+            // Core Data's own functions belong to a connection.
+            _ = try connection.catalog.coreData(db)
+            // Without it SQLite copies INSERT … SELECT * page by page, and the authorizer does not hear which table is read.
+            try db.execute(sql: "PRAGMA count_changes = ON")
+        }
     }
 
     deinit { connection.close() }
@@ -80,8 +86,6 @@ private final class TriggerProbe {
     func body(of text: TriggerText, on table: String) throws -> TriggerBody? {
         guard let event = text.event else { return nil }
         return try connection.run("looking at the triggers of \(table)") { db in
-            // Core Data's own functions belong to a connection.
-            _ = try connection.catalog.coreData(db)
             let columns = try String.fetchAll(
                 db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [table])
             guard let first = columns.first?.quotedIdentifier else { return nil }
@@ -105,10 +109,9 @@ private final class TriggerProbe {
                 case .insert: "INSERT INTO \(subject) DEFAULT VALUES"
                 case .update: "UPDATE \(subject) SET \(first) = NULL"
                 }
-            // Without this SQLite copies a whole table and says of it nothing.
-            _ = execute("PRAGMA count_changes = ON")
             defer { retention_enable_triggers(handle, 1) }
-            // What the store's own triggers do is theirs, and takes its time. Without them no view can be changed.
+            // First without the store's own triggers: compiling a chain of them for each takes long. A view cannot be changed without
+            // them, so they are switched on if that fails.
             for areOn: Int32 in [0, 1] {
                 (heard, isHeard) = ([], false)
                 retention_enable_triggers(handle, areOn)

@@ -88,6 +88,9 @@ struct TriggerText {
         return words
     }
 
+    /// Whether it may refuse a change: `RAISE`. The word may stand in a text or a comment.
+    var mayRaise: Bool { body.uppercased().contains("RAISE") }
+
     /// Whether it may pass over the row for which it runs, and say nothing: `RAISE(IGNORE)`.
     var skipsRows: Bool {
         let words = words
