@@ -11,15 +11,18 @@ printf 'stage\tseconds\tprocessor\texit code\n' >"$table"
 
 # What the last line says, the stage under way and when it began, a folder to be removed.
 summary= stage= began=0 cpu=0 cpu_before=0 folder=
+# The process of `beside`.
+other=
 # The debug build of everything, with the engine for PostgreSQL.
 built=.build/postgres/debug
 
 # Sets `cpu` to the seconds of the processors that this shell and all that it waited for have used. Not for a substitution: the
 # shell in it has used none.
 read_cpu() {
-    times >"$table.times"
-    cpu=$(tr ms '  ' <"$table.times" | awk '{ sum += $1 * 60 + $2 + $3 * 60 + $4 } END { printf "%.0f", sum }')
-    rm "$table.times"
+    local file=$table.$BASHPID
+    times >"$file"
+    cpu=$(tr ms '  ' <"$file" | awk '{ sum += $1 * 60 + $2 + $3 * 60 + $4 } END { printf "%.0f", sum }')
+    rm "$file"
 }
 
 # Ends the stage under way, with an exit code.
@@ -38,12 +41,40 @@ stage() {
     say "$(printf '%s  (after %d:%02d)' "$1" $((SECONDS / 60)) $((SECONDS % 60)))"
 }
 
+# Runs a function with stages of its own beside what follows, when the processors have nothing better to do. What it prints
+# is shown by `join`.
+beside() {
+    # A group of its own, so that all of it can be ended.
+    set -m
+    (
+        set +m
+        trap 'end_stage $?' EXIT
+        stage=
+        renice -n 10 "$BASHPID" >/dev/null
+        "$@"
+    ) >.build/beside.log 2>&1 </dev/null &
+    other=$!
+    set +m
+}
+
+# Waits for the function beside; ends as it does.
+join() {
+    local status=0
+    end_stage 0
+    wait "$other" || status=$?
+    other=
+    cat .build/beside.log
+    [ $status = 0 ] || stage="what ran beside the tests"
+    return $status
+}
+
 # Notes a check that is not possible here, for the last line.
 omit() { echo "$1" >>.build/skipped.txt; }
 
 # The end, whatever happened: the table, and the last line. Called by a trap.
 finish() {
     local status=$? line=${summary:-no test was run} failed=$stage
+    [ -z "$other" ] || kill -- "-$other" 2>/dev/null || true
     end_stage $status
     [ -z "$folder" ] || rm -rf "$folder"
     [ $status = 0 ] || line="FAILED${failed:+ in \"$failed\"} with exit code $status: $line"

@@ -1,12 +1,14 @@
-// Compiled by scripts/fuzz into one module with the readers it tries; no target of the package.
+// scripts/fuzz compiles this file too, into one module with the readers.
 @preconcurrency import Glibc
+import PriceStore
+
+@testable import RetentionJob
+@testable import RetentionPolicy
+@testable import SQLiteStore
 
 /// One reader, fed with bytes: it may say no, and nothing else. What it says is held against laws; a breach is a trap.
-enum FuzzTarget: String {
+enum FuzzTarget: String, CaseIterable {
     case yaml, duration, dates, csv, ndjson, model
-
-    /// The one that the environment names.
-    static let chosen = getenv("FUZZ_TARGET").flatMap { FuzzTarget(rawValue: String(cString: $0)) }
 
     func take(_ bytes: [UInt8]) {
         switch self {
@@ -98,20 +100,4 @@ enum FuzzTarget: String {
         _ = try? ManagedObjectModel.read(cache: bytes)
         if let unpacked = try? Inflate.bytes(of: bytes, limit: 1 << 16) { precondition(unpacked.count <= 1 << 16) }
     }
-}
-
-/// What libFuzzer calls.
-@_cdecl("LLVMFuzzerTestOneInput")
-public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-    guard let target = FuzzTarget.chosen else { return -1 }
-    target.take(Array(UnsafeBufferPointer(start: start, count: count)))
-    return 0
-}
-
-/// Stands for the hash of the crypto library, which is not what is tried here.
-struct SHA256 {
-    static func hash(data: some Sequence<UInt8>) -> [UInt8] { [UInt8](repeating: 0, count: 32) }
-    mutating func update(data: some Sequence<UInt8>) {}
-    mutating func update(bufferPointer: UnsafeRawBufferPointer) {}
-    func finalize() -> [UInt8] { [UInt8](repeating: 0, count: 32) }
 }
