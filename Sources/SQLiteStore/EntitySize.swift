@@ -3,10 +3,10 @@ import GRDBSQLite
 package import PriceStore
 
 extension SQLiteFile {
-    /// The bytes of the pages of a table and its indexes; nil: it has no pages, or SQLite does not know. Entities of a
-    /// Core Data model that share a table have the size of the whole table.
+    /// The size in bytes of the pages of a table and its indexes, or nil if it has no pages or SQLite cannot tell. Entities of a Core Data
+    /// model that share a table each have the size of the whole table.
     ///
-    /// Source: sqlite.org/dbstat.html. A virtual table that a build of SQLite may lack.
+    /// Source: sqlite.org/dbstat.html. A build of SQLite may lack this virtual table.
     package func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? {
         try run("reading the size of \(entity)") { db in
             guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return nil }

@@ -1,16 +1,16 @@
 import GRDB
 import PriceStore
 
-/// A file that one program has to itself: it carries an application id and holds that program's tables alone.
+/// A program that owns a file: the file carries the program's application ID and contains only its tables.
 ///
-/// A table of the same name in someone else's database is then never written, and nothing in the file can change what
-/// is written into it: no trigger, no view.
+/// So the program never writes to a table of the same name in someone else's database, and no trigger or view in the file can change what
+/// it writes.
 package struct FileOwner: Hashable, Sendable {
-    /// The id in the file's header. Source: sqlite.org/pragma.html#pragma_application_id.
+    /// The ID in the file's header. Source: sqlite.org/pragma.html#pragma_application_id.
     package let applicationID: Int32
-    /// The only tables that the file may hold, by their exact names; nil: what it holds is not checked.
+    /// The exact names of the only tables that the file may contain, or nil if its contents are not checked.
     package let tables: Set<String>?
-    /// What the file is, for messages: `ledger of retention`.
+    /// What messages call the file: `ledger of retention`.
     package let title: String
 
     /// Makes an owner.
@@ -22,9 +22,9 @@ package struct FileOwner: Hashable, Sendable {
 }
 
 extension SQLiteFileConnection {
-    /// Throws unless the file is the owner's or empty; nothing is written.
+    /// Throws unless the file belongs to the owner or is empty. Writes nothing.
     ///
-    /// - Returns: whether it is empty.
+    /// - Returns: whether the file is empty.
     @discardableResult
     func check(_ owner: FileOwner) throws(StoreError) -> Bool {
         try run("checking which program the file belongs to") { db in
@@ -36,13 +36,13 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Gives an empty file to the owner, and throws if the file is another's.
+    /// Marks an empty file as the owner's. Throws if the file belongs to another program.
     func claim(for owner: FileOwner) throws(StoreError) {
         guard try check(owner) else { return }
         do {
             try transaction(.normal) {
                 try run("making the file") { db in
-                    // Another process may have made it meanwhile; the first change gives an empty file a page.
+                    // Another process may have created the file meanwhile. The first change gives an empty file a page.
                     if try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema") == 0,
                         try Int32.fetchOne(db, sql: "PRAGMA main.application_id") == 0
                     {
@@ -56,7 +56,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Throws unless the file carries the owner's id and holds nothing but its tables.
+    /// Throws unless the file carries the owner's ID and contains only its tables.
     private func check(_ owner: FileOwner, _ db: Database) throws {
         let applicationID = try Int32.fetchOne(db, sql: "PRAGMA main.application_id")
         let entries = try Row.fetchAll(db, sql: "SELECT type, name, rootpage FROM main.sqlite_schema ORDER BY rowid")
@@ -68,7 +68,7 @@ extension SQLiteFileConnection {
         guard let tables = owner.tables else { return }
         for entry in entries {
             let (type, entryName): (String, String) = (entry[0], entry[1])
-            // SQLite's own tables and indexes; such names are reserved. A virtual table has no page.
+            // SQLite reserves these names for its own tables and indexes. A virtual table has no page.
             let isInternal = entryName.folded.hasPrefix("sqlite_") && ["table", "index"].contains(type)
             let isOwn = type == "table" && tables.contains(entryName) && (entry[2] as Int64? ?? 0) > 0
             guard isInternal || isOwn else {

@@ -1,19 +1,19 @@
 @preconcurrency import Glibc
 
-/// Files that the kernel makes up when they are read.
+/// Files whose contents the kernel generates when they are read.
 enum KernelFile {
-    /// A lock as `/proc/locks` lists it.
+    /// A lock listed in `/proc/locks`.
     struct Lock {
         var processID: Int32
-        /// The first byte that is locked; nil: it is a lock of the whole file.
+        /// The first byte that is locked, or nil if the lock covers the whole file.
         var firstByte: Int?
-        /// The device of the file as the list has it: `fd:00`. A file system may show another one in `stat`.
+        /// The device of the file as the list shows it: `fd:00`. The file system may show another one in `stat`.
         var device = ""
     }
 
-    /// The locks on files of that number.
+    /// The locks on files with an inode number.
     static func locks(ofInode inode: UInt64) -> [Lock] {
-        // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`. There may be many; few are made into text.
+        // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`. The list can be long, so only matching lines become strings.
         lines(of: bytes(of: "/proc/locks"), with: ":\(inode) ").compactMap { line in
             let fields = line.split(separator: " ")
             guard let file = fields.firstIndex(where: { $0.hasSuffix(":\(inode)") }), file > 0, file + 1 < fields.count,
@@ -25,7 +25,7 @@ enum KernelFile {
         }
     }
 
-    /// The mounts of single files that have a name, or had it when they were mounted: where each is mounted.
+    /// The mount points of single files that have this name or had it when they were mounted.
     static func mounts(ofFileNamed name: String) -> [String] {
         // A line: `36 35 98:0 /folder/file /mounted/name rw,noatime master:1 - ext4 /dev/root rw`.
         lines(of: bytes(of: "/proc/self/mountinfo"), with: "/" + escaped(name) + " ").compactMap { line in
@@ -35,7 +35,7 @@ enum KernelFile {
         }
     }
 
-    /// The bytes that separate fields are written in octal.
+    /// The characters that the kernel writes in octal because they separate fields.
     private static let escapes = ["\\": "\\134", " ": "\\040", "\t": "\\011", "\n": "\\012"]
 
     private static func escaped(_ name: String) -> String {
@@ -43,14 +43,14 @@ enum KernelFile {
     }
 
     private static func unescaped(_ field: Substring) -> String {
-        // The backslash last: it begins the others.
+        // The backslash comes last because it begins the other escapes.
         escapes.filter { $0.key != "\\" }.reduce(String(field)) { $0.replacing($1.value, with: $1.key) }
             .replacing("\\134", with: "\\")
     }
 
-    /// The lines that have a text in them.
+    /// The lines that contain a text.
     private static func lines(of bytes: [UInt8], with text: String) -> [String] {
-        // With the zero that ends a text in C.
+        // The zero ends the text for C.
         (bytes + [0]).withUnsafeBytes { all in
             let newline = UInt8(ascii: "\n")
             var found: [String] = []
@@ -66,7 +66,7 @@ enum KernelFile {
         }
     }
 
-    /// All of the file as text; empty if it cannot be read.
+    /// The whole file as text, or an empty string if it cannot be read.
     static func read(_ path: String) -> String { String(decoding: bytes(of: path), as: UTF8.self) }
 
     private static func bytes(of path: String) -> [UInt8] {

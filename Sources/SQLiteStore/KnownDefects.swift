@@ -3,10 +3,10 @@ import GRDBSQLite
 package import PriceStore
 
 extension KnownDefect {
-    /// What is known of SQLite's versions.
+    /// The known defects of SQLite versions.
     static let ofSQLite = [walReset]
 
-    /// See ``WriteAheadLog`` for how it is avoided.
+    /// ``WriteAheadLog`` describes how it is avoided.
     static let walReset = KnownDefect(
         component: "SQLite",
         versions: [
@@ -27,10 +27,10 @@ extension EngineComponent {
 }
 
 extension SQLiteFile {
-    /// SQLite alone.
+    /// The only component: SQLite.
     package func components() throws(StoreError) -> [EngineComponent] { [.sqlite] }
 
-    /// The defect of the WAL matters only for a store that has one.
+    /// The defects of this SQLite. The defect of the WAL counts only for a store in WAL mode.
     package func knownDefects() throws(StoreError) -> [KnownDefect] {
         try run("reading the journal mode") { db in
             let hasWAL = try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal"

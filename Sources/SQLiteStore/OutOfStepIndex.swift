@@ -1,33 +1,32 @@
 import GRDB
 import PriceStore
 
-/// A virtual table that its own module calls damaged: what it has stored does not agree with the rows that it indexes.
+/// A virtual table that its own module reports as damaged: its contents do not agree with the rows that it indexes.
 ///
-/// SQLite has one code for that and another for a damaged file. Only what changes the table's rows fails.
+/// SQLite distinguishes this from a damaged file by its code. Only statements that change rows of the table fail.
 struct OutOfStepIndex {
     let name: String
     private let definition: String
 
-    /// The statement that makes it again from the rows; nil: its module has none.
-    /// Source: sqlite.org/fts5.html#the_rebuild_command and sqlite.org/fts3.html#rebuild.
+    /// The statement that rebuilds the table from the rows, or nil if its module has none.
     var remedy: String? {
         let words = Self.names(definition)
         guard let using = words.firstIndex(of: "using"), words.indices.contains(using + 1),
             ["fts3", "fts4", "fts5"].contains(words[using + 1]),
-            // Without rows of its own or of another table there is nothing to make it from.
+            // A contentless table has no rows to rebuild it from.
             !["content=\'\'", "content=\"\""].contains(where: definition.folded.filter { !$0.isWhitespace }.contains)
         else { return nil }
         let quoted = name.standardIdentifier
         return "INSERT INTO \(quoted)(\(quoted)) VALUES('rebuild')"
     }
 
-    /// Whether its rows are its own, and not those of another table: then they cannot be made again from that table.
+    /// Whether the table stores its own rows. Then it cannot be rebuilt from another table.
     private var hasOwnRows: Bool {
         let text = definition.folded.filter { !$0.isWhitespace }
         return !text.contains("(content=") && !text.contains(",content=")
     }
 
-    /// The table as one that triggers of another table keep in step.
+    /// The table, described as one that triggers of another table keep in step.
     func following(_ table: String) -> FollowingIndex {
         guard let remedy, !hasOwnRows else {
             return FollowingIndex(
@@ -36,7 +35,7 @@ struct OutOfStepIndex {
         return FollowingIndex(name: name, remedy: "execute " + remedy)
     }
 
-    /// The words of a statement, without quotes and in lower case.
+    /// The words of a statement, unquoted and in lower case.
     private static func names(_ statement: String) -> [String] {
         var scanner = SchemaText.Scanner(statement)
         var names: [String] = []
@@ -44,14 +43,14 @@ struct OutOfStepIndex {
         return names
     }
 
-    /// The virtual tables that a failed statement can have changed: by the triggers of the tables that it names if there are
-    /// such, else by any trigger, else all.
+    /// The virtual tables that a failed statement can have changed: those that triggers of the tables it names change, otherwise those that
+    /// any trigger changes, otherwise all.
     static func suspects(
         _ statement: String, _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> [OutOfStepIndex] {
         let tables = try all(db)
         let triggers = try connection.storeTriggers(db)
-        // A word may be of a schema and a table: `main.price`.
+        // A word may name a schema and a table: `main.price`.
         let named = Set(names(statement).flatMap { [$0] + $0.split(separator: ".").map(String.init) })
         let fired = triggers.filter { named.contains($0.table) }
         for triggers in [fired, triggers] {
@@ -69,7 +68,7 @@ struct OutOfStepIndex {
         ).map { OutOfStepIndex(name: $0[0], definition: $0[1]) }
     }
 
-    /// The virtual tables that some triggers write, themselves or by triggers that they set off.
+    /// The virtual tables that triggers write, directly or through triggers that they fire.
     static func written(
         byTriggers names: [String], _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> [OutOfStepIndex] {
@@ -87,8 +86,8 @@ struct OutOfStepIndex {
 }
 
 extension DatabaseError {
-    /// Whether a virtual table is damaged, or does not agree with the rows that it indexes. A constraint that has no name is one of
-    /// its module: SQLite names its own.
+    /// Whether a virtual table is damaged or does not agree with the rows that it indexes. SQLite names its own constraints, so one without
+    /// a name comes from a module.
     var isOfVirtualTable: Bool {
         extendedResultCode == .SQLITE_CORRUPT_VTAB
             || resultCode == .SQLITE_CONSTRAINT && message == "constraint failed"
@@ -96,7 +95,7 @@ extension DatabaseError {
 }
 
 extension SQLiteFileConnection {
-    /// The error of a statement. One of a virtual table has its name, and the statement that repairs it.
+    /// The error of a statement. If it is about a virtual table, it names the table and the statement that repairs it.
     func storeError(_ error: any Error, doing what: String, _ db: Database) -> StoreError {
         var named = StoreError(error, store: name, doing: what)
         guard let index = outOfStepIndex(error, db) else { return named }
@@ -105,7 +104,7 @@ extension SQLiteFileConnection {
         return named
     }
 
-    /// Which virtual table an error is about, and what repairs it, each as a clause; nil: it is about none.
+    /// The virtual table that an error is about and its repair, each as a clause, or nil if the error is about none.
     func outOfStepIndex(_ error: any Error, _ db: Database) -> (fact: String, remedy: String)? {
         guard let error = error as? DatabaseError, error.isOfVirtualTable,
             let suspects = try? OutOfStepIndex.suspects(error.sql ?? "", self, db), !suspects.isEmpty

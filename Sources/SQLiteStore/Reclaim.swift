@@ -2,12 +2,12 @@ import GRDB
 public import PriceStore
 
 extension SQLiteFile {
-    /// The size of the main file in bytes, as the database itself counts it.
+    /// The size of the main file in bytes, as SQLite counts it.
     package func sizeBytes() throws(StoreError) -> Int64 {
         try run("reading the size") { try Int64(pragma("page_count", $0)) * Int64(pragma("page_size", $0)) }
     }
 
-    /// What has to be done once so that the file gives room back bit by bit; nil: it does, or with every commit.
+    /// What must be done once so that the file returns free space in slices, or nil if it already does, or does so at every commit.
     package func reclaimAdvice() throws(StoreError) -> String? {
         try run("reading the schema") { db in
             try isFull(db) || isIncremental(db)
@@ -21,7 +21,7 @@ extension SQLiteFile {
 }
 
 extension SQLiteWriter {
-    /// Gives unused pages back, as asked and as the file and the disk allow.
+    /// Returns free pages to the file system, as far as the request, the file and the disk allow.
     public func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
         try run("returning free space") { db in
             let before = try sizeBytes()
@@ -42,12 +42,12 @@ extension SQLiteWriter {
         }
     }
 
-    /// Frees pages a slice at a time, each its own transaction, so that a writer gets in between.
+    /// Frees pages in slices. Each is a transaction, so other programs can write in between.
     private func reclaimSlices(_ request: ReclaimRequest, _ db: Database) throws -> String? {
         var free = try pragma("freelist_count", db)
         while free > 0 {
             guard request.mayContinue() else { return "stopped with \(free) free pages left" }
-            // The statement frees one page a step and must be stepped to its end.
+            // The statement frees one page per step and must be stepped to its end.
             let began = ContinuousClock.now
             try db.execute(sql: "PRAGMA main.incremental_vacuum(\(Self.slicePageCount))")
             request.didFree(ContinuousClock.now - began)
@@ -58,8 +58,8 @@ extension SQLiteWriter {
         return nil
     }
 
-    /// Rewrites the file if the disk has room: a copy of the live pages in the temporary folder, and as much again
-    /// in the journal or WAL beside the store.
+    /// Rewrites the file if the disk has room for a copy of the live pages in the temporary folder and for as much again in the journal or
+    /// WAL.
     private func vacuum(sizeBytes: Int64, _ db: Database) throws -> String? {
         guard try pragma("freelist_count", db) > 0 else { return nil }
         let needed = 2 * sizeBytes
@@ -70,13 +70,13 @@ extension SQLiteWriter {
             return "no vacuum: it may need \(needed) bytes of disk space, and \(free) are free"
         }
         try db.execute(sql: "VACUUM main")
-        // In WAL mode the smaller file is in the WAL until a checkpoint has moved it.
+        // In WAL mode the smaller file is in the WAL until a checkpoint moves it.
         if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
             _ = try? emptyWAL(patience: patience, db)
         }
         return nil
     }
 
-    /// About 1 MB at the usual page size: some 12 ms of lock.
+    /// About 400 KB at the usual page size, which holds the lock for some 12 ms.
     private static let slicePageCount = 100
 }

@@ -1,7 +1,11 @@
 public import PriceObjects
 public import PriceStore
 
-/// What a reader and a writer of a SQLite file have in common. A file is opened as ``SQLiteReader`` or ``SQLiteWriter``.
+/// What readers and writers of a SQLite file have in common. Open a file as ``SQLiteReader`` or ``SQLiteWriter``.
+///
+/// ```swift
+/// let names = try store.entity(named: "t")?.attributes.map(\.name) ?? []
+/// ```
 public class SQLiteFile: SQLiteFileConnection, StoreHistory {
     /// `sqlite`.
     public var engine: String { "sqlite" }
@@ -11,7 +15,7 @@ public class SQLiteFile: SQLiteFileConnection, StoreHistory {
         try run("reading the schema") { try catalog.names($0) }
     }
 
-    /// The table, view or virtual table of that name, letters without case.
+    /// The table, view or virtual table with that name, ignoring case.
     public func entity(named name: String) throws(StoreError) -> Entity? {
         try run("reading the schema") { try catalog.table(name, $0)?.entity }
     }

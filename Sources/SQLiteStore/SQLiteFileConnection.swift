@@ -2,12 +2,19 @@ import GRDB
 import GRDBSQLite
 public import PriceStore
 
-/// One connection to a SQLite file: it opens the file, prepares and runs statements, and manages transactions. A file is
-/// opened as ``SQLiteReader`` or ``SQLiteWriter``.
+/// One connection to a SQLite file: it opens the file, runs statements and manages transactions. Open a file as ``SQLiteReader`` or
+/// ``SQLiteWriter``.
+///
+/// ```swift
+/// try writer.transaction(.normal) {
+///     _ = try writer.insertObject(entity: "price", values: [:])
+///     _ = try writer.execute(BatchInsertRequest(entity: "price", objects: [[:], [:]]))
+/// }
+/// ```
 public class SQLiteFileConnection {
-    /// The path as the user named it.
+    /// The path as given.
     public let name: String
-    /// The file's path without links, which object IDs carry.
+    /// The file's path with links resolved. Object IDs carry it.
     public let storeIdentifier: String
     let isReadOnly: Bool
     private let queue: DatabaseQueue
@@ -16,11 +23,11 @@ public class SQLiteFileConnection {
     private var transactionDepth = 0
     private var runDepth = 0
 
-    /// Called with each different statement before its first execution, with its query plan.
+    /// Called once for each distinct statement, before its first execution, with its query plan.
     package var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
 
-    /// What the catalog knows; emptied when the schema changes.
+    /// What the catalog has read of the schema; emptied when the schema changes.
     var catalog: SQLiteCatalog
     var temporaries = Temporaries()
     let functions = ConnectionFunctions()
@@ -28,11 +35,11 @@ public class SQLiteFileConnection {
     package var rowsToKeep = RowsToKeep()
     package var didBeginPhase: ((String) -> Void)?
     var otherUsers = OtherUsers()
-    /// What surveys have found, for the deletions that follow.
+    /// What the surveys found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
-    /// What this connection itself has changed, as far as ``ChangeMark`` must know of it.
+    /// What this connection has changed, as far as ``ChangeMark`` needs it.
     var changes = OwnChanges()
-    /// Compiles statements with foreign keys for a reader, which has none; made when it is first needed.
+    /// Compiles statements with foreign keys enforced, for a reader, which does not enforce them. Created when first needed.
     var compiler: SQLiteFileConnection?
 
     static func configuration(readOnly: Bool, _ busyTimeout: Duration) -> Configuration {
@@ -41,7 +48,7 @@ public class SQLiteFileConnection {
         configuration.label = "retention"
         // Triggers, views and constraints of the store are read as its own programs read them; see QuotedName.swift.
         configuration.acceptsDoubleQuotedStringLiterals = true
-        // A reader deletes nothing, and the shadows of a rehearsal would look for their parents among temporary tables.
+        // A reader deletes nothing, and the shadow tables of a rehearsal would look for their parents among temporary tables.
         configuration.foreignKeysEnabled = !readOnly
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
@@ -53,7 +60,7 @@ public class SQLiteFileConnection {
         return configuration
     }
 
-    /// Opens a file that is known to be a database, without touching it but through SQLite.
+    /// Opens a file that was checked to be a database.
     init(_ path: String, _ configuration: Configuration, modelPath: String?) throws(StoreError) {
         name = path
         self.configuration = configuration
@@ -68,13 +75,13 @@ public class SQLiteFileConnection {
         storeIdentifier = StoreFile.identifier(of: path)
     }
 
-    /// Has statements end once the task that runs them is cancelled. No other thread is needed, so no cancellation comes
-    /// between two statements and is lost.
+    /// Makes statements end when the task that runs them is cancelled. No second thread is needed, so a cancellation between two statements
+    /// is not lost.
     static func endWithTask(_ db: Database) {
         sqlite3_progress_handler(db.sqliteConnection, 4000, { _ in Task.isCancelled ? 1 : 0 }, nil)
     }
 
-    /// Has statements wait for a lock so many milliseconds, in SQLite's own steps, but no longer than the task that runs them.
+    /// Makes statements wait for a lock up to that many milliseconds, in SQLite's own steps, but not after their task is cancelled.
     static func wait(upTo patience: Int32, _ db: Database) {
         sqlite3_busy_handler(
             db.sqliteConnection,
@@ -89,7 +96,7 @@ public class SQLiteFileConnection {
             }, UnsafeMutableRawPointer(bitPattern: Int(patience)))
     }
 
-    /// How long a lock is waited for, in milliseconds.
+    /// How long statements wait for a lock, in milliseconds.
     var patience: Int32 {
         guard case .timeout(let seconds) = configuration.busyMode else { return 0 }
         return Int32(clamping: Int(seconds * 1000))
@@ -100,12 +107,12 @@ public class SQLiteFileConnection {
         if Task.isCancelled { throw .cancelled(name) }
     }
 
-    /// Throws unless the file that is open is the one that was looked at before.
+    /// Throws unless the open file is the one that was checked before.
     func confirm(_ checked: StoreFile.Number?) throws(StoreError) {
         if let checked { try run("opening the store") { try StoreFile.confirm(checked, at: name, $0) } }
     }
 
-    /// Another connection to the same file.
+    /// Opens another connection to the same file.
     ///
     /// - Parameter forProbes: whether it only reads, without foreign keys.
     func sibling(enforcingKeys: Bool = false, forProbes: Bool = false) throws(StoreError) -> SQLiteFileConnection {
@@ -115,17 +122,17 @@ public class SQLiteFileConnection {
         return try SQLiteFileConnection(name, configuration, modelPath: modelPath)
     }
 
-    /// Closes the file. Everything that belongs to the connection is gone.
+    /// Closes the file and discards everything that belongs to the connection.
     func close() {
         compiler = nil
         try? queue.close()
     }
 
-    /// Runs a piece of work on the connection and names its errors.
+    /// Runs `body` on the connection. Errors name the work.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
         do {
             return try queue.unsafeReentrantWrite { db in
-                // What follows a commit is carried out: the error would say that all was undone.
+                // Work after a commit is not cancelled: the error would claim that everything was rolled back.
                 if runDepth == 0 || db.isInsideTransaction { try checkTask() }
                 runDepth += 1
                 defer { runDepth -= 1 }
@@ -141,7 +148,7 @@ public class SQLiteFileConnection {
     /// Whether a transaction is open.
     public var isInTransaction: Bool { queue.unsafeReentrantWrite(\.isInsideTransaction) }
 
-    /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is a snapshot.
+    /// Runs `body` in one transaction; nested ones are savepoints. A reader's transaction is a snapshot.
     public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
         try queue.unsafeReentrantWrite { db in
             if db.isInsideTransaction {
@@ -161,14 +168,14 @@ public class SQLiteFileConnection {
         }
     }
 
-    /// Carries out what a transaction is for, when it has begun.
+    /// Runs the body of a transaction that has begun.
     func carryOut<T>(_ body: () throws -> T, _ db: Database) throws -> T {
         // A deferred transaction begins with its first read.
         _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
         return try body()
     }
 
-    /// Carries out several queries on one state of the store.
+    /// Runs several queries on one state of the store.
     func snapshot<T>(_ db: Database, _ body: () throws -> T) throws -> T {
         if db.isInsideTransaction { return try body() }
         return try enclosed(db, begin: "BEGIN DEFERRED", end: "COMMIT", undo: "ROLLBACK", body)
@@ -186,14 +193,14 @@ public class SQLiteFileConnection {
         let knownCatalog = catalog
         do {
             let value = try body()
-            // A statement may have been too short to notice.
+            // A statement may end before it notices a cancellation.
             try checkTask()
             try db.execute(sql: end)
             return value
         } catch {
-            // SQLite may have rolled back by itself (disk full, I/O error): then there is nothing left to undo.
+            // SQLite may have rolled back by itself (disk full, I/O error). Then nothing is left to roll back.
             if db.isInsideTransaction { try? db.execute(sql: undo) }
-            // Tables and rows that the transaction made are gone, and so must be what is known of them.
+            // The tables and rows that the transaction created are gone, so what is known of them is discarded.
             temporaries.rollBack(to: known)
             catalog = knownCatalog
             guard error is DatabaseError else { throw error }
@@ -201,11 +208,10 @@ public class SQLiteFileConnection {
         }
     }
 
-    /// Sets `synchronous` for a transaction and returns what it was, or nil if nothing had to change.
+    /// Sets `synchronous` for a transaction. Returns the former value, or nil if it was not changed.
     ///
-    /// `FULL` is not enough in rollback-journal mode: the commit is the removal of the journal, and only `EXTRA` brings
-    /// the folder to disk after it. A journal that came back would undo what the caller takes for sure.
-    /// Source: sqlite.org/pragma.html#pragma_synchronous.
+    /// `FULL` is not enough in rollback-journal mode: removing the journal is the commit, and only `EXTRA` syncs the folder after it. A
+    /// journal that reappeared would undo a commit that the caller relies on. Source: sqlite.org/pragma.html#pragma_synchronous.
     private func setDurability(_ durability: Durability, _ db: Database) throws -> Int? {
         guard durability == .full, !isReadOnly else { return nil }
         let before = try Int.fetchOne(db, sql: "PRAGMA main.synchronous") ?? 2
@@ -214,12 +220,12 @@ public class SQLiteFileConnection {
         return before
     }
 
-    /// A statement from the cache, its arguments bound.
+    /// A cached statement with its arguments bound.
     func statement(_ fragment: SQLFragment, _ db: Database) throws -> Statement {
         if let trace, traced.insert(fragment.text).inserted { trace(fragment.text, try plan(fragment, db)) }
         let statement = try db.cachedStatement(sql: fragment.text)
         try statement.setArguments(fragment.statementArguments)
-        // GRDB ends a text at its first NUL.
+        // GRDB cuts a text at its first NUL.
         for (index, argument) in fragment.arguments.enumerated() {
             if case .string(let text) = argument.storage, text.utf8.contains(0) {
                 _ = StoreValue.text(text).bind(statement.sqliteStatement, Int32(index + 1))
@@ -228,7 +234,7 @@ public class SQLiteFileConnection {
         return statement
     }
 
-    /// A statement from the cache, whose arguments the caller binds.
+    /// A cached statement. The caller binds its arguments.
     func unboundStatement(_ text: String, _ db: Database) throws -> Statement {
         if let trace, traced.insert(text).inserted { trace(text, []) }
         return try db.cachedStatement(sql: text)
@@ -243,7 +249,7 @@ public class SQLiteFileConnection {
         try rows(fragment, db, limit: 1).first
     }
 
-    /// The rows of a query, by column index; at most `limit` are read.
+    /// The rows of a query, at most `limit`.
     func rows(_ fragment: SQLFragment, _ db: Database, limit: Int = .max) throws -> [[StoreValue]] {
         let statement = try statement(fragment, db)
         let cursor = try Row.fetchCursor(statement)
@@ -252,12 +258,12 @@ public class SQLiteFileConnection {
         while rows.count < limit, try cursor.next() != nil {
             rows.append(columns.map { StoreValue(statement.sqliteStatement, column: $0) })
         }
-        // A cursor that is not read to its end would hold the read lock open.
+        // A cursor that was not read to its end would keep the read lock.
         sqlite3_reset(statement.sqliteStatement)
         return rows
     }
 
-    /// The first column of the first row as a count; 0 without a row.
+    /// The first column of the first row as a count, or 0 without a row.
     func count(_ fragment: SQLFragment, _ db: Database) throws -> Int {
         guard case .integer(let value)? = try row(fragment, db)?.first else { return 0 }
         return Int(value)

@@ -1,25 +1,29 @@
 public import PriceStore
 
-/// A SQLite file that is only read: the store of a dry run.
+/// A SQLite file opened for reading, as for a dry run.
 ///
-/// The connection is read-only; no byte of the store or its WAL changes. New rows can still be rehearsed: they are
-/// inserted into temporary tables of the connection, with copies of the store's own constraints, and all counts are
-/// then as if they were in the store. Work inside ``transaction(_:_:)`` sees one state of the store.
+/// ```swift
+/// let reader = try SQLiteReader(path: path)
+/// let row = try reader.fetch(StoreFetchRequest(entity: "Price"), attributes: ["metal", "time", "dollars"])
+/// ```
+///
+/// The connection changes no byte of the store or its WAL. It can rehearse new rows: they go into temporary tables with copies of the
+/// store's constraints, and all counts include them. Inside ``transaction(_:_:)`` all queries see one state of the store.
 public final class SQLiteReader: SQLiteFile, StoreInserter, RetentionReader {
     /// Opens a file for reading.
     ///
     /// - Parameters:
     ///   - path: the file.
-    ///   - busyTimeout: how long a locked store is waited for.
-    ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store that lacks its own model.
-    /// - Throws: ``StoreError`` if the file is not there, cannot be read or is no SQLite database.
+    ///   - busyTimeout: how long to wait for a locked store.
+    ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store without its own model.
+    /// - Throws: ``StoreError`` if the file is missing, cannot be read or is not a SQLite database.
     public convenience init(
         path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil
     ) throws(StoreError) {
         try self.init(path: path, busyTimeout: busyTimeout, modelPath: modelPath, owner: nil)
     }
 
-    /// The same for a file that must be an owner's, unless it is empty.
+    /// Opens a file that must belong to an owner or be empty.
     package init(
         path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil, owner: FileOwner?
     ) throws(StoreError) {

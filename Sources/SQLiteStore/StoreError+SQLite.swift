@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 extension StoreError {
-    /// Gives an error of SQLite its kind, its code and a hint. A ``StoreError`` passes unchanged.
+    /// Gives a SQLite error its kind, code and hint. A ``StoreError`` is unchanged.
     init(_ error: any Error, store: String, doing what: String) {
         if let error = error as? StoreError {
             self = error
@@ -12,12 +12,12 @@ extension StoreError {
             self.init(.defect, store: store, message: "\(what): \(error)")
             return
         }
-        // What waits for a lock ends with its task.
+        // A wait for a lock ends when its task is cancelled.
         if error.resultCode == .SQLITE_BUSY, Task.isCancelled {
             self = .cancelled(store)
             return
         }
-        // The file was removed between the check of its name and the write: SQLite then reports a read-only database.
+        // If the file was removed between the check of its name and the write, SQLite reports a read-only database.
         if error.extendedResultCode == .SQLITE_READONLY_DBMOVED {
             self = StoreIdentity.replaced(store, "its file was moved or removed")
             return
@@ -32,13 +32,13 @@ extension StoreError {
     }
 
     private static func kind(of error: DatabaseError, store: String) -> Kind {
-        // The module of a virtual table says so; the file is sound.
+        // The module of a virtual table reports this; the file is sound.
         if error.extendedResultCode == .SQLITE_CORRUPT_VTAB { return .unsupported }
         return switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_SCHEMA: .busy
         case .SQLITE_INTERRUPT: .cancelled
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH: .permission
-        // SQLite says no more of a journal that cannot be made: a disk without room for a name gives this, too.
+        // SQLite reports only this when it cannot create a journal, also on a disk that is full.
         case .SQLITE_CANTOPEN: StoreFile.isForbidden(store) ? .permission : .inputOutput
         case .SQLITE_CONSTRAINT: .constraint
         case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_TOOBIG: .unsupported

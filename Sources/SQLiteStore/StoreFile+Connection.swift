@@ -4,9 +4,9 @@ import GRDBSQLite
 import PriceStore
 
 extension StoreFile {
-    /// Throws, with kind `replaced`, unless a connection has the file open that was checked.
+    /// Throws an error of kind `replaced` unless the connection has the checked file open.
     ///
-    /// SQLite itself compares the file that it has open with the name: nothing is opened here.
+    /// SQLite compares its open file with the name, so nothing is opened here.
     static func confirm(_ checked: Number, at path: String, _ db: Database) throws(StoreError) {
         var hasMoved: Int32 = 0
         let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)

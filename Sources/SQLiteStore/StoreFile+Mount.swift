@@ -2,8 +2,8 @@
 import PriceStore
 
 extension StoreFile {
-    /// Throws if the file, or one that SQLite keeps beside it, is mounted by itself, here or elsewhere. It then has a second name,
-    /// beside which another program keeps its own WAL or journal.
+    /// Throws if the file, or one that SQLite keeps beside it, is a mount of its own, here or elsewhere. It then has a second name, and a
+    /// program that uses that name has a separate WAL or journal.
     static func requireNoMount(_ path: String) throws(StoreError) {
         let real = identifier(of: path)
         try requireNoMountElsewhere(path, real)
@@ -19,7 +19,7 @@ extension StoreFile {
         }
     }
 
-    /// Throws if the file, or one that SQLite keeps beside it, is mounted by itself in another place that this process sees.
+    /// Throws if the file, or one that SQLite keeps beside it, is mounted by itself at another place that this process sees.
     private static func requireNoMountElsewhere(_ path: String, _ real: String) throws(StoreError) {
         for ending in ["", "-wal", "-shm", "-journal"] {
             let file = real + ending
@@ -37,10 +37,10 @@ extension StoreFile {
         }
     }
 
-    /// Throws if another process has the store open in WAL mode while no WAL is beside it: it uses a name that this process may not
-    /// see, as in a container with mounts of its own.
+    /// Throws if another process has the store open in WAL mode but no WAL is beside it. That process uses a name that this one may not
+    /// see, as in a container with its own mounts.
     private static func requireWALOfOthers(_ path: String, _ real: String) throws(StoreError) {
-        // A connection that is being opened or closed has the lock, but no WAL, for an instant.
+        // A connection that is opening or closing briefly holds the lock without a WAL.
         for look in 0..<5 {
             if look > 0 { usleep(20_000) }
             guard let process = processWithoutWAL(real) else { return }
@@ -61,14 +61,14 @@ extension StoreFile {
         var status = stat()
         guard stat(real, &status) == 0 else { return nil }
         let device = deviceText(UInt64(status.st_dev))
-        // The shared lock, which a connection in WAL mode has as long as it is open. Source: sqlite.org/walformat.html and os.h.
+        // A connection in WAL mode holds the shared lock while it is open. Source: sqlite.org/walformat.html and os.h.
         let sharedByte = 0x4000_0002
         return KernelFile.locks(ofInode: UInt64(status.st_ino)).first {
             $0.processID > 0 && $0.processID != getpid() && $0.firstByte == sharedByte && $0.device == device
         }?.processID
     }
 
-    /// A device as the kernel's list of locks has it: major and minor number in hexadecimal.
+    /// A device as the kernel's list of locks shows it: major and minor number in hexadecimal.
     private static func deviceText(_ device: UInt64) -> String {
         let major = (device >> 8) & 0xFFF | (device >> 32) & ~0xFFF
         let minor = device & 0xFF | (device >> 12) & ~0xFF
@@ -79,7 +79,7 @@ extension StoreFile {
         return hex(major) + ":" + hex(minor)
     }
 
-    /// Whether the header says so. Source: sqlite.org/fileformat2.html, section 1.3.3.
+    /// Whether the header says WAL mode. Source: sqlite.org/fileformat2.html, section 1.3.3.
     private static func isInWALMode(_ path: String) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }
@@ -88,9 +88,9 @@ extension StoreFile {
         return pread(descriptor, &version, 1, 19) == 1 && version == 2
     }
 
-    /// The kernel's number of the mount that a file or folder is on; nil: there is no such file, or the kernel does not say.
+    /// The kernel's number of the mount that contains a file or folder, or nil if it does not exist or the kernel does not tell.
     private static func mountNumber(of path: String) -> Int? {
-        // Opened as a name only: that neither needs a permission nor releases a lock when it is closed.
+        // A descriptor of the name only needs no permission and releases no lock when it is closed.
         let descriptor = open(path, nameOnly | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
@@ -101,6 +101,6 @@ extension StoreFile {
         return (line?.dropFirst(title.count).drop { $0 == "\t" || $0 == " " }).flatMap { Int($0) }
     }
 
-    /// `O_PATH` of Linux, which Swift's Glibc does not have.
+    /// `O_PATH` of Linux, which Swift's Glibc lacks.
     private static let nameOnly: Int32 = 0o10_000_000
 }

@@ -1,14 +1,14 @@
 @preconcurrency import Glibc
-// Owns stat where it is loaded before Glibc.
+// `stat` belongs to this module where it is loaded before Glibc.
 import SwiftOverlayShims
 import PriceStore
 
 /// Facts about a store's file before the first connection is open.
 ///
-/// Nothing here opens the file once a connection exists: closing a second descriptor of the same file would release the
-/// locks of the whole process. Source: sqlite.org/howtocorrupt.html, section 2.2.
+/// Nothing here opens the file while a connection is open: closing a second descriptor of the file would release all locks of the process.
+/// Source: sqlite.org/howtocorrupt.html, section 2.2.
 enum StoreFile {
-    /// What the file system calls a file, whatever its name.
+    /// The file system's number of a file, whatever its name.
     struct Number: Equatable {
         var device: UInt64
         var inode: UInt64
@@ -19,10 +19,10 @@ enum StoreFile {
         }
     }
 
-    /// Throws unless the path is a readable (and for a writer, writable) regular file with one name that begins like a
-    /// database. A missing file is allowed if it is to be created.
+    /// Throws unless the path is a regular file with one name, readable (for a writer also writable), that begins like a database. A
+    /// missing file is allowed if it is to be created.
     ///
-    /// - Returns: which file that is; nil: it is to be created.
+    /// - Returns: the number of the file, or nil if it is to be created.
     @discardableResult
     static func check(_ path: String, readOnly: Bool, create: Bool) throws(StoreError) -> Number? {
         var status = stat()
@@ -57,9 +57,8 @@ enum StoreFile {
         return Number(status)
     }
 
-    /// Throws if the file has a second name. SQLite makes a WAL or a journal for each name, and the job a lock: two
-    /// programs that use different names do not see each other's changes, and damage the store.
-    /// Source: sqlite.org/howtocorrupt.html, section 2.5.
+    /// Throws if the file has a second name. SQLite has a separate WAL or journal for each name, and the job a separate lock. Programs that
+    /// use different names do not see each other's changes and damage the store. Source: sqlite.org/howtocorrupt.html, section 2.5.
     private static func requireOneName(_ path: String, _ status: stat) throws(StoreError) {
         guard status.st_nlink > 1 else { return }
         throw StoreError(
@@ -68,7 +67,7 @@ enum StoreFile {
             hint: "keep one name; find them with: find FOLDER -xdev -samefile \(path)")
     }
 
-    /// Throws if a file that SQLite keeps beside the store has a second name, or is a link or no file: what is written to it may be a part of
+    /// Throws if a file that SQLite keeps beside the store has a second name, or is not a regular file: writing to it could change
     /// something else.
     private static func requireOwnSideFiles(_ path: String) throws(StoreError) {
         for file in ["-wal", "-shm", "-journal"].map({ identifier(of: path) + $0 }) {
@@ -97,19 +96,19 @@ enum StoreFile {
         guard count >= 0 else {
             throw StoreError(.inputOutput, store: path, message: "the store cannot be read: \(text(of: errno))")
         }
-        // After a power failure a first page that was half written is repaired from the journal, by SQLite.
+        // After a power failure SQLite repairs a half-written first page from the journal.
         guard count == 0 || header == Array("SQLite format 3".utf8) + [0] || hasJournal(path) else {
             throw StoreError(.inputOutput, store: path, message: "the file is not a SQLite database")
         }
     }
 
-    /// Whether a rollback journal is beside the file that is not empty.
+    /// Whether a rollback journal that is not empty is beside the file.
     static func hasJournal(_ path: String) -> Bool {
         var status = stat()
         return stat(identifier(of: path) + "-journal", &status) == 0 && status.st_size > 0
     }
 
-    /// The path without links; a file that is not there yet is named by its folder's.
+    /// The path with links resolved. For a missing file, its folder is resolved.
     static func identifier(of path: String) -> String {
         if let resolved = resolved(path) { return resolved }
         guard let folder = resolved(folder(of: path)) else { return path }
@@ -123,14 +122,14 @@ enum StoreFile {
         return String(cString: text)
     }
 
-    /// Makes a file that was just created readable by its owner and group alone.
+    /// Makes a new file readable by its owner and group only.
     static func makePrivate(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0, status.st_size == 0 else { return }
         chmod(path, 0o640)
     }
 
-    /// Throws unless an archive is at a path, as the file that a run made: no link is followed.
+    /// Throws unless an archive is at the path, as the regular file that a run created. Follows no link.
     static func requireArchive(_ path: String) throws(StoreError) {
         var status = stat()
         guard lstat(path, &status) == 0 else {
@@ -158,35 +157,35 @@ enum StoreFile {
         }
     }
 
-    /// Which file is at a path, no link followed; nil: none that can be looked at.
+    /// The number of the file at a path without following a link, or nil if none is accessible.
     static func number(of path: String) -> Number? {
         var status = stat()
         return lstat(path, &status) == 0 ? Number(status) : nil
     }
 
-    /// The size of a file in bytes; 0: there is none.
+    /// The size of a file in bytes, or 0 if it does not exist.
     static func sizeBytes(of path: String) -> Int64 {
         var status = stat()
         return stat(path, &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    /// Bytes that an unprivileged process may still write to the file system of a folder.
+    /// The bytes that an unprivileged process can still write to a folder's file system.
     static func freeBytes(of folder: String) -> Int64? {
         var status = statvfs()
         guard statvfs(folder, &status) == 0 else { return nil }
         return Int64(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
     }
 
-    /// The folder that holds a path.
+    /// The folder that contains a path.
     static func folder(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Whether the folder that holds the path can be written.
+    /// Whether the folder that contains the path is writable.
     static func folderIsWritable(_ path: String) -> Bool { access(folder(of: path), W_OK) == 0 }
 
-    /// Whether this user may not write the store, its folder, or a file that SQLite has made beside it.
+    /// Whether this user lacks permission to write the store, its folder, or a file that SQLite created beside it.
     static func isForbidden(_ path: String) -> Bool {
         !folderIsWritable(path)
             || ["", "-wal", "-shm", "-journal"].contains { access(path + $0, R_OK | W_OK) != 0 && errno != ENOENT }

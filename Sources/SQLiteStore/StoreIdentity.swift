@@ -3,27 +3,26 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// What distinguishes a store's file from another file that has taken its name or its place since the store was opened.
+/// Identifies a store's file, so that another file under its name or in its place is noticed.
 ///
-/// The name is looked up with `stat`. The header is read by SQLite's own handle of the file: a second handle would drop
-/// the locks of this process when it is closed (sqlite.org/howtocorrupt.html, section 2.2). Both together take some
-/// microseconds.
+/// `stat` looks up the name. SQLite's own handle reads the header: closing a second handle would release the locks of this process
+/// (sqlite.org/howtocorrupt.html, section 2.2). Both take a few microseconds.
 struct StoreIdentity {
     /// The first hundred bytes of a database. Source: sqlite.org/fileformat2.html, section 1.3.
     private static let headerLength = 100
     private static let magic = Array("SQLite format 3".utf8) + [0]
 
     let number: StoreFile.Number
-    /// Whether the file has a second name, by which another program would have a WAL of its own.
+    /// Whether the file has a second name, under which another program would have its own WAL.
     private let isLinked: Bool
-    /// Empty while the file is, and until it could be read under a lock.
+    /// Empty while the file is empty, and until it was read under a lock.
     private var header: [UInt8]
 
-    /// Takes the identity of the file that a connection has open.
+    /// Reads the identity of the file that a connection has open.
     ///
-    /// - Parameter readsHeader: whether the connection holds a lock, under which the header is whole; else the first
-    ///   check takes it.
-    /// - Throws: `StoreError` of kind `replaced` if no file has the name any more.
+    /// - Parameter readsHeader: whether the connection holds a lock, under which the header is consistent. Otherwise the first check reads
+    ///   the header.
+    /// - Throws: `StoreError` of kind `replaced` if the path no longer exists.
     init(path: String, _ db: Database, readsHeader: Bool = true) throws {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -34,11 +33,10 @@ struct StoreIdentity {
         header = readsHeader ? Self.header(db) : []
     }
 
-    /// Throws, with kind `replaced`, unless the file is still the one that was opened.
+    /// Throws an error of kind `replaced` unless the file is still the one that was opened.
     ///
-    /// In place, another database is recognised by what does not change in the life of a database, and by two counters that never
-    /// go back. To be called under a lock. What a page of the WAL holds of the header is in the file after a checkpoint, and
-    /// then no older.
+    /// Another database in the same file is recognised by header fields that never change and by two counters that never decrease. The
+    /// caller must hold a lock. A header page in the WAL reaches the file by a checkpoint, and is then no older.
     mutating func check(path: String, _ db: Database) throws {
         let now = try StoreIdentity(path: path, db)
         guard now.number == number else {

@@ -2,10 +2,9 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFile {
-    /// Throws if the pages of an entity's table or indexes are damaged, or if an index does not match the table.
+    /// Throws if pages of an entity's table or indexes are damaged, or if an index does not match the table.
     ///
-    /// `quick_check` would be cheaper, but it does not compare an index with its table, and rows are deleted by their
-    /// dates in an index.
+    /// `quick_check` is cheaper but does not compare an index with its table, and rows are deleted by the dates in an index.
     package func verify(entity: String) throws(StoreError) {
         try run("looking for damage in \(entity)") { db in
             guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return }
@@ -13,7 +12,7 @@ extension SQLiteFile {
             do {
                 found = try String.fetchAll(db, sql: "PRAGMA main.integrity_check(\(table.tableName.quotedIdentifier))")
             } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-                // A collation or function of another program: what cannot be compared cannot be verified.
+                // The schema uses a collation or function of another program, so its contents cannot be compared.
                 return
             }
             guard let damage = found.first(where: { $0 != "ok" && !Self.isMatterOfContents($0) }) else { return }
@@ -25,7 +24,7 @@ extension SQLiteFile {
         }
     }
 
-    /// Whether a finding is about rows that break a constraint, which is not damage to the file.
+    /// Whether a finding is a row that breaks a constraint, which is not damage to the file.
     private static func isMatterOfContents(_ finding: String) -> Bool {
         finding.hasPrefix("NULL value in ") || finding.hasPrefix("CHECK constraint failed in ")
             || finding.contains(" value in ")

@@ -1,45 +1,44 @@
 @preconcurrency import Glibc
-// Owns stat where it is loaded before Glibc.
+// `stat` belongs to this module where it is loaded before Glibc.
 import SwiftOverlayShims
 import GRDB
 import GRDBSQLite
 package import PriceStore
 
-/// The WAL of a connection that writes: how large it may grow, and what is done about it.
+/// The WAL of a connection that writes: its limits, and what is done when they are reached.
 ///
-/// Its pages are moved into the store whenever there are many of them, but SQLite restarts the WAL only when no reader
-/// uses it. A reader that never ends, or many that overlap, let it grow with each batch.
+/// Checkpoints move its pages into the store, but SQLite restarts the WAL only when no reader uses it. A reader that never ends, or
+/// overlapping readers, make it grow with each batch.
 ///
-/// A library with ``KnownDefect/walReset`` may take a WAL that another connection restarts, while a checkpoint begins, for the
-/// one before. So with such a library no checkpoint is done while the WAL can be restarted: either a read transaction of a
-/// second connection prevents that (``WALReader``), or the checkpoint holds the writer's lock.
+/// A library with ``KnownDefect/walReset`` can mistake a WAL that another connection restarts while a checkpoint begins for the former WAL.
+/// With such a library a checkpoint runs only while the WAL cannot be restarted: either a second connection holds a read transaction
+/// (``WALReader``), or the checkpoint holds the write lock.
 final class WriteAheadLog {
     /// Whether the library has the defect.
     var isGuarded = KnownDefect.walReset.isIn(.sqlite)
-    /// The store's file; nil: it was no WAL store when it was opened.
+    /// The store's file, or nil if it was not in WAL mode when it was opened.
     private var path: String?
-    /// From here on it is emptied.
+    /// The size from which the WAL is emptied.
     var boundBytes: Int64 = 16 << 20
-    /// From here on nothing more should be written.
+    /// The size beyond which nothing more is written.
     var limitBytes: Int64 = 1 << 30
-    /// Tried again when it is as large as this.
+    /// The size at which emptying it is tried again.
     fileprivate var nextBytes: Int64 = 0
-    /// Pages in the WAL after the last commit, including those of earlier checkpoints until it restarts; 0: they have
-    /// been moved since.
+    /// Pages in the WAL after the last commit, including those of earlier checkpoints until the WAL restarts; 0 after a checkpoint.
     fileprivate var pageCount = 0
-    /// As many are moved into the store right after a commit, as SQLite itself does at 1,000. Each time the disk is waited for.
+    /// The number of pages at which a commit is followed by a checkpoint; 1,000 in SQLite itself. Each checkpoint waits for the disk.
     private var mostPages = Int.max
 
-    /// From here on its pages are moved into the store where others write. A writer's own connection would do so at 1,000
-    /// pages, and it would be that writer who waits for the disk: with what a batch adds it stays below.
+    /// The number of pages at which a checkpoint runs where others write. Another writer's connection would checkpoint at 1,000 pages, and
+    /// that writer would wait for the disk. What one batch adds to 600 stays below.
     fileprivate static let sharedPageCount = 600
-    /// How long readers are waited for. Writers wait meanwhile, so it is short.
+    /// How long to wait for readers, in milliseconds. Writers wait meanwhile, so it is short.
     fileprivate static let patience: Int32 = 50
 
-    /// Takes the place of SQLite's own rule. This object must live as long as the connection commits.
+    /// Replaces SQLite's automatic checkpoint. This object must live as long as the connection commits.
     fileprivate func listen(to db: Database, at path: String, pageSize: Int) {
         self.path = path
-        // SQLite counts pages; what matters is the room on the disk.
+        // SQLite counts pages, but disk space is what matters.
         mostPages = max(1, 1_500 * 4_096 / max(512, pageSize))
         sqlite3_wal_hook(
             db.sqliteConnection,
@@ -52,7 +51,7 @@ final class WriteAheadLog {
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Moves the pages into the store. Writers continue meanwhile; if something prevents it, it is tried again later.
+    /// Runs a checkpoint without blocking writers. If it cannot run, a later call tries again.
     func moveToStore(_ connection: OpaquePointer?) {
         pageCount = 0
         let reader = isGuarded ? path.flatMap { WALReader($0) } : nil
@@ -62,24 +61,24 @@ final class WriteAheadLog {
         }
     }
 
-    /// Moves the pages into the store and cuts the WAL to nothing. Writers wait meanwhile; they and readers are waited for.
+    /// Runs a checkpoint and truncates the WAL. Writers wait meanwhile, and the checkpoint waits for them and for readers.
     ///
-    /// - Parameter patience: for how many milliseconds.
-    /// - Returns: whether the WAL is empty. The connection has another busy handler then.
+    /// - Parameter patience: how long to wait, in milliseconds.
+    /// - Returns: whether the WAL is empty. The connection then has another busy handler.
     fileprivate func empty(_ db: Database, patience: Int32) throws -> Bool {
         if isGuarded { moveToStore(db.sqliteConnection) }
         let code = try truncate(db, patience: patience)
         switch code & 0xFF {
         case SQLITE_OK: return true
         case SQLITE_BUSY, SQLITE_LOCKED: return false
-        // Given up.
+        // The wait ended; see ``CheckpointWait``.
         case SQLITE_INTERRUPT where isGuarded: return false
         default: throw DatabaseError(resultCode: ResultCode(rawValue: code))
         }
     }
 
-    /// A checkpoint that holds the writer's lock. Without that lock SQLite would go on without it: with the defect it is
-    /// interrupted then, before it copies a page.
+    /// Runs a checkpoint that holds the write lock. SQLite would continue without that lock; with the defect, the checkpoint is then
+    /// interrupted before it copies a page.
     func truncate(_ db: Database, patience: Int32) throws -> Int32 {
         guard isGuarded else {
             SQLiteFileConnection.wait(upTo: patience, db)
@@ -98,7 +97,7 @@ final class WriteAheadLog {
     }
 }
 
-/// How long a checkpoint waits for a lock. What is given up ends the checkpoint.
+/// The wait of a checkpoint for a lock. When it ends without the lock, it interrupts the checkpoint.
 private final class CheckpointWait {
     private let connection: OpaquePointer?
     private let patience: Int32
@@ -120,14 +119,14 @@ private final class CheckpointWait {
     }
 }
 
-/// A read transaction of a connection of its own.
+/// A read transaction on its own connection.
 ///
-/// SQLite restarts a WAL only when no reader uses it. A reader that begins while nothing is left to copy does not use it,
-/// and then a checkpoint beside it copies nothing. Source: sqlite.org/walformat.html, section 2.3.
+/// SQLite restarts a WAL only when no reader uses it. A reader that begins while nothing is left to copy does not use it, but then a
+/// concurrent checkpoint copies nothing. Source: sqlite.org/walformat.html, section 2.3.
 final class WALReader {
     private var handle: OpaquePointer?
 
-    /// Begins it; nil: that is not possible now.
+    /// Begins the transaction; nil if that is not possible now.
     init?(_ path: String) {
         let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX
         guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK,
@@ -139,8 +138,8 @@ final class WALReader {
 }
 
 extension SQLiteWriter {
-    /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
-    /// run deletes them again; the file is sound. What must not be lost asks for ``Durability/full``.
+    /// Turns off the sync of each commit in WAL mode. After a power failure the rows of the last batches may be there again, and the next
+    /// run deletes them; the file is sound. Commits that must not be lost ask for ``Durability/full``.
     func preferFewSyncs() throws(StoreError) {
         try run("setting the connection up") { db in
             if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
@@ -150,9 +149,9 @@ extension SQLiteWriter {
         }
     }
 
-    /// Moves the WAL's pages into the store on behalf of others, and empties the WAL if it has grown beyond its limit.
+    /// Runs a checkpoint for other writers, and empties the WAL if it has reached its limit.
     ///
-    /// - Returns: the process that prevents it; nil: none, or it was reported at about this size already.
+    /// - Returns: what prevents the WAL from being emptied, or nil if nothing does or it was reported at about this size.
     /// - Throws: `StoreError` of kind `busy` beyond the limit.
     package func boundSideFiles() throws(StoreError) -> String? {
         try archiver?.file.boundWAL()
@@ -182,7 +181,7 @@ extension SQLiteWriter {
         return text
     }
 
-    /// Moves the WAL's pages into the store and cuts it to nothing, and waits for others at most so many milliseconds.
+    /// Runs a checkpoint and truncates the WAL, and waits for others up to that many milliseconds.
     ///
     /// - Returns: whether the WAL is empty.
     func emptyWAL(patience: Int32, _ db: Database) throws -> Bool {
@@ -190,7 +189,7 @@ extension SQLiteWriter {
         return try wal.empty(db, patience: patience)
     }
 
-    /// The processes that have a snapshot of a WAL store open, by the kernel's list of locks: `process 4711 (sqlite3)`.
+    /// The processes that hold a snapshot of a WAL store, by the kernel's list of locks: `process 4711 (sqlite3)`.
     private static func readers(of path: String) -> [String] {
         var status = stat()
         guard stat(path, &status) == 0 else { return [] }
