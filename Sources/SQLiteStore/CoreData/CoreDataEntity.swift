@@ -1,33 +1,33 @@
 import PriceStore
 
-/// An entity of a Core Data store: which rows of which table it has, and which columns hold its properties.
+/// An entity of a Core Data store: its table, which rows of the table it has, and the columns of its properties.
 struct CoreDataEntity: Hashable {
     /// The entity's name.
     var name: String
-    /// Its number, which its rows carry in `Z_ENT`.
+    /// The number that its rows carry in `Z_ENT`.
     var number: Int64
-    /// The table that it shares with the other entities of its root.
+    /// The table, which all entities of one root share.
     var table: String
     /// The entity that it inherits from.
     var parent: String?
     /// The numbers of its rows and of those of its sub-entities, ascending.
     var numbers: [Int64]
-    /// Whether the table also has rows of other entities, so that `Z_ENT` must be checked.
+    /// Whether the table also contains rows of other entities, so that `Z_ENT` must be checked.
     var sharesTable: Bool
     /// The names of its sub-entities at any depth, sorted.
     var subentities: [String]
     /// The names of the entities of ``numbers``.
     var memberNames: [Int64: String]
-    /// What the model says; nil: there is no model.
+    /// The entity of the model, or nil without a model.
     var managed: ManagedEntity?
     /// The columns of its attributes and stored to-one relationships, by lower-cased name.
     var columns: [String: String] = [:]
-    /// Names for which the model does not say which of several columns is meant, with those columns.
+    /// Property names for which the model does not say which of several columns is meant, with those columns.
     var ambiguous: [String: [String]] = [:]
-    /// Why its rows cannot be deleted at all; nil: they can.
+    /// Why its rows cannot be deleted, or nil if they can.
     var unsupported: String?
 
-    /// The same entity with its own rows alone.
+    /// The same entity without the rows of its sub-entities.
     var withoutSubentities: CoreDataEntity {
         guard !subentities.isEmpty else { return self }
         var own = self
@@ -38,13 +38,13 @@ struct CoreDataEntity: Hashable {
         return own
     }
 
-    /// The condition that a row, by its alias, is of this entity; nil: every row of the table is.
+    /// The condition that a row belongs to this entity, or nil if every row of the table does.
     func membership(_ alias: String) -> String? {
         sharesTable ? "\(alias).Z_ENT IN (\(numbers.sqlList))" : nil
     }
 }
 
-/// A relationship of a model as its tables hold it, seen from the rows that declare it.
+/// A relationship of a model and where it is stored, from the side of the rows that declare it.
 struct ModelLink: Hashable {
     /// Where a relationship is stored.
     enum Storage: Hashable {
@@ -58,13 +58,13 @@ struct ModelLink: Hashable {
 
     /// The columns of a to-one relationship.
     struct Reference: Hashable {
-        /// The `Z_PK` that is pointed at.
+        /// The column with the `Z_PK` of the other row.
         var column: String
-        /// What belongs to it, and becomes NULL with it: the entity's number, the place in an order.
+        /// The columns that become NULL with it: the other entity's number and the position in an order.
         var companions: [String]
     }
 
-    /// What the model says of it.
+    /// The relationship in the model.
     var relationship: ManagedRelationship
     /// The inverse in the model; nil if there is none.
     var inverse: ManagedRelationship?
@@ -72,15 +72,15 @@ struct ModelLink: Hashable {
     var table: String
     /// The numbers of the entities that declare or inherit it, ascending.
     var numbers: [Int64]
-    /// Whether all rows of the table have it.
+    /// Whether all rows of the table have the relationship.
     var coversTable: Bool
-    /// The declaring entity, for messages: the first that has it.
+    /// The first entity that declares it, for messages.
     var owner: String
     /// The table of the rows at the other end.
     var destinationTable: String
     /// Where it is stored.
     var storage: Storage
-    /// In the declaring rows of a one-to-one relationship: the column of the other end that leads back.
+    /// For a one-to-one relationship that is stored in the declaring rows: the column of the other end that refers back.
     var back: Reference?
 
     /// The columns of rows at the other end that refer to a declaring row.

@@ -1,13 +1,13 @@
 import GRDB
 import GRDBSQLite
 
-/// Functions with the names of those that only Apple's framework has and that triggers of its stores call.
+/// Stand-ins for functions that only Apple's framework has and that triggers of its stores call.
 ///
-/// They return NULL: the triggers call them to notify the framework, and do their work with their own SQL.
+/// They return NULL. The triggers call them to notify the framework and do their own work in SQL.
 enum CoreDataFunctions {
     private static let prefix = "NSCoreData"
 
-    /// Adds every function whose name begins as the framework's do and that the schema's triggers call.
+    /// Adds each function with the framework's prefix that triggers of the schema call.
     static func add(_ db: Database) throws {
         let texts = try String.fetchAll(
             db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND instr(sql, ?)", arguments: [prefix])

@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// How a Core Data store keeps its persistent history: the entity numbers and the columns of its tables.
+/// The form of a Core Data store's persistent history: the entity numbers and the columns of its tables.
 ///
 /// Source: the tables of stores written by Apple's framework; docs/core-data.md.
 struct CoreDataHistory: Hashable {
@@ -17,7 +17,7 @@ struct CoreDataHistory: Hashable {
     /// Whether an entity number is one of the history's own.
     static func isOwn(_ number: Int64) -> Bool { number >= 16000 }
 
-    /// How the store keeps a history, or nil if it keeps none.
+    /// The store's history, or nil if it keeps none.
     static func read(_ db: Database) throws -> CoreDataHistory? {
         func columns(_ table: String) throws -> Set<String> {
             Set(try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [table]))
@@ -62,10 +62,10 @@ struct CoreDataHistory: Hashable {
         return history
     }
 
-    /// Why the deletes of entities' rows cannot be recorded, or nil.
+    /// Why deletes of these entities' rows cannot be recorded, or nil if they can.
     func obstacle(_ entities: [CoreDataEntity]) -> String? {
         if let unknownForm { return unknownForm }
-        // There is a place for one value; the places of several values are unknown.
+        // One value has a known column. The columns of several values are unknown.
         for entity in entities {
             let kept = entity.preserved
             if kept.count > 1 {
@@ -87,13 +87,13 @@ struct CoreDataHistory: Hashable {
         return try Recorder(self, connection, db)
     }
 
-    /// Records what one transaction of ours changes.
+    /// Records the changes of one transaction.
     struct Recorder {
         private let history: CoreDataHistory
         private let connection: SQLiteFileConnection
         private let db: Database
         private let transaction: Int64
-        /// Rows of this transaction that have an update change already, so that each gets one.
+        /// The temporary table of rows that this transaction has recorded as inserted or updated, so that each is recorded once.
         private let updated: String
 
         fileprivate init(_ history: CoreDataHistory, _ connection: SQLiteFileConnection, _ db: Database) throws {
@@ -114,7 +114,7 @@ struct CoreDataHistory: Hashable {
             )
         }
 
-        /// Records the deletion of rows, before it happens.
+        /// Records the deletion of rows. Must be called before they are deleted.
         func recordDeletes(of table: String, keys: String, _ schema: CoreDataSchema) throws {
             let kept = schema.entities.values.filter { $0.table == table && !$0.preserved.isEmpty }
             let place = history.tombstones.first
@@ -131,7 +131,7 @@ struct CoreDataHistory: Hashable {
                 2,
                 "SELECT gone.Z_ENT AS ent, gone.Z_PK AS pk\(tombstone) FROM main.\(table.quotedIdentifier) AS gone "
                     + "WHERE gone.Z_PK IN (\(keys))", tombstone: tombstone.isEmpty ? nil : place)
-            // A row that was changed before it was deleted is recorded as deleted only.
+            // A row that was updated and then deleted is recorded as deleted only.
             try db.execute(
                 sql: """
                     DELETE FROM main.ACHANGE WHERE ZTRANSACTIONID = \(transaction) AND ZCHANGETYPE = 1
@@ -140,13 +140,13 @@ struct CoreDataHistory: Hashable {
                     """)
         }
 
-        /// Records that remaining rows lost something.
+        /// Records updates of remaining rows.
         func recordUpdates(of table: String, keys: String) throws { try recordChanges(1, of: table, keys: keys) }
 
         /// Records that a row is new.
         func recordInsert(of table: String, key: Int64) throws { try recordChanges(0, of: table, keys: "\(key)") }
 
-        /// Brings the counters of the history's entities up to date, and drops the temporary table.
+        /// Updates the key counters of the history's entities and drops the temporary table.
         func finish() throws {
             try db.execute(
                 sql: """
@@ -168,8 +168,7 @@ struct CoreDataHistory: Hashable {
         }
 
         private func append(_ kind: Int, _ rows: String, tombstone: String?) throws {
-            // The key continues after the greatest ever given: the framework would consider an earlier one a known
-            // change.
+            // The new keys follow the greatest one ever assigned: the framework takes a lower key for a change that it has already seen.
             let next =
                 "(SELECT max(ifnull((SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = \(history.change)), 0), "
                 + "ifnull((SELECT max(Z_PK) FROM main.ACHANGE), 0)))"
@@ -182,7 +181,7 @@ struct CoreDataHistory: Hashable {
                     """)
         }
 
-        /// The next key of one of the history's entities, entered as given.
+        /// The next key of one of the history's entities. Records it as assigned.
         private static func nextKey(
             _ number: Int64, _ table: String, _ connection: SQLiteFileConnection, _ db: Database
         ) throws -> Int64 {
@@ -210,7 +209,7 @@ struct CoreDataHistory: Hashable {
 }
 
 extension CoreDataEntity {
-    /// The attributes that a history keeps of deleted rows, sorted.
+    /// The attributes whose values a history preserves after a delete, sorted.
     var preserved: [String] {
         managed?.attributes.values.filter { $0.isPreservedOnDelete && !$0.isTransient }.map(\.name).sorted() ?? []
     }

@@ -1,10 +1,10 @@
 import GRDB
 import PriceStore
 
-/// The relationships that the tables of a store without a model prove.
+/// Relationships that are inferred from the tables of a store without a model.
 extension CoreDataSchema {
-    /// Finds what the tables of a store without a model prove: a reference whose column names the number of its entity,
-    /// and tables of pairs. An indexed column of whole numbers may be a reference, too, and is only noted.
+    /// Infers the relationships that the tables of a store without a model prove: references whose companion column names the number of
+    /// their entity, and join tables. An indexed integer column may also be a reference and is only noted.
     mutating func inferLinks(_ db: Database) throws {
         let columns = try columnNames(db)
         let byNumber = Dictionary(entities.values.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })

@@ -3,7 +3,7 @@ import PriceStore
 
 /// Where the relationships of a model are stored.
 extension CoreDataSchema {
-    /// Finds where each relationship is stored, and groups what sub-entities inherit.
+    /// Finds where each relationship is stored, and merges what sub-entities inherit.
     mutating func readLinks(_ db: Database) throws {
         let columns = try columnNames(db)
         let chains = entities.mapValues { chainNumbers($0) }
@@ -71,7 +71,7 @@ private struct LinkResolver {
     /// The columns of every table.
     let columns: [String: Set<String>]
 
-    /// The link, or nil if nothing that could hold it is there.
+    /// The link, or nil if no column or table can hold the relationship.
     func link() -> ModelLink? {
         var link = ModelLink(
             relationship: relationship, inverse: inverse, table: entity.table, numbers: [entity.number],
@@ -95,7 +95,7 @@ private struct LinkResolver {
             link.storage = pairs
             return link
         }
-        // A to-many relationship without a way back is kept in a hidden column of the other end.
+        // A to-many relationship without an inverse is stored in a hidden column of the other end.
         for number in numbersOf(entity) {
             let column = "Z\(number)\(relationship.name.uppercased())"
             guard inverse == nil, has(destination.table, column) else { continue }
@@ -120,8 +120,8 @@ private struct LinkResolver {
         return ModelLink.Reference(column: "Z\(capital)", companions: companions.filter { has(table, $0) })
     }
 
-    /// The join table: named after the entity number and the relationship of either side, its columns after the entity
-    /// that they refer to and the relationship.
+    /// The join table. Its name consists of an entity number and the relationship of either side, and each column's name of the number of
+    /// the entity that it refers to and the relationship.
     private var pairs: ModelLink.Storage? {
         let name = relationship.name.uppercased()
         let back = inverse?.name.uppercased()
@@ -136,7 +136,7 @@ private struct LinkResolver {
                             return .pairs(table: table, own: [toOwn], other: [toOther])
                         }
                     }
-                    // A relationship that is its own way back has one column of its name and one called reflexive.
+                    // A relationship that is its own inverse has one column with its name and one named REFLEXIVE.
                     if has(table, toOther), has(table, "REFLEXIVE") {
                         return .pairs(table: table, own: [toOther, "REFLEXIVE"], other: ["REFLEXIVE", toOther])
                     }
@@ -154,10 +154,9 @@ private struct LinkResolver {
         return numberedPairs
     }
 
-    /// The table of pairs where Core Data put digits after a column's name, because another property has it.
+    /// The join table if Core Data appended digits to a column's name because another property has that name.
     ///
-    /// Certain only if the table has two columns of rows and no others, and there is one way alone to see in one of them
-    /// this relationship and in the other one its way back.
+    /// It is certain only if the table has exactly two reference columns and they fit this relationship and its inverse in only one way.
     private var numberedPairs: ModelLink.Storage? {
         guard let back = inverse?.name.uppercased() else { return nil }
         let name = relationship.name.uppercased()
@@ -177,7 +176,7 @@ private struct LinkResolver {
         return found.count == 1 ? found.first : nil
     }
 
-    /// Whether a column has a name, or that name and digits.
+    /// Whether a column's name is the given name, with or without digits after it.
     private static func `is`(_ column: String, _ name: String) -> Bool {
         column.hasPrefix(name) && column.dropFirst(name.count).allSatisfy { $0.isASCII && $0.isNumber }
     }

@@ -10,21 +10,21 @@ struct CoreDataSchema {
     var entities: [String: CoreDataEntity] = [:]
     /// The entities' names in the order of their numbers.
     private(set) var names: [String] = []
-    /// Whether the model is known.
+    /// Whether the store has a model or one was given.
     private(set) var hasModel = false
     /// The stored relationships of each table, by its name.
     var links: [String: [ModelLink]] = [:]
-    /// Columns of a store without a model that may hold references, and nothing says to what.
+    /// Columns of a store without a model that may hold references to an unknown entity.
     var unprovenReferences: [(table: String, column: String)] = []
-    /// The lower-cased names of the tables that belong to Core Data, which are not entities themselves.
+    /// The lower-cased names of the tables that belong to Core Data and are not entities themselves.
     private(set) var ownTables: Set<String> = []
-    /// How the store keeps a history; nil: it keeps none.
+    /// The store's history, or nil if it keeps none.
     private(set) var history: CoreDataHistory?
 
-    /// The schema of a store, or nil if it is no Core Data store.
+    /// The schema of a store, or nil if it is not a Core Data store.
     ///
     /// - Parameters:
-    ///   - modelPath: a `.mom` file or a `.momd` folder that takes the place of the model in the store.
+    ///   - modelPath: a `.mom` file or a `.momd` folder that replaces the model in the store.
     ///   - store: the store's name for messages.
     static func read(modelPath: String?, store: String, _ db: Database) throws -> CoreDataSchema? {
         let own = try Int.fetchOne(
@@ -48,10 +48,10 @@ struct CoreDataSchema {
         return schema
     }
 
-    /// The tables of entities, sorted.
+    /// The tables of the entities, sorted.
     var tables: [String] { Set(entities.values.map(\.table)).sorted() }
 
-    /// The entity of a name, letters without case.
+    /// The entity with a name, ignoring case.
     func entity(_ name: String) -> CoreDataEntity? { entities[name.folded] }
 
     /// The relationships of the rows of an entity and its sub-entities.
@@ -104,7 +104,7 @@ struct CoreDataSchema {
                     .contains($0) || $0.hasPrefix("z_")
             })
         var parents: [Int64: Int64] = [:]
-        // A migration leaves the name that an entity had when its number was given.
+        // After a migration, an entity keeps the name under which its number was assigned.
         var stored: [Int64: String] = [:]
         var named: [Int64: String] = [:]
         for row in rows {
@@ -118,7 +118,7 @@ struct CoreDataSchema {
             while let next = parents[chain[chain.count - 1]], !chain.contains(next) { chain.append(next) }
             return chain
         }
-        // The history's own entities have no table of their own name.
+        // The history's entities have no table of their own name.
         let chains = named.keys.sorted().filter { !CoreDataHistory.isOwn($0) }.map { ($0, chain($0)) }
         for (number, chain) in chains {
             let root = chain[chain.count - 1]
@@ -145,13 +145,13 @@ struct CoreDataSchema {
         for key in entities.keys { try readColumns(of: key, db) }
     }
 
-    /// Finds the columns of an entity's properties: `Z` and the name in capitals.
+    /// Finds the columns of an entity's properties: `Z` and the name in upper case.
     private mutating func readColumns(of key: String, _ db: Database) throws {
         guard var entity = entities[key] else { return }
         let columns = try String.fetchAll(
             db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [entity.table])
         guard let managed = entity.managed else {
-            // Without a model a property is known by its column alone.
+            // Without a model, a property is known only by its column.
             for column in columns where column.hasPrefix("Z") && !column.hasPrefix("Z_") {
                 entity.columns[column.dropFirst().lowercased()] = column
             }
@@ -184,7 +184,7 @@ struct CoreDataSchema {
         return columns
     }
 
-    /// The numbers of an entity and of those that it inherits from, nearest first: a column may carry any of them.
+    /// The numbers of an entity and of its ancestors, nearest first. A column's name may contain any of them.
     func chainNumbers(_ entity: CoreDataEntity) -> [Int64] {
         var numbers = [entity.number]
         var next = entity.parent
@@ -197,7 +197,7 @@ struct CoreDataSchema {
 }
 
 extension ManagedEntity {
-    /// The names of the properties that may have a column, sorted.
+    /// The names of the properties that can have a column, sorted.
     fileprivate var propertyNames: [String] {
         (attributes.values.filter { !$0.isTransient }.map(\.name)
             + relationships.values.filter { !$0.isTransient && !$0.isToMany }.map(\.name)).sorted()
@@ -205,7 +205,7 @@ extension ManagedEntity {
 }
 
 extension ManagedObjectModel {
-    /// The entity of a name, or the one that had it before it was given another.
+    /// The entity with a name, or the one that had it before it was renamed.
     fileprivate func entity(formerlyNamed name: String) -> ManagedEntity? {
         entities[name] ?? entities.values.filter { $0.formerName == name }.min { $0.name < $1.name }
     }

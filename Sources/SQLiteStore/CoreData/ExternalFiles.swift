@@ -2,19 +2,19 @@ import Foundation
 import GRDB
 import PriceStore
 
-/// Large values that Core Data keeps in files of their own: `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store
-/// `NAME.sqlite`; the column then holds the byte 2, the name of the file, and a NUL.
+/// Large values that Core Data stores in files of their own: `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store `NAME.sqlite`. The column
+/// then contains the byte 2, the file name and a NUL.
 enum ExternalFiles {
-    /// The condition that a column holds the name of a file.
+    /// The condition that a column contains a file name.
     static func isReference(_ column: String) -> String {
         "typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) = x'02' AND length(\(column)) BETWEEN 2 AND 128"
     }
 
-    /// The name in such a value; nil: it holds none that could be a file of the folder.
+    /// The file name in such a value, or nil if it contains none that could be a file of the folder.
     static func name(in value: StoreValue) -> String? {
         guard case .blob(let bytes) = value, bytes.first == 2 else { return nil }
         let name = bytes.dropFirst().prefix { $0 != 0 }
-        // Nothing that leads out of the folder.
+        // No name may lead out of the folder.
         guard !name.isEmpty, name.allSatisfy({ isPlain($0) }) else { return nil }
         return String(decoding: name, as: UTF8.self)
     }
@@ -33,7 +33,7 @@ enum ExternalFiles {
 }
 
 extension CoreDataEntity {
-    /// The columns of attributes whose values may be kept in files, sorted.
+    /// The columns of attributes whose values can be in files, sorted.
     var externalAttributes: [String] {
         managed?.attributes.values.filter { $0.isExternal && !$0.isTransient }
             .compactMap { columns[$0.name.lowercased()] }.sorted() ?? []
@@ -41,19 +41,19 @@ extension CoreDataEntity {
 }
 
 extension CoreDataSchema {
-    /// The columns of a table that may name files.
+    /// The columns of a table that can contain file names.
     func externalColumns(of table: String) -> [String] {
         Set(entities.values.filter { $0.table == table }.flatMap(\.externalAttributes)).sorted()
     }
 
-    /// All columns of the store that may name files.
+    /// All columns of the store that can contain file names.
     private var allExternalColumns: [(table: String, column: String)] {
         Set(entities.values.map(\.table)).sorted().flatMap { table in
             externalColumns(of: table).map { (table, $0) }
         }
     }
 
-    /// A query for every value of the store that names a file.
+    /// A query for every value of the store that is a file name.
     var externalReferences: String {
         allExternalColumns.map { table, column in
             "SELECT \(column.quotedIdentifier) AS value FROM main.\(table.quotedIdentifier) "
@@ -63,7 +63,7 @@ extension CoreDataSchema {
 }
 
 extension SQLiteFileConnection {
-    /// The files that only the removed rows of a step refer to and that a run would remove, sorted.
+    /// The files that only the removed rows of a step refer to, sorted. A run would remove them.
     func externalFiles(_ graph: ObjectGraph, _ db: Database) throws -> [String] {
         var going: [String] = []
         for table in try graph.losingTables() {
@@ -87,17 +87,16 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// The folder of the store's files; nil where it is reached by a symbolic link, or is not there: through a link a name could be
-    /// of anybody's file.
+    /// The folder of the store's files, or nil if it is missing or reached through a symbolic link. Through a link, a name could be any
+    /// user's file.
     private var externalFolder: String? {
         let folder = ExternalFiles.folder(ofStore: storeIdentifier)
         return StoreFile.identifier(of: folder) == folder ? folder : nil
     }
 
-    /// Notes the files to which rows refer that are about to be deleted.
+    /// Notes the files that the rows about to be deleted refer to.
     ///
-    /// The references to each file are counted once for all batches of a request, and the count decreases with each
-    /// batch.
+    /// The references to each file are counted once for all batches of a request. Each batch subtracts its own.
     func noteExternalFiles(of table: String, keys: String, _ schema: CoreDataSchema, _ db: Database) throws {
         let columns = schema.externalColumns(of: table)
         guard !columns.isEmpty, let objects = temporaries.objects else { return }
@@ -130,10 +129,10 @@ extension SQLiteFileConnection {
         return name
     }
 
-    /// Removes the files that no row refers to any more; after the commit. A file that is not there is no error, and where
-    /// the folder is reached by a symbolic link all of them stay.
+    /// Removes the files that no row refers to any more. Must be called after the commit. A missing file is no error. If the folder is
+    /// reached through a symbolic link, all files stay.
     ///
-    /// - Returns: how many were removed.
+    /// - Returns: how many files were removed.
     func removeUnusedFiles() -> Int {
         guard let objects = temporaries.objects else { return 0 }
         defer { objects.unusedFiles = [] }

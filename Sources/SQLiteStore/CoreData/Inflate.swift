@@ -4,16 +4,16 @@ import CZlib
 enum Inflate {
     /// Unpacks a stream. Bytes after its last block are ignored.
     ///
-    /// - Parameter limit: the largest number of unpacked bytes.
-    /// - Throws: ``ModelArchiveError``, if the stream is damaged, ends early or unpacks to more.
+    /// - Parameter limit: the largest number of unpacked bytes allowed.
+    /// - Throws: ``ModelArchiveError`` if the stream is damaged, ends early or exceeds the limit.
     static func bytes(of stream: [UInt8], limit: Int) throws(ModelArchiveError) -> [UInt8] {
         var state = z_stream()
-        // A negative size of the window says that the stream is raw.
+        // A negative window size means that the stream is raw.
         guard inflateInit2_(&state, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
             throw ModelArchiveError("there is no memory to unpack the bytes")
         }
         defer { inflateEnd(&state) }
-        // zlib counts in 32 bits, and does not write through its pointer to the input.
+        // zlib counts in 32 bits and does not write to its input.
         guard let count = UInt32(exactly: stream.count) else {
             throw ModelArchiveError("the packed bytes are more than \(UInt32.max)")
         }
@@ -36,7 +36,7 @@ enum Inflate {
                 switch status {
                 case Z_STREAM_END: return output
                 case Z_OK: continue
-                // Without an error, no step is possible: the input is used up.
+                // This is not an error in zlib: it needs more input, and there is none.
                 case Z_BUF_ERROR: throw ModelArchiveError("the packed bytes are damaged: they end early")
                 default:
                     let reason = state.msg.map { String(cString: $0) } ?? "zlib's error \(status)"

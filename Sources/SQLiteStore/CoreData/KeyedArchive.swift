@@ -1,6 +1,6 @@
-/// A keyed archive: a property list whose objects refer to one another by an index of the archive's own table.
+/// A keyed archive: a property list whose objects refer to each other by index into the archive's own table.
 ///
-/// It is walked as data; no class is looked up or made. Objects are named by their number in the property list.
+/// It is read as data: no class is looked up or instantiated. Objects are identified by their number in the property list.
 struct KeyedArchive {
     private let list: PropertyList
     /// The archive's table, as numbers of the property list.
@@ -8,7 +8,7 @@ struct KeyedArchive {
     /// The outermost object.
     let root: Int
 
-    /// The most classes that an object may name: its own and those that it inherits from.
+    /// The most classes that an object may name: its own and its superclasses.
     private static let largestClassCount = 64
 
     init(_ bytes: [UInt8]) throws(ModelArchiveError) {
@@ -23,17 +23,17 @@ struct KeyedArchive {
         self.root = table[index]
     }
 
-    /// The object that a key of an object leads to; nil: there is no such key, or it is archived as nil.
+    /// The object under a key of an object, or nil if the key is missing or its value is archived as nil.
     func member(_ key: String, of object: Int) throws(ModelArchiveError) -> Int? {
         guard let value = list.value(key, of: object) else { return nil }
         let target = try resolved(value)
         return list.objects[target] == .string("$null") ? nil : target
     }
 
-    /// A text of up to 1000 bytes, as the names in a model are.
+    /// The text under a key, of up to 1000 bytes; names in a model are shorter.
     func string(_ key: String, of object: Int) throws(ModelArchiveError) -> String? {
         guard var member = try member(key, of: object) else { return nil }
-        // A mutable string is an object with the text in it.
+        // A mutable string is an object that contains the text.
         member = list.value("NS.string", of: member) ?? member
         guard case .string(let text) = list.objects[member] else { throw damage(object, "its \(key) is not text") }
         guard text.utf8.count <= 1000 else { throw damage(object, "its \(key) is longer than 1000 bytes") }
@@ -48,7 +48,7 @@ struct KeyedArchive {
         return number
     }
 
-    /// A flag; archives leave out those that are false.
+    /// The flag under a key. Archives omit false flags.
     func flag(_ key: String, of object: Int) throws(ModelArchiveError) -> Bool {
         guard let member = try member(key, of: object) else { return false }
         switch list.objects[member] {
@@ -58,7 +58,7 @@ struct KeyedArchive {
         }
     }
 
-    /// Whether an object is of a class, or of one that inherits from it.
+    /// Whether an object is an instance of a class or of a subclass.
     func isKind(_ object: Int, of name: String) throws(ModelArchiveError) -> Bool {
         guard let description = try member("$class", of: object), let names = list.value("$classes", of: description),
             case .array(let classes) = list.objects[names], classes.count <= Self.largestClassCount
@@ -66,8 +66,8 @@ struct KeyedArchive {
         return classes.contains { list.objects[$0] == .string(name) }
     }
 
-    /// The values of an archived dictionary, in the archive's order. It has its keys and values beside one another, or
-    /// it fills the slots of a table of known keys, where some may be empty.
+    /// The values of an archived dictionary, in the archive's order. A dictionary has either parallel arrays of keys and values, or slots
+    /// for a table of known keys, some of which may be empty.
     func values(_ key: String, of object: Int) throws(ModelArchiveError) -> [Int] {
         guard let dictionary = try member(key, of: object) else { return [] }
         if let values = list.value("NS.objects", of: dictionary) { return try elements(values, of: dictionary) }
@@ -97,7 +97,7 @@ struct KeyedArchive {
         return table[index]
     }
 
-    /// An error that names an object as the archive numbers it.
+    /// An error that identifies an object by its number in the archive.
     func damage(_ object: Int, _ what: String) -> ModelArchiveError {
         let name = table.firstIndex(of: object).map { "object \($0)" } ?? "an object"
         return ModelArchiveError("the archive is damaged at \(name): \(what)")

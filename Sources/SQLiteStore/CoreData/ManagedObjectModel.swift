@@ -1,6 +1,6 @@
 /// The model of a Core Data store: its entities with their attributes and relationships.
 ///
-/// It is read from the archive that Apple's framework leaves in the store, or from a compiled `.mom` file.
+/// It is read from the archive that Apple's framework stores in the store, or from a compiled `.mom` file.
 struct ManagedObjectModel: Hashable, Sendable {
     /// The entities, by name.
     var entities: [String: ManagedEntity]
@@ -10,10 +10,9 @@ struct ManagedObjectModel: Hashable, Sendable {
 struct ManagedEntity: Hashable, Sendable {
     /// The entity's name.
     var name: String
-    /// Its name in earlier versions of the model, where it had another. The `Z_NAME` of a store that was migrated may
-    /// still be this one.
+    /// Its name in earlier versions of the model, if different. The `Z_NAME` of a migrated store may still be this one.
     var formerName: String?
-    /// The parent entity; nil: it is the root of its own table.
+    /// The parent entity, or nil if the entity is the root of its own table.
     var superentity: String?
     /// Whether only its sub-entities have rows.
     var isAbstract: Bool
@@ -47,7 +46,7 @@ struct ManagedAttribute: Hashable, Sendable {
 
     /// The attribute's name.
     var name: String
-    /// What it holds; ``Kind/undefined`` where the archive's number is not known.
+    /// What it holds; ``Kind/undefined`` if the archive's number is unknown.
     var kind: Kind
     /// Whether a row may lack a value.
     var isOptional: Bool
@@ -55,9 +54,9 @@ struct ManagedAttribute: Hashable, Sendable {
     var isTransient: Bool
     /// Whether the store computes it from other values, by triggers.
     var isDerived: Bool
-    /// Whether a large value may be kept in a file beside the store.
+    /// Whether a large value may be stored in a file beside the store.
     var isExternal: Bool
-    /// Whether a history keeps its value when the row is deleted.
+    /// Whether the history preserves its value when the row is deleted.
     var isPreservedOnDelete: Bool
 }
 
@@ -81,11 +80,11 @@ struct ManagedRelationship: Hashable, Sendable {
     var deleteRule: DeleteRule
     /// Whether a row may lack the other end.
     var isOptional: Bool
-    /// The least count of other ends, where there are any.
+    /// The smallest number of other ends, if there are any.
     var minCount: Int
-    /// The largest number of other ends; 0 or less: no limit.
+    /// The largest number of other ends; 0 or less means no limit.
     var maxCount: Int
-    /// Whether the model calls it ordered, which it may do with a single other end too.
+    /// Whether the model calls it ordered, which is possible even with a single other end.
     var hasOrder: Bool
     /// Whether it is not stored.
     var isTransient: Bool

@@ -3,12 +3,12 @@
 extension ManagedObjectModel {
     /// Reads a compiled model: a `.mom` file, or a `.momd` folder with a file for each version of the model.
     ///
-    /// From a folder the version is used with which the store was written, or the current one if the store does not
-    /// say. A single file in such a folder is checked against the store in the same way.
+    /// From a folder, the version is read that the store was written with, or the current one if the store does not say. A single file in
+    /// such a folder is checked against the store in the same way.
     ///
     /// - Parameters:
     ///   - path: the file or folder.
-    ///   - storeMetadata: the value of the store's `Z_METADATA.Z_PLIST`, which contains the version; nil: unknown.
+    ///   - storeMetadata: the value of the store's `Z_METADATA.Z_PLIST`, which contains the version, or nil if unknown.
     /// - Throws: ``ModelArchiveError`` if a file cannot be read, is damaged, or is not a model, or if no version
     ///   matches the store.
     static func read(path: String, storeMetadata: [UInt8]? = nil) throws(ModelArchiveError) -> ManagedObjectModel {
@@ -30,9 +30,9 @@ extension ManagedObjectModel {
     }
 }
 
-/// What the `VersionInfo.plist` of a `.momd` folder says of the versions in it.
+/// The versions of a model that the `VersionInfo.plist` of a `.momd` folder lists.
 private struct ModelVersions {
-    /// The hash of each entity, which identifies a version of a model; by entity.
+    /// The hash of each entity, by name. Together they identify a version of a model.
     typealias Hashes = [String: [UInt8]]
 
     let folder: String
@@ -56,7 +56,7 @@ private struct ModelVersions {
         }
     }
 
-    /// What a store's metadata says; nil: nothing.
+    /// The hashes in a store's metadata, or nil if it has none.
     static func storeHashes(_ metadata: [UInt8]) -> Hashes? {
         guard let list = try? PropertyList(metadata) else { return nil }
         let hashes = list.dictionary(list.top)?["NSStoreModelVersionHashes"].flatMap(list.hashes) ?? [:]
@@ -70,14 +70,14 @@ private struct ModelVersions {
                 ? ModelArchiveError("\(folder): VersionInfo.plist names no current version; give the .mom file itself")
                 : ModelArchiveError("\(folder): no version of this model is the one that the store was written with")
         }
-        // The name becomes a part of a path.
+        // The name becomes part of a path.
         guard !name.isEmpty, !name.contains("/"), !name.utf8.contains(0) else {
             throw ModelArchiveError("\(folder): VersionInfo.plist names a version that is not a file name")
         }
         return name
     }
 
-    /// Throws if a file of the folder is a version, but not the one that a store was written with.
+    /// Throws if a file of the folder is a version other than the one that a store was written with.
     func check(file: String, hashes store: Hashes) throws(ModelArchiveError) {
         let name = file.split(separator: "/").last.map(String.init)?.dropSuffix(".mom") ?? ""
         let names = names(matching: store)
@@ -87,8 +87,8 @@ private struct ModelVersions {
                 + (names.first.map { "; give \(folder)/\($0).mom" } ?? ", which is not in this folder"))
     }
 
-    /// The versions that have all entities of a store, as they are there; those with the fewest others first. A store
-    /// may hold only a part of a model.
+    /// The versions that contain all entities of a store with the same hashes, those with the fewest other entities first. A store may use
+    /// only part of a model.
     private func names(matching store: Hashes) -> [String] {
         let fitting = hashes.filter { _, version in store.allSatisfy { version[$0.key] == $0.value } }
         return fitting.sorted { ($0.value.count, $0.key) < ($1.value.count, $1.key) }.map(\.key)
@@ -125,7 +125,7 @@ private enum ModelFile {
         return status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// The bytes of a regular file of no more than ``ModelArchive/largestSizeBytes``.
+    /// The bytes of a regular file, up to ``ModelArchive/largestSizeBytes``.
     static func bytes(_ path: String) throws(ModelArchiveError) -> [UInt8] {
         // Opening a FIFO without a writer must not block.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)

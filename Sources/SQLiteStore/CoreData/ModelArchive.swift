@@ -1,15 +1,15 @@
-/// Reads the archive of a Core Data model, as Apple's framework writes it, into a ``ManagedObjectModel``.
+/// Reads the archive of a Core Data model into a ``ManagedObjectModel``.
 ///
-/// Only what affects deletes is read. Objects of unknown classes are left out.
+/// It reads only what affects deletes and skips objects of unknown classes.
 struct ModelArchive {
     private let archive: KeyedArchive
-    /// Properties read so far, inherited ones counted again for each entity.
+    /// The properties read so far, with inherited ones counted again for each entity.
     private var propertyCount = 0
 
-    /// Models with more properties are not read. It bounds the time that a damaged archive can take, in which entities
-    /// share their properties.
+    /// The most properties that a model may have. This limits the time that a damaged archive can take, in which entities share their
+    /// properties.
     private static let largestPropertyCount = 100_000
-    /// Larger archives are not read.
+    /// The largest archive that is read.
     static let largestSizeBytes = 64 << 20
 
     private init(_ bytes: [UInt8]) throws(ModelArchiveError) {
@@ -68,10 +68,10 @@ struct ModelArchive {
         return entity
     }
 
-    /// The property itself, if a sub-entity has only a stand-in for an inherited one.
+    /// The property itself, where a sub-entity has only a proxy for an inherited one.
     private func underlying(_ property: Int) throws(ModelArchiveError) -> Int {
         var property = property
-        // Each level of inheritance adds a stand-in.
+        // Each level of inheritance adds a proxy.
         for _ in 0..<64 {
             guard try archive.isKind(property, of: "_NSPropertyDescriptionProxy") else { return property }
             guard let next = try archive.member("NSUnderlyingProperty", of: property) else {
@@ -138,11 +138,11 @@ struct ModelArchive {
         return name
     }
 
-    /// Gives every entity the properties of those that it inherits from: archives leave them out, or repeat them.
+    /// Gives every entity the properties that it inherits. Archives omit or repeat them.
     private mutating func addInherited(_ entities: inout [String: ManagedEntity]) throws(ModelArchiveError) {
         var isWhole: Set<String> = []
         for name in entities.keys {
-            // The entity and those above it, as far as they are not yet whole.
+            // The entity and its ancestors that are not complete yet.
             var line: [String] = []
             var next: String? = name
             while let current = next, !isWhole.contains(current) {
@@ -176,8 +176,8 @@ struct ModelArchive {
 extension ManagedAttribute {
     /// The bits of an archived attribute's `NSFlagsKey`.
     ///
-    /// Source: the sample models, whose sources say `preserveAfterDeletion`; decompiled `encodeWithCoder:` of
-    /// `NSAttributeDescription` for the other.
+    /// Source: for the first, the decompiled `encodeWithCoder:` of `NSAttributeDescription`; for the second, the sample models, whose
+    /// sources say `preserveAfterDeletion`.
     fileprivate static let externalFlag: Int64 = 0x4
     fileprivate static let preservedFlag: Int64 = 0x10
 }
@@ -193,7 +193,7 @@ extension ManagedObjectModel {
         return try ModelArchive.model(archive)
     }
 
-    /// Reads the model that Core Data leaves in a store, packed: the value of `Z_MODELCACHE.Z_CONTENT`.
+    /// Reads the model that Core Data stores compressed in `Z_MODELCACHE.Z_CONTENT`.
     ///
     /// - Throws: ``ModelArchiveError`` if the bytes are damaged, too large, or no model.
     static func read(cache: [UInt8]) throws(ModelArchiveError) -> ManagedObjectModel {

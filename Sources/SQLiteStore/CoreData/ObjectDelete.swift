@@ -1,11 +1,11 @@
 import GRDB
 import PriceStore
 
-/// Deletes objects of a Core Data store: the rows that a batch names, what cascades from them, and what the rows at the
-/// other ends lose.
+/// Deletes objects of a Core Data store: the rows of a batch and the rows that cascade from them. It also clears references of remaining
+/// rows.
 ///
-/// The work of a batch is a few statements on sets of keys, whatever the number of rows; the keys are held in temporary
-/// tables, which may spill to a temporary file.
+/// Each batch takes a few statements on sets of keys, whatever the number of rows. The keys are in temporary tables, which may spill to a
+/// temporary file.
 struct ObjectDelete {
     private let request: BatchDeleteRequest
     private let scope: RowScope
@@ -13,16 +13,16 @@ struct ObjectDelete {
     private let connection: SQLiteFileConnection
     private let db: Database
 
-    /// Rows that the request named and that went.
+    /// Rows that the request named and that were deleted.
     private(set) var deletedCount = 0
     /// Rows that a cascade deleted.
     private(set) var cascadedCount = 0
-    /// Rows that lost a reference and are still there.
+    /// Rows that lost a reference and remain.
     private(set) var nullifiedCount = 0
-    /// The IDs of the former, if they are asked for.
+    /// The IDs of the deleted rows that the request named, if it asks for them.
     private(set) var objectIDs: [ObjectID] = []
 
-    /// The delete of a request, or nil if no object but the named rows is concerned, so that a plain delete does it.
+    /// The delete of a request, or nil if it affects only the named rows, so that a plain delete suffices.
     static func make(
         _ request: DeleteWork, _ scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> ObjectDelete? {
@@ -56,8 +56,8 @@ struct ObjectDelete {
 
     /// Deletes the rows whose keys a query yields.
     ///
-    /// - Parameter whole: the request's predicate on the rows of the scope.
-    /// - Throws: ``StoreError`` of kind `constraint` if a relationship forbids it; the caller undoes the batch.
+    /// - Parameter whole: the request's predicate for the rows of the scope.
+    /// - Throws: ``StoreError`` of kind `constraint` if a relationship forbids the delete. The caller rolls the batch back.
     mutating func delete(_ keys: SQLFragment, whole: SQLFragment) throws {
         for table in graph.removed.tables.values { try execute("DELETE FROM temp.\(table)") }
         let own = try connection.removedObjects(scope.table.tableName, graph.removed, db)
@@ -97,7 +97,7 @@ struct ObjectDelete {
         cascadedCount += gone - named - alsoNamed
     }
 
-    /// The condition that a row of an entity is deleted, by a cascade if it is one of the rule's own table; nil: none is.
+    /// The condition that a row of an entity is deleted, or nil if none is. In the rule's own table only rows that a cascade deletes count.
     func reached(_ entity: RowScope) throws -> SQLFragment? {
         let table = entity.table.tableName
         guard entity.table.managed != nil, let removed = graph.removed.tables[table.folded] else { return nil }
@@ -106,7 +106,7 @@ struct ObjectDelete {
             "\(RowScope.alias).Z_PK IN (SELECT k0 FROM temp.\(removed)\(isOwn ? " WHERE wave > 0" : ""))")
     }
 
-    /// Whether the history is of a form that cannot be continued, and the request is content with that.
+    /// Whether the history has a form that cannot be continued and the request accepts that.
     private var ignoresHistory: Bool {
         request.ignoresUnknownHistory
             && graph.schema.history?.obstacle(graph.schema.reached(from: graph.entity)) != nil
@@ -114,8 +114,8 @@ struct ObjectDelete {
 
     // MARK: What the others lose
 
-    /// Rows that hold many and lose some: their lock counter grows by one for each, so that the result does not depend
-    /// on the size of batches.
+    /// Increments the lock counter of the to-many side once for each row that it loses, so that the result does not depend on the batch
+    /// size.
     private func countDown(_ recorder: CoreDataHistory.Recorder?) throws {
         for link in try graph.countedLinks() {
             guard case .own(let reference) = link.storage else { continue }
@@ -137,7 +137,7 @@ struct ObjectDelete {
         }
     }
 
-    /// Takes a reference from remaining rows, with what belongs to it.
+    /// Clears a reference of remaining rows, with its companion columns.
     private mutating func nullify(
         _ table: String, _ reference: ModelLink.Reference, _ rows: String, _ recorder: CoreDataHistory.Recorder?
     ) throws {
@@ -155,7 +155,7 @@ struct ObjectDelete {
         try execute("DELETE FROM temp.\(touched)")
     }
 
-    /// Rows that lost a reference before and go now are counted as gone only.
+    /// Rows that lost a reference earlier and are deleted now count as deleted only.
     private mutating func forgetCleared(_ table: String, _ removed: String) throws {
         guard let cleared = connection.temporaries.objects?.cleared[table.folded],
             try connection.row(SQLFragment("SELECT 1 FROM temp.\(cleared.all) LIMIT 1"), db) != nil
@@ -175,7 +175,7 @@ struct ObjectDelete {
 
     // MARK: Counts
 
-    /// Rows that a cascade took and that the request names too, for a later batch: they count as deleted.
+    /// The number of rows that a cascade deleted and that the request also names, for a later batch. They count as deleted.
     private func cascadedButNamed(_ own: String, _ whole: SQLFragment) throws -> Int {
         guard
             try connection.row(SQLFragment("SELECT 1 FROM temp.\(own) WHERE wave > 0 LIMIT 1"), db) != nil
@@ -188,7 +188,7 @@ struct ObjectDelete {
                 + whole + ")", db)
     }
 
-    /// The tables that lose rows, with the temporary tables of their keys.
+    /// The tables that lose rows, each with the temporary table of the keys.
     private func goingTables() throws -> [(table: String, removed: String)] {
         try graph.losingTables().map { ($0, try connection.removedObjects($0, graph.removed, db)) }
     }
@@ -218,16 +218,16 @@ struct ObjectDelete {
     private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
 }
 
-/// What is kept from batch to batch of one request on objects.
+/// State that the batches of one request on objects share.
 final class BatchObjects {
     /// The request, without its limit and place.
     let request: BatchDeleteRequest
-    /// The keys of the batch at hand.
+    /// The keys of the current batch.
     let removed = RemovedRows(isIndexed: false)
-    /// Temporary tables with the keys of rows that lost a reference, by lower-cased table: by the link at hand, and by all
-    /// batches so far.
+    /// Temporary tables with the keys of rows that lost a reference, by lower-cased table: through the current link, and in all batches so
+    /// far.
     var cleared: [String: (touched: String, all: String)] = [:]
-    /// The temporary table of how often each file beside the store is referred to; nil: not counted yet.
+    /// The temporary table with the number of references to each file beside the store, or nil if they are not counted yet.
     var externalCounts: String?
     /// Files that no row refers to any more, to be removed after the commit.
     var unusedFiles: [String] = []
@@ -236,7 +236,7 @@ final class BatchObjects {
 }
 
 extension SQLiteFileConnection {
-    /// The temporary tables of a table's rows that lost a reference by the request at hand.
+    /// The temporary tables for rows of a table that lost a reference in the current request.
     fileprivate func clearedObjects(_ table: String, _ db: Database) throws -> (touched: String, all: String) {
         if let known = temporaries.objects?.cleared[table.folded] { return known }
         let names = (temporaryName("touched"), temporaryName("cleared"))
@@ -247,7 +247,7 @@ extension SQLiteFileConnection {
         return names
     }
 
-    /// Drops the temporary tables of a request that is over.
+    /// Drops the temporary tables of a finished request.
     func dropObjects(_ db: Database) throws {
         guard let objects = temporaries.objects else { return }
         let counts = [objects.externalCounts].compactMap(\.self)
@@ -260,7 +260,7 @@ extension SQLiteFileConnection {
 }
 
 extension BatchDeleteRequest {
-    /// The request as all its batches share it.
+    /// The request without limit, offset and order, which is the same for all its batches.
     var withoutPlace: BatchDeleteRequest {
         var request = self
         request.fetchRequest.fetchLimit = nil
@@ -271,7 +271,7 @@ extension BatchDeleteRequest {
 }
 
 extension Survey.Obstacle {
-    /// The obstacle as an error names it.
+    /// The text of the obstacle in an error.
     var text: String {
         let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
         let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(relationship.destination)"

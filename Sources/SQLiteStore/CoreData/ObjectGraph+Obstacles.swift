@@ -3,13 +3,12 @@ import PriceStore
 
 /// Obstacles to a delete of objects.
 extension ObjectGraph {
-    /// Relationships that forbid the delete, with the rows that prevent it.
+    /// The relationships that forbid the delete, with the number of rows that cause it.
     func obstacles() throws -> [Survey.Obstacle] {
         try denials() + mandatory() + dangling() + unproven()
     }
 
-    /// Remaining rows of a store without a model that hold the key of a deleted row in a column that may be a
-    /// reference.
+    /// Remaining rows of a store without a model that contain the key of a deleted row in a column that may be a reference.
     private func unproven() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for (table, column) in schema.unprovenReferences {
@@ -31,8 +30,8 @@ extension ObjectGraph {
         return found
     }
 
-    /// Deny rules of the entity and of all entities that its cascades reach: they forbid a batch delete even if no row
-    /// matches. Source: the error 134060 of Apple's framework.
+    /// The deny rules of the entity and of all entities that its cascades reach. They forbid a batch delete even if no row matches. Source:
+    /// error 134060 of Apple's framework.
     func denials() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         var seen: Set<ModelLink> = []
@@ -72,7 +71,7 @@ extension ObjectGraph {
         return found
     }
 
-    /// Remaining rows that refer to deleted rows by a relationship without an inverse: nothing would clear it.
+    /// Remaining rows that refer to deleted rows through a relationship without an inverse. No rule clears it.
     private func dangling() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for table in try losingTables() {
@@ -85,8 +84,8 @@ extension ObjectGraph {
         return found
     }
 
-    /// Why rows cannot be deleted in batches, as a sentence: one requires another, and in which batch each is deleted is not known.
-    /// Nil: they can.
+    /// Why rows cannot be deleted in batches, as a sentence, or nil if they can. The reason is that one row requires another and it is
+    /// unknown which batch deletes each.
     func togetherObstacle() throws -> String? {
         for table in try losingTables() {
             for link in links(of: table) {
@@ -98,7 +97,7 @@ extension ObjectGraph {
                 }
                 guard mustStay else { continue }
                 let other = try connection.removedObjects(link.destinationTable, removed, db)
-                // A row that was deleted by the cascade of its other end is always in the same batch.
+                // A row that the cascade of its other end deletes is always in the same batch.
                 let condition =
                     "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
                     + "AND own.step = \(step)"
@@ -130,7 +129,7 @@ extension ObjectGraph {
 }
 
 extension ModelLink {
-    /// The relationship and why it prevents a delete.
+    /// The relationship as an obstacle to a delete.
     func obstacle(_ objection: Survey.Obstacle.Objection, rowCount: Int) -> Survey.Obstacle {
         let described = Relationship(
             source: owner, sourceAttributes: [relationship.name], destination: relationship.destination,

@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// The pieces of SQL that a graph is followed by.
+/// The SQL fragments that follow a graph.
 extension ObjectGraph {
     /// The tables that lose rows in the step.
     func losingTables() throws -> [String] {
@@ -13,8 +13,8 @@ extension ObjectGraph {
             } + [entity.table]
     }
 
-    /// The links of a table's rows; in wave 0 only those of the named entity. A link that rows of the named entity
-    /// share with others is split, because a request's override applies only to the former.
+    /// The links of a table's rows; in wave 0 only those of the named entity. A link of both the named entity's rows and others is split in
+    /// two, because a request's override applies only to the former.
     func links(of table: String, wave: Int = 1) -> [ModelLink] {
         guard table == entity.table else { return schema.links[table] ?? [] }
         let parted = (schema.links[table] ?? []).flatMap { link in
@@ -40,14 +40,15 @@ extension ObjectGraph {
         case others
     }
 
-    /// The rows to which no one-way relationship may refer; nil: none, the request clears or follows it.
+    /// The rows to which no one-way relationship may refer, or nil if none is forbidden because the request clears or follows the
+    /// references.
     func forbidden(of table: String) -> Part? {
         guard table == entity.table, relationships == .nullify || relationships == .cascade else { return .all }
         return entity.sharesTable ? .others : nil
     }
 
-    /// `FROM … WHERE …` of the rows at the other end (as `child`) of deleted rows (as `removed`). The join order is
-    /// forced: from the smaller set to the larger one.
+    /// `FROM … WHERE …` of the rows at the other end (as `child`) of deleted rows (as `removed`). The join order is fixed, from the smaller
+    /// set to the larger.
     func ends(of link: ModelLink, _ condition: String) throws -> [String] {
         let child = "main." + link.destinationTable.quotedIdentifier
         switch link.storage {
@@ -68,7 +69,7 @@ extension ObjectGraph {
         }
     }
 
-    /// `FROM … WHERE …` of the rows (as `child`) that refer to deleted rows by one of their columns.
+    /// `FROM … WHERE …` of the rows (as `child`) that refer to deleted rows with one of their columns.
     func pointingBack(
         _ link: ModelLink, _ reference: ModelLink.Reference, _ condition: String, staying: Bool = false
     ) throws -> String {
@@ -111,16 +112,16 @@ extension ObjectGraph {
         return withRow ? " WHERE parent.Z_PK = removed.k0" : " WHERE TRUE"
     }
 
-    /// A query for the keys of deleted rows that have a link.
+    /// A query for the keys of the deleted rows that have a link.
     func keys(having link: ModelLink) throws -> String { "SELECT removed.k0" + (try head(link)) + membership(link) }
 
-    /// That `child` is not deleted in this step or an earlier one.
+    /// The condition that `child` is not deleted in this step or an earlier one.
     func stays(_ table: String) throws -> String {
         let own = try connection.removedObjects(table, removed, db)
         return "NOT EXISTS (SELECT 1 FROM temp.\(own) AS own WHERE own.k0 = child.Z_PK AND own.step <= \(step))"
     }
 
-    /// How many different rows (`child`) some queries find.
+    /// The number of distinct rows (`child`) that queries find.
     func count(_ rows: [String]) throws -> Int {
         let union = rows.map { "SELECT child.Z_PK" + $0 }.joined(separator: " UNION ")
         return try connection.count(SQLFragment("SELECT count(*) FROM (SELECT * FROM (\(union)) GROUP BY 1)"), db)

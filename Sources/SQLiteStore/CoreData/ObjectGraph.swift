@@ -3,13 +3,13 @@ import PriceStore
 
 /// The effects of a delete of objects on the rows at the other ends of their relationships.
 ///
-/// The deleted rows are noted in the temporary tables of a ``RemovedRows``, by step and wave: wave 0 contains the rows
-/// that a request names, each further wave the rows that cascades add. A dry run and a run use the same statements.
+/// The keys of deleted rows are in the temporary tables of a ``RemovedRows``, by step and wave. Wave 0 contains the rows that a request
+/// names, and each further wave the rows that cascades add. A dry run and a run use the same statements.
 struct ObjectGraph {
     let schema: CoreDataSchema
     /// The entity that the request names.
     let entity: CoreDataEntity
-    /// What happens to rows that refer to deleted rows, according to the request.
+    /// What happens to rows that refer to deleted rows, by the request.
     let relationships: BatchDeleteRequest.RelationshipRule
     let removed: RemovedRows
     /// The step of the request.
@@ -19,13 +19,13 @@ struct ObjectGraph {
 
     /// What happens at the other end of a link.
     ///
-    /// A request's override replaces the declared rule if rows at the other end refer to the rows of the request. A
-    /// reference of those rows themselves keeps its rule.
+    /// A request's override replaces the declared rule if rows at the other end refer to rows of the request. References of the request's
+    /// own rows keep their declared rule.
     func rule(of link: ModelLink) -> ManagedRelationship.DeleteRule {
         isOwn(link) ? link.rule(overriddenBy: relationships) : link.relationship.deleteRule
     }
 
-    /// Whether a link is that of rows which the request's entity has; see ``links(of:wave:)``.
+    /// Whether all rows that have a link belong to the request's entity; see ``links(of:wave:)``.
     private func isOwn(_ link: ModelLink) -> Bool {
         link.table == entity.table && Set(link.numbers).isSubset(of: entity.numbers)
     }
@@ -65,11 +65,11 @@ struct ObjectGraph {
         var reference: ModelLink.Reference
         /// The rows before the delete.
         var rows: String
-        /// A cheaper form of the same rows after the delete; nil: they can no longer be found then.
+        /// A cheaper query for the same rows after the delete, or nil if they can no longer be found then.
         var rowsAfterwards: String?
     }
 
-    /// What remaining rows lose.
+    /// The references that remaining rows lose.
     func nullifications() throws -> [Nullification] {
         var found: [Nullification] = []
         for table in try losingTables() {
@@ -78,7 +78,7 @@ struct ObjectGraph {
                 switch rule(of: link) {
                 case .noAction, .deny: continue
                 case .nullify: break
-                // What a cascade takes has no reference left to lose; the way back of a one-to-one may differ.
+                // Rows that a cascade deletes lose no reference. The inverse of a one-to-one relationship may still refer to a deleted row.
                 case .cascade where link.back == nil: continue
                 case .cascade: break
                 }
@@ -100,7 +100,7 @@ struct ObjectGraph {
         return found
     }
 
-    /// The links whose declaring rows are counted at the other end: a to-one reference to rows that hold many.
+    /// The links that change a lock counter at the other end: to-one references with a to-many inverse.
     func countedLinks() throws -> [ModelLink] {
         try losingTables().flatMap { links(of: $0) }.filter { link in
             guard case .own = link.storage, link.inverse?.isToMany == true else { return false }
@@ -128,7 +128,7 @@ struct ObjectGraph {
         return found
     }
 
-    /// Whether, by the model alone, a relationship can forbid the delete, or a cascade can lead to one of some tables.
+    /// Whether, judging by the model, a relationship can forbid the delete or a cascade can reach one of the tables.
     func canMatter(_ tables: Set<String>) -> Bool {
         guard relationships != .deny, schema.unprovenReferences.isEmpty, schema.oneWayLinks(to: entity.table).isEmpty
         else { return true }
@@ -152,7 +152,7 @@ struct ObjectGraph {
 }
 
 extension ModelLink {
-    /// What happens at the other end if the rows that have the link are those that a request names.
+    /// What happens at the other end if a request names the rows that have the link.
     func rule(overriddenBy relationships: BatchDeleteRequest.RelationshipRule) -> ManagedRelationship.DeleteRule {
         if case .own = storage, back == nil { return relationship.deleteRule }
         switch relationships {
@@ -165,7 +165,7 @@ extension ModelLink {
 }
 
 extension SQLiteFileConnection {
-    /// The temporary table with the keys of deleted rows of a Core Data table.
+    /// The temporary table for the keys of deleted rows of a Core Data table.
     func removedObjects(_ table: String, _ removed: RemovedRows, _ db: Database) throws -> String {
         if let known = removed.tables[table.folded] { return known }
         let name = temporaryName("removed")

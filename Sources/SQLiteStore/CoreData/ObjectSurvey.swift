@@ -1,9 +1,9 @@
 import GRDB
 import PriceStore
 
-/// What a delete of objects would do, without doing it.
+/// Surveys of deletes of objects.
 extension SQLiteFileConnection {
-    /// What a request's delete does to other objects; nil: its entity is a plain table.
+    /// The graph of a request's delete, or nil if its entity is a plain table.
     func graph(
         _ request: BatchDeleteRequest, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> ObjectGraph? {
@@ -17,8 +17,8 @@ extension SQLiteFileConnection {
 
     /// Whether the deletes of a survey must be followed through the relationships of the model.
     ///
-    /// Not if only counts of related rows would result, and they are not requested: if no relationship can forbid a
-    /// delete, and no cascade leads to rows of a rule.
+    /// They need not be if the only result would be counts of related rows that are not requested: no relationship can forbid a delete, and
+    /// no cascade reaches rows of a rule.
     func objectsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
         let deletes =
             request.preceding + [
@@ -40,7 +40,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Completes the survey of a rule whose rows and cascades are among the removed ones.
+    /// Completes the survey of a rule whose rows and cascades are already in the tables of removed rows.
     func completeObjects(
         _ graph: ObjectGraph, _ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database
     ) throws {
@@ -53,13 +53,13 @@ extension SQLiteFileConnection {
         if survey.obstacles.isEmpty { survey.unsupported = try graph.togetherObstacle() }
     }
 
-    /// Why the history cannot be continued with the deletes of an entity's rows; nil: it can, or the store keeps none.
+    /// Why the history cannot record deletes of an entity's rows, or nil if it can or the store keeps none.
     func historyObstacle(_ entity: CoreDataEntity, _ db: Database) throws -> String? {
         guard let schema = try catalog.coreData(db) else { return nil }
         return schema.history?.obstacle(schema.reached(from: entity))
     }
 
-    /// Deny rules that apply to an entity's deletes even if no row is deleted.
+    /// The deny rules that forbid deletes of an entity even if no row is deleted.
     func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle] {
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities),
@@ -67,7 +67,7 @@ extension SQLiteFileConnection {
         return try graph(delete, RemovedRows(), step: 0, db)?.denials() ?? []
     }
 
-    /// Remaining rows that lose a reference: each counted once, however many references it loses.
+    /// The number of remaining rows that lose references, each counted once.
     private func nullifiedObjects(_ graph: ObjectGraph, _ db: Database) throws -> Int {
         try Dictionary(grouping: try graph.nullifications(), by: \.table).values.reduce(0) { sum, queries in
             let union = queries.map { "SELECT child.Z_PK" + $0.rows }.joined(separator: " UNION ")
@@ -75,7 +75,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Why rows of an entity cannot be deleted in this store, or nil.
+    /// Why rows of an entity cannot be deleted in this store, or nil if they can.
     func unsupported(
         _ entity: CoreDataEntity, _ schema: CoreDataSchema, _ relationships: BatchDeleteRequest.RelationshipRule
     ) -> String? {
@@ -92,7 +92,7 @@ extension SQLiteFileConnection {
 }
 
 extension CoreDataSchema {
-    /// An entity, its sub-entities, and those at the other ends of the relationships that its deletes follow.
+    /// An entity, its sub-entities, and the entities that its cascades reach.
     func reached(from entity: CoreDataEntity) -> [CoreDataEntity] {
         var reached: [CoreDataEntity] = []
         var waiting = [entity]
@@ -108,8 +108,7 @@ extension CoreDataSchema {
         return reached.sorted { $0.number < $1.number }
     }
 
-    /// The entities that can lose rows by a delete: the named one, those at the other ends of its cascades and of theirs, and
-    /// the sub-entities of all these.
+    /// The entities that can lose rows in a delete: the named one, those that cascades reach, and all their sub-entities.
     func losing(
         from entity: CoreDataEntity, _ relationships: BatchDeleteRequest.RelationshipRule
     ) -> [CoreDataEntity] {
@@ -128,7 +127,7 @@ extension CoreDataSchema {
         return found.values.sorted { $0.number < $1.number }
     }
 
-    /// Whether a delete of an entity's rows concerns more than those rows.
+    /// Whether a delete of an entity's rows affects more than those rows.
     func needsObjects(
         _ entity: CoreDataEntity, _ relationships: BatchDeleteRequest.RelationshipRule
     ) -> Bool {

@@ -1,11 +1,11 @@
 import GRDB
 import PriceStore
 
-/// New and changed objects of a Core Data store.
+/// Inserts and updates of objects of a Core Data store.
 extension SQLiteFileConnection {
-    /// Adds an object: the next key of its table, its entity's number, a lock counter of 1; the history is continued.
+    /// Inserts an object with the next key of its table, its entity's number and a lock counter of 1, and records it in the history.
     ///
-    /// - Returns: what became of it and, if it was saved, its key.
+    /// - Returns: the outcome and, if the object was saved, its key.
     func insertManaged(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
     ) throws -> (outcome: InsertOutcome, key: StoreValue?) {
@@ -36,7 +36,7 @@ extension SQLiteFileConnection {
         case refused(String)
     }
 
-    /// The row of a new object under its columns' names, without its key.
+    /// The row of a new object by column names, without its key.
     func managedRow(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
     ) throws -> ManagedRow {
@@ -72,7 +72,8 @@ extension SQLiteFileConnection {
         return .row(row)
     }
 
-    /// Why a reference cannot be set to a value, or nil: it must be the key of a row, and need nothing else to be set.
+    /// Why a reference cannot be set to a value, or nil if it can. The value must be the key of a row, and nothing else may have to be set
+    /// with it.
     private func refusal(
         of value: StoreValue, _ relationship: ManagedRelationship, _ entity: CoreDataEntity, _ db: Database
     ) throws -> String? {
@@ -88,8 +89,8 @@ extension SQLiteFileConnection {
             ? "\(entity.name).\(relationship.name) refers to no row of \(relationship.destination)" : nil
     }
 
-    /// Sets attributes of the rows of a condition, counts their lock counters up and continues the history; returns
-    /// their keys.
+    /// Sets attributes of the rows that match a condition, increments their lock counters and records them in the history. Returns their
+    /// keys.
     func updateManaged(
         _ values: [String: StoreValue], _ scope: RowScope, where condition: SQLFragment, _ db: Database
     ) throws -> [[StoreValue]] {
@@ -133,7 +134,7 @@ extension SQLiteFileConnection {
                     + "ORDER BY 1"), db)
     }
 
-    /// Deletes the rows of a condition as a batch delete does; returns how many went.
+    /// Deletes the rows that match a condition as a batch delete does. Returns their number.
     func deleteManaged(_ condition: SQLFragment, _ scope: RowScope, _ db: Database) throws -> Int {
         let request = DeleteWork(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: scope.table.name)))
         guard var objects = try ObjectDelete.make(request, scope, self, db) else {
@@ -149,12 +150,12 @@ extension SQLiteFileConnection {
 
     // MARK: Keys
 
-    /// The key of the next row: one more than the greatest ever given, which the root's entity remembers.
+    /// The next key: one more than the greatest ever assigned, which is recorded for the root entity.
     func nextKey(_ scope: RowScope, _ db: Database) throws -> Int64 {
         try nextKey(of: try rootNumber(scope, db), in: scope.table.tableName, db)
     }
 
-    /// The key of the next row of a table, whose greatest one the entity of a number remembers.
+    /// The next key of a table whose greatest key is recorded under an entity number.
     func nextKey(of number: Int64, in table: String, _ db: Database) throws -> Int64 {
         let greatest = try row(
             SQLFragment(
@@ -183,7 +184,7 @@ extension SQLiteFileConnection {
         return root.number
     }
 
-    /// The recorder of the transaction at hand; nil: the store keeps no history.
+    /// The recorder of the current transaction, or nil if the store keeps no history.
     func coreDataRecorder(_ db: Database) throws -> CoreDataHistory.Recorder? {
         if let recorder = temporaries.recorder { return recorder }
         let recorder = try catalog.coreData(db)?.history?.recorder(self, db)

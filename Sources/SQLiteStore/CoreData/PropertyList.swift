@@ -1,9 +1,9 @@
-/// A binary property list, read as data: a table of objects that name one another by number.
+/// A binary property list, read as data: a table of objects that refer to each other by number.
 ///
-/// Nothing is followed while it is read, so references in a circle do no harm; who follows them bounds the depth. The
-/// objects together take no more bytes than the list has, so that none is read twice.
+/// Reading follows no references, so cycles do no harm; callers that follow them must limit the depth. The objects together may not be
+/// larger than the list, so no byte is read twice.
 struct PropertyList {
-    /// One object; the objects that it holds are numbers of the table.
+    /// One object. The elements that it holds are numbers of objects in the table.
     enum Object: Hashable {
         case boolean(Bool)
         case integer(Int64)
@@ -12,7 +12,7 @@ struct PropertyList {
         case date(Double)
         case data([UInt8])
         case string(String)
-        /// A reference of a keyed archive: an index of the archive's own table.
+        /// A reference of a keyed archive: an index into the archive's own table.
         case uid(Int)
         /// An array or a set.
         case array([Int])
@@ -26,12 +26,12 @@ struct PropertyList {
     /// The number of the outermost object.
     let top: Int
 
-    /// Lists with more objects are not read.
+    /// The most objects that a list may have.
     private static let largestObjectCount = 1_000_000
 
     /// Reads a list.
     ///
-    /// - Throws: ``ModelArchiveError`` that names the byte, if the list is damaged or no binary property list.
+    /// - Throws: ``ModelArchiveError`` that names the byte if the list is damaged or is not a binary property list.
     init(_ bytes: [UInt8]) throws(ModelArchiveError) {
         let headerSize = 8
         let trailerSize = 32
@@ -71,15 +71,15 @@ struct PropertyList {
         self.top = top
     }
 
-    /// The value of a dictionary for a key, as a number of the table; nil: it is not a dictionary, or lacks the key.
+    /// The number of the value under a key of a dictionary, or nil if the object is not a dictionary or lacks the key.
     ///
-    /// A dictionary of more than 256 keys counts as one that lacks it: the objects of archives have a few dozen.
+    /// A dictionary of more than 256 keys counts as lacking the key; the objects of archives have a few dozen.
     func value(_ key: String, of object: Int) -> Int? {
         guard case .dictionary(let keys, let values) = objects[object], keys.count <= 256 else { return nil }
         return zip(keys, values).first { objects[$0.0] == .string(key) }?.1
     }
 
-    /// The values of a dictionary whose keys are strings; nil: it is not a dictionary.
+    /// The entries of a dictionary whose keys are strings, or nil if the object is not a dictionary.
     func dictionary(_ object: Int) -> [String: Int]? {
         guard case .dictionary(let keys, let values) = objects[object] else { return nil }
         var entries: [String: Int] = [:]
@@ -90,24 +90,24 @@ struct PropertyList {
     }
 }
 
-/// Numbers as property lists store them: the greatest byte first.
+/// Big-endian numbers, as property lists store them.
 private enum BigEndian {
     static func bits(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// A count or an offset of up to 8 bytes; nil: it is too large to be one.
+    /// A count or an offset of up to 8 bytes, or nil if it is too large.
     static func count(_ bytes: ArraySlice<UInt8>) -> Int? { Int(exactly: bits(bytes)) }
 }
 
-/// Reads the objects of a list, and sees to it that they do not take more bytes than there are.
+/// Reads the objects of a list and limits their total size to that of the list.
 private struct ObjectReader {
     let bytes: [UInt8]
     /// Where the objects end.
     let end: Int
     let referenceSize: Int
     let objectCount: Int
-    /// How many bytes no object was read from yet.
+    /// The number of bytes that no object has used yet.
     var unread: Int
 
     private var start = 0
@@ -121,7 +121,7 @@ private struct ObjectReader {
         self.unread = unread
     }
 
-    /// Reads the object that begins at a byte before the end.
+    /// Reads the object at an offset before the end.
     mutating func object(at offset: Int) throws(ModelArchiveError) -> PropertyList.Object {
         start = offset
         cursor = offset
@@ -135,7 +135,7 @@ private struct ObjectReader {
             default: return .other
             }
         case 0x1 where low <= 3:
-            // Eight bytes have a sign, fewer have none.
+            // Integers of eight bytes are signed, shorter ones are not.
             return .integer(Int64(bitPattern: BigEndian.bits(try take(1 << low))))
         case 0x1 where low == 4:
             _ = try take(16)
@@ -172,7 +172,7 @@ private struct ObjectReader {
         return bytes[cursor..<cursor + count * size]
     }
 
-    /// A count of elements: it is in the marker, or in an integer that follows it.
+    /// A count of elements, which is in the marker or in an integer after it.
     private mutating func takeCount(_ low: Int) throws(ModelArchiveError) -> Int {
         guard low == 0xF else { return low }
         let marker = try take(1).first ?? 0

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 extension SQLiteTable {
-    /// Converts a table of a Core Data store to one of its entities: attributes have the names of the model.
+    /// Converts a table of a Core Data store to one of its entities, whose attributes have the names of the model.
     mutating func become(_ entity: CoreDataEntity, _ schema: CoreDataSchema) {
         let columns = Dictionary(
             self.entity.attributes.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -28,13 +28,13 @@ extension SQLiteTable {
                 add(link.name, column, isRequired: !link.isOptional, isDate: false, isGenerated: false)
             }
         } else {
-            // Only the column names are known: attributes compare without case, so `updateTime` finds `UPDATETIME`.
+            // Only the column names are known. Attribute names ignore case, so `updateTime` finds `UPDATETIME`.
             for (name, column) in entity.columns.sorted(by: { $0.key < $1.key }) {
                 let isDate = columns[column]?.declaredType.uppercased() == "TIMESTAMP"
                 add(name.uppercased(), column, isRequired: false, isDate: isDate, isGenerated: false)
             }
         }
-        // An ambiguous column can be named by its own name.
+        // An ambiguous column is available under its column name.
         var named = entity.columns
         for column in Set(entity.ambiguous.values.joined()).sorted() {
             let isDate = columns[column]?.declaredType.uppercased() == "TIMESTAMP"
