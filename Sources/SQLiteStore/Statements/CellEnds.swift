@@ -2,14 +2,14 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// The last (or first) date of each group in each cell, and how many rows it has, gathered while a query reads the rows.
+/// The last (or first) date and the number of rows of each group in each cell, collected while a query reads the rows.
 ///
-/// To group them itself, SQLite would sort all rows. Consecutive rows are mostly of few cells, so each group has one open cell.
-/// When a group reaches another cell, the open one is written to a table. That table can have a cell more than once, and is then
-/// grouped by SQLite. Groups are compared by their bytes, which is at least as strict as any collation. Stores in UTF-16 cannot use
-/// it: a text that is bound again loses a byte order mark at its beginning, and would be of no group of the store.
+/// SQLite would sort all rows to group them. Consecutive rows mostly belong to few cells, so each group has one open cell, which is written
+/// to a table when the group reaches another cell. The table can contain a cell more than once, and SQLite then groups it. Groups are
+/// compared by their bytes, which is at least as strict as any collation. Stores in UTF-16 cannot use this: a text that is bound again
+/// loses a leading byte order mark and would not match its group.
 final class CellEnds {
-    /// A group's cell that is not written yet.
+    /// The cell of a group that is not written yet.
     private struct OpenCell {
         var cell: Int
         var date: DateKey
@@ -18,7 +18,7 @@ final class CellEnds {
         let group: [OpaquePointer?]
     }
 
-    /// More groups are not held; their cells are written.
+    /// The most groups in memory. Beyond them, all cells are written.
     private static let mostGroups = 10_000
 
     private let cells: CellFunction
@@ -30,7 +30,7 @@ final class CellEnds {
     private var error: DatabaseError?
 
     /// - Parameters:
-    ///   - table: a table with the columns of the group, the date and the number of rows.
+    ///   - table: a table with the columns of the group, the date and the row count.
     ///   - groupCount: the number of columns of a group.
     private init(
         _ cells: CellFunction, _ pick: Thinning.Pick, into table: String, groupCount: Int, _ db: Database
@@ -43,15 +43,15 @@ final class CellEnds {
 
     deinit { closeAll() }
 
-    /// Whether groups of so many columns can be gathered: a function of SQLite takes 127 arguments (sqlite.org/limits.html), and
-    /// the texts must be in UTF-8.
+    /// Whether groups of that many columns can be collected: an SQL function takes up to 127 arguments (sqlite.org/limits.html), and the
+    /// texts must be in UTF-8.
     static func canGather(groupCount: Int, _ db: Database) throws -> Bool {
         try groupCount < 127 && String.fetchOne(db, sql: "PRAGMA encoding") == "UTF-8"
     }
 
     /// Writes the ends of the rows of a query to a table.
     ///
-    /// - Parameter query: makes the query from the name of an aggregate function, which takes the date and the group of a row.
+    /// - Parameter query: runs the query with an aggregate function of this name, which takes the date and the group of a row.
     static func gather(
         _ cells: CellFunction, _ pick: Thinning.Pick, into table: String, groupCount: Int, _ db: Database,
         query: (_ function: String) throws -> Void
@@ -71,7 +71,7 @@ final class CellEnds {
         try ends.writeAll()
     }
 
-    /// Adds a row; false: its cell could not be written.
+    /// Adds a row. Returns false if a cell could not be written.
     fileprivate func add(_ values: SQLValues) -> Bool {
         guard let value = values[0], let cell = cells.cell(of: value), let date = DateKey(StoreValue(value)) else {
             return true

@@ -2,21 +2,21 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Two SQL functions of a connection that say where a date is among the cells of a thinned rule.
+/// Two SQL functions of a connection that locate a date in the cells of a rule that thins.
 ///
-/// `NAME(value)` is the number of the cell, from 0 on, or NULL if the value is before the first one or is not a number.
-/// `NAME_bucket(tier, cell)` is the number of the tier's bucket that the cell is in, or NULL if it is in none.
+/// `NAME(value)` is the number of the cell, counted from 0, or NULL if the value is before the first cell or is not a number.
+/// `NAME_bucket(tier, cell)` is the number of the tier's bucket that contains the cell, or NULL if none does.
 final class CellFunction {
-    /// The starts of the cells for integers and for doubles, one after the other.
+    /// The starts of the cells, as integers and as doubles.
     private let integers: UnsafeMutableBufferPointer<Int64>
     private let reals: UnsafeMutableBufferPointer<Double>
-    /// The buckets of all tiers, tier by tier; -1: none.
+    /// The bucket of each cell, tier by tier; -1 means none.
     private let buckets: UnsafeMutableBufferPointer<Int32>
     private let name: String
 
     /// - Parameters:
-    ///   - starts: the first values of the cells, in order.
-    ///   - buckets: by tier, the bucket of each cell.
+    ///   - starts: the first value of each cell, in order.
+    ///   - buckets: for each tier, the bucket of each cell.
     init(_ starts: [NumericBound], _ buckets: [[Int?]], name: String, _ db: Database) throws {
         self.name = name
         integers = .allocate(capacity: starts.count)
@@ -45,14 +45,14 @@ final class CellFunction {
     /// The bucket of a cell, in SQL.
     func bucket(_ tier: Int, _ cell: String) -> String { "\(name)_bucket(\(tier), \(cell))" }
 
-    /// Takes the functions away from their connection.
+    /// Removes the functions from their connection.
     func remove(_ db: Database) {
         for (name, count) in [(name, Int32(1)), ("\(name)_bucket", 2)] {
             sqlite3_create_function_v2(db.sqliteConnection, name, count, SQLITE_UTF8, nil, nil, nil, nil, nil)
         }
     }
 
-    /// The cell of a value; nil: it is in none.
+    /// The cell of a value, or nil if it is in none.
     func cell(of value: OpaquePointer) -> Int? {
         switch sqlite3_value_type(value) {
         case SQLITE_INTEGER: Self.place(of: sqlite3_value_int64(value), among: integers)
@@ -69,8 +69,8 @@ final class CellFunction {
         return bucket < 0 ? nil : bucket
     }
 
-    /// The last of the starts that are not after a value. Of equal starts, of cells that are shorter than the unit of the dates,
-    /// the last one holds it.
+    /// The index of the last start that is not after a value. Cells shorter than the unit of the dates have equal starts, and the last of
+    /// them contains the value.
     @inline(__always)
     private static func place<T: Comparable>(of value: T, among starts: UnsafeMutableBufferPointer<T>) -> Int? {
         var (low, high) = (0, starts.count)

@@ -1,21 +1,20 @@
 import GRDB
 import PriceStore
 
-/// The way to a table's rows in the order of their date.
+/// The access path to a table's rows in date order.
 struct DateAccess: Hashable {
-    /// The index that must be used; nil: the table itself is in the order of the date.
+    /// The index to use, or nil if the table itself is in date order.
     var index: String?
     /// The index's name, or `primary key`.
     var label: String
     /// Whether the date descends in the index, so that equal dates come with their keys descending.
     var isDescending: Bool
-    /// Whether the index covers only the rows that match the filter, because the filter fixes its first columns.
+    /// Whether the index serves only rows that match the filter, because the filter fixes its first columns.
     var needsFilter: Bool
 }
 
 extension SQLiteTable {
-    /// The best index to find rows by date, or nil: an index whose first columns the filter fixes (usually none),
-    /// followed by the date.
+    /// The best index to find rows by date, or nil. Its first columns (usually none) are those that the filter fixes, and the date follows.
     func dateAccess(_ attribute: Attribute, filter: StorePredicate) -> DateAccess? {
         if let rowIDAlias, rowIDAlias == attribute.name {
             return DateAccess(index: nil, label: "primary key", isDescending: false, needsFilter: false)
@@ -31,12 +30,11 @@ extension SQLiteTable {
                 continue
             }
             let column = index.columns[prefix.count]
-            // A comparison uses the column's own collation, and only an index with the same one can be used. Text must
-            // be in byte order.
+            // A comparison uses the column's collation, so only an index with the same one serves it. Text must be in byte order.
             guard column.collation.uppercased() == collations[attribute.name.folded]?.uppercased(),
                 column.collation.uppercased() == "BINARY" || attribute.affinity != .text
             else { continue }
-            // An index of a table without a rowid ends with the key's columns, in the key's own directions.
+            // An index of a table without a rowid ends with the key's columns in the key's directions.
             guard !isWithoutRowID || !column.isDescending else { continue }
             let access = DateAccess(
                 index: index.name, label: index.name, isDescending: column.isDescending, needsFilter: !prefix.isEmpty)
@@ -48,7 +46,7 @@ extension SQLiteTable {
         return best?.access
     }
 
-    /// Why an index that begins with the date cannot be used, as a clause; nil: there is none, or it can be used.
+    /// Why an index that begins with the date cannot be used, as a clause, or nil if there is none or it can be used.
     func indexObstacle(_ attribute: Attribute) -> String? {
         guard let index = indexes.first(where: { $0.columns.first?.name == attribute.name }) else { return nil }
         if index.isPartial { return "the index \(index.name) exists, but it contains only some of the rows" }
@@ -61,7 +59,7 @@ extension SQLiteTable {
 }
 
 extension StorePredicate {
-    /// The attributes that every matching row has one known value of.
+    /// The attributes that have the same known value in all matching rows.
     var fixedAttributes: [String] {
         switch self {
         case .compare(let attribute, .equal, let value) where !value.isNull: [attribute]

@@ -2,11 +2,11 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Two SQL functions of a connection that read dates which SQL alone cannot: ISO 8601 text and digits of the calendar.
+/// Two SQL functions of a connection that read dates which SQL cannot: ISO 8601 text and calendar digits.
 ///
-/// `retention_date_N(value, earliest, before, latest)` is 1 if the value is a date whose whole span lies in
-/// `earliest ..< before` and starts no later than `latest` (instants in Unix microseconds), else 0.
-/// `retention_start_N(value)` is the first instant of the span, or NULL if the value is not a date.
+/// `retention_date_N(value, earliest, before, latest)` is 1 if the value is a date whose whole span is in `earliest ..< before` and starts
+/// at or before `latest` (instants in Unix microseconds), otherwise 0. `retention_start_N(value)` is the first instant of the span, or NULL
+/// if the value is not a date.
 final class DateFunction {
     struct Key: Hashable {
         var encoding: DateEncoding
@@ -16,7 +16,7 @@ final class DateFunction {
     let key: Key
     let rangeName: String
     let startName: String
-    /// Where the day of the last text is remembered, out of reach of Swift's checks of exclusive access.
+    /// The day of the last text. The pointer avoids Swift's exclusivity checks.
     private let recentDay = UnsafeMutablePointer<RecentDay>.allocate(capacity: 1)
 
     init(_ key: Key, number: Int, _ db: Database) throws {
@@ -69,7 +69,7 @@ private func start(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMu
     sqlite3_result_int64(context, span.start)
 }
 
-/// The functions of a connection that surveys and conditions need, made when they are first used.
+/// The SQL functions of a connection, each created when first used.
 final class ConnectionFunctions {
     private var dates: [DateFunction.Key: DateFunction] = [:]
     private var tally: TallyFunction?
@@ -83,7 +83,7 @@ final class ConnectionFunctions {
         return function
     }
 
-    /// The function that scans count with.
+    /// The function with which scans count.
     func tally(_ db: Database) throws -> TallyFunction {
         let function = try tally ?? TallyFunction(db)
         tally = function

@@ -2,28 +2,29 @@ import GRDB
 import PriceStore
 
 extension DateSQL {
-    /// The readable rows whose first instant compares so with an instant. True or false, never unknown: NULL is false.
+    /// The readable rows whose first instant compares this way with an instant. The condition is true or false, never unknown: NULL gives
+    /// false.
     func readable(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
         let isRight: SQLFragment
         if let function {
             let isSo = SQLFragment(
                 "\(function.startName)(\(column)) \(comparison.sql) ?", [instant.microseconds.databaseValue])
             switch comparison {
-            // An index can answer the plain comparison of the texts.
+            // The plain comparison of the texts can use an index.
             case .less, .lessOrEqual: isRight = .all([prefilter(.less, instant) ?? .always, isSo])
             default: isRight = isSo
             }
         } else {
-            // A format of numbers in a column that turns them into text cannot be read at all.
+            // A column of text affinity turns numbers into text, so a format of numbers cannot be read there.
             guard affinity != .text else { return .never }
             isRight = compareNumber(comparison, instant)
         }
-        // A part that is unknown for NULL would make NOT of it unknown too.
+        // If a part were unknown for NULL, its negation would be unknown too.
         return SQLFragment("\(column) IS NOT NULL AND ") + .all([readable(), isRight, .always])
     }
 
     private func compareNumber(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
-        // At or after the instant is `>= lower`; at or before it is `<= upper`.
+        // At or after the instant means `>= lower`; at or before it means `<= upper`.
         let lower = date.encoding.lowerBound(instant)
         let upper = date.encoding.latestBound(instant)
         return switch comparison {

@@ -1,22 +1,22 @@
 import GRDB
 import PriceStore
 
-/// A date column in SQL: which of its rows can be read and are before an instant, and their order.
+/// A date column in SQL: conditions on its readable rows, and their order.
 ///
-/// A plain `date < cutoff` would delete rows with unreadable dates, because numbers sort before text and NULL-like
-/// values before everything. Every condition here has both bounds and a type.
+/// A plain `date < cutoff` would delete rows with unreadable dates, because SQLite sorts numbers before text. Every condition here checks
+/// the type and has both bounds.
 struct DateSQL {
     let date: DateAttribute
     let column: String
     let affinity: Attribute.Affinity
-    /// The functions that read the date; nil: the format is arithmetic and needs none.
+    /// The functions that read the date, or nil if the format is arithmetic.
     let function: DateFunction?
 
-    /// A value to sort by: greater for later dates, NULL or meaningless for unreadable ones.
+    /// The sort value: greater for later dates; NULL or meaningless for unreadable ones.
     var orderValue: String { function.map { "\($0.startName)(\(column))" } ?? column }
 
-    /// A stretch of the stored values, in their own order: it replaces the date's own bounds where an index is walked,
-    /// so that SQLite cannot choose the wider of two bounds for its search.
+    /// A range of stored values, in their own order. It replaces the bounds of the date where an index is walked, so that SQLite cannot
+    /// choose the wider of two bounds for its search.
     struct Stretch {
         /// The first value, inclusive.
         var from: StoreValue?
@@ -26,12 +26,12 @@ struct DateSQL {
         var at: StoreValue?
     }
 
-    /// The readable rows; with `before`, those that are wholly before it; with `from`, those of them that are not wholly before
-    /// that. The first two conditions are the ends of what an index is searched for.
+    /// The readable rows, limited to those wholly before `before` and to those not wholly before `from`. The first two conditions are the
+    /// ends of the index search.
     func readable(from: Instant?, before: Instant?) -> SQLFragment {
         guard let from else { return readable(before: before) }
         guard let function else {
-            // The same as the dates that are valid from there on, or from the start of that day.
+            // These are the dates that are valid from that instant or from the start of its day.
             let day = Int64(86_400_000_000)
             let dayTime = date.encoding == .unixDays ? (from.microseconds % day + day) % day : 0
             let earliest = max(date.earliest, from.advanced(byMicroseconds: -dayTime))
@@ -47,7 +47,7 @@ struct DateSQL {
         ])
     }
 
-    /// The readable rows; with `before`, those that are wholly before it; with a stretch, those of them inside it.
+    /// The readable rows, limited to those wholly before `before` and inside the range.
     func readable(before: Instant? = nil, in stretch: Stretch = Stretch()) -> SQLFragment {
         if let function { return parsed(function, before: before, stretch) }
         guard affinity != .text else { return .never }
@@ -55,11 +55,11 @@ struct DateSQL {
         var parts: [SQLFragment] = []
         if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
         if let below = stretch.below { parts.append(SQLFragment("\(column) < ?", [below.databaseValue])) }
-        // If all rows are scanned, the first condition is the one that decides most of them.
+        // When all rows are scanned, the first condition decides most of them.
         if let before {
             let bound = encoding.cutoffBound(before)
-            // The end of a stretch is a stored value before the cutoff, so that the cutoff is redundant, unless integers and
-            // reals have different bounds.
+            // The end of a range is a stored value before the cutoff, so the cutoff is redundant unless integers and reals have different
+            // bounds.
             if stretch.below == nil && stretch.at == nil || bound.singleParameter == nil && affinity != .real {
                 parts.append(compare(.less, bound))
             }
@@ -77,8 +77,7 @@ struct DateSQL {
         return .joined(parts, by: " AND ", empty: .always)
     }
 
-    /// The condition of all rows from a date on, for walking an index up to an instant; nil: between that date and the
-    /// instant there may be rows that cannot be read.
+    /// The condition of all rows from a date on, to walk an index up to an instant, or nil if unreadable rows may be in between.
     func walk(from: StoreValue?, before: Instant) -> SQLFragment? {
         let stretch = Stretch(from: from)
         guard function == nil, affinity != .text, isBelieved(before: before),
@@ -97,8 +96,8 @@ struct DateSQL {
         return before.map { $0 <= latest } ?? false
     }
 
-    /// The readable rows that are not wholly before an instant, which is not before the earliest valid date. For
-    /// formats of numbers only.
+    /// The readable rows that are not wholly before an instant, which must not be before the earliest valid date. Only for formats of
+    /// numbers.
     func readable(notBefore instant: Instant) -> SQLFragment {
         let encoding = date.encoding
         let parts = [
@@ -109,12 +108,12 @@ struct DateSQL {
             parts + untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }, by: " AND ", empty: .always)
     }
 
-    /// The untrusted values that the bounds alone do not leave out.
+    /// The untrusted values that the bounds do not already exclude.
     private func untrusted(before: Instant?, in stretch: Stretch) -> [StoreValue] {
         let earliest = date.encoding.lowerBound(date.earliest)
         let cutoff = before.map(date.encoding.cutoffBound)
         let first = (stretch.at ?? stretch.from).flatMap(DateKey.init)?.asDouble
-        // A double may represent a neighbouring integer; values near a bound are compared by SQLite.
+        // A double may stand for a neighbouring integer, so SQLite compares values near a bound.
         let lower = (first ?? min(earliest.real, Double(earliest.integer))).nextDown
         let upper = cutoff.map { max($0.real, Double($0.integer)).nextUp } ?? .infinity
         return untrusted.filter { (lower...max(lower, upper)).contains($0.asDouble) }
@@ -125,12 +124,12 @@ struct DateSQL {
         SQLFragment("\(column) <= ?", [Double.greatestFiniteMagnitude.databaseValue])
     }
 
-    /// Values in the range of valid dates that are not dates: 0, distant past and future.
+    /// Values in the range of valid dates that are not dates: 0 and the sentinels of the distant past and future.
     var untrusted: [StoreValue] {
         (date.trustsZero ? [] : [.integer(0)]) + date.encoding.sentinels
     }
 
-    /// All rows of a stretch between its ends.
+    /// All rows of a range, whatever their dates.
     func inside(_ stretch: Stretch) -> SQLFragment {
         .all([
             stretch.from.map { SQLFragment("\(column) >= ?", [$0.databaseValue]) } ?? .always,
@@ -157,9 +156,8 @@ struct DateSQL {
         return .joined(parts, by: " AND ", empty: .always)
     }
 
-    /// A comparison that an index can answer. No row that is wholly before the instant fails `less`, no other one fails
-    /// `greaterOrEqual`: the local date of a text is at most one day from its date in UTC, and begins at most a year before its
-    /// end.
+    /// A comparison that can use an index. Every row wholly before the instant passes `less`, and every other row passes `greaterOrEqual`:
+    /// the local date of a text differs from its UTC date by at most one day, and begins at most a year before its end.
     func prefilter(_ comparison: Comparison, _ instant: Instant) -> SQLFragment? {
         let days: Int64 = comparison == .less ? 2 : date.encoding == .iso8601 ? -369 : -3
         let civil = CalendarZone.utc.civil(of: instant.advanced(byMicroseconds: days * 86_400_000_000)).date
@@ -189,7 +187,7 @@ struct DateSQL {
         case greaterOrEqual = ">="
     }
 
-    /// The column compared with a bound: integers with its integer, doubles with its double.
+    /// Compares the column with a bound: integers with its integer, doubles with its double.
     func compare(_ comparison: Comparison, _ bound: NumericBound) -> SQLFragment {
         let sign = comparison.rawValue
         if affinity == .real { return SQLFragment("\(column) \(sign) ?", [bound.real.databaseValue]) }
@@ -199,7 +197,7 @@ struct DateSQL {
         if let single {
             return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
         }
-        // The wider of the two bounds is for the index; then each storage class is compared with its own.
+        // The wider of the two bounds serves the index. Then each storage class is compared with its own bound.
         let realIsWider =
             comparison == .greaterOrEqual || comparison == .greater
             ? bound.real < Double(bound.integer) : bound.real > Double(bound.integer)

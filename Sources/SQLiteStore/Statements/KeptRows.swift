@@ -2,15 +2,15 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// The newest rows that a rule keeps, as thresholds: in each group, rows at or after its threshold stay.
+/// The newest rows that a rule keeps, as thresholds: in each group, rows at or after its threshold are kept.
 ///
-/// They are found before the first delete, by their keys. A row is deleted only while the kept rows of its group are all there as
-/// they were found: another program may delete one, or make it older.
+/// They are found, by key, before the first delete. A row is deleted only while all kept rows of its group are as they were found, because
+/// another program may delete one or change its date.
 struct KeptRows {
-    /// Whose rows are kept: two entities may have attributes of the same names and rules of the same words.
+    /// The entity and the condition. Two entities may have attributes of the same names and rules with the same words.
     struct Key: Hashable {
         private let entity: String
-        /// Whether rows of sub-entities are among them.
+        /// The sub-entities whose rows are included.
         private let subentities: [String]
         private let keeper: StorePredicate
 
@@ -22,27 +22,27 @@ struct KeptRows {
         }
     }
 
-    /// Which rows are not kept, in the state of the store in which that was found.
+    /// Which rows are not kept, in the state of the store in which they were found.
     enum Rest {
-        /// All that matter.
+        /// All rows that matter.
         case everything
-        /// None: there are no more rows than the rule keeps.
+        /// None, because there are no more rows than the rule keeps.
         case nothing
-        /// All rows are one group with this threshold.
+        /// The rows before this threshold; all rows are one group.
         case before(StoreValue)
-        /// Those before the threshold of their group. The temporary table has the columns `n`, `g0`, `g1` …, `threshold`, which is
-        /// NULL in a group without more rows than the rule keeps, and `lowest`, the date of the oldest kept row.
+        /// The rows before the threshold of their group. The temporary table has the columns `n`, `g0`, `g1` …, `threshold`, which is NULL
+        /// in a group without more rows than the rule keeps, and `lowest`, the date of the oldest kept row.
         case groups(table: String)
     }
 
     var rest: Rest
-    /// The temporary table of the groups; nil: all rows are one group.
+    /// The temporary table of the groups, or nil if all rows are one group.
     fileprivate var groups: String?
-    /// The temporary table of the kept rows: their group `n`, their date `value`, their key `k0`, `k1` ….
+    /// The temporary table of the kept rows: group `n`, date `value`, key `k0`, `k1` ….
     fileprivate var rows: String
-    /// The threshold of the one group; nil: it has no more rows than the rule keeps.
+    /// The threshold of the single group, or nil if it has no more rows than the rule keeps.
     fileprivate var threshold: StoreValue?
-    /// The state of the store in which they were found; nil: the only one that the connection ever reads.
+    /// The state of the store in which they were found.
     var mark: ChangeMark?
 
     fileprivate var tables: [String] { [rows] + (groups.map { [$0] } ?? []) }
@@ -82,7 +82,7 @@ extension SQLiteFileConnection {
         return missing.map { found + " AND kept.n NOT IN (" + $0 + "))" } ?? found + ")"
     }
 
-    /// The groups of kept rows that are gone or have changed.
+    /// The groups with kept rows that are gone or have changed.
     func missingRows(
         of kept: KeptRows, _ keepLast: KeepLast, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
@@ -95,7 +95,7 @@ extension SQLiteFileConnection {
             + listed.isThere("listed", group: columns.enumerated().map { ($1, "own.g\($0)") })
     }
 
-    /// The kept rows of a rule, found when they are first needed, and outside batches whenever the store has changed.
+    /// The kept rows of a rule. They are found when first needed and, outside batches, again after the store has changed.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
         let key = KeptRows.Key(.notKept(keepLast), of: entity)
         if let known = temporaries.keptRows[key] {
@@ -108,7 +108,7 @@ extension SQLiteFileConnection {
             let scope = RowScope(entity.table, source: entity.source)
             let date = try dateSQL(keepLast.date, scope, db)
             let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
-            // Another program may write between the mark and the statement that finds them: then the mark is not the state's.
+            // The mark is taken first. If another program writes before the statement below, the mark is too old, not too new.
             let mark = try changeMark(db)
             var kept =
                 try keepLast.groupedBy.isEmpty
@@ -120,7 +120,7 @@ extension SQLiteFileConnection {
         return kept
     }
 
-    /// Whether other programs wait for the work at hand.
+    /// Whether a write transaction is open, so that other writers wait.
     func isInBatch(_ db: Database) -> Bool {
         sqlite3_txn_state(db.sqliteConnection, "main") == SQLITE_TXN_WRITE
     }
@@ -156,8 +156,8 @@ extension SQLiteFileConnection {
         let keys = scope.key.indices.map { "k\($0)" }.joined(separator: ", ")
         let selected = (zip(columns, names).map { "\($0) AS \($1)" } + scope.key.enumerated().map { "\($1) AS k\($0)" })
             .joined(separator: ", ")
-        // A group has a number, the first of its kept rows. One row kept is a maximum, whose other columns are those of its row;
-        // more are ranked. Either may spill to a temporary file.
+        // The number of a group is the rowid of its first kept row. To keep one row, `max` is enough: SQLite takes the other columns from
+        // the same row. To keep more, the rows are ranked. Both may spill to a temporary file.
         var query: SQLFragment
         if keepLast.count == 1 {
             query = SQLFragment("SELECT \(selected), max(\(date.orderValue)) AS value, 1 AS place FROM \(scope.from())")
@@ -173,7 +173,7 @@ extension SQLiteFileConnection {
         }
         let found = temporaryName("found")
         try execute(SQLFragment("CREATE TEMP TABLE \(found) AS SELECT * FROM (") + query + ")", db)
-        // The rows of a group follow each other.
+        // The rows of a group are consecutive.
         try execute(
             SQLFragment(
                 "CREATE TEMP TABLE \(newest) AS SELECT rowid - place + 1 AS n, value, \(keys), \(groups) FROM temp.\(found)"
@@ -188,7 +188,7 @@ extension SQLiteFileConnection {
         try execute(SQLFragment("CREATE INDEX temp.\(table)_numbers ON \(table) (n)"), db)
         var kept = KeptRows(rest: .groups(table: table), groups: table, rows: newest)
         if let before = keepLast.relevantBefore {
-            // Where the kept rows are all newer, none of the rows in question is one of them.
+            // If all kept rows are newer, no row in question is one of them.
             let lowest = DateSQL(date: keepLast.date, column: "lowest", affinity: date.affinity, function: nil)
             let query =
                 SQLFragment("SELECT 1 FROM temp.\(table) WHERE ")
@@ -199,21 +199,21 @@ extension SQLiteFileConnection {
     }
 }
 
-/// Rows that temporary tables list, with the date `value` and the key `k0`, `k1` … that they had.
+/// Rows listed in temporary tables, with the date `value` and the key `k0`, `k1` … that they had.
 struct ListedRows {
     let scope: RowScope
     let date: DateSQL
-    /// The condition that they met, apart from a readable date.
+    /// The condition that they met besides a readable date.
     let among: SQLFragment
 
-    /// The condition that a listed row is still there, with the same values.
+    /// The condition that a listed row still exists with the same values.
     ///
     /// - Parameters:
     ///   - alias: the name of the temporary table in the statement.
-    ///   - group: columns of the row, each with what it was.
+    ///   - group: columns of the row, each with its listed value.
     func isThere(_ alias: String, group: [(column: String, listed: String)]) -> SQLFragment {
         let key = zip(scope.key, scope.key.indices).map { "\($0) = \(alias).k\($1)" }
-        // Only the key leads to the row.
+        // Only the key may be used to look up the row.
         let same = ([(date.orderValue, "\(alias).value")] + group).map { "+\($0.0) IS \($0.1)" }
         return SQLFragment("EXISTS (SELECT 1 FROM \(scope.from()) WHERE ")
             + .all([SQLFragment((key + same).joined(separator: " AND ")), date.readable(), among]) + ")"
@@ -221,7 +221,7 @@ struct ListedRows {
 }
 
 extension DateSQL {
-    /// Whether a sort value is before an instant: microseconds for parsed formats, the format's own number else.
+    /// The condition that a sort value is before an instant: in microseconds for parsed formats, otherwise in the format's own number.
     func isBefore(_ instant: Instant, parsed: Bool) -> SQLFragment {
         parsed
             ? SQLFragment("\(column) < ?", [instant.microseconds.databaseValue])

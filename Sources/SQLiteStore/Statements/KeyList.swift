@@ -8,12 +8,12 @@ extension SQLiteFileConnection {
         guard let managed = scope.table.managed, key.count > 1, case .integer(let number) = key[1] else {
             return ObjectID(entity: scope.table.name, key: key, storeIdentifier: storeIdentifier)
         }
-        // A row of a sub-entity has one ID, whichever entity it was asked of.
+        // A row of a sub-entity has the same ID whichever entity is queried.
         return ObjectID(
             entity: managed.memberNames[number] ?? managed.name, key: [key[0]], storeIdentifier: storeIdentifier)
     }
 
-    /// The condition that a row is one of these.
+    /// The condition that a row has one of these IDs.
     func keyCondition(_ ids: [ObjectID], _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         try check(ids, scope.table)
         guard !ids.isEmpty else { return .never }
@@ -22,14 +22,14 @@ extension SQLiteFileConnection {
         return SQLFragment(left + " IN (") + (try keyList(ids.map(\.key), columns: columns.count, db)) + ")"
     }
 
-    /// The condition that a row is this one.
+    /// The condition that a row has this ID.
     func keyCondition(_ id: ObjectID, _ scope: RowScope) throws -> SQLFragment {
         try check([id], scope.table)
         return .joined(
             zip(scope.key, id.key).map { SQLFragment("\($0) = ?", [$1.databaseValue]) }, by: " AND ", empty: .never)
     }
 
-    /// Throws if an ID is of another entity or store, or of a shape that the entity's key does not have.
+    /// Throws if an ID belongs to another entity or store, or does not fit the entity's key.
     func check(_ ids: [ObjectID], _ table: SQLiteTable) throws(StoreError) {
         let entity = table.name.folded
         let width = table.keySQL.count
@@ -50,7 +50,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// The error for IDs of several entities or of another store; names them all.
+    /// The error for IDs of several entities or of another store. It names them all.
     private static func foreignIDs(_ ids: [ObjectID], _ entity: String, _ connection: SQLiteFileConnection)
         -> StoreError
     {
@@ -69,15 +69,15 @@ extension SQLiteFileConnection {
             hint: "make one request for each entity")
     }
 
-    /// Keys as the right side of an IN: one JSON text for rowids, else values, else a temporary table that is deleted when
-    /// the work at hand ends. The number of parameters of a statement is limited.
+    /// Keys as the right side of an IN: one JSON text for rowids, otherwise bound values or, because the number of parameters is limited, a
+    /// temporary table that is dropped when the current work ends.
     private func keyList(_ keys: [[StoreValue]], columns: Int, _ db: Database) throws -> SQLFragment {
         if columns == 1, let rowIDs = Self.integers(keys) {
             let text = "[" + rowIDs.map(String.init).joined(separator: ",") + "]"
             return SQLFragment("SELECT value FROM json_each(?)", [text.databaseValue])
         }
         let row = "(" + Array(repeating: "?", count: columns).joined(separator: ", ") + ")"
-        // SQLITE_MAX_COMPOUND_SELECT does not hold for VALUES; SQLITE_MAX_VARIABLE_NUMBER is 32,766 at least.
+        // SQLITE_MAX_COMPOUND_SELECT does not apply to VALUES. SQLITE_MAX_VARIABLE_NUMBER is at least 32,766.
         if keys.count * columns <= 1000 {
             return SQLFragment(
                 "VALUES " + Array(repeating: row, count: keys.count).joined(separator: ", "),
@@ -103,10 +103,10 @@ extension SQLiteFileConnection {
         return integers
     }
 
-    /// Drops the key tables that were made since there were `known` of them.
+    /// Drops the key tables created after the first `known`.
     func dropKeyLists(beyond known: Int, _ db: Database) {
         while temporaries.keyLists.count > known {
-            // A rollback may have taken it already.
+            // A rollback may have dropped it already.
             try? db.execute(sql: "DROP TABLE IF EXISTS temp.\(temporaries.keyLists.removeLast())")
         }
     }

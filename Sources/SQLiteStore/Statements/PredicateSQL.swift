@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 extension SQLiteFileConnection {
-    /// The rows of an entity for a statement: the table itself, or what a rehearsal puts in its place.
+    /// The rows of an entity for a statement: the table, or the view that replaces it in a rehearsal.
     func scope(_ entity: String, _ db: Database) throws -> RowScope {
         guard let table = try catalog.table(entity, db) else {
             throw StoreError(.unknownName, store: name, message: "the store has no entity '\(entity)'")
@@ -10,10 +10,10 @@ extension SQLiteFileConnection {
         return RowScope(table, source: temporaries.shadows[table.tableName.folded]?.view)
     }
 
-    /// The rows that a request is about, apart from its predicate: with those of sub-entities, or without.
+    /// The rows that a request covers without its predicate, with or without those of sub-entities.
     func scope(of request: StoreFetchRequest, _ db: Database) throws -> RowScope {
         let scope = try scope(request.entity, db)
-        // Also where no order is needed.
+        // The attributes are checked even where the order does not matter.
         _ = try order(request.sortDescriptors, scope)
         return request.includesSubentities ? scope : scope.withoutSubentities
     }
@@ -58,7 +58,7 @@ extension SQLiteFileConnection {
         case .notTrue(let part):
             return SQLFragment("(") + (try condition(part, scope, db)) + ") IS NOT TRUE"
         case .date(let range):
-            // A delete takes the range out of its predicate before: see BatchDelete.
+            // A delete removes the range from its predicate first; see ``BatchDelete``.
             return try dateSQL(range.date, scope, db).readable(from: range.from, before: range.before)
         case .declaredDate:
             return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope, db)

@@ -1,14 +1,14 @@
 import PriceStore
 
-/// Where a statement reads rows, and how their columns are named there.
+/// Where a statement reads rows and how it names their columns.
 ///
-/// The rows have an alias, so that no column of a table can hide, or be hidden by, one of our own.
+/// The rows have an alias, so that columns of a table and columns of this program cannot hide each other.
 struct RowScope {
     /// The alias of the rows in every statement.
     static let alias = "retention_row"
 
     let table: SQLiteTable
-    /// The table, or the view that a rehearsal puts in its place, in SQL.
+    /// The SQL name of the table, or of the view that replaces it in a rehearsal.
     let source: String
 
     init(_ table: SQLiteTable, source: String? = nil) {
@@ -16,39 +16,38 @@ struct RowScope {
         self.source = source ?? table.sql
     }
 
-    /// The same without the rows of sub-entities; a plain table has none.
+    /// The same rows without those of sub-entities. A plain table has none.
     var withoutSubentities: RowScope {
         var table = table
         table.managed = table.managed?.withoutSubentities
         return RowScope(table, source: source)
     }
 
-    /// Whether the rows are the table's own, so that its indexes can be named.
+    /// Whether the rows are read from the table itself, so that its indexes can be named.
     var isTable: Bool { source == table.sql }
 
-    /// The rows for a FROM clause, with the index that must be used, if any.
+    /// The rows for a FROM clause, with the index to use, if any.
     func from(indexedBy index: String? = nil) -> String { from(hint: hint(index)) }
 
-    /// The rows for a FROM clause, read in the table itself and in its order.
+    /// The rows for a FROM clause, read from the table itself in its order.
     var fromTable: String { from(hint: tableHint) }
 
     private func from(hint: String) -> String {
         guard let membership = table.managed?.membership("stored") else { return "\(source) AS \(Self.alias)\(hint)" }
-        // SQLite takes the inner query apart, so that indexes serve as if the table stood here.
+        // SQLite flattens the inner query, so indexes serve as for the table.
         return "(SELECT * FROM \(source) AS stored\(hint) WHERE \(membership)) AS \(Self.alias)"
     }
 
-    /// The table for a DELETE or an UPDATE, with the index that must be used, if any; see ``membership``.
+    /// The table for a DELETE or UPDATE, with the index to use, if any; see ``membership``.
     func target(indexedBy index: String? = nil) -> String { "\(source) AS \(Self.alias)\(hint(index))" }
 
-    /// The table for a DELETE or an UPDATE that reads it itself and goes through it in its own order.
+    /// The table for a DELETE or UPDATE that reads the table itself in its order.
     var targetTable: String { target() + tableHint }
 
-    /// The condition of a DELETE or an UPDATE that a row is of the entity.
+    /// The condition of a DELETE or UPDATE that a row belongs to the entity.
     var membership: SQLFragment { table.managed?.membership(Self.alias).map { SQLFragment($0) } ?? .always }
 
-    /// Keeps SQLite from every index but the table itself. Without a rowid the table is an index, and `NOT INDEXED` would
-    /// not keep SQLite from the others.
+    /// Makes SQLite read the table itself. A table without a rowid is an index, and `NOT INDEXED` would not exclude the other indexes.
     private var tableHint: String { isTable ? table.tableHint : "" }
 
     private func hint(_ index: String?) -> String {
@@ -58,13 +57,13 @@ struct RowScope {
     /// A column in SQL.
     func column(_ attribute: Attribute) -> String { "\(Self.alias).\(table.columnSQL(attribute))" }
 
-    /// What identifies rows, in SQL: the key, and the entity's number where a Core Data entity has sub-entities.
+    /// The SQL columns that identify rows: the key and, for a Core Data entity with sub-entities, the entity's number.
     var identity: [String] { key + (table.managed?.subentities.isEmpty == false ? ["\(Self.alias).Z_ENT"] : []) }
 
-    /// The key's columns in SQL.
+    /// The SQL columns of the key.
     var key: [String] { table.keySQL.map { "\(Self.alias).\($0)" } }
 
-    /// The attributes of new values, which names of different case may not name twice.
+    /// The attributes of new values. Two names that differ only in case are refused.
     func attributes(_ names: some Sequence<String>, store: String) throws(StoreError) -> [Attribute] {
         var found: [Attribute] = []
         for name in names {
@@ -77,7 +76,7 @@ struct RowScope {
         return found
     }
 
-    /// The attribute of that name.
+    /// The attribute with a name.
     func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {
             throw StoreError(.unknownName, store: store, message: "\(table.name) has no attribute '\(name)'")
@@ -94,8 +93,8 @@ struct RowScope {
 }
 
 extension [String] {
-    /// The condition that these columns of a row are the key in a table of keys, which has the columns `k0`, `k1` …. The
-    /// plus takes the affinity away, so that the key is looked up: a table of keys has none.
+    /// The condition that these columns of a row match the key in a table of keys, which has the columns `k0`, `k1` …. The plus removes the
+    /// affinity, so that the key table, which has none, can be searched.
     func areKey(of keys: String) -> String {
         enumerated().map { "\(keys).k\($0.offset) = +\($0.element)" }.joined(separator: " AND ")
     }

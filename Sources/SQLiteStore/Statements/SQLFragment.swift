@@ -2,8 +2,7 @@ import Foundation
 import GRDB
 import PriceStore
 
-/// A piece of SQL with the values bound in it, in order. Identifiers in it come from the catalog and are quoted;
-/// values are never part of the text.
+/// A piece of SQL with its bound values, in order. Identifiers come from the catalog and are quoted. Values are never part of the text.
 struct SQLFragment: Hashable {
     var text: String
     var arguments: [DatabaseValue]
@@ -32,11 +31,11 @@ struct SQLFragment: Hashable {
         return parts.dropFirst().reduce(first) { $0 + separator + $1 }
     }
 
-    /// All conditions, each in parentheses; conditions that are always true are left out.
+    /// All conditions joined by AND, without those that are always true.
     static func all(_ parts: [SQLFragment]) -> SQLFragment {
         let parts = parts.filter { $0 != .always }
         if parts.count == 1 { return parts[0] }
-        // SQLite bounds the depth of an expression (SQLITE_MAX_EXPR_DEPTH, 1,000), and a chain is as deep as it is long.
+        // SQLite limits the depth of an expression (SQLITE_MAX_EXPR_DEPTH, 1,000), and the depth of a chain is its length.
         if parts.count > 100 {
             let middle = parts.count / 2
             return all([all(Array(parts[..<middle])), all(Array(parts[middle...]))])

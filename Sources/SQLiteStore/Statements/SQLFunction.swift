@@ -2,16 +2,16 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// The body of an SQL function, by SQLite's C interface: GRDB's functions build an array and a String for each call.
+/// The body of an SQL function in SQLite's C interface. GRDB's functions allocate an array and a String for each call.
 typealias SQLFunction = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
 
-/// The values that SQLite hands to a function.
+/// The arguments of an SQL function.
 typealias SQLValues = UnsafeBufferPointer<OpaquePointer?>
 
 extension Database {
-    /// Adds functions that work on an object. SQLite keeps the object as long as it has one of them.
+    /// Adds functions that use an object. SQLite retains the object as long as any of them exists.
     ///
-    /// - Parameter isAggregate: whether the functions are called for each row of a query, and have no result.
+    /// - Parameter isAggregate: whether the functions are called for each row of a query and return nothing.
     func addFunctions(
         of object: AnyObject, flags: Int32 = 0, isAggregate: Bool = false,
         _ functions: [(name: String, argumentCount: Int32, body: SQLFunction)]
@@ -27,13 +27,13 @@ extension Database {
     }
 }
 
-/// The object that an SQL function works on.
+/// The object that an SQL function uses.
 func functionObject<T: AnyObject>(_ context: OpaquePointer?, _ type: T.Type) -> T? {
     sqlite3_user_data(context).map { Unmanaged<T>.fromOpaque($0).takeUnretainedValue() }
 }
 
 extension StoreValue {
-    /// A value that SQLite hands to a function.
+    /// Reads an argument of an SQL function.
     init(_ value: OpaquePointer) {
         switch sqlite3_value_type(value) {
         case SQLITE_INTEGER: self = .integer(sqlite3_value_int64(value))
@@ -48,7 +48,7 @@ extension StoreValue {
         }
     }
 
-    /// Makes the value what a function returns; SQLite copies it.
+    /// Returns the value from an SQL function. SQLite copies it.
     func become(resultOf context: OpaquePointer?) {
         // -1 is SQLITE_TRANSIENT, a macro that is not imported.
         let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)

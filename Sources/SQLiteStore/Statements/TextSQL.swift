@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// A column in SQL whose texts are searched. Not by LIKE and GLOB, which have wildcards and LIKE no case.
+/// Conditions that search the texts of a column. LIKE and GLOB have wildcards, and LIKE ignores case, so neither is used.
 struct TextSQL {
     private let column: String
     private let affinity: Attribute.Affinity
@@ -11,17 +11,17 @@ struct TextSQL {
         affinity = attribute.affinity
     }
 
-    /// The rows whose text begins with another.
+    /// The rows whose text begins with a text.
     func begins(with text: String) -> SQLFragment {
         let found = search("instr(\(column), ?) = 1", text)
-        // An index can answer a range, if the column does not turn the text into a number first.
+        // A range can use an index if the column does not convert the text to a number.
         guard affinity == .text || affinity == .none, let end = Self.end(ofPrefix: text) else { return found }
         return SQLFragment(
             "\(column) COLLATE BINARY >= ? AND \(column) COLLATE BINARY < ? AND ",
             [text.databaseValue, end.databaseValue]) + found
     }
 
-    /// The rows whose text contains another.
+    /// The rows whose text contains a text.
     func contains(_ text: String) -> SQLFragment { search("instr(\(column), ?) > 0", text) }
 
     private func search(_ condition: String, _ text: String) -> SQLFragment {
@@ -30,7 +30,7 @@ struct TextSQL {
             [text.databaseValue])
     }
 
-    /// The first text after all those with a prefix; nil if there is none.
+    /// The first text after all texts with a prefix, or nil if there is none.
     private static func end(ofPrefix text: String) -> String? {
         var scalars = Array(text.unicodeScalars)
         while let last = scalars.popLast() {

@@ -1,13 +1,13 @@
 import GRDB
 import PriceStore
 
-/// The picks that a rule keeps of the rows before its cutoff, by their keys.
+/// The picks that a rule keeps before its cutoff, by key.
 ///
-/// They are found before the first delete and hold for the deletes of rules. After any other change a pick may be gone, and a
-/// late row may be the only one of its bucket. To find them again in a batch would keep writers waiting. So the rows of a bucket
-/// are then deleted only if its pick still exists; the others, after the picks were found again.
+/// They are found before the first delete and stay valid while only rules delete rows. After any other change a pick may be gone, or a late
+/// row may be the only one of its bucket. Searching for the picks again inside a batch would make writers wait, so a batch then deletes
+/// rows of a bucket only if its pick still exists. The other rows are deleted after the picks were found again.
 struct ThinnedRows {
-    /// What has found them; nil: no row is before the cutoff.
+    /// The query that found them, or nil if no row is before the cutoff.
     fileprivate var query: ThinningQuery?
     /// How many rows each tier keeps.
     var counts: [Survey.TierCount] = []
@@ -21,7 +21,7 @@ extension SQLiteFileConnection {
         let found = try thinnedRows(thinning, scope, db)
         let isAsFound = try changeMark(db).hasOnlyDeleted(since: found.mark)
         guard let query = found.query else {
-            // No bucket kept a row. Whatever has come since, a row in a bucket that is too old for each tier is not kept.
+            // No bucket kept a row. Whatever rows were added since, a row in a bucket that is too old for every tier is not kept.
             guard !isAsFound else { return .always }
             guard let end = thinning.startOfLiveBuckets else { return .never }
             return SQLFragment("(") + (try dateSQL(thinning.date, scope, db)).readable(before: end) + ") IS TRUE"
@@ -29,7 +29,7 @@ extension SQLiteFileConnection {
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 
-    /// How many of the rows that a condition spares as newest or as picks are not as they were found.
+    /// The number of rows that a condition keeps as newest or as picks and that are gone or, as newest, have changed.
     func lostCount(of predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> Int {
         var count = 0
         for keepLast in predicate.keptRows {
@@ -44,7 +44,7 @@ extension SQLiteFileConnection {
         return count
     }
 
-    /// A condition without the picks that were found in the current state: only the keys identify them.
+    /// The condition without the picks that were found in the current state, because their keys alone identify them.
     func withoutFoundPicks(_ predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> StorePredicate {
         switch predicate {
         case .and(let parts): return .and(try parts.map { try withoutFoundPicks($0, scope, db) })
@@ -54,7 +54,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// The picks of a rule, found when they are first needed, and outside batches whenever the store has changed.
+    /// The picks of a rule. They are found when first needed and, outside batches, again after the store has changed.
     func thinnedRows(_ thinning: Thinning, _ entity: RowScope, _ db: Database) throws -> ThinnedRows {
         let key = KeptRows.Key(.notPicked(thinning), of: entity)
         if let known = temporaries.thinnedRows[key] {
@@ -73,22 +73,22 @@ extension SQLiteFileConnection {
     }
 }
 
-/// The statements that find the picks of a rule, and the temporary tables in which they are.
+/// The statements that find the picks of a rule, and the temporary tables that hold them.
 private struct ThinningQuery {
     let thinning: Thinning
     let scope: RowScope
     let date: DateSQL
     let columns: [Attribute]
     let cells: ThinningCells
-    /// The SQL functions of the cells.
+    /// The SQL functions that locate cells.
     let function: CellFunction
     /// The rows that may be picks.
     let rows: SQLFragment
-    /// The part of it that is not about the date.
+    /// The part of `rows` that is not about the date.
     let among: SQLFragment
-    /// The pick of each bucket that is still within the age of its tier: `tier`, `bucket`, the group, `value` (its date), the key.
+    /// The table of the picks of buckets within the age of their tier: `tier`, `bucket`, the group, `value` (the date), the key.
     let picks: String
-    /// The keys `k0`, `k1` … of the picks before the cutoff, and the tier for which each counts.
+    /// The table of the picks before the cutoff: the keys `k0`, `k1` … and the tier for which each counts.
     let kept: String
 
     var tables: [String] { [picks, kept] }
@@ -108,7 +108,7 @@ private struct ThinningQuery {
                 + "WHERE \(scope.key.areKey(of: "picked")))")
     }
 
-    /// The condition that each bucket of a row has its pick still, on the right side of the row.
+    /// The condition that each bucket of a row still has its pick, on the right side of the row.
     var isBesidePicks: SQLFragment {
         let place = [date.orderValue] + scope.key
         let pick = (["value"] + keys).map { "picked.\($0)" }
@@ -121,7 +121,7 @@ private struct ThinningQuery {
                 let bucket = function.bucket(number, function.cell(date.orderValue))
                 let own = zip(names, groups).map { " AND picked.\($0) IS +\($1)" }.joined()
                 var isPast = SQLFragment("(") + date.readable(before: thinning.tiers[number].since) + ") IS TRUE"
-                // A bucket without a number has passed as a whole.
+                // A bucket without a number is wholly in the past.
                 if thinning.pick == .first {
                     isPast = isPast + " AND ifnull(\(bucket) < \(cells.firstLive[number]), TRUE)"
                 }
@@ -131,7 +131,7 @@ private struct ThinningQuery {
             })
     }
 
-    /// Nil: no row is before the cutoff.
+    /// Fails if no row is before the cutoff.
     init?(_ thinning: Thinning, _ scope: RowScope, _ store: SQLiteFileConnection, _ db: Database) throws {
         self.thinning = thinning
         self.scope = scope
@@ -153,7 +153,8 @@ private struct ThinningQuery {
         function = try CellFunction(bounds, cells.buckets, name: store.temporaryName("cell"), db)
         (picks, kept) = (store.temporaryName("picks"), store.temporaryName("kept"))
         if let from = date.stored(max(first, thinning.date.earliest)), let below = date.stored(end) {
-            // One bound on each side, so that SQLite does not walk an index to a wider one. A span may end after it has begun.
+            // There is one bound on each side, so that SQLite does not walk an index to a wider one. A span may end after the value that it
+            // begins with.
             let later = end.advanced(byMicroseconds: 2 * 86_400_000_000)
             rows = .all([date.readable(before: later, in: DateSQL.Stretch(from: from, below: below)), among])
         } else {
@@ -161,12 +162,12 @@ private struct ThinningQuery {
         }
     }
 
-    /// Makes the tables, and counts the rows that each tier keeps.
+    /// Creates the tables and counts the rows that each tier keeps.
     func find(_ store: SQLiteFileConnection, _ db: Database) throws -> [Survey.TierCount] {
         let (ends, rows) = (store.temporaryName("ends"), store.temporaryName("rows"))
         func run(_ statement: SQLFragment) throws { try store.execute(statement, db) }
 
-        // The last date of each group in each cell; then the rows of these dates, which are few.
+        // First the last date of each group in each cell, then the rows of these dates, which are few.
         let collated = zip(columns, names).map { column, name in
             let collation = scope.table.collations[column.name.folded] ?? "BINARY"
             return "\(name) COLLATE \(collation.quotedIdentifier)"
@@ -195,8 +196,8 @@ private struct ThinningQuery {
             let indexed = (["value"] + collated).joined(separator: ", ")
             try run(SQLFragment("CREATE INDEX temp.\(ends)_values ON \(ends) (\(indexed))"))
         }
-        // With a range of dates beside it, SQLite would search for that instead of the one date. A plus takes an affinity away
-        // that no column of the other table has, so that its index is used.
+        // With a range of dates in the condition, SQLite would search for the range instead of the one date. The plus removes an affinity
+        // that the columns of the other table lack, so that its index is used.
         let plus = isSought ? "" : "+"
         let same =
             ["\(plus)\(date.orderValue) = \(ends).value"]
@@ -229,7 +230,7 @@ private struct ThinningQuery {
             SQLFragment(
                 "CREATE TEMP TABLE \(picks) (\((["tier", "bucket"] + collated).joined(separator: ", ")), value, \(list), expired)"
             ))
-        // The other values are those of the row with the last date: no two cells of a bucket have the same.
+        // The other values come from the row with the last date, because no two cells of a bucket share a date.
         let last = "\(thinning.pick == .last ? "max" : "min")(value)"
         let columns = (names + [last] + keys + ["expired"]).joined(separator: ", ")
         for number in thinning.tiers.indices {
@@ -250,7 +251,7 @@ private struct ThinningQuery {
                 isRowID
                     ? "CREATE TEMP TABLE \(kept) (k0 INTEGER PRIMARY KEY, tier)"
                     : "CREATE TEMP TABLE \(kept) (\(list), tier, PRIMARY KEY (\(list))) WITHOUT ROWID"))
-        // A row that several tiers keep counts for the one with the largest unit.
+        // A row that several tiers keep counts for the tier with the largest unit.
         try run(
             SQLFragment(
                 "INSERT INTO temp.\(kept) SELECT \(list), max(tier) FROM temp.\(picks) WHERE expired GROUP BY \(list)"))
@@ -264,7 +265,7 @@ private struct ThinningQuery {
         }
     }
 
-    /// Whether an index, or the table itself, gives the rows of a group and a date with less work than all rows once more.
+    /// Whether an index or the table itself finds the rows of a group and a date with less work than another pass over all rows.
     private func isSoughtByDate(_ ends: String, _ store: SQLiteFileConnection, _ db: Database) throws -> Bool {
         guard date.function == nil, scope.isTable else { return false }
         let table = scope.table
@@ -278,7 +279,7 @@ private struct ThinningQuery {
         }
         guard let count = groupCounts.max() else { return false }
         if count == columns.count { return true }
-        // Each end reads the rows of its date, which all groups may have.
+        // Each end reads all rows of its date, which every group may have.
         let sizes = "SELECT count(*) AS ends, sum(size) AS size FROM temp.\(ends) GROUP BY value"
         return try store.row(SQLFragment("SELECT sum(ends * ends) <= sum(size) FROM (\(sizes))"), db)?.first
             == .integer(1)
@@ -286,8 +287,7 @@ private struct ThinningQuery {
 }
 
 extension DateSQL {
-    /// The stored value that decides whether another one is at or after an instant; nil: it takes one of each storage class,
-    /// or the format is parsed.
+    /// The stored value to compare with for "at or after an instant", or nil if each storage class needs its own or the format is parsed.
     fileprivate func stored(_ instant: Instant) -> StoreValue? {
         guard function == nil else { return nil }
         let bound = date.encoding.lowerBound(instant)
