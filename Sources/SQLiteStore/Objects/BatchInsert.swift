@@ -4,7 +4,7 @@ import GRDBSQLite
 public import PriceStore
 
 extension SQLiteWriter {
-    /// Saves new rows in one transaction of its own.
+    /// Inserts rows in one transaction.
     @discardableResult
     public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
         if case .objects(let objects) = request.source, objects.isEmpty { return BatchInsertResult(insertedCount: 0) }
@@ -28,14 +28,14 @@ extension SQLiteWriter {
     }
 }
 
-/// One batch insert request at work. It keeps a prepared statement for the attributes that the row before named, and
-/// binds values by SQLite's C interface: GRDB's arguments are an array of boxes for each row.
+/// The execution of one batch insert request. It keeps a prepared statement for the attributes of the previous row and binds values through
+/// SQLite's C interface, because GRDB's arguments allocate an array of boxes for each row.
 private struct BatchInsert {
     private let request: BatchInsertRequest
     private let scope: RowScope
     private let connection: SQLiteFileConnection
     private let db: Database
-    /// The attributes that the prepared statement names, as the rows spell them, in order of its parameters.
+    /// The attributes of the prepared statement as the rows spell them, in parameter order.
     private var names: [String] = []
     private var statement: Statement?
     private(set) var rowCount = 0
@@ -67,7 +67,7 @@ private struct BatchInsert {
             let key = scope.table.keySQL.indices.map { StoreValue(handle, column: Int32($0)) }
             result.objectIDs.append(connection.objectID(scope, key))
             result.insertedCount += 1
-            // The row is in the store when the statement has come to its end.
+            // The row is in the store when the statement has run to its end.
             guard sqlite3_step(handle) == SQLITE_DONE else { throw failure() }
         case SQLITE_DONE:
             if request.resultType != .objectIDs, sqlite3_changes(db.sqliteConnection) > 0 {
@@ -93,7 +93,7 @@ private struct BatchInsert {
         }
     }
 
-    /// Binds a row's values; false: the row names other attributes than the statement.
+    /// Binds a row's values. Returns false if the row names other attributes than the statement.
     private func bind(_ row: [String: StoreValue], _ statement: Statement) throws -> Bool {
         guard row.count == names.count else { return false }
         let handle = statement.sqliteStatement
@@ -117,14 +117,14 @@ private struct BatchInsert {
         let error = DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
         let what = "saving row \(rowCount) for \(scope.table.name), so none is saved"
         var storeError = StoreError(error, store: connection.name, doing: what)
-        // A value that the column cannot hold breaks a constraint.
+        // A value that the column cannot hold counts as a broken constraint.
         if error.resultCode == .SQLITE_MISMATCH { storeError.kind = .constraint }
         return storeError
     }
 }
 
 extension StoreValue {
-    /// Binds the value to a parameter, and returns SQLite's result code; SQLite copies the value.
+    /// Binds the value to a parameter and returns SQLite's result code. SQLite copies the value.
     func bind(_ statement: OpaquePointer, _ index: Int32) -> Int32 {
         // -1 is SQLITE_TRANSIENT, a macro that is not imported.
         let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
@@ -134,14 +134,14 @@ extension StoreValue {
         case .real(let value): return sqlite3_bind_double(statement, index, value)
         case .text(var text):
             return text.withUTF8 { utf8 in
-                // An empty text may have no address, and would be bound as NULL.
+                // An empty text may have no address and would be bound as NULL.
                 guard let start = utf8.baseAddress else { return sqlite3_bind_text(statement, index, "", 0, transient) }
                 return start.withMemoryRebound(to: CChar.self, capacity: utf8.count) {
                     sqlite3_bind_text64(statement, index, $0, UInt64(utf8.count), transient, UInt8(SQLITE_UTF8))
                 }
             }
         case .blob(let bytes):
-            // An empty blob has no address, and would be bound as NULL.
+            // An empty blob has no address and would be bound as NULL.
             if bytes.isEmpty { return sqlite3_bind_zeroblob(statement, index, 0) }
             return bytes.withUnsafeBytes {
                 sqlite3_bind_blob64(statement, index, $0.baseAddress, UInt64($0.count), transient)
@@ -151,7 +151,7 @@ extension StoreValue {
 }
 
 extension StoreValue {
-    /// A column of the current row of a statement.
+    /// Reads a column of a statement's current row.
     init(_ row: OpaquePointer, column: Int32) {
         switch sqlite3_column_type(row, column) {
         case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(row, column))

@@ -3,7 +3,7 @@ import GRDB
 public import PriceStore
 
 extension SQLiteWriter {
-    /// Changes rows in one transaction of its own, by one statement.
+    /// Updates rows in one transaction by one statement.
     @discardableResult
     public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
         if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
@@ -42,7 +42,7 @@ extension SQLiteWriter {
         }
     }
 
-    /// The UPDATE that sets attributes, without its condition.
+    /// The UPDATE statement that sets attributes, without its condition.
     func setting(_ values: [String: StoreValue], _ scope: RowScope) throws -> SQLFragment {
         let named = values.sorted { $0.key < $1.key }
         let sets = try scope.attributes(named.map(\.key), store: name).map { "\($0.name.quotedIdentifier) = ?" }

@@ -1,9 +1,9 @@
 import GRDB
 public import PriceStore
 
-/// Entities and indexes that a program creates.
+/// Creating and dropping entities and indexes.
 extension SQLiteWriter {
-    /// Creates an entity, or adds the attributes that an existing one lacks.
+    /// Creates an entity, or adds missing attributes to an existing one.
     public func createEntity(_ entity: Entity) throws(StoreError) {
         try entity.checkIsCreatable(in: name)
         try change("creating the table \(entity.name)") { db in
@@ -29,7 +29,7 @@ extension SQLiteWriter {
                 }
                 let table = "main.\(entity.name.standardIdentifier)"
                 try db.execute(sql: "CREATE TABLE \(table) (\(parts.joined(separator: ", ")))")
-                // Fails if a relationship refers to attributes that are missing or not unique.
+                // This fails if a relationship refers to attributes that are missing or not unique.
                 try db.execute(sql: "PRAGMA main.foreign_key_check(\(entity.name.quotedIdentifier))")
                 try didChangeSchema(db)
             }
@@ -39,7 +39,7 @@ extension SQLiteWriter {
         }
     }
 
-    /// Creates an index, unless there is one of these attributes.
+    /// Creates an index unless one with these attributes exists.
     public func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError) {
         try change("creating an index of \(entity)") { db in
             let scope = try tableScope(entity, db)
@@ -63,7 +63,7 @@ extension SQLiteWriter {
         }
     }
 
-    /// Removes an entity and its rows.
+    /// Drops an entity with its rows.
     public func dropEntity(named name: String) throws(StoreError) {
         try change("removing the table \(name)") { db in
             guard let table = try catalog.table(name, db) else { return }
@@ -73,7 +73,7 @@ extension SQLiteWriter {
         }
     }
 
-    /// Throws if the schema of an entity belongs to a Core Data model. Entities of a family share one table.
+    /// Throws if the entity belongs to a Core Data model, whose related entities share one table.
     private func requireNoModel(_ table: SQLiteTable) throws(StoreError) {
         guard table.managed != nil else { return }
         throw StoreError(
@@ -81,13 +81,13 @@ extension SQLiteWriter {
             message: "\(table.name) is not changed: the schema of a Core Data store belongs to its model")
     }
 
-    /// Forgets what was known of the schema, and watches new tables for the history.
+    /// Empties the catalog and creates history triggers for new tables.
     private func didChangeSchema(_ db: Database) throws {
         catalog = catalog.emptied
         if historyRecorder.number != nil { try recordTransaction(db) }
     }
 
-    /// A column in a CREATE TABLE or ADD COLUMN.
+    /// The definition of a column for CREATE TABLE or ADD COLUMN.
     private func definition(of attribute: Attribute, isRequired: Bool, _ db: Database) throws -> String {
         let type = attribute.declaredType.isEmpty ? attribute.affinity.typeName : attribute.declaredType
         guard
@@ -111,7 +111,7 @@ extension SQLiteWriter {
 }
 
 extension Attribute.Affinity {
-    /// A type that has the affinity; none for values that are stored unchanged.
+    /// A type with the affinity; empty for values that are stored unchanged.
     fileprivate var typeName: String {
         switch self {
         case .integer: "INTEGER"

@@ -1,17 +1,17 @@
 import GRDB
 public import PriceStore
 
-/// A row to be inserted: its values by the columns' own names, and what to do where a key is there already.
+/// A row to insert: its values by column name, and what to do if its key already exists.
 struct NewRow {
-    /// The values in the order of the columns' names, so that rows of the same columns share a statement.
+    /// The values in order of column names, so that rows with the same columns share a statement.
     var values: [(column: String, value: StoreValue)]
     var onConflict: ConflictPolicy
-    /// A rowid to be given beside the values: its name in SQL and its value; nil: SQLite chooses.
+    /// The SQL name and value of a rowid to insert, or nil if SQLite chooses it.
     var rowID: (name: String, value: Int64)?
-    /// What a Core Data row carries besides: its entity's number and its lock counter. A row that replaces another
-    /// leaves them, and counts the lock up.
+    /// The entity number and lock counter of a Core Data row. A row that replaces another keeps the old row's values and increments the
+    /// counter.
     var identity: [(column: String, value: StoreValue)] = []
-    /// The condition of the rows that it may replace, and what is said of the others; nil: all.
+    /// The condition of the rows that it may replace, and the reason given for others, or nil if it may replace all.
     var replaceable: (condition: SQLFragment, otherwise: String)?
 
     init(_ values: [(column: String, value: StoreValue)], _ onConflict: ConflictPolicy) {
@@ -19,25 +19,24 @@ struct NewRow {
         self.onConflict = onConflict
     }
 
-    /// Whether the row has a value, which may be NULL, for a column.
+    /// Whether the row has a value for a column, which may be NULL.
     func names(_ column: String?) -> Bool { values.contains { $0.column == column } }
 }
 
-/// What became of an insert.
+/// The outcome of an insert.
 enum Insertion {
-    /// The row as it is now, in the columns that were asked for.
+    /// The stored row, in the columns requested.
     case row([StoreValue])
-    /// Nothing: the key was there already.
+    /// Nothing was inserted, because the key already exists.
     case nothing
-    /// A constraint refused it.
+    /// A constraint refused the row, with the reason.
     case refused(String)
 }
 
 extension SQLiteFileConnection {
-    /// The row of an insert, its values under the columns' own names.
+    /// The row to insert, with its values by column name.
     ///
-    /// NULL for a rowid means that SQLite chooses one, so it is left out: a row that replaces another must not get
-    /// a new rowid by it.
+    /// NULL for a rowid means that SQLite chooses one, so it is left out. Otherwise a row that replaces another would get a new rowid.
     func newRow(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
     ) throws -> NewRow {
@@ -51,7 +50,7 @@ extension SQLiteFileConnection {
         return row
     }
 
-    /// The condition of the rows of a scope that a new row may replace, and what is said of the others; nil: all.
+    /// The condition of the rows of a scope that a new row may replace, and the reason given for others, or nil if it may replace all.
     func replaceable(
         _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
     ) throws -> (condition: SQLFragment, otherwise: String)? {
@@ -61,7 +60,7 @@ extension SQLiteFileConnection {
         return (try notHeld(holds, by: nil, scope, db), holds.refusalToReplace)
     }
 
-    /// Inserts one row into a table; a broken constraint is the result, everything else is thrown.
+    /// Inserts one row into a table. A broken constraint is returned; other errors are thrown.
     func insert(
         _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy, _ db: Database
     ) throws -> Insertion {
@@ -76,7 +75,7 @@ extension SQLiteFileConnection {
         } catch let error as DatabaseError
             where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH
         {
-            // A trigger may have raised ROLLBACK: then all rows of the transaction are gone, not only this one.
+            // If a trigger has raised ROLLBACK, all rows of the transaction are gone, not only this one.
             guard db.isInsideTransaction == wasInTransaction else { throw error }
             return .refused(
                 outOfStepIndex(error, db).map { "\($0.fact); \($0.remedy)" } ?? error.message
@@ -84,18 +83,18 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Whether a row has all values of a new one, so that replacing it would change nothing.
+    /// Whether a stored row has all values of a new one, so that replacing it changes nothing.
     private func isStored(_ row: NewRow, in target: String, _ db: Database) throws -> Bool {
         guard !row.values.isEmpty else { return false }
-        // Texts that a collation takes for equal may differ.
+        // Texts that are equal in a collation may differ.
         let same = row.values.map { "\($0.column.quotedIdentifier) IS ? COLLATE BINARY" }.joined(separator: " AND ")
         return try self.row(
             SQLFragment("SELECT 1 FROM \(target) WHERE \(same) LIMIT 1", row.values.map(\.value.databaseValue)), db)
             != nil
     }
 
-    /// Inserts one row by its own policy and returns whether it has replaced another: it is tried as if it were not to
-    /// replace first. Not for tables with triggers on INSERT, which would fire twice.
+    /// Inserts one row by its policy and returns whether it replaced another. It first tries an insert that does not replace, so it is not
+    /// for tables with INSERT triggers, which would fire twice.
     func insertOrReplace(
         _ row: NewRow, into target: String, returning names: [String], _ db: Database
     ) throws -> (inserted: Insertion, replaces: Bool) {
@@ -113,7 +112,7 @@ extension SQLiteFileConnection {
         var brought = row.values + row.identity
         if let rowID = row.rowID { brought.append((rowID.name, .integer(rowID.value))) }
         let columns = brought.map(\.column.quotedIdentifier)
-        // A row that replaces another leaves its identity, and counts the lock up.
+        // A row that replaces another keeps the old identity and increments the lock counter.
         var sets = row.values.map { "\($0.column.quotedIdentifier) = excluded.\($0.column.quotedIdentifier)" }
         if !sets.isEmpty, !row.identity.isEmpty { sets.append("Z_OPT = ifnull(Z_OPT, 0) + 1") }
         let text = insertText(
@@ -129,10 +128,10 @@ extension SQLiteFileConnection {
     /// The text of an INSERT of one row.
     ///
     /// - Parameters:
-    ///   - columns: the columns that it brings, in SQL.
-    ///   - sets: what it changes in the row that it replaces.
-    ///   - condition: of the row that it replaces; nil: none.
-    ///   - names: the columns that it returns, in SQL.
+    ///   - columns: the SQL columns that it sets.
+    ///   - sets: the assignments for a row that it replaces.
+    ///   - condition: the condition for a row that it replaces, or nil.
+    ///   - names: the SQL columns that it returns.
     func insertText(
         into target: String, _ columns: [String], _ onConflict: ConflictPolicy, sets: [String],
         where condition: String? = nil, returning names: [String]
@@ -142,7 +141,7 @@ extension SQLiteFileConnection {
         text += columns.isEmpty ? "DEFAULT VALUES" : "(\(columns.joined(separator: ", "))) VALUES (\(marks))"
         switch onConflict {
         case .ignore where !sets.isEmpty: text += " ON CONFLICT DO NOTHING"
-        // Not REPLACE, which deletes the old row and with it whatever cascades from it.
+        // REPLACE would delete the old row and whatever cascades from it.
         case .replace where !sets.isEmpty:
             text += " ON CONFLICT DO UPDATE SET " + sets.joined(separator: ", ")
             if let condition { text += " WHERE " + condition }
@@ -153,7 +152,7 @@ extension SQLiteFileConnection {
 }
 
 extension SQLiteWriter {
-    /// Adds one row.
+    /// Inserts one row.
     public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
@@ -177,7 +176,7 @@ extension SQLiteWriter {
         }
     }
 
-    /// Throws if a table with AUTOINCREMENT has no rowid left: SQLite says of that, too, that the disk is full.
+    /// Throws if a table with AUTOINCREMENT has no rowid left, which SQLite also reports as a full disk.
     private func checkRowIDs(_ table: SQLiteTable, _ db: Database) throws {
         let last = try row(
             SQLFragment("SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", [table.tableName.databaseValue]), db
@@ -188,9 +187,8 @@ extension SQLiteWriter {
             message: "\(table.name) has used the largest possible rowid, so a new row cannot get one")
     }
 
-    /// Adds a row whose foreign keys SQLite checks only when the transaction ends. They are checked at once instead:
-    /// one bad row would undo all the others, and nobody could say which it was. A row must come after the one it
-    /// refers to.
+    /// Inserts a row with deferred foreign keys and checks them at once. At the end of the transaction one bad row would undo all others,
+    /// and nobody could say which it was. A row must come after the one that it refers to.
     private func insert(
         _ row: NewRow, checking keys: [Relationship], _ scope: RowScope, _ db: Database
     ) throws -> InsertOutcome {
@@ -207,7 +205,7 @@ extension SQLiteWriter {
                 for key in keys {
                     let given = Array(values.prefix(key.sourceAttributes.count))
                     values.removeFirst(given.count)
-                    // A row that replaces another is not asked for references that it keeps.
+                    // References that a replaced row keeps are not checked.
                     if replaces, !key.sourceAttributes.contains(where: { row.names($0) }) { continue }
                     if try !pointsAtRow(key, given, db) { outcome = .rejected("FOREIGN KEY constraint failed") }
                 }

@@ -1,9 +1,9 @@
 import GRDB
 public import PriceStore
 
-/// One row at a time, by its identity.
+/// Access to single rows by identity.
 extension SQLiteWriter {
-    /// Adds one row and says which it is.
+    /// Inserts one row and returns its ID.
     public func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
         try change("saving a row of \(entity)") { db in
             let scope = try tableScope(entity, db)
@@ -70,8 +70,8 @@ extension SQLiteWriter {
         throw StoreError(.constraint, store: name, message: "a row of \(scope.table.name) cannot be saved: \(reason)")
     }
 
-    /// The row of an ID, as long as its attributes are still the expected ones: equal in every byte and of the same
-    /// storage class, whatever the column's collation and affinity.
+    /// The condition that a row has an ID and the expected values: the same bytes and storage class, whatever the column's collation and
+    /// affinity.
     private func stillCondition(
         _ id: ObjectID, _ expected: [String: StoreValue], _ scope: RowScope
     ) throws -> SQLFragment {
@@ -92,12 +92,12 @@ extension SQLiteWriter {
 }
 
 extension SQLiteFileConnection {
-    /// The scope of a table whose rows have a key; throws for views and the like.
+    /// The scope of a table whose rows have a key. Throws for views and other entities without one.
     func tableScope(_ entity: String, _ db: Database) throws -> RowScope {
         try tableScope(of: StoreFetchRequest(entity: entity), db)
     }
 
-    /// The rows that a request is about, which must be those of a table and have a key.
+    /// The rows that a request covers, which must belong to a table and have a key.
     func tableScope(of request: StoreFetchRequest, _ db: Database) throws -> RowScope {
         let scope = try scope(of: request, db)
         guard scope.table.entity.kind == .table, !scope.table.keySQL.isEmpty else {
@@ -106,13 +106,13 @@ extension SQLiteFileConnection {
         return scope
     }
 
-    /// The error for rows that cannot be distinguished: those of a view, or of a table whose columns hide its rowid.
+    /// The error for rows without a key: those of a view, or of a table whose columns hide its rowid.
     func keyless(_ table: SQLiteTable) -> StoreError {
         StoreError(
             .unsupported, store: name, message: "the rows of \(table.name) have no key that identifies them")
     }
 
-    /// Tells a value that a column cannot hold as what it is: a constraint that was broken.
+    /// Reports a value that a column cannot hold as a broken constraint.
     func constrained<T>(_ entity: String, _ body: () throws -> T) throws -> T {
         do {
             return try body()
@@ -126,7 +126,7 @@ extension SQLiteFileConnection {
 }
 
 extension StoreValue {
-    /// The name that SQLite's `typeof` has for the value's storage class.
+    /// SQLite's `typeof` name of the value's storage class.
     var storageClass: String {
         switch self {
         case .null: "null"

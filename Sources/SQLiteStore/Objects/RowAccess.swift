@@ -2,9 +2,9 @@ import GRDB
 import PriceObjects
 public import PriceStore
 
-/// Rows one by one and by request: fetch, count, sample and update.
+/// Access to rows by request: fetch, count, sample and update.
 extension SQLiteFile {
-    /// How many rows a request finds.
+    /// The number of rows that a request finds.
     public func count(_ request: StoreFetchRequest) throws(StoreError) -> Int {
         try reading(request, "counting the rows of \(request.entity)") { scope, db in
             let condition = whereClause(try condition(request.predicate, scope, db))
@@ -41,8 +41,7 @@ extension SQLiteFile {
         }
     }
 
-    /// Reads rows of a request. The picks of a thinned rule are found by several statements, which must see the state that the
-    /// request is answered in.
+    /// Reads rows of a request. A rule that thins finds its picks with several statements, which must see the same state as the request.
     private func reading<T>(
         _ request: StoreFetchRequest, _ what: String, _ body: (RowScope, Database) throws -> T
     ) throws(StoreError) -> T {
@@ -63,7 +62,7 @@ extension SQLiteFile {
         return query + limits(request)
     }
 
-    /// Some different values of an attribute, from the first rows, the last ones and between.
+    /// Distinct values of an attribute, from the first rows, the last rows and between.
     package func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try run("sampling \(entity)") { db in
             let scope = try scope(entity, db)
@@ -78,14 +77,13 @@ extension SQLiteFile {
                     found.append(row[0])
                 }
             }
-            // The first and the last rows, so that a change of format in the middle of a store's life shows. Many rows may
-            // have the same value.
+            // The first and last rows show a change of format in the life of a store. Many rows may have the same value.
             let part = max(1, limit / 3)
             for direction in scope.key.isEmpty ? [""] : ["ASC", "DESC"] {
                 let order = scope.key.first.map { " ORDER BY \($0) \(direction)" } ?? ""
                 try add(select + order + " LIMIT \(part * 4)", upTo: part)
             }
-            // The least and the greatest, where an index leads to them: what stands for no date is mostly there.
+            // The least and greatest values, if an index gives them. Values that mean "no date" are mostly there.
             if scope.isTable, scope.table.dateAccess(attribute, filter: .all) != nil {
                 for direction in ["ASC", "DESC"] {
                     try add(select + " ORDER BY \(column) \(direction) LIMIT 2", upTo: 2)
@@ -100,7 +98,7 @@ extension SQLiteFile {
         }
     }
 
-    /// Rowids from across a table, at the same distance from each other; empty where it has none.
+    /// Evenly spaced rowids from across a table; empty if it has none.
     private func placesAcross(_ scope: RowScope, count: Int, _ db: Database) throws -> [Int64] {
         guard count > 0, scope.isTable, !scope.table.isWithoutRowID, let rowID = scope.key.first,
             let ends = try row(
@@ -114,10 +112,10 @@ extension SQLiteFile {
 }
 
 extension SQLiteFileConnection {
-    /// The LIMIT and OFFSET of a request; empty if it wants all rows.
+    /// The LIMIT and OFFSET of a request, or an empty fragment if it has none.
     func limits(_ request: StoreFetchRequest) -> SQLFragment {
         guard request.fetchLimit != nil || request.fetchOffset > 0 else { return SQLFragment("") }
-        // SQLite takes a negative limit for none; ours is then 0.
+        // A negative limit means no limit in SQLite, but 0 rows here.
         let limit = request.fetchLimit.map { max(0, $0) } ?? -1
         return SQLFragment(
             " LIMIT ? OFFSET ?", [limit.databaseValue, max(0, request.fetchOffset).databaseValue])

@@ -1,33 +1,33 @@
 import GRDB
 import PriceStore
 
-/// How often a store has changed. Equal marks prove that nothing has changed in between.
+/// How often a store has changed. Equal marks prove that nothing changed in between.
 struct ChangeMark: Hashable {
-    /// Another number after others have changed the store.
+    /// A number that differs after other connections have changed the store.
     var byOthers: Int
-    /// Rows that this connection has added, changed or deleted so far, but for the temporary ones of surveys.
+    /// The rows that this connection has inserted, updated or deleted, except temporary ones of surveys.
     var ownRowCount: Int
-    /// Rows that deletions of this connection had deleted.
+    /// The rows that deletions of this connection have deleted.
     var deletedCount: Int
 
-    /// Whether nothing has happened since an earlier mark but deletions.
+    /// Whether nothing but deletions has happened since an earlier mark.
     func hasOnlyDeleted(since earlier: ChangeMark) -> Bool {
         byOthers == earlier.byOthers && ownRowCount - earlier.ownRowCount == deletedCount - earlier.deletedCount
     }
 }
 
-/// What a connection itself has changed.
+/// What a connection has changed itself.
 struct OwnChanges {
-    /// Rows of temporary tables that work which changes nothing else has written.
+    /// Rows of temporary tables, written by work that changes nothing else.
     fileprivate var temporaryRowCount = 0
-    /// All rows that had been changed when such work began; nil: none is going on.
+    /// The number of changed rows when such work began, or nil if none is in progress.
     fileprivate var countBefore: Int?
-    /// Rows that deletions have deleted.
+    /// The rows that deletions have deleted.
     var deletedCount = 0
 }
 
 extension SQLiteFileConnection {
-    /// How often others have committed, and how many rows this connection has changed, triggers and foreign keys included.
+    /// The current mark: commits of other connections and rows changed by this one, including triggers and foreign keys.
     func changeMark() throws(StoreError) -> ChangeMark {
         try run("looking for changes of the store") { try changeMark($0) }
     }
@@ -39,7 +39,7 @@ extension SQLiteFileConnection {
             deletedCount: changes.deletedCount)
     }
 
-    /// Carries out work that changes temporary tables and nothing else, so that it does not count as a change.
+    /// Runs work that changes only temporary tables, so that it does not count as a change.
     func countingTemporaryRows<T>(_ db: Database, _ body: () throws -> T) rethrows -> T {
         guard changes.countBefore == nil else { return try body() }
         let before = db.totalChangesCount

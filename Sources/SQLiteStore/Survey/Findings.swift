@@ -1,19 +1,19 @@
 import PriceStore
 
-/// What a survey has found: the facts that it returns, and those that decide the technique.
+/// What a survey found: the facts that it returns, and those that decide the technique.
 struct Findings: EngineFindings {
     var survey = Survey()
     /// The state of the store in which they were found.
     var mark: ChangeMark?
-    /// How the engine deletes the rows.
+    /// The technique that deletes the rows.
     var technique = Technique.whole
-    /// Why, as a phrase; nil: it is the ordinary way.
+    /// Why this technique was chosen, as a phrase, or nil if it is the ordinary one.
     var reason: String?
-    /// Whether other rows may be deleted or changed with each row, so that the cost of a batch is still unknown.
+    /// Whether each row may cause other rows to be deleted or changed, so that the cost of a batch is unknown.
     var followsRelationships = false
     var possibleTechniques: [Technique] = []
     var techniqueObstacles: [Technique: String] = [:]
-    /// The first and the last rowid between which all rows lie that the rule deletes; nil: they were not looked at.
+    /// The range of rowids that contains all rows that the rule deletes, or nil if it was not determined.
     var expiredRowIDs: ClosedRange<Int64>?
     /// Whether a rebuild would be clearly faster than batches.
     var rebuildPays = false
@@ -33,21 +33,21 @@ extension Survey {
 }
 
 extension DeletionOutline {
-    /// How a technique deletes the rows that were found.
+    /// Describes how a technique deletes the rows that were found.
     init(_ technique: Technique, _ findings: Findings, of request: SurveyRequest) {
         self.init(method: technique.phrase, isInBatches: technique.isInBatches)
         reason = findings.reason
         isOldestFirst = technique == .range || technique == .dates
         rebuildPays = findings.rebuildPays && technique.isInBatches
         index = technique == .range ? findings.index : nil
-        // Where each row may take others along, the first batch is a single row, and a batch has costs that do not depend on its
-        // rows: most pages of an index in another order are written by each.
+        // If each row may cause others to be deleted, the first batch is a single row. Batches also have fixed costs: each writes most
+        // pages of an index in another order.
         if findings.followsRelationships {
             firstBatchRows = 1
             batchTarget = .milliseconds(25)
         }
-        // A batch that goes through most pages of an index, reads the table, or waits for the disk with an archive costs less a
-        // row if it is longer. Nobody waits for it where nothing else uses the store.
+        // Longer batches cost less per row if each writes most pages of an index, reads the table, or waits for the disk with an archive.
+        // If nothing else uses the store, nobody waits for them.
         if findings.followsRelationships || technique != .range || request.archiveRule != nil {
             batchTargetAlone = .milliseconds(100)
         }

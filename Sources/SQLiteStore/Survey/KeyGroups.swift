@@ -1,39 +1,39 @@
 import GRDB
 import PriceStore
 
-/// The groups of a table without a rowid whose key is a column and then the date: within each, the rows lie in the order
-/// of their dates, as ticks do by symbol.
+/// The groups of a table without a rowid whose key is a column and then the date. The rows of a group are in date order, as with ticks by
+/// symbol.
 struct KeyGroups {
     private let scope: RowScope
-    /// The column that makes the groups, in SQL.
+    /// The SQL column that defines the groups.
     private var column: String { scope.key[0] }
 
-    /// More groups cost more to look for than the table costs to read.
+    /// The most groups. Finding more of them costs more than reading the table.
     static let mostGroups = 1_000
 
-    /// Nil: the table is not made so, or its dates are not compared in SQL.
+    /// Fails if the table is not like that or its dates are not compared in SQL.
     init?(_ scope: RowScope, _ date: DateSQL) {
         let table = scope.table
         guard scope.isTable, table.isWithoutRowID, table.managed == nil, date.function == nil,
             table.entity.primaryKey.count >= 2,
             table.entity.primaryKey[1] == date.date.name, table.keySQL.count == table.entity.primaryKey.count,
-            // Values that are equal and not the same would be one group with several names.
+            // With another collation, equal values that differ would be one group with several names.
             table.collations[table.entity.primaryKey[0].folded]?.uppercased() == "BINARY"
         else { return nil }
         self.scope = scope
     }
 
-    /// The condition that a row is of a group.
+    /// The condition that a row belongs to a group.
     func condition(_ value: StoreValue) -> SQLFragment { SQLFragment("\(column) = ?", [value.databaseValue]) }
 
-    /// The first group after another, or of all; nil: there is none.
+    /// The first group, or the first after another, or nil if there is none.
     func next(after value: StoreValue?, _ connection: SQLiteFileConnection, _ db: Database) throws -> StoreValue? {
         var query = SQLFragment("SELECT \(column) FROM \(scope.fromTable)")
         if let value { query += SQLFragment(" WHERE \(column) > ?", [value.databaseValue]) }
         return try connection.row(query + " ORDER BY \(column) LIMIT 1", db)?.first
     }
 
-    /// All groups in order; nil: there are too many.
+    /// All groups in order, or nil if there are too many.
     func values(_ connection: SQLiteFileConnection, _ db: Database) throws -> [StoreValue]? {
         var values: [StoreValue] = []
         while let value = try next(after: values.last, connection, db) {
@@ -45,7 +45,7 @@ struct KeyGroups {
 }
 
 extension SQLiteFileConnection {
-    /// Counts group by group, as ``surveyByIndex(_:_:into:_:)`` does for a whole table.
+    /// Counts group by group as ``surveyByIndex(_:_:into:_:)`` does for a whole table.
     func surveyByGroups(
         _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, _ values: [StoreValue],
         into survey: inout Findings, _ db: Database
@@ -64,7 +64,7 @@ extension SQLiteFileConnection {
 }
 
 extension Survey {
-    /// Adds what was found in another part of the rows. The number of rows is not known by parts.
+    /// Adds the findings for another part of the rows. The row count is not known per part.
     fileprivate mutating func add(_ part: Survey) {
         expiredCount += part.expiredCount
         expiredAloneCount += part.expiredAloneCount
@@ -76,7 +76,7 @@ extension Survey {
         newestExpired = [newestExpired, part.newestExpired].compactMap(\.self).max()
         newestOfEntity = [newestOfEntity, part.newestOfEntity].compactMap(\.self).max()
         newestValue = [newestValue, part.newestValue].compactMap { $0.flatMap(DateKey.init) }.max()?.storeValue
-        // A part of which nothing goes does not say whether it has rows.
+        // A part that loses no row does not say whether it has rows.
         let stays = part.expiredAloneCount > 0 ? part.leavesReadableRows : part.newestOfEntity != nil
         leavesReadableRows = leavesReadableRows || stays
     }

@@ -1,9 +1,9 @@
 import GRDB
 import PriceStore
 
-/// What in the schema prevents a delete, whatever the rows are. It is found without executing anything.
+/// Obstacles to a delete in the schema, whatever the rows are. Nothing is executed to find them.
 extension SQLiteFileConnection {
-    /// Why a table cannot be deleted from, or nil.
+    /// Why rows of a table cannot be deleted, or nil if they can.
     func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
         switch table.entity.kind {
         case .view: return "\(table.name) is a view: name the table that holds its rows"
@@ -51,8 +51,8 @@ extension SQLiteFileConnection {
         return nil
     }
 
-    /// Why a rule would not delete the rows that it chooses now: a trigger that its delete fires, or that of a rule before it,
-    /// changes attributes by which it chooses. Nil: none does.
+    /// Why a rule would not delete the rows that it selects now, or nil: a trigger that its delete or an earlier rule's delete fires
+    /// changes attributes by which it selects.
     private func changeOfChoice(
         _ request: SurveyRequest, _ table: SQLiteTable, _ own: BatchDeleteRequest, _ db: Database
     ) throws -> String? {
@@ -67,9 +67,8 @@ extension SQLiteFileConnection {
         return nil
     }
 
-    /// Why SQLite cannot compile the delete with all that foreign keys do: triggers and constraints of the tables that they
-    /// reach may call functions, collations and modules that this program lacks, or name tables that are gone.
-    /// None is carried out.
+    /// Why SQLite cannot compile the delete with the actions of foreign keys, or nil if it can. Triggers and constraints of the tables that
+    /// they reach may call functions, collations and modules that this program lacks, or name tables that are gone. None is executed.
     private func obstacleBehindKeys(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> String? {
@@ -87,20 +86,20 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Compiles statements with foreign keys. A reader's own connection does without them, and they cannot be changed inside a
-    /// transaction, so it has another connection for this.
+    /// Compiles statements with foreign keys enforced. A reader's connection does not enforce them, and this cannot be changed inside a
+    /// transaction, so the reader uses a second connection.
     func compiling<T>(_ db: Database, _ body: (SQLiteFileConnection, Database) throws -> T) throws -> T {
         guard isReadOnly else { return try body(self, db) }
         let compiler = try compiler ?? sibling(enforcingKeys: true)
         self.compiler = compiler
         return try compiler.run("looking at the schema") { db in
-            // Core Data's own functions belong to a connection.
+            // Core Data's functions are registered per connection.
             _ = try compiler.catalog.coreData(db)
             return try body(compiler, db)
         }
     }
 
-    /// What the rule's override does to the rows that refer to the table's.
+    /// The statements of the rule's override on the rows that refer to the table's rows.
     private func overridingStatements(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule
     ) -> [String] {
@@ -113,15 +112,15 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Why rows cannot be deleted in the order that a delete needs, children first, as a sentence; nil: they can.
+    /// Why rows cannot be deleted children first, as a sentence, or nil if they can.
     func obstacleOfOrder(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
         if let circle = try circleOfCascades(request, db) { return circle }
         let effects = try triggerEffects(of: request, writing: nil, db)
         return effects?.misplaced ?? effects?.unreadable
     }
 
-    /// Why a delete is refused whose cascades lead back to a table that they have passed, as a sentence; nil: none does. A row would take
-    /// rows of its own table along, at any depth.
+    /// Why a delete is refused if its cascades lead back to a table, as a sentence, or nil if they do not. A row could then delete rows of
+    /// its own table, at any depth.
     private func circleOfCascades(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
         try keyGraph(of: request.fetchRequest.entity, request.relationships, db)?.circle.map { key in
             "cascades lead from \(key.destination) back to \(key.source) (\(key.sourceAttributes.joined(separator: ", "))), so that "
@@ -130,7 +129,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Names that SQLite distinguishes and this program does not: `é` can be written with one code point and with two.
+    /// Why names are refused that SQLite distinguishes and this program does not, or nil: `é` can be one code point or two.
     private func unlikeNames(_ table: SQLiteTable, _ db: Database) throws -> String? {
         let columns = table.entity.attributes.map { $0.name.folded }
         if Set(columns).count < columns.count {
@@ -144,12 +143,11 @@ extension SQLiteFileConnection {
             : "another table has a name that differs from \(table.name) only in how a letter is encoded. Rename one of them"
     }
 
-    /// Why it is not certain which rows refer to those that a delete takes, or nil.
+    /// Why it is uncertain which rows refer to deleted rows, or nil if it is certain.
     ///
-    /// A foreign key gives the child's value the affinity of the parent's column. A comparison of the two columns does
-    /// not where the child's affinity wins: the text '007' equals the number 7 then, and a cascade takes the wrong rows. Where
-    /// the parent's wins, SQLite itself is at odds: the text '1.0' refers to the number 1, and its actions do not find it, unless
-    /// the column is the rowid.
+    /// A foreign key gives the child's value the affinity of the parent's column. In a comparison of the two columns the child's affinity
+    /// may win: then the text '007' equals the number 7, and a cascade would delete the wrong rows. If the parent's affinity wins, SQLite
+    /// contradicts itself unless the column is the rowid: the text '1.0' refers to the number 1, but the actions do not find it.
     private func unlikeTypes(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> String? {
@@ -167,7 +165,7 @@ extension SQLiteFileConnection {
             guard let child = try catalog.table(key.source, db), let parent = try catalog.table(key.destination, db)
             else { continue }
             for (source, destination) in zip(key.sourceAttributes, key.destinationAttributes) {
-                // A join compares such texts by a hash that includes their length. Source: filterHash() in SQLite's vdbe.c.
+                // A join compares RTRIM texts by a hash that includes their length. Source: filterHash() in SQLite's vdbe.c.
                 if [child.collations[source.folded], parent.collations[destination.folded]].contains(where: {
                     $0?.uppercased() == "RTRIM"
                 }) {
@@ -192,7 +190,7 @@ extension SQLiteFileConnection {
         return nil
     }
 
-    /// Why a foreign key makes SQLite refuse to change either of its tables, or nil.
+    /// Why SQLite refuses changes of both tables of a foreign key, or nil if it does not.
     func mismatch(of key: Relationship, _ db: Database) throws -> String? {
         let columns = "\(key.source) (\(key.sourceAttributes.joined(separator: ", ")))"
         guard let parent = try catalog.table(key.destination, db) else {

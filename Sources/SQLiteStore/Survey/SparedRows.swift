@@ -2,7 +2,7 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFile {
-    /// How many readable rows of an entity stay after several deletes, their cascades followed.
+    /// The number of readable rows of an entity that stay after several deletes and their cascades.
     package func countSpared(
         _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int {
@@ -12,7 +12,7 @@ extension SQLiteFile {
                 return table.managed != nil || !table.entity.incomingRelationships.isEmpty
             }
             guard areRelated else {
-                // The predicates of the deletes say it all.
+                // Without relationships the predicates of the deletes decide.
                 return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
             }
             return try snapshot(db) {

@@ -2,7 +2,7 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFile {
-    /// What a rule would find and delete, from one state of the store.
+    /// What a rule would find and delete in one state of the store.
     package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { db in
             let found = try countingTemporaryRows(db) {
@@ -61,28 +61,28 @@ extension SQLiteFile {
     }
 }
 
-/// The rows that a survey looks at, as pieces of SQL.
+/// The rows that a survey reads, as SQL.
 struct SurveyRows {
     let scope: RowScope
     let date: DateSQL
     let cutoff: Instant
     let filter: SQLFragment
     let access: DateAccess?
-    /// The condition that bounds all that is looked at to one group of rows.
+    /// The condition that limits the survey to one group of rows.
     var group = SQLFragment.always
-    /// A date that no readable row is before; nil: none is known.
+    /// A date at or before those of all readable rows, or nil if none is known.
     var oldest: StoreValue?
 
-    /// The rows for a FROM clause, by the date index.
+    /// The rows for a FROM clause, through the date index.
     var byDate: String { scope.from(indexedBy: access?.index) }
-    /// The rows for a FROM clause in the order of the date column, where nothing but the way to them says so.
+    /// The rows for a FROM clause, read in order of the date column even if no condition requires it.
     var walked: String { access?.index == nil ? scope.fromTable : byDate }
     /// The rows that are expired by date and filter.
     var expired: SQLFragment { .all([date.readable(before: cutoff, in: DateSQL.Stretch(from: oldest)), filter]) }
 }
 
 extension SQLiteFileConnection {
-    /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
+    /// The condition that no earlier rule deletes a row, so that each row is counted once.
     func notPreceding(_ request: SurveyRequest, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let parts = try request.preceding
             .filter {
@@ -99,7 +99,7 @@ extension SQLiteFileConnection {
 
     // MARK: By the date index
 
-    /// Counts ranges of the date index; nothing is read outside of them unless all rows are to be counted.
+    /// Counts ranges of the date index. Nothing outside them is read unless all rows are to be counted.
     func surveyByIndex(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
@@ -125,7 +125,7 @@ extension SQLiteFileConnection {
                 ? inRange
                 : countPicks(request, rows, db).map { inRange - $0 } ?? count(select("count(*)", rows, alone), db)
             survey.keptByRuleCount = inRange - survey.expiredAloneCount
-            // Where rows are thinned each run finds those that earlier ones have kept.
+            // Where rows are thinned, each run finds the rows that earlier runs kept.
             guard survey.expiredAloneCount > 0 else { return }
             let others = try notPreceding(request, rows.scope, db)
             let counted = SQLFragment.all([alone, others])
@@ -137,7 +137,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// How many rows before the cutoff stay, if these are all picks of the rule and nothing else; nil: they must be counted.
+    /// The number of rows before the cutoff that stay if all of them are picks of the rule, or nil if they must be counted.
     private func countPicks(_ request: SurveyRequest, _ rows: SurveyRows, _ db: Database) throws -> Int? {
         guard let thinning = request.thinningBeforeCutoff, thinning.among == request.filter, request.keepLast == nil,
             request.keptByOthers.isEmpty, request.holds.isEmpty, rows.group == .always
@@ -145,7 +145,7 @@ extension SQLiteFileConnection {
         return try thinnedRows(thinning, rows.scope, db).counts.reduce(0) { $0 + $1.rowCount }
     }
 
-    /// Counts all rows, if it matters how many there are.
+    /// Counts all rows if their number matters.
     func countRows(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws {
         let isExpired = survey.expiredAloneCount + survey.keptByRuleCount > 0
         let needsRows =
@@ -154,7 +154,7 @@ extension SQLiteFileConnection {
         if needsRows, survey.rowCount == nil { _ = try countAllRows(rows, into: &survey, db) }
     }
 
-    /// Counts all rows, and returns how many there are.
+    /// Counts all rows and returns their number.
     func countAllRows(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws -> Int {
         let query = SQLFragment("SELECT count(*) FROM \(rows.scope.from())") + whereClause(rows.filter)
         let rowCount = try count(query, db)
@@ -163,19 +163,20 @@ extension SQLiteFileConnection {
         return rowCount
     }
 
-    /// Counts the rows that are not expired instead, if their dates take the shorter time; nil: they do not.
+    /// Counts the rows that are not expired instead, if their dates cover less time than the expired ones, and subtracts them. Returns nil
+    /// otherwise.
     ///
-    /// How many rows a table has SQLite can tell page by page.
+    /// SQLite counts all rows of a table page by page.
     private func countOthers(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws -> Int? {
         guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notSpared == nil,
             let oldest = survey.oldest, let newest = survey.newest, oldest < request.cutoff,
-            // The newer rows must be clearly fewer.
+            // There must be clearly fewer newer rows.
             Double(newest.microseconds) - Double(request.cutoff.microseconds)
                 < 0.4 * (Double(newest.microseconds) - Double(oldest.microseconds)),
-            // SQLite believes NOT NULL and does not look for NULL; a schema that was written by hand may say so of rows that
-            // have none. They would be the first.
+            // SQLite trusts NOT NULL and does not look for NULL. In a schema written by hand the column may still contain NULL, in the
+            // first rows of the index.
             try edge(rows, .always, newest: false, db) != .null
         else { return nil }
         let stayingCount = try count(select("count(*)", rows, rows.date.readable(notBefore: request.cutoff)), db)
@@ -186,7 +187,7 @@ extension SQLiteFileConnection {
         SQLFragment("SELECT \(columns) FROM \(rows.byDate)") + whereClause(.all([rows.group, condition]))
     }
 
-    /// The oldest or newest date among rows, as it is stored.
+    /// The oldest or newest stored date among rows.
     private func edge(
         _ rows: SurveyRows, _ condition: SQLFragment, newest: Bool, _ db: Database
     ) throws -> StoreValue? {
@@ -195,7 +196,7 @@ extension SQLiteFileConnection {
         return try row(query, db)?.first
     }
 
-    /// The largest finite number of the column that is not a sentinel, believed or not.
+    /// The largest finite number of the column except sentinels, valid or not.
     private func newestValue(_ rows: SurveyRows, _ db: Database) throws -> StoreValue? {
         let sentinels = rows.date.date.encoding.sentinels.map {
             SQLFragment("\(rows.date.column) <> ?", [$0.databaseValue])
@@ -207,7 +208,7 @@ extension SQLiteFileConnection {
         return value == .real(-.infinity) ? nil : value
     }
 
-    /// Whether a readable row stays if this rule alone is carried out.
+    /// Whether a readable row stays if only this rule is carried out.
     private func leavesReadableRows(
         _ rows: SurveyRows, _ deleted: SQLFragment, _ cutoff: Instant, _ survey: Findings, _ db: Database
     ) throws -> Bool {
@@ -217,7 +218,7 @@ extension SQLiteFileConnection {
         return try row(query + " LIMIT 1", db) != nil
     }
 
-    /// Counts the rows at both ends of the index, outside the believed dates, and the sentinels among them.
+    /// Counts the rows at both ends of the index outside the valid dates, and the sentinels between.
     private func countUnreadableByIndex(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws {
         let column = rows.date.column
         let encoding = rows.date.date.encoding
@@ -241,7 +242,7 @@ extension SQLiteFileConnection {
         let tooEarly =
             SQLFragment("NOT (") + rows.date.compare(.greaterOrEqual, encoding.lowerBound(rows.date.date.earliest))
             + ")"
-        // The plain upper bound serves the index; NOT of the exact condition decides.
+        // The plain upper bound serves the index; the negated exact condition decides.
         let wide = encoding.lowerBound(rows.date.date.earliest)
         let outer = max(wide.real, Double(wide.integer).nextUp)
         try add(
@@ -268,6 +269,6 @@ extension SQLiteFileConnection {
 }
 
 extension DateAttribute {
-    /// The first instant of a stored date; nil: it cannot be read.
+    /// The first instant of a stored date, or nil if it cannot be read.
     fileprivate func instant(_ value: StoreValue) -> Instant? { encoding.read(value, zone: zone).start }
 }

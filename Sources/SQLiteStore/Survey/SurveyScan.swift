@@ -3,28 +3,27 @@ import GRDBSQLite
 import PriceStore
 
 extension SQLiteFileConnection {
-    /// Looks at every row once and judges it in Swift: for tables without a date index, and for formats that no
-    /// comparison in SQL can read.
+    /// Reads every row once and classifies it in Swift, for tables without a date index and for formats that SQL cannot compare.
     ///
-    /// Cost: one pass over the table, or over the date index if the format is text; no row is held. An aggregate function
-    /// takes the dates, since a row that is handed out of a statement costs more than all that is done with it.
+    /// It takes one pass over the table, or over the date index if the format is text, and keeps no row in memory. An aggregate function
+    /// takes the dates, because stepping a statement for each row costs more than all the work on it.
     func surveyByScan(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         let scope = rows.scope
         var notSpared = try request.notSpared.map { try condition($0, scope, db) } ?? .always
         if notSpared != .always, rows.date.function == nil {
-            // To look up whether a row is kept costs more than all else.
+            // Looking up whether a row is kept costs more than everything else, so only rows before the cutoff are looked up.
             notSpared = SQLFragment("NOT (") + rows.date.isBefore(request.cutoff) + ") OR (" + notSpared + ")"
         }
         let others = try notPreceding(request, scope, db)
-        // By the date index, so that it shows whether the text's order is the order of the dates.
+        // The scan follows the date index to find out whether the order of the texts is the order of the dates.
         let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
-        // Where a row lies in the table is of use if the table itself is read, and reading it costs a tenth of the scan.
+        // Rowids are useful only if the table itself is read. Reading them costs a tenth of the scan.
         let rowID = walked == nil && scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
         var query = SQLFragment("SELECT \(TallyFunction.name)(\(rows.date.column), \(rowID ?? "NULL"), ")
         let conditions = [rows.filter, notSpared, others]
-        // One number for all: each column costs a large part of what a row costs.
+        // The conditions are bits of one number, because each column costs a large part of the time of a row.
         if conditions.contains(where: { $0.text != SQLFragment.always.text }) {
             query += .joined(
                 conditions.enumerated().map { bit, condition in
@@ -40,7 +39,7 @@ extension SQLiteFileConnection {
         }
         tally.fill(&survey)
         if rowID == nil { survey.expiredRowIDs = nil }
-        // A text index is in the order of the dates only if the scan has seen so; a number index always is.
+        // A text index is in date order only if the scan has shown it; a number index always is.
         survey.isInDateOrder =
             rows.date.function == nil
             ? rows.access != nil
@@ -54,15 +53,15 @@ extension SQLiteFileConnection {
     }
 }
 
-/// An aggregate function of a connection that counts dates: `retention_tally(date, rowid, bits)`, with the bits of
-/// ``SurveyTally``. Its result in SQL is NULL.
+/// An aggregate function of a connection that counts dates: `retention_tally(date, rowid, bits)`, with the bits of ``SurveyTally``. Its SQL
+/// result is NULL.
 final class TallyFunction {
     static let name = "retention_tally"
 
-    /// Where the function counts. SQLite holds the address.
+    /// The counts. SQLite holds this address.
     private let place = UnsafeMutablePointer<SurveyTally?>.allocate(capacity: 1)
 
-    /// Gives the function to a connection, which has to hold this object as long as it is open.
+    /// Registers the function with a connection, which must keep this object as long as it is open.
     init(_ db: Database) throws {
         place.initialize(to: nil)
         let flags = SQLITE_UTF8 | 0x0008_0000 /* SQLITE_DIRECTONLY, a macro that is not imported */
@@ -76,7 +75,7 @@ final class TallyFunction {
         place.deallocate()
     }
 
-    /// What the function counts while a query runs that calls it once for each row.
+    /// Returns what the function counts while a query calls it once for each row.
     func tally(
         _ request: SurveyRequest, _ date: DateSQL, hasIndex: Bool, during query: () throws -> Void
     ) rethrows -> SurveyTally {

@@ -2,8 +2,8 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// The counts of a scan, and how one row adds to them. A row has its date, and bits that tell whether it matches the filter
-/// (1), is not kept (2), and is no earlier rule's (4).
+/// The counts of a scan. Each row has a date and bits that say whether it matches the filter (1), is not kept (2), and is not deleted by an
+/// earlier rule (4).
 struct SurveyTally {
     static let allTrue: Int32 = 7
 
@@ -24,17 +24,17 @@ struct SurveyTally {
     private var newestValue: DateKey?
     private var previous = Int64.min
     private var next = Int64.max
-    /// Whether no date came after a later one. Formats that are parsed only.
+    /// Whether no date followed a later one. Only for parsed formats.
     private(set) var isAscending = true
-    /// Whether no date came after an earlier one. Formats that are parsed only.
+    /// Whether no date followed an earlier one. Only for parsed formats.
     private(set) var isDescending = true
-    /// The shape of the first text, and whether all others have it. ISO 8601 only.
+    /// The shape of the first text. Only for ISO 8601.
     private var shape: TextShape?
     private var isOneShape = true
-    /// Whether all texts are of one shape, in which the order of the bytes is the order of the dates.
+    /// Whether all texts have one shape, in which byte order is date order.
     var hasUniformText: Bool { shape != nil && isOneShape }
 
-    /// Readable rows, in the ways in which they are counted.
+    /// The counts of readable rows.
     private struct Counts {
         var rows = 0
         var readable = 0
@@ -49,7 +49,7 @@ struct SurveyTally {
         var newestOfEntity: DateKey?
     }
 
-    /// - Parameter hasIndex: whether the rows are read by an index; the rows then show whether it is in the order of the dates.
+    /// - Parameter hasIndex: whether the rows are read through an index. They then show whether it is in date order.
     init(_ request: SurveyRequest, function: DateFunction?, hasIndex: Bool) {
         self.request = request
         self.function = function
@@ -72,7 +72,7 @@ struct SurveyTally {
         reals = PlainDates(lower.real, cutoff.real, latest?.real ?? .greatestFiniteMagnitude)
         for value in untrusted {
             reals.leaveOut(value.nextDown, value.nextUp)
-            // Beyond 2^53 a double stands for several integers.
+            // Beyond 2^53 a double represents several integers.
             integers.leaveOut(
                 Int64(clamping: value.nextDown.rounded(.down)), Int64(clamping: value.nextUp.rounded(.up)))
         }
@@ -114,7 +114,7 @@ struct SurveyTally {
         if isExpired { going.add(rowID) }
     }
 
-    /// Compares the shape of a text that is a date with that of the first.
+    /// Compares the shape of a text that is a date with the first shape.
     @inline(__always)
     private mutating func noteShape(_ value: OpaquePointer) {
         guard let text = sqlite3_value_text(value) else { return }
@@ -188,7 +188,7 @@ struct SurveyTally {
         others.newestExpired.raise(to: key)
     }
 
-    /// Returns what was counted.
+    /// Writes the counts into a survey.
     func fill(_ survey: inout Findings) {
         var counts = others
         var newestValue = newestValue
@@ -237,12 +237,11 @@ struct SurveyTally {
     }
 }
 
-/// What two ISO 8601 texts must have in common to be in the order of their dates: the length, what stands between date and
-/// time, and the offset.
+/// What ISO 8601 texts must have in common to sort in date order: the length, the separator between date and time, and the offset.
 private struct TextShape: Equatable {
     private let length: Int
     private let separator: UInt8
-    /// Where the offset begins; the length: there is none.
+    /// The position of the offset, or the length if there is none.
     private var offsetPlace: Int
     private var offset: UInt64 = 0
 
@@ -250,7 +249,7 @@ private struct TextShape: Equatable {
         length = text.count
         separator = length > 10 ? text[10] : 0
         offsetPlace = min(16, length)
-        // Before the 16th byte are the date, the hour and the minute, whose dashes are not signs.
+        // The date, hour and minute come before the 16th byte, and their dashes are not signs.
         while offsetPlace < length, text[offsetPlace] < 0x40, text[offsetPlace] != 0x2B, text[offsetPlace] != 0x2D {
             offsetPlace += 1
         }
@@ -258,7 +257,7 @@ private struct TextShape: Equatable {
     }
 }
 
-/// The first and the last of some rowids.
+/// The first and last of a set of rowids.
 private struct RowIDSpan {
     private var first = Int64.max
     private var last = Int64.min
@@ -269,11 +268,11 @@ private struct RowIDSpan {
         if rowID > last { last = rowID }
     }
 
-    /// From the first to the last; nil: there was none.
+    /// The range from first to last, or nil if there is none.
     var range: ClosedRange<Int64>? { first <= last ? first...last : nil }
 }
 
-/// Plain dates of one storage class: within the valid range, and far from every value that means "no date".
+/// Plain dates of one storage class: within the valid range and away from every value that means "no date".
 private struct PlainDates<Value: Comparable> {
     private var lower: Value
     let cutoff: Value
@@ -288,17 +287,17 @@ private struct PlainDates<Value: Comparable> {
         self.lower = lower
         self.cutoff = cutoff
         self.upper = upper
-        // Ends that the first date replaces.
+        // The first date replaces these ends.
         expired = (upper, lower)
         kept = (upper, lower)
     }
 
-    /// Leaves out the values between two, and what is farther from the cutoff.
+    /// Excludes the values between two bounds and everything beyond them as seen from the cutoff.
     mutating func leaveOut(_ below: Value, _ above: Value) {
         if above <= cutoff { lower = max(lower, above) } else { upper = min(upper, below) }
     }
 
-    /// Whether the date is plain, and so is counted.
+    /// Counts the date if it is plain, and returns whether it is.
     @inline(__always)
     mutating func add(_ date: Value, isExpired: Bool) -> Bool {
         guard date >= lower, date <= upper else { return false }
@@ -314,7 +313,7 @@ private struct PlainDates<Value: Comparable> {
         return true
     }
 
-    /// What was counted; no ends where nothing was.
+    /// The counts, with ends only where something was counted.
     func found(_ key: (Value) -> DateKey) -> (
         expiredCount: Int, keptCount: Int, expired: (oldest: DateKey, newest: DateKey)?,
         kept: (oldest: DateKey, newest: DateKey)?
@@ -326,7 +325,7 @@ private struct PlainDates<Value: Comparable> {
     }
 }
 
-/// A date as a number: the stored one, or microseconds for formats that are parsed.
+/// A date as a number: the stored one, or microseconds for parsed formats.
 enum DateKey: Comparable {
     case integer(Int64)
     case real(Double)
@@ -345,7 +344,7 @@ enum DateKey: Comparable {
         }
     }
 
-    /// The number of a value; nil: it is not a number.
+    /// The number of a value, or nil if it is not a number.
     init?(_ value: StoreValue) {
         switch value {
         case .integer(let number): self = .integer(number)
@@ -358,7 +357,7 @@ enum DateKey: Comparable {
         switch (a, b) {
         case (.integer(let a), .integer(let b)): a < b
         case (.real(let a), .real(let b)): a < b
-        // Not both as doubles: beyond 2^53 that would make different integers equal.
+        // Two doubles are not compared: beyond 2^53 different integers would be equal.
         case (.integer(let a), .real(let b)): b >= 0x1p63 || b >= -0x1p63 && a < Int64(b.rounded(.up))
         case (.real(let a), .integer(let b)): a < -0x1p63 || a < 0x1p63 && Int64(a.rounded(.down)) < b
         }
@@ -380,7 +379,7 @@ enum DateKey: Comparable {
 }
 
 extension StoreValue {
-    /// A number as a double; 0 for what is not a number.
+    /// A number as a double, or 0 if the value is not a number.
     var asDouble: Double {
         switch self {
         case .integer(let value): Double(value)
@@ -391,12 +390,12 @@ extension StoreValue {
 }
 
 extension DateKey? {
-    /// Makes the greater of two of one.
+    /// Sets the value to the greater of the two.
     fileprivate mutating func raise(to key: DateKey) {
         if map({ $0 < key }) ?? true { self = key }
     }
 
-    /// Makes the lesser of two of one.
+    /// Sets the value to the lesser of the two.
     fileprivate mutating func lower(to key: DateKey) {
         if map({ key < $0 }) ?? true { self = key }
     }
