@@ -1,13 +1,12 @@
 import GRDB
 import PriceStore
 
-/// The rows that must stay because of holds: rows whose delete would cascade to a held row, or would clear the reference by
-/// which it is held.
+/// The rows that must stay because of holds: those whose delete would cascade to a held row or clear the reference by which it is held.
 ///
-/// A delete cannot spare them while SQLite follows its foreign keys, so they are looked for the other way round: from the held rows
-/// to all that lead to them. Their keys are in the temporary tables of a ``RemovedRows``, which may spill to a file.
+/// A delete cannot spare them while SQLite follows its foreign keys, so they are found backwards: from the held rows to all rows that lead
+/// to them. Their keys are in the temporary tables of a ``RemovedRows``, which may spill to a file.
 struct SparingRows {
-    /// Whose deletes they concern.
+    /// The deletes that they affect.
     struct Key: Hashable {
         var entity: String
         var relationships: BatchDeleteRequest.RelationshipRule
@@ -15,12 +14,12 @@ struct SparingRows {
     }
 
     let rows: RemovedRows
-    /// Which state of the store they belong to, by the changes of others; nil: to none.
+    /// The state of the store in which they were found, by the changes of other connections, or nil if they must be found again.
     var version: Int?
 }
 
 extension SQLiteFileConnection {
-    /// The condition that a row is not held, and that no held row is deleted with it.
+    /// The condition that a row is not held and that no held row is deleted with it.
     func notHeld(
         _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
@@ -35,7 +34,7 @@ extension SQLiteFileConnection {
         return .all(parts)
     }
 
-    /// The condition that a row of a scope is held; nil: the hold is about other rows.
+    /// The condition that a row of a scope is held, or nil if the hold is about other rows.
     func held(_ hold: HeldRows, _ scope: RowScope, _ db: Database) throws -> SQLFragment? {
         let own = try self.scope(hold.entity, db).table
         guard own.isSame(as: scope.table) else { return nil }
@@ -43,8 +42,8 @@ extension SQLiteFileConnection {
         return .all([held.membership, try condition(hold.rows, held, db)])
     }
 
-    /// The temporary table with the keys of rows of a scope with which a held row would be deleted; nil: no relationship
-    /// leads to a held entity.
+    /// The temporary table with the keys of a scope's rows with which a held row would be deleted, or nil if no relationship leads to a
+    /// held entity.
     private func sparingRows(
         _ holds: [HeldRows], _ rule: BatchDeleteRequest.RelationshipRule, _ scope: RowScope, _ db: Database
     ) throws -> String? {
@@ -59,7 +58,7 @@ extension SQLiteFileConnection {
         let known = temporaries.sparingRows[key]
         let rows = known?.rows ?? RemovedRows()
         if known?.version != version {
-            // In the same tables: triggers may name them.
+            // The tables stay, because triggers may name them.
             for table in rows.tables.values { try execute(SQLFragment("DELETE FROM temp.\(table)"), db) }
             try way.find(reached, rows)
             temporaries.sparingRows[key] = SparingRows(rows: rows, version: version)
@@ -67,7 +66,7 @@ extension SQLiteFileConnection {
         return try removedTable(scope.table, rows, db)
     }
 
-    /// Makes sure that the rows that must stay are found again, if anything was changed since a survey.
+    /// Makes the next use find the rows that must stay again if anything has changed since a survey.
     func forgetSparingRows(unless mark: ChangeMark) {
         guard temporaries.sparingMark != mark else { return }
         temporaries.sparingMark = mark
@@ -76,20 +75,20 @@ extension SQLiteFileConnection {
 }
 
 extension SQLiteTable {
-    /// Whether rows of this table can be rows of another one's entity.
+    /// Whether a row of this table can also be a row of another one's entity.
     func isSame(as other: SQLiteTable) -> Bool {
         guard let own = managed, let managed = other.managed else { return name == other.name }
         return own.table == managed.table && !Set(own.numbers).isDisjoint(with: managed.numbers)
     }
 }
 
-/// The way that cascades take from the rows of an entity, and back.
+/// The tables that cascades reach from the rows of an entity, and the way back from held rows.
 struct CascadeWay {
     private let scope: RowScope
     private let connection: SQLiteFileConnection
     private let db: Database
     private let request: BatchDeleteRequest
-    /// The names of the tables that lose rows by a cascade, in lower case.
+    /// The lower-cased names of the tables that lose rows through cascades.
     private var tables: Set<String> = []
 
     init(
@@ -113,17 +112,17 @@ struct CascadeWay {
         tables.contains((table.managed?.table ?? table.name).folded)
     }
 
-    /// A column by which rows of a table refer to rows that the delete can take, and which is set to NULL or a default then.
+    /// A column that refers to rows that the delete can remove, and that is then set to NULL or a default.
     struct Cleared {
-        /// Its attributes.
+        /// The attributes of the column.
         var attributes: [String]
-        /// The rows that it refers to.
+        /// The table that it refers to.
         var parent: SQLiteTable
         /// The condition that a row, as ``RowScope/alias``, refers to a `parent`.
         var condition: String
     }
 
-    /// What the delete can clear of some attributes of a table.
+    /// The given attributes of a table that the delete can clear.
     func cleared(_ table: SQLiteTable, _ attributes: [String]) throws -> [Cleared] {
         if let graph = try connection.graph(request, RemovedRows(), step: 0, db), let managed = table.managed {
             return try graph.clearing(managed.table).compactMap { link in
@@ -160,7 +159,7 @@ struct CascadeWay {
         }
     }
 
-    /// Notes the held rows that cascades can reach, and all rows that lead to them.
+    /// Records the held rows that cascades can reach and all rows that lead to them.
     func find(_ holds: [HeldRows], _ rows: RemovedRows) throws {
         var wave = 0
         var frontier: [String: SQLiteTable] = [:]
@@ -211,14 +210,14 @@ struct CascadeWay {
         }
     }
 
-    /// Rows of a table (as `parent`) with which others are deleted, for an INSERT: the key's columns, and what follows them.
+    /// Rows of a table (as `parent`) whose delete also deletes others, for an INSERT: the key's columns and the clauses after them.
     private struct Parents {
         var table: SQLiteTable
         var columns: String
         var rows: String
     }
 
-    /// Where the foreign keys of a table lead whose rows are deleted with others.
+    /// The parents of recorded rows of a table, through foreign keys that cascade.
     private func keyParents(of table: SQLiteTable, _ rows: RemovedRows, _ wave: Int) throws -> [Parents] {
         let child = try connection.scope(table.name, db)
         let noted = try connection.removedTable(child.table, rows, db)
@@ -238,7 +237,7 @@ struct CascadeWay {
         }
     }
 
-    /// Where the relationships of a model come from that delete rows of a table.
+    /// The rows whose delete cascades to recorded rows of a table, through relationships of a model.
     private func modelParents(_ graph: ObjectGraph, of name: String, _ wave: Int) throws -> [Parents] {
         try graph.leading(to: name).compactMap { link in
             guard reachesTable(link.table) || link.table == graph.entity.table else { return nil }
@@ -251,7 +250,7 @@ struct CascadeWay {
 }
 
 extension ObjectGraph {
-    /// The tables that lose rows by a cascade from rows of the entity; some more where entities share a table.
+    /// The tables that lose rows through cascades from rows of the entity, and perhaps more where entities share a table.
     func reachedTables() -> Set<String> {
         var reached: Set<String> = []
         var waiting = [entity.table]
@@ -268,13 +267,13 @@ extension ObjectGraph {
         return reached
     }
 
-    /// The columns of a table that lose their references to rows of the delete: the tables of these rows, and the numbers of the
-    /// entities that they are of; nil: any.
+    /// The columns of a table that lose references in the delete, each with the table that it refers to and the numbers of that table's
+    /// entities, or nil for all.
     fileprivate func clearing(_ name: String) throws -> [(table: String, numbers: [Int64]?, column: String)] {
         var found: [(String, [Int64]?, String)] = []
         for table in schema.tables {
             for link in links(of: table) where link.destinationTable == name {
-                // Rows that a cascade deletes have no reference left to lose; the way back of a one-to-one may differ.
+                // Rows that a cascade deletes lose no reference. The inverse of a one-to-one relationship may still refer to a deleted row.
                 guard let pointing = link.pointing,
                     rule(of: link) == .nullify || rule(of: link) == .cascade && link.back != nil
                 else { continue }
@@ -288,8 +287,8 @@ extension ObjectGraph {
         return found
     }
 
-    /// The rows with which noted rows of a table go: for each relationship the table of these rows, and their
-    /// `FROM … WHERE …`, as `parent`. The noted ones are `held`.
+    /// The rows (as `parent`) whose delete cascades to recorded rows (as `held`) of a table: for each relationship, their table and `FROM …
+    /// WHERE …`.
     fileprivate func leading(to name: String) throws -> [(table: String, rows: String)] {
         var found: [(String, String)] = []
         for table in schema.tables {

@@ -2,12 +2,12 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFileConnection {
-    /// Why it is not certain that holds keep their rows from a delete, or nil.
+    /// Why holds cannot be sure to keep their rows from a delete, or nil if they can.
     ///
-    /// The condition of a delete spares held rows. What it cannot know is what a trigger of the store does meanwhile, so a
-    /// trigger that may reach them is refused.
+    /// The condition of a delete spares held rows, but triggers of the store may still change or delete them. A delete with a trigger that
+    /// may do so is refused.
     ///
-    /// - Parameter target: the table of candles that the delete writes; nil: none.
+    /// - Parameter target: the table of candles that the delete writes, or nil.
     func obstacleOfHolds(
         _ holds: [HeldRows], _ request: BatchDeleteRequest, writing target: String?, _ db: Database
     ) throws -> HoldObstacle? {
@@ -15,9 +15,9 @@ extension SQLiteFileConnection {
         return try threat(to: holds, effects, db)
     }
 
-    /// What triggers of the store do when rows are deleted; nil: it has none, and no table that replaces rows.
+    /// What triggers of the store do when rows are deleted, or nil if it has no triggers and no tables that replace rows.
     ///
-    /// - Parameter target: the table of candles that the delete writes; nil: none.
+    /// - Parameter target: the table of candles that the delete writes, or nil.
     func triggerEffects(
         of request: BatchDeleteRequest, writing target: String?, _ db: Database
     ) throws -> TriggerEffects? {
@@ -36,7 +36,7 @@ extension SQLiteFileConnection {
         var (losing, clearing): ([String], [String: [String]?]) = ([own.tableName], [:])
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
             losing.addMissing(graph.reachedTables().sorted())
-            // Which of its tables lose references is not looked up: Core Data makes no triggers that fire then.
+            // Not every one of these tables loses references, but Core Data creates no triggers that fire on that.
             for table in try catalog.coreData(db)?.entities.values.map(\.table) ?? [] { clearing[table] = .some(nil) }
         } else {
             let keys = try keyGraph(of: own.name, request.relationships, db)
@@ -46,7 +46,7 @@ extension SQLiteFileConnection {
         return try TriggerEffects(of: losing, clearing: clearing, target: target, self, db)
     }
 
-    /// Why it is not certain that holds keep their rows when rows are inserted into a table, or nil.
+    /// Why holds cannot be sure to keep their rows from an insert into a table, or nil if they can.
     func obstacleOfHolds(
         _ holds: [HeldRows], insertingInto table: String, replaces: Bool, _ db: Database
     ) throws -> HoldObstacle? {
@@ -94,7 +94,7 @@ extension SQLiteFile {
 }
 
 extension SQLiteFile {
-    /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
+    /// Whether deletes from an entity can delete rows of another one or the same, or change attributes of them.
     package func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
         changing attributes: [String]
@@ -108,7 +108,7 @@ extension SQLiteFile {
         }
     }
 
-    /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
+    /// The given attributes of an entity that deletes from another one or the same can set to NULL or a default.
     package func clearedAttributes(
         _ attributes: [String], of other: String, byDeletesFrom entity: String,
         _ relationships: BatchDeleteRequest.RelationshipRule
@@ -144,7 +144,7 @@ extension SQLiteFile {
 }
 
 extension SQLiteFileConnection {
-    /// The entity of a name, or those whose objects are in the table of that name.
+    /// The entity with a name, or the entities whose objects are in the table with that name.
     fileprivate func tables(named name: String, _ db: Database) throws -> [SQLiteTable] {
         if let table = try catalog.table(name, db) { return [table] }
         let entities = try catalog.coreData(db)?.entities.values.filter { $0.table.folded == name.folded }

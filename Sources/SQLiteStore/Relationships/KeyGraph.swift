@@ -1,33 +1,32 @@
 import GRDB
 import PriceStore
 
-/// What foreign keys do when rows of a table are deleted, as the schema and the request say. The rows do not matter.
+/// What foreign keys do when rows of a table are deleted, by the schema and the request, whatever the rows are.
 struct KeyGraph {
-    /// A kind of delete.
+    /// The deletes that share a graph.
     struct Cause: Hashable {
         var entity: String
         var relationships: BatchDeleteRequest.RelationshipRule
     }
 
-    /// The tables that lose rows: the delete's own first, and each after all tables whose rows take its rows along.
+    /// The tables that lose rows: first the delete's own, and each after all tables that cascade to it.
     private(set) var losing: [String] = []
-    /// The keys that refer to these tables, with what each does.
+    /// The foreign keys that refer to these tables, with the rules that apply.
     private(set) var keys: [Relationship] = []
-    /// By table, the attributes whose references are cleared: by the delete, or by SQLite where the request says otherwise than
-    /// the schema.
+    /// The attributes whose references are cleared, by table: by the delete, or by SQLite where the request overrides the schema.
     private(set) var clearing: [String: [String]] = [:]
-    /// Those of the keys that the request clears although the schema acts otherwise on each row.
+    /// The foreign keys that the request clears although the schema has another action.
     private(set) var forced: [Relationship] = []
-    /// A key by which cascades lead back to a table that they have passed; nil: there is none.
+    /// A foreign key through which cascades lead back to a table on their way, or nil.
     private(set) var circle: Relationship?
 
-    /// The tables that lose rows by a cascade.
+    /// The tables that lose rows through cascades.
     var cascading: Set<String> { Set(losing.dropFirst()) }
 
-    /// The keys that refer to rows of a table.
+    /// The foreign keys that refer to a table.
     func keys(into table: String) -> [Relationship] { keys.filter { $0.destination.folded == table.folded } }
 
-    /// Whether rows that refer to deleted ones are deleted or changed with them.
+    /// Whether rows that refer to deleted rows are deleted or changed.
     var takesOthers: Bool { keys.contains { $0.deleteRule == .cascade || $0.clears || $0.deleteRule == .setDefault } }
 
     fileprivate init(
@@ -47,7 +46,7 @@ struct KeyGraph {
         }
     }
 
-    /// Follows the cascades: a table is done when all tables that lose rows with its own are.
+    /// Follows the cascades. A table is done after all tables that it cascades to.
     private mutating func visit(
         _ table: SQLiteTable, _ path: Set<String>, _ done: inout [String], _ request: BatchDeleteRequest,
         _ connection: SQLiteFileConnection, _ db: Database
@@ -73,7 +72,7 @@ struct KeyGraph {
 }
 
 extension SQLiteFileConnection {
-    /// The foreign keys that a delete from a plain table sets to work; nil: there is no such table.
+    /// The foreign keys that act on a delete from a plain table, or nil if there is no such table.
     func keyGraph(
         of entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> KeyGraph? {
@@ -89,8 +88,8 @@ extension SQLiteFileConnection {
 }
 
 extension BatchDeleteRequest {
-    /// The delete rule of a relationship for this request: its override for those that refer to its entity, the schema's
-    /// for all others.
+    /// The delete rule of a relationship in this request: the override if the relationship refers to the request's entity, otherwise the
+    /// schema's rule.
     func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
         guard let rule = relationships.deleteRule, key.destination.folded == fetchRequest.entity.folded
         else { return key.deleteRule }

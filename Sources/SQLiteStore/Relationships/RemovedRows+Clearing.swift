@@ -1,10 +1,10 @@
 import GRDB
 import PriceStore
 
-/// References that a delete sets to NULL: whether the schema allows it.
+/// Checks whether the schema allows the references that a delete sets to NULL.
 extension SQLiteFileConnection {
-    /// Rows that cannot lose their reference, at most one obstacle for each table. Rows that are deleted as well are among them:
-    /// they may lose it before they are deleted.
+    /// Rows whose reference cannot be cleared, with at most one obstacle per table. Rows that are deleted too are included, because the
+    /// reference may be cleared before they are deleted.
     func fixedReferences(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for parent in try losing(removed, step: step, db) {
@@ -28,8 +28,8 @@ extension SQLiteFileConnection {
 }
 
 extension SQLiteTable {
-    /// Whether a reference takes part in what may not allow NULL in its place, whatever the rows are: a CHECK constraint, another key, an
-    /// index that is partial or has expressions, or a generated column, whose expression is not known.
+    /// Whether a reference is used where NULL may be invalid, whatever the rows are: in a CHECK constraint, another key, an index that is
+    /// partial or has expressions, or a generated column, whose expression is unknown.
     fileprivate func isFixed(_ key: Relationship, _ db: Database) throws -> Bool {
         let columns = key.sourceAttributes
         func shares(_ names: [String]) -> Bool { names.contains { Self.contains($0, columns) } }
@@ -56,8 +56,8 @@ extension SQLiteTable {
         }
     }
 
-    /// The condition that another reference of a row to its own table refers to no row; nil: there is no such reference. SQLite looks at all of
-    /// them whichever column of the row changes; a deletion alone does not mind.
+    /// The condition that another reference of a row to its own table refers to no row, or nil if there is no such reference. On an UPDATE
+    /// of any column SQLite checks all of them; on a delete it does not.
     fileprivate func dangles(_ row: String, without key: Relationship) -> String? {
         let others = entity.relationships.filter {
             $0.destination.folded == name.folded && $0.sourceAttributes != key.sourceAttributes
@@ -77,7 +77,7 @@ extension SQLiteTable {
         names.contains { $0.folded == name.folded }
     }
 
-    /// Whether a text of the schema may name one of these columns.
+    /// Whether an SQL text of the schema may name one of these columns.
     private static func names(_ columns: [String], in text: String) -> Bool {
         let text = text.folded
         let isPart = { (character: Character) in character.isLetter || character.isNumber || character == "_" }

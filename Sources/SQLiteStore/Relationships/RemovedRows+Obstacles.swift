@@ -1,10 +1,10 @@
 import GRDB
 import PriceStore
 
-/// What prevents a delete that was followed through its foreign keys.
+/// Obstacles to a delete that was followed through its foreign keys.
 extension SQLiteFileConnection {
-    /// Rows that refer to rows that would be deleted, where the schema or the rule forbids it. They must be gone by an earlier rule:
-    /// in which batch of this one a row is deleted is not known.
+    /// Rows that refer to rows to be deleted although the schema or the rule forbids it. An earlier rule must delete them, because it is
+    /// unknown in which batch of this rule a row is deleted.
     func obstacles(
         _ request: SurveyRequest, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> [Survey.Obstacle] {
@@ -14,7 +14,7 @@ extension SQLiteFileConnection {
                 var stays = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
                 switch key.deleteRule {
                 case .restrict, .setDefault: break
-                // A row that refers to itself waits for no other.
+                // A row that refers to itself depends on no other row.
                 case .noAction: stays += try isAnother(key, db)
                 case .nullify where try !isNullable(key, db): break
                 case .cascade, .nullify:
@@ -29,7 +29,7 @@ extension SQLiteFileConnection {
         return found.isEmpty ? try fixedReferences(removed, step: step, db) : found
     }
 
-    /// The further condition that the child is not the removed row itself; empty if they are of two tables.
+    /// A further condition that the child is not the removed row itself; empty if they belong to two tables.
     private func isAnother(_ key: Relationship, _ db: Database) throws -> String {
         guard key.source.folded == key.destination.folded else { return "" }
         let same = try scope(key.source, db).table.keySQL.enumerated().map { "child.\($1) = +removed.k\($0)" }
@@ -41,14 +41,14 @@ extension SQLiteFileConnection {
         return key.sourceAttributes.allSatisfy { child.isNullable($0) }
     }
 
-    /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
-    /// for a rule before, an attribute by which the rule chooses. All rules decide on the store as it was, and a
-    /// delete by the changed values could take rows that none of them has chosen. Nil: none does.
+    /// Why a rule would select other rows in its last batch than in its first, or nil: a relationship changes, during this or an earlier
+    /// rule, an attribute by which the rule selects. All rules decide on the store as it was, and a delete by the changed values could
+    /// remove rows that no rule selected.
     func changingChoice(
         _ request: SurveyRequest, _ table: SQLiteTable, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> String? {
         for key in table.entity.relationships(choosing: request.expired) {
-            // Each rule may have its override of the relationship.
+            // Each rule may override the relationship.
             let changing = (0...step).filter { removed.request($0).deleteRule(of: key) == .nullify }
             guard !changing.isEmpty else { continue }
             let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))

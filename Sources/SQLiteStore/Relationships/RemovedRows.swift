@@ -1,17 +1,16 @@
 import GRDB
 import PriceStore
 
-/// The keys of rows that a sequence of deletes would remove, with everything that cascades, in temporary tables.
+/// The keys of rows that a sequence of deletes and their cascades would remove, in temporary tables.
 ///
-/// A dry run cannot try the delete; it follows the foreign keys instead, as SQLite would. Each delete is a step, each
-/// round of cascades a wave: wave 0 holds the rows that the delete itself names. The tables may spill to a temporary
-/// file, so that memory stays bounded.
+/// A dry run cannot execute the delete, so it follows the foreign keys as SQLite would. Each delete is a step and each round of cascades a
+/// wave; wave 0 contains the rows that the delete selects. The tables may spill to a temporary file, so memory use is bounded.
 final class RemovedRows {
-    /// The deletes that have been predicted, in order.
+    /// The deletes predicted so far, in order.
     var steps: [BatchDeleteRequest] = []
     /// The temporary table of each entity, by lower-cased name.
     var tables: [String: String] = [:]
-    /// Whether the tables have an index by step and wave: worth it where several steps are held.
+    /// Whether the tables have an index by step and wave, which pays if they hold several steps.
     let isIndexed: Bool
 
     init(isIndexed: Bool = true) { self.isIndexed = isIndexed }
@@ -21,7 +20,7 @@ final class RemovedRows {
 }
 
 extension SQLiteFileConnection {
-    /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not predict it.
+    /// Whether any of the deletes can reach rows through a foreign key, so that counting alone does not predict it.
     func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
         for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {
             guard let table = try catalog.table(entity, db) else { continue }
@@ -34,7 +33,7 @@ extension SQLiteFileConnection {
         return false
     }
 
-    /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
+    /// Follows the foreign keys of a rule's delete after those of earlier rules, and completes its survey.
     func followRelationships(_ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database)
         throws
     {
@@ -69,7 +68,7 @@ extension SQLiteFileConnection {
         survey.followsRelationships = true
     }
 
-    /// Forgets steps that are not among the preceding deletes and predicts those that are missing.
+    /// Forgets steps that are not among the preceding deletes and predicts the missing ones.
     func align(_ removed: RemovedRows, to preceding: [BatchDeleteRequest], _ db: Database) throws {
         let common = zip(removed.steps, preceding).prefix { $0 == $1 }.count
         if common < removed.steps.count {
@@ -84,7 +83,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Adds the rows of one delete and of its cascades, and returns the number of the former.
+    /// Adds the rows of one delete and its cascades. Returns the number of rows that the delete selects.
     private func remove(_ delete: BatchDeleteRequest, _ removed: RemovedRows, _ db: Database) throws -> Int {
         let step = removed.steps.count
         let fetch = delete.fetchRequest
@@ -116,7 +115,7 @@ extension SQLiteFileConnection {
         return direct
     }
 
-    /// The keys that refer to rows of a table, with what each does in a request.
+    /// The foreign keys that refer to a table, with the rules that apply in a request.
     func keys(
         into table: String, of request: BatchDeleteRequest, _ db: Database
     ) throws -> [Relationship] {
@@ -148,7 +147,7 @@ extension SQLiteFileConnection {
             " FROM \(link.rows) WHERE \(link.condition) AND \(condition)", arguments.map(\.databaseValue))
     }
 
-    /// A condition on `child` that it is removed itself, in a step of the given kind.
+    /// The condition that `child` is removed itself, in steps that compare as given.
     func childIsRemoved(
         _ key: Relationship, _ removed: RemovedRows, steps: String, _ db: Database
     ) throws -> String {
@@ -176,7 +175,7 @@ extension SQLiteFileConnection {
         }.map(\.key)
     }
 
-    /// Remaining rows that lose a reference: each counted once, however many references it loses.
+    /// The number of remaining rows that lose references, each counted once.
     private func nullifiedCount(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Int {
         var queries: [String: [SQLFragment]] = [:]
         for parent in try losing(removed, step: step, db) {
@@ -193,7 +192,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Whether a readable row stays where cascades of the rule lead back to its own entity; true where they do not.
+    /// Whether a readable row stays if cascades of the rule lead back to its own entity; true if they do not.
     func leavesReadableRows(
         _ request: SurveyRequest, _ scope: RowScope, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> Bool {
@@ -228,16 +227,16 @@ extension SQLiteFileConnection {
 }
 
 extension RowScope {
-    /// SQL that leads from noted keys of a relationship's destination, which this is, to the rows of its source. The order is forced: from
-    /// the few noted rows to the many others, unless these have no type. Then no index of theirs can be searched, and they are
-    /// read once.
+    /// SQL that leads from recorded keys of this scope, a relationship's destination, to rows of its source. The join order is fixed from
+    /// the few recorded rows to the many others, unless the referring column has no type: then no index on it can be searched, and its rows
+    /// are read once.
     ///
     /// - Parameters:
     ///   - table: a temporary table with the key's columns `k0`, `k1` ….
-    ///   - noted: the name of its rows.
-    ///   - alias: the name of the source's rows.
-    /// - Returns: the rows for a FROM clause, and the condition. References that hold the noted key itself need no look at the row that they
-    ///   refer to.
+    ///   - noted: the alias of its rows.
+    ///   - alias: the alias of the source's rows.
+    /// - Returns: the rows for a FROM clause, and the condition. If references hold the recorded key itself, the row that they refer to is
+    ///   not read.
     func link(
         _ key: Relationship, from table: String, as noted: String, to child: RowScope, as alias: String
     ) -> (rows: String, condition: String) {
@@ -252,7 +251,7 @@ extension RowScope {
                 "\(alias).\(reference.quotedIdentifier) = \(noted).k0"
             )
         }
-        // The plus takes the affinity away, so that keys are searched and not compared row by row.
+        // The plus removes the affinity, so that keys are searched and not compared row by row.
         let isParent = self.table.keySQL.enumerated().map { "parent.\($0.element) = +\(noted).k\($0.offset)" }
         let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
             "parent.\($1.quotedIdentifier) = \(alias).\($0.quotedIdentifier)"
@@ -265,8 +264,7 @@ extension RowScope {
 }
 
 extension SQLiteTable {
-    /// The columns of a table of keys, for a CREATE TABLE: a rowid has its type, so that references are compared with it as SQLite itself
-    /// compares them.
+    /// The columns of a table of keys, for CREATE TABLE. A rowid gets its type, so that references are compared with it as SQLite does.
     var keyColumns: [String] {
         keySQL.indices.map { "k\($0)" + (rowIDAlias != nil && keySQL.count == 1 ? " INTEGER" : "") }
     }

@@ -2,20 +2,19 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Counts the rows that the store's own triggers delete, by temporary triggers on the tables from which they may delete. They are put
-/// in place once for all batches of a delete; what the delete's own statements do is taken off.
+/// Counts the rows that the store's triggers delete, with temporary triggers on the tables that they may delete from. These are created
+/// once for all batches of a delete, and what the delete's own statements delete is subtracted.
 ///
-/// Temporary triggers belong to this connection alone and are not part of the store's schema. Rows of virtual tables are not counted,
-/// since they have no triggers.
+/// Temporary triggers belong to this connection and are not part of the store's schema. Rows of virtual tables, which have no triggers, are
+/// not counted.
 final class TriggerCounter {
-    /// The delete, without what differs between batches.
+    /// The delete without what differs between batches.
     private let request: BatchDeleteRequest
     private let tables: [String]
     private var counts: [Int]
 
-    /// The counter of the delete that a batch belongs to, put in place by the first batch; nil: no trigger that the delete fires deletes
-    /// rows. The objects of a Core Data store are deleted by this program's own statements, which cannot be distinguished from a
-    /// trigger's.
+    /// The counter of a batch's delete, created by the first batch, or nil if the delete fires no trigger that deletes rows. Objects of a
+    /// Core Data store are deleted by statements of this program, which cannot be told from a trigger's.
     static func of(_ work: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database) throws -> TriggerCounter? {
         let whole = work.request.withoutPlace
         if work.continuation != nil, let known = connection.temporaries.counter, known.request == whole { return known }
@@ -26,7 +25,7 @@ final class TriggerCounter {
         else { return nil }
         let tables = try connection.ordinaryTables(db).filter { effects.deleted.contains($0.folded) }
         let counter = TriggerCounter(whole, tables: tables)
-        // A rollback can bring triggers back that were removed with an older counter: this function takes its place.
+        // A rollback can restore triggers that were removed with an older counter. This function replaces the older one.
         try db.addFunctions(of: counter, [("retention_count_gone", 1, countGone)])
         for (index, name) in counter.tables.enumerated() {
             try db.execute(
@@ -44,9 +43,9 @@ final class TriggerCounter {
         counts = tables.map { _ in 0 }
     }
 
-    /// What triggers have deleted since this was last asked, by table.
+    /// The rows that triggers deleted since the last call, by table.
     ///
-    /// - Parameter own: what the delete's own statements have deleted, by the name of the table.
+    /// - Parameter own: the rows that the delete's own statements deleted, by table.
     func take(own: [String: Int]) -> [String: Int] {
         defer { forget() }
         let others = zip(tables, counts).map { ($0, $1 - (own[$0] ?? 0)) }
@@ -56,7 +55,7 @@ final class TriggerCounter {
     /// Forgets what was counted since the last batch.
     func forget() { counts = tables.map { _ in 0 } }
 
-    /// Ends the counting of a delete, and removes the triggers, also those that a rollback has brought back.
+    /// Ends the counting of a delete and removes its triggers, including those that a rollback has restored.
     static func remove(_ connection: SQLiteFileConnection, _ db: Database) throws {
         connection.temporaries.counter = nil
         let names = try String.fetchAll(

@@ -1,31 +1,31 @@
 import GRDB
 import PriceStore
 
-/// One batch delete request at work: the strategies add to it what they delete.
+/// The execution of one batch delete request. The methods add up what they delete.
 struct BatchDelete {
     let connection: SQLiteFileConnection
     let db: Database
     let request: DeleteWork
     let statement: DeleteStatement
-    /// Copies the rows that are deleted; nil: they are not archived.
+    /// Copies the deleted rows to the archive, or nil without an archive.
     let archiver: RowArchiver?
     var deletedCount = 0
-    /// Rows that were deleted with them, and rows that have lost a reference.
+    /// The rows that were deleted with them, and the rows that lost a reference.
     private(set) var (cascadedCount, nullifiedCount) = (0, 0)
-    /// The rows that the batch's own statements have deleted, by table.
+    /// The rows that the batch's own statements deleted, by table.
     private(set) var ownCounts: [String: Int] = [:]
     var objectIDs: [ObjectID] = []
-    /// The candles that the rows of this batch, and of those before it, have become.
+    /// The candles made of the rows of this and earlier batches.
     private(set) var candles: CandleTally
-    /// How many candles this batch has written.
+    /// The number of candles that this batch has written.
     private(set) var candleCount = 0
-    /// Rows of this batch that became candles.
+    /// The number of this batch's rows that became candles.
     private var rolledUpCount = 0
-    /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
+    /// The delete of Core Data objects, or nil if it affects only the rows themselves.
     var objects: ObjectDelete?
-    /// Whether the rows to delete are noted one by one before they are deleted.
+    /// Whether the keys of the rows are recorded before they are deleted.
     let choosesRows: Bool
-    /// Whether only a part of the related rows is deleted, and not yet the rows themselves.
+    /// Whether only some related rows are deleted yet, and not the rows themselves.
     private(set) var isUnfinished = false
 
     init(_ request: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database, _ archiver: RowArchiver? = nil)
@@ -55,7 +55,7 @@ struct BatchDelete {
             access: access)
         objects = try ObjectDelete.make(request, scope, connection, db)
         choosesRows = try connection.choosesRows(request.request, db)
-        // The survey of a plan has looked for them, and its batches confirm that the schema is the same.
+        // For a planned delete, the survey has looked for obstacles, and each batch confirms that the schema is the same.
         if !request.isPlanned,
             let reason = try connection.obstacleOfOrder(request.request, db)
                 ?? connection.obstacleOfHolds(
@@ -65,16 +65,16 @@ struct BatchDelete {
         }
     }
 
-    /// Deletes the rows of a condition. Throws if an index names other rows than the table has; see ``IndexCheck``.
+    /// Deletes the rows that match a condition. Throws if an index disagrees with the table; see ``IndexCheck``.
     mutating func delete(_ condition: SQLFragment, by path: RowPath) throws {
         let rows = lookedUp(condition, by: path)
         try checkIndex(rows, by: path)
         try deleteChecked(condition, by: path, rows)
     }
 
-    /// Deletes the rows of a condition that was compared with the table, or that takes the rows by their keys.
+    /// Deletes the rows that match a condition that was compared with the table or names them by key.
     ///
-    /// - Parameter rows: the same rows as they were looked up; nil: only the table itself is read.
+    /// - Parameter rows: the same rows looked up in the table, or nil if only the table is read.
     mutating func deleteChecked(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
         guard let rollup = request.rollup else { return try deleteRows(condition, by: path, rows) }
         let table = try CandleTable(rollup, of: statement.scope, connection, db)
@@ -121,7 +121,7 @@ struct BatchDelete {
         ownCounts[statement.scope.table.tableName, default: 0] += db.changesCount
     }
 
-    /// How many rows may be deleted with those of a batch; nil: it is not one of several.
+    /// The most rows that may be deleted along with those of a batch, or nil if the batch is the only one.
     private var cascadeBound: Int? {
         guard request.technique.isInBatches || request.only != nil, let limit = request.fetchRequest.fetchLimit else {
             return nil
@@ -129,10 +129,10 @@ struct BatchDelete {
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
     }
 
-    /// Fewer rows of a cascade do not get a batch of their own.
+    /// The fewest cascaded rows that get a batch of their own.
     private static let fewestCascaded = 2000
 
-    /// Carries out the request by its strategy and returns where the next batch continues.
+    /// Runs the request with its technique and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         let lostCount = try lostCount()
         let next = try runOnce()
@@ -145,7 +145,7 @@ struct BatchDelete {
                     + "or keep_last keeps",
                 hint: "change the trigger or the key, or set enabled: false in the rule")
         }
-        // Whatever the technique, no row is deleted that did not become a candle.
+        // Whatever the technique, every deleted row must have become part of a candle.
         guard request.rollup == nil || rolledUpCount == deletedCount else {
             throw StoreError(
                 .defect, store: connection.name,
@@ -156,7 +156,7 @@ struct BatchDelete {
         return isUnfinished ? request.continuation ?? .beginning : next
     }
 
-    /// How many kept rows are gone; nil: deleting rows sets nothing off that could take them.
+    /// The number of kept rows that are gone, or nil if no trigger or foreign key can delete them.
     private func lostCount() throws -> Int? {
         let (entity, predicate) = (statement.scope.table.entity, request.fetchRequest.predicate)
         guard predicate.sparesKeptRows,
@@ -165,7 +165,7 @@ struct BatchDelete {
         return try connection.lostCount(of: predicate, statement.scope, db)
     }
 
-    /// Throws if the batch has deleted the last readable row: the rows that were to stay are gone, by another program.
+    /// Throws if the batch has deleted the last readable row, because another program removed the rows that were to stay.
     private func checkRest() throws {
         guard let date = request.mustLeave, deletedCount > 0 else { return }
         let scope = statement.scope
@@ -197,7 +197,7 @@ struct BatchDelete {
         }
     }
 
-    /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
+    /// Deletes everything in one statement; with a limit, the first rows in the order of the sort descriptors.
     private mutating func whole() throws {
         let fetch = request.fetchRequest
         if let only = request.only {
@@ -219,7 +219,7 @@ struct BatchDelete {
 }
 
 extension SQLiteFileConnection {
-    /// The sort descriptors in SQL, ties broken by key.
+    /// The sort descriptors in SQL, with ties broken by key.
     func order(_ descriptors: [StoreSortDescriptor], _ scope: RowScope) throws -> String {
         let sorted = try descriptors.map { descriptor in
             scope.column(try scope.attribute(descriptor.attribute, store: name)) + (descriptor.ascending ? "" : " DESC")
@@ -229,7 +229,7 @@ extension SQLiteFileConnection {
 }
 
 extension StorePredicate {
-    /// The date range from the earliest date on that the predicate demands, and all the rest of it.
+    /// Splits the predicate into its date range, if it starts at the earliest date, and the rest.
     func splitDateRange() -> (range: DateRange?, rest: StorePredicate) {
         switch self {
         case .date(let range) where range.from == nil: return (range, .all)

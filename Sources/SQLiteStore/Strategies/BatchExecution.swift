@@ -2,15 +2,15 @@ import GRDB
 public import PriceStore
 
 extension SQLiteWriter {
-    /// Carries out a batch delete in one transaction of its own.
+    /// Executes a batch delete in one transaction.
     @discardableResult
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         try execute(DeleteWork(namingEntity(request)))
     }
 
-    /// Carries out a batch of a deletion, or all of it, in one transaction of its own.
+    /// Executes a batch of a deletion, or all of it, in one transaction.
     func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
-        // No ID names no row, whatever the entity.
+        // An empty list of IDs matches no row of any entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         if request.rollup == nil, request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
@@ -42,7 +42,7 @@ extension SQLiteWriter {
         }
     }
 
-    /// Removes what the batches of a delete share: temporary triggers and tables.
+    /// Removes the temporary triggers and tables that the batches of a delete share.
     func endDelete(_ db: Database) throws {
         try archiver?.remove(db)
         if temporaries.counter != nil { try TriggerCounter.remove(self, db) }
@@ -52,12 +52,12 @@ extension SQLiteWriter {
 }
 
 extension DeleteWork {
-    /// Where the batch begins; nil: at the beginning.
+    /// The position where the batch begins, or nil for the beginning.
     var place: [StoreValue]? { continuation.flatMap { $0 == .beginning ? nil : $0.position } }
 }
 
 extension SQLiteFileConnection {
-    /// Whether the rows to delete are chosen first and noted, since they must be known one by one.
+    /// Whether the keys of the rows are recorded first, because each row must be known.
     func choosesRows(_ request: BatchDeleteRequest, _ db: Database) throws -> Bool {
         let fetch = request.fetchRequest
         if request.resultType == .objectIDs || fetch.predicate.namesObjectIDs { return true }

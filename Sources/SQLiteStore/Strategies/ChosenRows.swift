@@ -2,26 +2,26 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// The rows that one batch deletes, noted by their keys in temporary tables before anything is changed: those that a query names, and
-/// those that are deleted with them by cascades.
+/// The rows that one batch deletes: those that a query selects and those that cascades delete with them. Their keys are recorded in
+/// temporary tables before anything changes.
 ///
-/// Then references to noted rows are cleared where the schema or the request says so, and the rows are deleted, children first. So no row
-/// is deleted before those that refer to it, and SQLite's own cascades have nothing to do. The tables may spill to a temporary
-/// file. They are emptied for each batch, not made again.
+/// Then references to these rows are cleared as the schema or the request says, and the rows are deleted, children first. So no row is
+/// deleted before those that refer to it, and SQLite's own cascades find nothing to do. The tables may spill to a temporary file. Each
+/// batch empties them and uses them again.
 struct ChosenRows {
     let request: BatchDeleteRequest
     let scope: RowScope
     let graph: KeyGraph
     let connection: SQLiteFileConnection
     let db: Database
-    /// The rows that were deleted, by table.
+    /// The number of deleted rows, by table.
     private(set) var ownCounts: [String: Int] = [:]
-    /// Rows that were deleted with those of the query.
+    /// The number of rows deleted with those of the query.
     var cascadedCount: Int { ownCounts.reduce(0) { $0 + ($1.key == scope.table.name ? 0 : $1.value) } }
-    /// Rows that have lost a reference and are still there; below 0 if some that had lost one before were deleted.
+    /// The change in the number of remaining rows that lost a reference; below 0 if more of them were deleted than added.
     private(set) var nullifiedCount = 0
 
-    /// Notes the rows whose keys a query yields.
+    /// Records the rows whose keys a query yields.
     init(
         _ keys: SQLFragment, of work: DeleteWork, _ scope: RowScope, _ graph: KeyGraph,
         _ connection: SQLiteFileConnection, _ db: Database
@@ -37,10 +37,10 @@ struct ChosenRows {
         }
     }
 
-    /// Deletes the rows, and does to those that refer to them what the request and the schema say.
+    /// Deletes the rows, and deletes or changes those that refer to them as the request and the schema say.
     ///
-    /// - Parameter bound: how many rows of one kind a cascade may delete; nil: all of them.
-    /// - Returns: whether all rows were deleted. If not, some rows that belong to them were, and the batch must be repeated.
+    /// - Parameter bound: the most rows that one foreign key may cascade to, or nil for no limit.
+    /// - Returns: whether all rows were deleted. If not, some related rows were, and the batch must be repeated.
     mutating func delete(atMost bound: Int?) throws -> Bool {
         if request.relationships == .deny { try deny(scope, "deny does not allow that") { _ in true } }
         let (tables, isAll) = try connection.countingTemporaryRows(db) { try collect(atMost: bound) }
@@ -51,7 +51,7 @@ struct ChosenRows {
             return try isChosen(entity)
         }
         for table in tables {
-            // The plan has refused that, but such a row may have arrived since.
+            // The plan refuses this, but such a row may have been added since.
             try deny(table, "ON DELETE SET DEFAULT would make them refer to another row") {
                 $0.deleteRule == .setDefault
             }
@@ -59,7 +59,7 @@ struct ChosenRows {
                 try clear(key)
             }
         }
-        // Rows of two children may refer to each other by a key without an action.
+        // Rows of two child tables may refer to each other through a foreign key without an action.
         let hadDeferred = try hasDeferredViolations()
         if tables.count > 1 { try execute("PRAGMA defer_foreign_keys = ON") }
         for table in tables.reversed() {
@@ -78,11 +78,11 @@ struct ChosenRows {
         return isAll
     }
 
-    /// The rows that the request's predicate names and that are deleted: how many, and their keys if they are to be listed.
-    /// A trigger of the store may have brought some back.
+    /// The number of selected rows that are deleted, and their keys if they are to be listed. A trigger of the store may have restored
+    /// some.
     func goneKeys(listed: Bool) throws -> (count: Int, keys: [[StoreValue]]) {
         let columns = Self.columns(scope)
-        // The plus takes the affinity away, so that the store's key is searched and not compared row by row.
+        // The plus removes the affinity, so that the store's key is searched and not compared row by row.
         let same = zip(scope.key, columns).map { "\($0) = +chosen.\($1)" }.joined(separator: " AND ")
         let gone =
             " FROM temp.\(try table(scope)) AS chosen"
@@ -96,12 +96,12 @@ struct ChosenRows {
 
     // MARK: Rows that are deleted with others
 
-    /// Follows the cascades and notes what is deleted with the rows.
+    /// Follows the cascades and records the rows that are deleted with the selected ones.
     ///
-    /// Where a key leads to as many rows as the bound says, the batch becomes a smaller one: these rows, and only what is deleted
-    /// with them. A row that refers to a deleted row is deleted before it, so that each such part leaves the store whole.
+    /// If a foreign key leads to `bound` rows, the batch shrinks to these rows and those deleted with them. A row is deleted before the row
+    /// that it refers to, so each such part leaves the store consistent.
     ///
-    /// - Returns: the tables that lose rows, each before those of its children; and whether the batch is still that of the request's own rows.
+    /// - Returns: the tables that lose rows, parents before children, and whether the batch still includes the selected rows.
     private func collect(atMost bound: Int?) throws -> (tables: [RowScope], isAll: Bool) {
         var reached: Set<String> = [scope.table.name]
         var isAll = true
@@ -126,7 +126,7 @@ struct ChosenRows {
         return (try graph.losing.filter(reached.contains).map { try connection.tableScope($0, db) }, isAll)
     }
 
-    /// Throws if a row refers to a chosen one by one of some keys, whether it would be deleted itself or not.
+    /// Throws if a row refers to a recorded row through one of some foreign keys, even if it would be deleted itself.
     private func deny(_ parent: RowScope, _ reason: String, keys: (Relationship) -> Bool) throws {
         var obstacles: [String] = []
         for key in graph.keys(into: parent.table.name) where keys(key) {
@@ -146,7 +146,7 @@ struct ChosenRows {
 
     // MARK: References
 
-    /// Takes the references from rows that refer to chosen ones.
+    /// Clears the references of rows that refer to recorded rows.
     private mutating func clear(_ key: Relationship) throws {
         guard key.destinationAttributes.count == key.sourceAttributes.count, !key.sourceAttributes.isEmpty else {
             throw StoreError(
@@ -155,7 +155,7 @@ struct ChosenRows {
         }
         let child = try source(of: key)
         let (touched, cleared) = try clearedTables(child)
-        // SQLite would follow a long chain of rows deeper than it can where the schema says otherwise than the request.
+        // Where the request overrides the schema, SQLite could follow a chain of rows deeper than it can handle.
         let rows = try pointing(key, sparingChosen: !graph.forced.contains(key))
         let isTouched = try connection.countingTemporaryRows(db) {
             try execute("DELETE FROM temp.\(touched)")
@@ -182,7 +182,7 @@ struct ChosenRows {
         }
     }
 
-    /// The temporary tables of an entity's rows that lost a reference: by the key at hand, and in all batches so far.
+    /// The temporary tables of an entity's rows that lost a reference: through the current foreign key, and in all batches so far.
     private func clearedTables(_ entity: RowScope) throws -> (touched: String, all: String) {
         if let known = connection.temporaries.clearedRows[entity.table.name.folded] { return known }
         let names = (connection.temporaryName("touched"), connection.temporaryName("cleared"))
@@ -193,7 +193,7 @@ struct ChosenRows {
 
     private func source(of key: Relationship) throws -> RowScope { try connection.tableScope(key.source, db) }
 
-    /// Whether the transaction has references to rows that are not there.
+    /// Whether the transaction contains references to missing rows.
     private func hasDeferredViolations() throws -> Bool {
         var current: Int32 = 0
         var highest: Int32 = 0
@@ -203,7 +203,7 @@ struct ChosenRows {
 
     // MARK: SQL
 
-    /// The temporary table for the rows of an entity.
+    /// The temporary table for the keys of an entity's rows.
     private func table(_ scope: RowScope) throws -> String {
         let entity = scope.table.name.folded
         if let known = connection.temporaries.chosenRows[entity] { return known }
@@ -220,9 +220,9 @@ struct ChosenRows {
         )
     }
 
-    /// The keys of the rows of a relationship's source that refer to chosen rows: what follows SELECT.
+    /// The part after SELECT of a query for the keys of source rows that refer to recorded rows of the destination.
     ///
-    /// - Parameter sparingChosen: whether rows are left out that are chosen themselves.
+    /// - Parameter sparingChosen: whether rows that are recorded themselves are left out.
     private func pointing(_ key: Relationship, sparingChosen: Bool) throws -> SQLFragment {
         let parent = try connection.tableScope(key.destination, db)
         let child = try source(of: key)
@@ -235,7 +235,7 @@ struct ChosenRows {
         return SQLFragment("\(child.key.joined(separator: ", ")) FROM \(link.rows) WHERE \(condition)")
     }
 
-    /// The condition that a row is chosen.
+    /// The condition that a row is recorded.
     private func isChosen(_ scope: RowScope) throws -> SQLFragment {
         SQLFragment("\(Self.tuple(scope.key)) IN (SELECT * FROM temp.\(try table(scope)))")
     }
@@ -250,9 +250,9 @@ struct ChosenRows {
 }
 
 extension SQLiteFileConnection {
-    /// Throws if a cascade has reached a row that must stay, or the last readable row of an entity.
+    /// Throws if a cascade reaches a row that must stay, or the last readable row of an entity.
     ///
-    /// - Parameter reached: the condition that a row of an entity is reached by the cascades; nil: none is.
+    /// - Parameter reached: returns the condition that cascades reach a row of an entity, or nil if none is reached.
     func confirmKept(_ db: Database, reached: (RowScope) throws -> SQLFragment?) throws {
         for kept in rowsToKeep.entities {
             guard try catalog.table(kept.entity, db) != nil, case let entity = try scope(kept.entity, db),
@@ -283,7 +283,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Forgets which rows have lost references, before the first batch of a delete.
+    /// Forgets which rows lost references. Called before the first batch of a delete.
     func dropClearedRows(_ db: Database) throws {
         for names in temporaries.clearedRows.values {
             for table in [names.touched, names.all] { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)") }
@@ -293,6 +293,6 @@ extension SQLiteFileConnection {
 }
 
 extension Relationship {
-    /// The source and the attributes that hold the reference, as messages name them.
+    /// The source and its referring attributes, as messages name them.
     fileprivate var text: String { "\(source) (\(sourceAttributes.joined(separator: ", ")))" }
 }

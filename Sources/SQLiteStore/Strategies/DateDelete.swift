@@ -2,17 +2,17 @@ import GRDB
 import PriceStore
 
 extension BatchDelete {
-    /// Deletes the oldest rows up to the limit where no index gives them in the order of their dates.
+    /// Deletes the oldest rows up to the limit if no index gives them in date order.
     ///
-    /// All rows that the pass is to delete were listed before, by date and key, in a temporary table. Rows of one date are
-    /// deleted in one batch. A row that is not to be deleted any more stays.
+    /// A temporary table lists all rows to delete by date and key. Rows of one date are deleted in one batch. A listed row that no longer
+    /// matches stays.
     mutating func dates() throws -> BatchContinuation? {
         guard let list = connection.temporaries.dateList else {
             throw StoreError(.unsupported, store: connection.name, message: "the dates of the rows are not listed")
         }
         let first = try connection.row(SQLFragment("SELECT min(date) FROM temp.\(list)"), db)?.first
         guard let first, !first.isNull else { return try connection.dropDateList(db) }
-        // The list can have more rows than the plan counted.
+        // The list can contain more rows than the plan counted.
         let most = min(request.fetchRequest.fetchLimit ?? .max, request.allowedRows ?? .max)
         let end = try connection.row(
             SQLFragment("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET ?", [most.databaseValue]), db)?
@@ -30,7 +30,7 @@ extension BatchDelete {
         return BatchContinuation(position: [end ?? .null])
     }
 
-    /// Whether rows of one date, which become candles together, are no more than a limit of the rule allows.
+    /// Whether the rows of one date, which become candles together, are within the rule's limit.
     func mayGoTogether(_ rows: SQLFragment, by path: RowPath) throws -> Bool {
         guard let most = request.allowedRows else { return true }
         return try connection.count(SQLFragment("SELECT count(*) FROM ") + statement.rows(rows, by: path), db) <= most
@@ -38,8 +38,8 @@ extension BatchDelete {
 }
 
 extension SQLiteFileConnection {
-    /// Before the first batch: checks the times of the candles that are there, and lists the rows by their dates if no index
-    /// gives them so. Both may read a whole table, so it is done before the transaction that would keep writers waiting.
+    /// Prepares the first batch: checks the times of the existing candles and, if no index gives the rows by date, lists them. Both may
+    /// read a whole table, so they run before the transaction that makes writers wait.
     func prepareCandles(of request: DeleteWork, _ db: Database) throws {
         guard let rollup = request.rollup else { return }
         try snapshot(db) {
@@ -62,7 +62,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// - Returns: nil, for the end of a pass.
+    /// - Returns: nil, the end of the pass.
     @discardableResult
     fileprivate func dropDateList(_ db: Database) throws -> BatchContinuation? {
         if let list = temporaries.dateList { try execute(SQLFragment("DROP TABLE temp.\(list)"), db) }

@@ -1,25 +1,25 @@
 import PriceStore
 
-/// A delete request with all that only this engine knows of it: one batch, or all rows.
+/// A delete request with what only this engine knows of it: one batch, or all rows.
 struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
     var technique = Technique.whole
-    /// The first and the last rowid to look at, for windows: no row is deleted outside of them. Nil: all.
+    /// The range of rowids to which windows are limited, or nil for all.
     var rowIDs: ClosedRange<Int64>?
     var continuation: BatchContinuation?
-    /// Only rows that meet this too, no more than the limit; nil: any.
+    /// A further condition for the rows, within the limit, or nil.
     var only: StorePredicate?
-    /// The rule under whose name the rows are archived; nil: they are not.
+    /// The rule under whose name the rows are archived, or nil without an archive.
     var archiveRule: String?
-    /// What the rows become in the transaction that deletes them; nil: nothing.
+    /// What the rows become in the transaction that deletes them, or nil.
     var rollup: Rollup?
-    /// The most rows that may still be deleted, because the plan counted no more; nil: no limit.
+    /// The most rows that may still be deleted, as the plan counted them, or nil for no limit.
     var allowedRows: Int?
-    /// The date by which a row of the entity must stay readable: a batch that would delete the last one fails. Nil: none must stay.
+    /// The date that must stay readable in at least one row: a batch that would delete the last such row fails. Nil if none must stay.
     var mustLeave: DateAttribute?
-    /// The candles that the rows of earlier batches have become.
+    /// The candles made of the rows of earlier batches.
     var candles = CandleTally()
-    /// Whether the delete was planned by a survey: then it is not carried out on another schema.
+    /// Whether a survey planned the delete. It then fails if the schema has changed.
     var isPlanned = false
 
     init(_ request: BatchDeleteRequest) { self.request = request }

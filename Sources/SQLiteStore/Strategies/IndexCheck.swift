@@ -2,12 +2,11 @@ import PriceStore
 
 /// Compares an index with its table before rows are deleted by it.
 ///
-/// SQLite reads the date from the index only and deletes the row whose rowid it finds there. If a damaged index has an
-/// old date for a new row, the new row would be deleted. So the rows to be deleted are first looked up by their keys,
-/// in the same transaction, and the predicate is evaluated on the values in the table. The delete then reads the same
-/// pages, so the comparison costs little.
+/// SQLite reads only the index for the date and deletes the row whose rowid is there. A damaged index with an old date for a new row would
+/// delete the new row. So the same transaction first looks the rows up by key and evaluates the predicate on the values in the table. The
+/// delete then reads the same pages, so the check costs little.
 extension BatchDelete {
-    /// The rows that an index names, looked up in the table, for a FROM clause; nil: only the table itself is read.
+    /// The rows that an index gives, looked up in the table, for a FROM clause, or nil if only the table is read.
     func lookedUp(_ condition: SQLFragment, by path: RowPath) -> SQLFragment? {
         let scope = statement.scope
         guard path != .table, scope.table.indexes.contains(where: { $0.name != scope.table.keyIndex }) else {
@@ -19,23 +18,23 @@ extension BatchDelete {
             + ") AS found CROSS JOIN \(scope.targetTable) WHERE \(same)"
     }
 
-    /// Throws if one of the rows that were looked up does not match the request.
+    /// Throws if one of the rows looked up does not match the request.
     ///
-    /// - Throws: ``StoreError`` of kind `inputOutput`; then nothing of the batch is deleted.
+    /// - Throws: ``StoreError`` of kind `inputOutput`. Then nothing of the batch is deleted.
     func checkIndex(_ rows: SQLFragment?, by path: RowPath) throws {
         // The query that copies the rows checks them too.
         guard let rows, archiver?.copiesByQuery != true else { return }
         if try hasOthers(rows) { throw damagedIndex(path) }
     }
 
-    /// Whether one of the rows of a FROM clause with its condition does not match the request.
+    /// Whether a row of a FROM clause with its condition does not match the request.
     func hasOthers(_ rows: SQLFragment) throws -> Bool {
         let query =
             SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.values + ") IS NOT TRUE LIMIT 1"
         return try connection.row(query, db) != nil
     }
 
-    /// Hands values of the rows that will be deleted to a function, and checks those that were looked up.
+    /// Calls SQL functions with values of the rows to delete, and checks the rows looked up.
     func copy(_ calls: String, of rows: SQLFragment?, _ condition: SQLFragment, by path: RowPath) throws {
         guard let rows else { return try connection.execute(statement.select(calls, of: condition, by: path), db) }
         let query =

@@ -3,9 +3,9 @@ import PriceStore
 extension BatchDelete {
     /// Deletes the oldest rows up to the limit, by a range of the date index.
     ///
-    /// The first remaining row is found by reading the index. Everything before its date is deleted in one range, in a
-    /// single pass of SQLite, and rows of the same date are deleted by their keys. So the limit is met exactly and,
-    /// whenever the job dies, every remaining row is at least as new as every deleted row.
+    /// The index gives the first row that remains. Everything before its date is deleted as one range in a single pass, and rows of the
+    /// same date are deleted by key. So a batch has exactly the rows of its limit, and at any time every remaining row is at least as new
+    /// as every deleted one.
     mutating func range() throws -> BatchContinuation? {
         guard let date = statement.date, statement.access != nil else {
             throw StoreError(
@@ -16,9 +16,9 @@ extension BatchDelete {
             .map(BatchContinuation.init(position:))
     }
 
-    /// Deletes the oldest rows of a group from a date on, until the limit of the request is reached.
+    /// Deletes the oldest rows of a group from a date on, up to the limit of the request.
     ///
-    /// - Returns: the date and key of the first remaining row; nil: no row of the group is left.
+    /// - Returns: the date and key of the first remaining row, or nil if no row of the group is left.
     private mutating func range(
         of group: SQLFragment, by date: DateSQL, from: StoreValue?
     ) throws -> [StoreValue]? {
@@ -51,14 +51,13 @@ extension BatchDelete {
         return boundary
     }
 
-    /// The date and key of the first remaining row of a group if `offset` rows from a date on are deleted; nil: no
-    /// named row remains.
+    /// The date and key of the first row that remains if `offset` rows from a date on are deleted, or nil if no matching row remains.
     private func boundary(
         of group: SQLFragment, by date: DateSQL, from: StoreValue?, offset: Int
     ) throws -> [StoreValue]? {
         var ahead = statement.condition(DateSQL.Stretch(from: from))
         var isNamed = SQLFragment.always
-        // Without its end the range is walked in half of the time.
+        // Without its end the range is walked in half the time.
         if statement.rest == .always, let before = statement.date?.before,
             let walk = date.walk(from: from, before: before)
         {
@@ -69,14 +68,14 @@ extension BatchDelete {
         return found.dropLast()
     }
 
-    /// Deletes rows group by group, each group's oldest first; nil: the rows are in no such groups.
+    /// Deletes rows group by group, oldest first, or returns nil if the table has no such groups.
     ///
-    /// A continuation is the date and key of the first remaining row, the key's first value being the group.
+    /// A continuation is the date and key of the first remaining row. The first value of the key is the group.
     mutating func groups() throws -> BatchContinuation?? {
         guard let date = statement.date?.sql, let groups = KeyGroups(statement.scope, date)
         else { return nil }
         var from = request.place
-        // The first batch decides; a continuation of windows is a key alone.
+        // The first batch decides. A continuation of windows is only a key.
         if let from {
             guard from.count > statement.scope.key.count else { return nil }
         } else {
@@ -93,16 +92,16 @@ extension BatchDelete {
         return .some(nil)
     }
 
-    /// The next `count` rows of a date that is text, but for those of the last date, and the first row after them; nil:
-    /// not all of them are to be deleted, or there are fewer.
+    /// The next `count` rows of a parsed date, without those of the last date, and the first row after them. Nil if some of them must stay
+    /// or there are fewer.
     ///
-    /// Each row is judged once, by its date in the table. A statement that calls a function must be undoable by itself, so
-    /// SQLite writes every page that it changes to a temporary file. The delete of a whole stretch calls none.
+    /// Each row is checked once, by its date in the table. SQLite must be able to undo a statement that calls a function, so it writes
+    /// every page that the statement changes to a temporary file. The delete of a whole range calls none.
     private func wholeStretch(
         by date: DateSQL, from: StoreValue?, count: Int
     ) throws -> (rows: SQLFragment, boundary: [StoreValue])? {
         guard date.function != nil else { return nil }
-        // The index begins with the rows without a date, and no stretch has them.
+        // The index begins with the rows without a date, which belong to no range.
         let isDated = from == nil ? SQLFragment("\(date.column) IS NOT NULL") : .always
         let query = statement.boundary(
             .all([isDated, statement.wholeStretch(DateSQL.Stretch(from: from))]), column: date.column, offset: count,

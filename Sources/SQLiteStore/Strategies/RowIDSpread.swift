@@ -1,6 +1,6 @@
 extension ClosedRange<Int64> {
-    /// At most so many rowids of the range, at equal distances, the first of them the lowest. In integers, because
-    /// doubles would round the largest rowids to invalid ones.
+    /// Up to `count` evenly spaced rowids of the range, starting with the lowest. Integers are used because doubles would round the largest
+    /// rowids to invalid ones.
     func spread(over count: Int) -> [Int64] {
         let length = UInt64(bitPattern: upperBound &- lowerBound)
         let step = Swift.max(1, length / UInt64(Swift.max(1, count)))

@@ -1,7 +1,7 @@
 import GRDB
 package import PriceStore
 
-/// The deletion of a surveyed rule's rows at work on a SQLite file.
+/// The deletion of a surveyed rule's rows from a SQLite file.
 final class SQLiteDeletion: Deletion {
     private let writer: SQLiteWriter
     private let request: SurveyRequest
@@ -19,9 +19,9 @@ final class SQLiteDeletion: Deletion {
         }
         work = Self.work(request, findings, findings.technique)
         outline = DeletionOutline(findings.technique, findings, of: request)
-        // What the rule keeps is found again if anything has changed since the survey, while nobody has to wait for it.
+        // If anything has changed since the survey, the rows that the rule keeps are found again now, while nobody waits for it.
         try writer.run("finding the rows that are kept") { db in
-            // A delete ends where as many rows are deleted as were counted, which may be before its last place.
+            // A delete ends when the counted number of rows is deleted, which may be before its last position.
             try writer.endDelete(db)
             _ = try writer.condition(request.expired, writer.scope(of: work.fetchRequest, db), db)
             for kept in writer.rowsToKeep.rows where kept.rows.entity != request.entity {
@@ -63,7 +63,7 @@ final class SQLiteDeletion: Deletion {
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
         work.candles = result.candles
-        // A rebuild's rows are not among the changes that SQLite counts.
+        // SQLite does not count a rebuild's rows as changes.
         if part.technique != .rebuild { writer.changes.deletedCount += result.deletedCount }
         defer { work.continuation = result.continuation }
         return DeletionPart(result, from: work.continuation)
@@ -72,9 +72,9 @@ final class SQLiteDeletion: Deletion {
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {
         try writer.confirmIdentity()
         work.continuation = nil
-        // Rows that have arrived since the survey may be anywhere.
+        // Rows added since the survey may have any rowid.
         work.rowIDs = nil
-        // If nothing but these deletions changed the store, no surveyed row is left to count.
+        // If only these deletions changed the store, no surveyed row is left.
         if deletedCount == findings.expiredCount, let mark = findings.mark,
             try writer.changeMark().hasOnlyDeleted(since: mark)
         {
@@ -85,7 +85,7 @@ final class SQLiteDeletion: Deletion {
 }
 
 extension SQLiteWriter {
-    /// The deletion of the rows that a request names.
+    /// The deletion of the rows that a request selects.
     package func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
         try SQLiteDeletion(request, self)
     }
@@ -98,11 +98,11 @@ extension SQLiteFile {
         return DeletionOutline(findings.technique, findings, of: request)
     }
 
-    /// What a survey of a request has found, with the technique that it asks for; the survey is made if there was none.
+    /// The findings for a request with the technique that it asks for. Makes a survey if there is none.
     func findings(of request: SurveyRequest) throws(StoreError) -> Findings {
         if surveys[request] == nil { _ = try survey(request) }
         var found = surveys[request] ?? Findings()
-        // Where nothing is deleted, nothing has to be copied.
+        // If nothing is deleted, nothing has to be copied.
         let isIdle = request.technique == Technique.rebuild.rawValue && found.expiredCount == 0
         if !isIdle { try found.takeTechnique(of: request, store: name) }
         return found

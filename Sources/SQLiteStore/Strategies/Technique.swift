@@ -1,8 +1,8 @@
 import PriceStore
 
-/// A way to delete rows from a table.
+/// A method of deleting rows from a table.
 enum Technique: String, DeletionTechnique, CaseIterable {
-    /// One statement: for requests of the library, and for rows that are named one by one.
+    /// One statement, for requests of the library and for rows that are named one by one.
     case whole
     /// By ranges of an indexed date, oldest first.
     case range
@@ -10,16 +10,15 @@ enum Technique: String, DeletionTechnique, CaseIterable {
     case windows
     /// By ranges of the primary key of a table without a rowid.
     case keys
-    /// By a list of all rows in the order of their dates, where no index gives it: for rows that become candles.
+    /// By a list of all rows in date order where no index gives it, for rows that become candles.
     case dates
-    /// The store without the rows is written to a private file, and copied back over the store in one transaction. Only if it is
-    /// asked for.
+    /// The store without the rows is written to a private file and copied back over the store in one transaction. Only on request.
     case rebuild
 
-    /// Whether rows are deleted in batches of a limited number.
+    /// Whether rows are deleted in batches of limited size.
     var isInBatches: Bool { self != .rebuild && self != .whole }
 
-    /// What reports say of it.
+    /// The text in reports.
     var phrase: String {
         switch self {
         case .whole: "one statement"

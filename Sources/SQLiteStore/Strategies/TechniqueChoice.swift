@@ -3,15 +3,15 @@ import GRDBSQLite
 import PriceStore
 
 extension SQLiteFileConnection {
-    /// Chooses how a surveyed rule's rows are deleted: by ranges of the date index where the table lies in date order, otherwise
-    /// by windows of its own key. Few rows are always cheaper found by their dates.
+    /// Chooses how a surveyed rule's rows are deleted: by ranges of the date index if the table is stored in date order, otherwise by
+    /// windows of its key. A few rows are always cheaper to find by date.
     func chooseTechnique(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         let table = rows.scope.table
         let byDate = survey.isInDateOrder ? rows.access : nil
         if request.rollup != nil {
-            // Rows of one date go together. Texts of one date may differ, and an index may have others between them.
+            // Rows of one date are deleted together. Texts of one date may differ, with others between them in an index.
             let byIndex = rows.date.function == nil ? byDate : nil
             survey.take(byIndex == nil ? .dates : .range)
             survey.possibleTechniques = [survey.technique]
@@ -28,7 +28,7 @@ extension SQLiteFileConnection {
         }
         survey.index = byDate?.label
         survey.possibleTechniques = (byDate == nil ? [] : [.range]) + [byKey]
-        // All tables are looked at only where it matters.
+        // All tables are checked only where it matters.
         let isAsked = request.technique == Technique.rebuild.rawValue
         if let reason = try rebuildObstacle(request, table, db) ?? (isAsked || isMany ? obstacleToCopies(db) : nil) {
             survey.techniqueObstacles[.rebuild] = reason
@@ -41,13 +41,13 @@ extension SQLiteFileConnection {
             && roomObstacle(db) == nil
     }
 
-    /// How much of the rows is expired, 0 to 1; where they were not counted, as if each rowid had a row.
+    /// The expired part of the rows, from 0 to 1. If rows were not counted, each rowid counts as a row.
     private func part(_ survey: Findings, of table: SQLiteTable, _ db: Database) throws -> Double {
         let all = try survey.rowCount.map(Double.init) ?? rowIDs(of: table, db)?.length ?? 1
         return Double(survey.expiredCount) / max(1, all)
     }
 
-    /// Why a rule's rows cannot be deleted by a rebuild, as a phrase; nil: they can.
+    /// Why a rebuild cannot delete a rule's rows, as a phrase, or nil if it can.
     private func rebuildObstacle(_ request: SurveyRequest, _ table: SQLiteTable, _ db: Database) throws -> String? {
         let keepers = request.ownKeepers + request.keptByOthers
         if keepers.contains(where: \.isThinning) { return "a copy cannot apply thin" }
@@ -57,7 +57,7 @@ extension SQLiteFileConnection {
         return try rebuildObstacle(table, request.relationships, db)
     }
 
-    /// Why a copy of the store without rows of a table would not be what a delete leaves, as a phrase; nil: it would.
+    /// Why a copy of the store without the rows would differ from the store after a delete, as a phrase, or nil if it would not.
     func rebuildObstacle(
         _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> String? {
@@ -77,13 +77,14 @@ extension SQLiteFileConnection {
         return reserved == 0 ? nil : "its pages have bytes that belong to an extension of SQLite"
     }
 
-    /// Why some table cannot be copied, as a phrase: its columns hide its rowid, or it needs functions or collations that this program lacks.
+    /// Why a table cannot be copied, as a phrase, or nil: its columns hide its rowid, or it needs functions or collations that this program
+    /// lacks.
     func obstacleToCopies(_ db: Database) throws -> String? {
         try compiling(db) { connection, db in
             for entry in try SchemaEntry.all(db) where entry.isStoredTable && entry.name != SchemaEntry.sequences {
                 do {
                     _ = try db.makeStatement(sql: CopiedTable(entry.name, connection, db).copyAll(to: "main"))
-                    // A connection that may not write leaves them out.
+                    // A read-only connection does not compile CHECK constraints.
                     for check in SchemaText.checks(entry.sql ?? "") {
                         _ = try db.makeStatement(
                             sql: "SELECT 1 FROM main.\(entry.name.quotedIdentifier) WHERE \(check)")
@@ -98,8 +99,8 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Whether rows lie in the file in the order of their dates, by a sample from across the table: some disorder is as
-    /// good as order, since neighbours in time are neighbours in the file all the same.
+    /// Whether rows are stored in date order, by a sample from across the table. Some disorder is harmless, because neighbours in time are
+    /// still neighbours in the file.
     private func liesInDateOrder(_ date: DateAttribute, _ table: SQLiteTable, _ db: Database) throws -> Bool {
         guard !table.isWithoutRowID else { return true }
         if table.rowIDAlias == date.name { return true }
@@ -107,7 +108,7 @@ extension SQLiteFileConnection {
         let dateSQL = try dateSQL(date, scope, db)
         guard let rowIDs = try rowIDs(of: table, db), rowIDs.lowerBound < rowIDs.upperBound else { return true }
         let key = scope.key[0]
-        // By the rowid alone, whatever indexes there are: each look is at one page.
+        // Read by rowid, whatever indexes there are, each lookup reads one page.
         let statement =
             "SELECT \(dateSQL.orderValue) FROM \(scope.target()) NOT INDEXED WHERE \(key) >= ? ORDER BY \(key) LIMIT 1"
         var previous: Double?
@@ -123,11 +124,11 @@ extension SQLiteFileConnection {
             if let previous, next < previous { inversions += 1 }
             previous = next
         }
-        // Newest first is an order, too.
+        // Newest first counts as an order.
         return Double(min(inversions, found - inversions)) <= Double(found) * Self.mostInversions
     }
 
-    /// The first and the last rowid of a table; nil: it has none, or no row.
+    /// The first and last rowid of a table, or nil if it has none or no row.
     private func rowIDs(of table: SQLiteTable, _ db: Database) throws -> ClosedRange<Int64>? {
         guard let rowID = table.rowID?.quotedIdentifier, !table.isWithoutRowID else { return nil }
         let query = "SELECT (SELECT min(\(rowID)) FROM \(table.sql)), (SELECT max(\(rowID)) FROM \(table.sql))"
@@ -137,26 +138,26 @@ extension SQLiteFileConnection {
         return first...last
     }
 
-    /// Fewer rows are deleted by their dates before anything else has begun.
+    /// The fewest rows for which the choice pays. Fewer rows are deleted by date before another method has begun.
     private static let fewestRows = 50_000
-    /// Below it, the few rows of each page are cheaper found by their dates.
+    /// The expired part from which windows are used. Below it, the few rows of each page are cheaper to find by date.
     private static let windowsPart = 0.02
-    /// From these parts on, writing the other rows is cheaper than deleting. Source: docs/decisions/0012-rebuilds.md.
+    /// The expired parts from which copying the other rows is cheaper than deleting. Source: docs/decisions/0012-rebuilds.md.
     private static let orderedRebuildPart = 0.62
     private static let randomRebuildPart = 0.2
     private static let sampleCount = 200
-    /// Rows in random order have half of their neighbours the wrong way round.
+    /// The largest part of inversions in an order. In random order half of the neighbours are inverted.
     private static let mostInversions = 0.15
 }
 
 extension StorePredicate {
-    /// Whether it spares the newest rows of each of several groups.
+    /// Whether the predicate keeps the newest rows of each of several groups.
     fileprivate var keepsGroups: Bool {
         if case .notKept(let keepLast) = self { !keepLast.groupedBy.isEmpty } else { false }
     }
 }
 
 extension ClosedRange<Int64> {
-    /// How many numbers are in it; a double, since there may be more than an Int64 holds.
+    /// The number of rowids in the range, as a double because it may exceed an Int64.
     fileprivate var length: Double { Double(upperBound) - Double(lowerBound) + 1 }
 }

@@ -1,10 +1,10 @@
 import PriceStore
 
 extension BatchDelete {
-    /// Deletes the rows that the predicate names among the next rows in key order, as many as the limit says.
+    /// Deletes the matching rows among the next `fetchLimit` rows in key order.
     ///
-    /// The table is read once, a window a batch, unless its key gives the rows of each group by date. Rows are deleted in the order of
-    /// their keys, which need not be that of their dates.
+    /// The table is read once, one window per batch, unless its key gives the rows of each group by date. Rows are deleted in key order,
+    /// which need not be date order.
     mutating func window() throws -> BatchContinuation? {
         if let place = try groups() { return place }
         let bounds = statement.scope.table.isWithoutRowID ? nil : request.rowIDs
