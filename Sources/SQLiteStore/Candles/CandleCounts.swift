@@ -20,7 +20,7 @@ extension SQLiteFile {
         }
     }
 
-    /// How many candles the rows of requests would make, and how many that are there they would change.
+    /// For each request, the number of candles that its rows would make and of existing candles that they would change.
     package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
         try run("counting candles") { db in
             try snapshot(db) {
@@ -44,7 +44,7 @@ extension SQLiteFile {
         }
     }
 
-    /// The deletes before a request that can take its rows, or candles to which they would be added.
+    /// The earlier deletes that can remove the request's rows, or candles to which they would be added.
     private func deletes(
         before request: SurveyRequest, _ rollup: Rollup, _ db: Database
     ) throws -> [BatchDeleteRequest] {
@@ -55,7 +55,7 @@ extension SQLiteFile {
 }
 
 extension SQLiteFileConnection {
-    /// The condition that no delete takes a row.
+    /// The condition that none of the deletes removes a row.
     func isLeft(_ scope: RowScope, after removed: RemovedRows, _ db: Database) throws -> SQLFragment {
         guard !removed.steps.isEmpty else { return .always }
         let table = try removedTable(scope.table, removed, db)

@@ -2,19 +2,19 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// The rows that become candles, and the table of the candles, in SQL.
+/// Reads rows that become candles, and reads and writes the table of candles.
 struct CandleTable {
     let rollup: Rollup
     private let connection: SQLiteFileConnection
     private let db: Database
-    /// What is read of each row: its date, its numbers, for candles their times, and its group.
+    /// The columns read of each row: its date, its numbers (for candles also their times), and its group.
     private let columns: [String]
     private let order: String
     private let target: Target?
 
     /// - Parameters:
-    ///   - scope: the rows.
-    ///   - removed: rows, also candles, that are taken for deleted; nil: none.
+    ///   - scope: the rows that become candles.
+    ///   - removed: rows and candles that count as deleted, or nil.
     init(
         _ rollup: Rollup, of scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database,
         after removed: RemovedRows? = nil
@@ -42,18 +42,18 @@ struct CandleTable {
         }
     }
 
-    /// Makes candles of the rows of a FROM clause with its condition, and of those that the table has.
+    /// Adds the rows of a FROM clause with its condition to candles, starting from those in the table.
     func candles(of rows: SQLFragment) throws -> CandleBuilder {
         var builder = CandleBuilder(rollup.buckets)
         try forEach(of: rows) { try builder.add($0, at: $1, group: $2, stored: stored) }
         return builder
     }
 
-    /// How many candles the rows would become.
+    /// Counts the candles that rows would become.
     ///
     /// - Parameters:
-    ///   - made: candles that the rows of other requests have become.
-    ///   - isShared: whether those of these rows are noted there too.
+    ///   - made: the candles made of rows of other requests.
+    ///   - isShared: whether the candles of these rows are added to `made`.
     func tally(
         of rows: SQLFragment, made: inout Set<CandleBuilder.Key>, isShared: Bool
     ) throws -> CandleTally {
@@ -66,7 +66,7 @@ struct CandleTable {
         }
         try forEach(of: rows) {
             try builder.add($0, at: $1, group: $2, stored: stored)
-            // Rows come in the order of their dates, so candles of the past need not be remembered.
+            // Rows come in date order, so candles of the past need not be kept.
             if builder.changes.count >= 10_000 { add() }
         }
         add()
@@ -74,7 +74,7 @@ struct CandleTable {
         return tally
     }
 
-    /// Reads rows in the order of their dates and keys, each as a candle.
+    /// Reads rows in order of date and key, each as a candle.
     private func forEach(of rows: SQLFragment, _ body: (Candle, Instant, [StoreValue]) throws -> Void) throws {
         let query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM ") + rows + " ORDER BY \(order)"
         let statement = try connection.statement(query, db)
@@ -99,7 +99,7 @@ struct CandleTable {
         return try refusing { try Candle(price: price, volume: volume, at: time) }
     }
 
-    /// The candle in a row's columns of ``Candle/fields``; nil: it is not a candle.
+    /// The candle in a row's columns of ``Candle/fields``, or nil if they do not form one.
     private func candle(_ row: OpaquePointer, from first: Int32) -> Candle? {
         func value(_ place: Int) -> StoreValue { StoreValue(row, column: first + Int32(place)) }
         return Candle {
@@ -113,7 +113,7 @@ struct CandleTable {
         rollup.date.encoding.read(value, zone: rollup.date.zone).start
     }
 
-    /// The candle that the table has for a key.
+    /// The stored candle with a key.
     private func stored(_ key: CandleBuilder.Key) throws -> Candle? {
         guard let target else { return nil }
         let statement = try connection.unboundStatement(target.select, db)
@@ -124,7 +124,7 @@ struct CandleTable {
         guard let candle = candle(row, from: 0) else {
             throw failure("a row of \(rollup.target) is not a candle, so new rows cannot be added to it")
         }
-        // A column that ignores case, or changes types, would join groups.
+        // A column that ignores case or changes types would merge groups.
         let group = key.group.indices.map { StoreValue(row, column: Int32(Candle.fields.count + $0)).groupValue }
         guard group == key.group else {
             throw failure("\(rollup.target) has a candle of another group with the same key as one of these rows")
@@ -132,8 +132,7 @@ struct CandleTable {
         return candle
     }
 
-    /// Throws if the table has a candle whose time is not written as here: it would not be found, and a second one
-    /// would be made.
+    /// Throws if the table has a candle whose time is written in another form: it would not be found, and a second one would be inserted.
     func checkTimes() throws {
         guard let target else { return }
         let date = try connection.dateSQL(rollup.date.named(rollup.names[.time]), target.scope, db)
@@ -179,9 +178,9 @@ struct CandleTable {
 
     // MARK: Writing
 
-    /// Writes the candles that rows were added to, reads them again, and compares them with the rows.
+    /// Writes the changed candles, reads them back, and compares them with the rows.
     ///
-    /// - Parameter deletedCount: how many rows were deleted.
+    /// - Parameter deletedCount: the number of deleted rows.
     func write(_ candles: CandleBuilder, deletedCount: Int) throws {
         guard let target else { throw failure("the store has no table \(rollup.target)") }
         let insert = try connection.unboundStatement(target.insert, db)
@@ -211,7 +210,7 @@ struct CandleTable {
     }
 }
 
-/// The statements about a table of candles. Values are those of the candle, then those of its key.
+/// The statements on a table of candles. Their values are those of the candle, then those of its key.
 private struct Target {
     let scope: RowScope
     let select: String
@@ -228,7 +227,7 @@ private struct Target {
         }
         let fields = try columns(Candle.fields.map { rollup.names[$0] })
         let key = try columns(rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]])
-        // IS, because a group may be NULL. OR ABORT, because a constraint of the table may replace other candles.
+        // IS is used because a group may be NULL, and OR ABORT because a constraint of the table may replace other candles.
         let isKey = key.map { "\($0) IS ?" }.joined(separator: " AND ")
         let table = scope.table.sql
         let all = (fields + key).joined(separator: ", ")

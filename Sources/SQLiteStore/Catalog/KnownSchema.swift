@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// The schema as it was before anything of it was read, to notice that another connection has changed it.
+/// The schema before any of it was read, to notice changes by other connections.
 struct KnownSchema {
     private var version: Int
     private let triggers: Set<SchemaEntry>
@@ -12,13 +12,13 @@ struct KnownSchema {
         version = try Self.version(db)
         let entries = try SchemaEntry.all(db)
         triggers = Set(entries.filter { $0.type == "trigger" })
-        // Statistics are not part of the plan.
+        // Tables of statistics do not matter for a plan.
         let found = entries.filter { $0.type == "table" && !$0.name.hasPrefix("sqlite_stat") }
         tables = Dictionary(found.map { ($0.name, $0.sql ?? "") }) { first, _ in first }
     }
 
-    /// Throws if a delete or an insert can have another effect than when the schema was read: a trigger is new or gone, a
-    /// table has changed, or a new one refers to others.
+    /// Throws if a delete or an insert can have another effect than when the schema was read: a trigger is new or gone, a table has
+    /// changed, or a new table refers to others.
     mutating func confirm(store: String, _ db: Database) throws {
         guard try Self.version(db) != version else { return }
         let now = try KnownSchema(db)

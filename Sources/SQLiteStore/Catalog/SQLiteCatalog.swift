@@ -2,48 +2,48 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// What the engine needs to know of a table in addition to its ``Entity``.
+/// What the engine must know of a table besides its ``Entity``.
 struct SQLiteTable {
     var entity: Entity
     var isWithoutRowID: Bool
-    /// The rowid's name in SQL: the INTEGER PRIMARY KEY, or one of `rowid`, `_rowid_`, `oid` that is not a column; nil: a
-    /// table without a rowid, or one whose columns hide it.
+    /// The rowid's name in SQL: the INTEGER PRIMARY KEY, or one of `rowid`, `_rowid_`, `oid` that is not a column. Nil for a table without
+    /// a rowid or whose columns hide it.
     var rowID: String?
     /// The column that is the rowid, if there is one.
     var rowIDAlias: String?
     var indexes: [SQLiteIndex]
-    /// The name of the primary key's own index in a table without a rowid, which is the table itself; nil: it has a rowid.
+    /// The name of the primary key's index in a table without a rowid, which is the table itself; nil if the table has a rowid.
     var keyIndex: String?
     /// The names of triggers that fire when a row is inserted.
     var insertTriggers: [String]
-    /// Whether rowids are never given twice.
+    /// Whether rowids are never reused.
     var isAutoincrement: Bool
-    /// Whether foreign keys of the table are checked only when a transaction ends.
+    /// Whether foreign keys of the table may be checked only at the end of a transaction.
     var defersKeys: Bool
     /// The collations of the columns, by lower-cased name.
     var collations: [String: String]
-    /// The default values as the schema writes them, by lower-cased name of the column.
+    /// The default values as written in the schema, by lower-cased column name.
     var defaults: [String: String]
-    /// The entity of a Core Data store that the rows are of; nil: the table is its own entity.
+    /// The entity of a Core Data store that the rows belong to, or nil if the table is its own entity.
     var managed: CoreDataEntity?
 
     var name: String { entity.name }
-    /// The table's own name; other than the entity's in a Core Data store.
+    /// The table's name, which differs from the entity's in a Core Data store.
     var tableName: String { managed?.table ?? entity.name }
     /// The table in SQL, never shadowed by a temporary one.
     var sql: String { "main." + tableName.quotedIdentifier }
-    /// The column of an attribute, in SQL and without an alias.
+    /// The SQL column of an attribute, without an alias.
     func columnSQL(_ attribute: Attribute) -> String {
         (managed?.columns[attribute.name.lowercased()] ?? attribute.name).quotedIdentifier
     }
-    /// Whether a column may become NULL. A rowid never is, and its column need not say so.
+    /// Whether a column may become NULL. A rowid never does, even if its column does not say NOT NULL.
     func isNullable(_ column: String) -> Bool {
         let attribute = entity.attribute(named: column)
         return attribute?.isRequired != true && (rowIDAlias == nil || attribute?.name != rowIDAlias)
     }
 
-    /// Whether columns can be pointed at by a foreign key: they are the primary key, or unique by the columns' own
-    /// collations. Source: sqlite.org/foreignkeys.html, section 3.
+    /// Whether a foreign key can refer to columns: they are the primary key, or unique by their own collations. Source:
+    /// sqlite.org/foreignkeys.html, section 3.
     func isParentKey(_ columns: [String]) -> Bool {
         let wanted = Set(columns.map { $0.folded })
         if let rowIDAlias, wanted == [rowIDAlias.folded] { return true }
@@ -57,10 +57,10 @@ struct SQLiteTable {
         }
     }
 
-    /// What has SQLite read the table itself and no other index.
+    /// The hint that makes SQLite read the table itself and no index.
     var tableHint: String { keyIndex.map { " INDEXED BY " + $0.quotedIdentifier } ?? " NOT INDEXED" }
 
-    /// The columns of the key in SQL: the rowid, or the primary key of a table without one; empty: none can be named.
+    /// The SQL columns of the key: the rowid, or the primary key of a table without one. Empty if none can be named.
     var keySQL: [String] {
         isWithoutRowID ? entity.primaryKey.map(\.quotedIdentifier) : rowID.map { [$0.quotedIdentifier] } ?? []
     }
@@ -71,33 +71,33 @@ struct SQLiteIndex: Hashable {
     var name: String
     var isUnique: Bool
     var isPartial: Bool
-    /// The indexed columns in order; without the key that follows.
+    /// The indexed columns in order, without the key after them.
     var columns: [Column]
 
     /// One column of an index.
     struct Column: Hashable {
-        /// Nil: an expression.
+        /// The column's name, or nil for an expression.
         var name: String?
         var isDescending: Bool
         var collation: String
     }
 }
 
-/// Reads the schema, once for each table that is asked for.
+/// Reads the schema, each table once and when first needed.
 struct SQLiteCatalog {
     /// The store's name, for messages.
     private let store: String
-    /// A model file that takes the place of the one in a Core Data store; nil: none is given.
+    /// A model file that replaces the model in a Core Data store, or nil.
     private let modelPath: String?
     private var tables: [String: SQLiteTable] = [:]
     private var incoming: [String: [Relationship]]?
     private var coreDataSchema: CoreDataSchema??
     private var schema: KnownSchema?
-    /// What foreign keys do, by what is deleted.
+    /// What foreign keys do, by the kind of delete.
     var keyGraphs: [KeyGraph.Cause: KeyGraph] = [:]
-    /// The store's triggers; nil: they have not been read.
+    /// The store's triggers, or nil if they are not read yet.
     var triggers: [StoreTrigger]?
-    /// What the store's triggers do, by what sets them off; nil: nothing.
+    /// What the store's triggers do, by the cause that fires them; nil means nothing.
     var triggerEffects: [TriggerEffects.Cause: TriggerEffects?] = [:]
 
     init(store: String, modelPath: String?) {
@@ -105,13 +105,13 @@ struct SQLiteCatalog {
         self.modelPath = modelPath
     }
 
-    /// A catalog of the same store that knows nothing yet.
+    /// An empty catalog of the same store.
     var emptied: SQLiteCatalog { SQLiteCatalog(store: store, modelPath: modelPath) }
 
-    /// What the tables and the model of a Core Data store say; nil: it is not a Core Data store.
+    /// The schema of a Core Data store, or nil if it is not one.
     mutating func coreData(_ db: Database) throws -> CoreDataSchema? {
         if let coreDataSchema { return coreDataSchema }
-        // Before anything is read: a change that comes after it is noticed.
+        // This is read first, so that later changes are noticed.
         if self.schema == nil { self.schema = try KnownSchema(db) }
         let schema = try CoreDataSchema.read(modelPath: modelPath, store: store, db)
         if schema != nil { try CoreDataFunctions.add(db) }
@@ -119,11 +119,11 @@ struct SQLiteCatalog {
         return schema
     }
 
-    /// Throws if another connection has changed the schema since it was read, so that a delete can have another effect.
+    /// Throws if another connection has changed the schema since it was read in a way that can change what a delete does.
     mutating func confirm(_ db: Database) throws { try schema?.confirm(store: store, db) }
 
-    /// The names of all entities: those of a Core Data store, and all tables, views and virtual tables that are not its
-    /// own or SQLite's.
+    /// The names of all entities: those of a Core Data store, and all other tables, views and virtual tables except SQLite's and Core
+    /// Data's own.
     mutating func names(_ db: Database) throws -> [String] {
         let schema = try coreData(db)
         return (schema?.names ?? [])
@@ -139,7 +139,7 @@ struct SQLiteCatalog {
                 """)
     }
 
-    /// The table, view or virtual table of that name, letters without case, or nil. SQLite's own tables are not entities.
+    /// The table, view or virtual table with a name, ignoring case, or nil. SQLite's own tables are not entities.
     mutating func table(_ name: String, _ db: Database) throws -> SQLiteTable? {
         guard !name.folded.hasPrefix("sqlite_") else { return nil }
         if let known = tables[name.folded] { return known }
@@ -153,10 +153,10 @@ struct SQLiteCatalog {
         return table
     }
 
-    /// The table of that very name, also one that belongs to Core Data or to a virtual table, without relationships.
+    /// The table with exactly this name, even one of Core Data or of a virtual table's module, without relationships.
     func stored(_ name: String, _ db: Database) throws -> SQLiteTable? { try read(name, includingShadows: true, db) }
 
-    /// PRAGMA statements, for the same as table functions takes several times as long to prepare.
+    /// Uses PRAGMA statements, because table functions take several times as long to prepare.
     private func read(_ name: String, includingShadows: Bool = false, _ db: Database) throws -> SQLiteTable? {
         // schema, name, type, ncol, wr, strict
         guard let found = try Row.fetchOne(db, sql: "PRAGMA main.table_list(\(name.quotedIdentifier))") else {
@@ -228,9 +228,9 @@ struct SQLiteCatalog {
         }
     }
 
-    /// What only the text of the schema shows of a table.
+    /// What only the SQL text of the schema shows of a table.
     private struct Texts {
-        // The words may stand in a comment or a name: then a little more is checked than need be.
+        // A word may also be in a comment or a name. Then a little more is checked than necessary.
         var isAutoincrement = false
         var defersKeys = false
         var triggers: [(name: String, text: TriggerText)] = []
@@ -314,7 +314,7 @@ struct SQLiteCatalog {
             var destinationName = key.destination
             if let parent = try read(key.destination, db) {
                 destinationName = parent.name
-                // A key that names no columns refers to the primary key.
+                // A foreign key that names no columns refers to the primary key.
                 if destination.isEmpty { destination = parent.entity.primaryKey }
             }
             let child = try read(key.source, db)
@@ -346,7 +346,7 @@ struct SQLiteCatalog {
 extension Attribute.Affinity {
     /// The affinity that SQLite gives a declared type. Source: sqlite.org/datatype3.html, section 3.1.
     init(declaredType: String, isStrict: Bool) {
-        // Bytes: searching a text by characters takes longer than all else that is done at the start of a run.
+        // Bytes are compared, because searching by characters takes longer than everything else at the start of a run.
         let type = Array(declaredType.uppercased().utf8)
         func names(_ word: String) -> Bool {
             let word = Array(word.utf8)

@@ -1,6 +1,6 @@
-/// Reads as much of a stored `CREATE` statement as it takes to make a temporary table of the same form.
+/// Reads as much of a stored `CREATE` statement as is needed to create a temporary table of the same form.
 enum SchemaText {
-    /// What follows the name in `CREATE TABLE name …`, from the opening parenthesis on.
+    /// The text after the name in `CREATE TABLE name …`, from the opening parenthesis on.
     static func afterName(_ text: String, keyword: String) -> String? {
         var scanner = Scanner(text)
         while let token = scanner.next() {
@@ -11,7 +11,7 @@ enum SchemaText {
         return nil
     }
 
-    /// What follows the table's name in `CREATE UNIQUE INDEX name ON table (…)`.
+    /// The text after the table's name in `CREATE UNIQUE INDEX name ON table (…)`.
     static func afterTable(_ text: String) -> String? {
         var scanner = Scanner(text)
         _ = scanner.next()  // CREATE
@@ -35,13 +35,13 @@ enum SchemaText {
         return nil
     }
 
-    /// A table's definition with `CHECK (1)` in place of each foreign key: a temporary table would search the
-    /// referenced table among the temporary ones, and not find it.
+    /// A table's definition with `CHECK (1)` in place of each foreign key. A temporary table would look for the referenced table among
+    /// temporary tables.
     static func withoutForeignKeys(_ definition: String) -> String {
         var scanner = Scanner(definition)
         var result = ""
         var copied = definition.startIndex
-        // Both words are reserved: as names they are quoted.
+        // Both words are reserved, so names that equal them are quoted.
         while let token = scanner.next()?.uppercased() {
             guard token == "FOREIGN" || token == "REFERENCES" else { continue }
             result += definition[copied..<scanner.start] + "CHECK (1)"
@@ -71,13 +71,13 @@ enum SchemaText {
         return found
     }
 
-    /// Whether a table's definition says how a constraint solves conflicts: `ON CONFLICT …`.
+    /// Whether a table's definition contains `ON CONFLICT …`.
     static func solvesConflicts(_ definition: String) -> Bool {
         let words = words(definition)
         return zip(words, words.dropFirst()).contains { $0 == "ON" && $1 == "CONFLICT" }
     }
 
-    /// Whether a table's definition has a constraint that deletes rows in the way of others.
+    /// Whether a table's definition has a constraint that deletes conflicting rows.
     static func replaces(_ definition: String) -> Bool {
         let words = words(definition)
         return zip(words, words.dropFirst()).contains { $0 == "CONFLICT" && $1 == "REPLACE" }
@@ -93,7 +93,7 @@ enum SchemaText {
 
     /// A name without its quotes.
     static func name(_ token: String) -> String {
-        // A quote and a mark that follows it are two characters in SQL.
+        // A quote and a combining mark after it are two characters in SQL.
         let scalars = token.unicodeScalars
         guard scalars.count > 1, let quote = scalars.first, "\"'`[".unicodeScalars.contains(quote) else { return token }
         var (name, isDoubled) = (String.UnicodeScalarView(), false)
@@ -104,7 +104,7 @@ enum SchemaText {
         return String(name)
     }
 
-    /// The tokens in capitals.
+    /// The tokens in upper case.
     private static func words(_ text: String) -> [String] {
         var scanner = Scanner(text)
         var found: [String] = []
@@ -112,10 +112,10 @@ enum SchemaText {
         return found
     }
 
-    /// Words, quoted names and symbols, one by one, as SQLite itself divides a text; comments are skipped.
+    /// Splits a text into words, quoted names and symbols as SQLite does, and skips comments.
     struct Scanner {
         private let text: String
-        /// SQLite knows no characters of several code points.
+        /// The Unicode scalars of the text; SQLite has no characters of several code points.
         private let scalars: String.UnicodeScalarView
         /// Where the last token began.
         private(set) var start: String.Index
@@ -158,7 +158,7 @@ enum SchemaText {
             return String(scalars[start..<index])
         }
 
-        /// What ends a word and is a token of its own, or begins one.
+        /// Whether a character ends a word: it is a token itself or begins one.
         private func isEnd(_ scalar: Unicode.Scalar) -> Bool {
             switch scalar {
             case "(", ")", ",", ";", "\"", "'", "`", "[": true
@@ -177,7 +177,7 @@ enum SchemaText {
             for _ in 0..<tokenCount { _ = next() }
         }
 
-        /// Passes over what is in parentheses, if they open here.
+        /// Skips a group in parentheses if it begins here.
         mutating func skipParentheses() {
             guard peek(1) == ["("] else { return }
             var depth = 0
@@ -187,7 +187,7 @@ enum SchemaText {
             } while depth > 0
         }
 
-        /// Passes over what may follow a foreign key: `ON DELETE …`, `MATCH …`, `[NOT] DEFERRABLE INITIALLY …`.
+        /// Skips what may follow a foreign key: `ON DELETE …`, `MATCH …`, `[NOT] DEFERRABLE INITIALLY …`.
         mutating func skipForeignKeyActions() {
             while true {
                 let words = peek(3)
@@ -201,7 +201,7 @@ enum SchemaText {
             }
         }
 
-        /// The next tokens in capitals, which stay the next ones.
+        /// The next tokens in upper case, without consuming them.
         private func peek(_ count: Int) -> [String] {
             var ahead = self
             return (0..<count).compactMap { _ in ahead.next()?.uppercased() }
@@ -210,7 +210,7 @@ enum SchemaText {
         private var isAtComment: Bool { scalars[index...].starts(with: "--".unicodeScalars) || isAtBlock }
         private var isAtBlock: Bool { scalars[index...].starts(with: "/*".unicodeScalars) }
 
-        /// Passes over white space and comments.
+        /// Skips white space and comments.
         private mutating func passOver() {
             while index < scalars.endIndex {
                 if isSpace(scalars[index]) {

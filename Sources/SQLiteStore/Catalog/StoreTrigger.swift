@@ -4,21 +4,21 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// A trigger of the store, and what its own statements do.
+/// A trigger of the store and what its statements do.
 struct StoreTrigger {
     let name: String
-    /// The table or view that it belongs to, in lower case.
+    /// The table or view of the trigger, in lower case.
     let table: String
     let text: TriggerText
-    /// Nil: SQLite cannot compile it.
+    /// What its statements do, or nil if SQLite cannot compile it.
     let body: TriggerBody?
 }
 
-/// What the statements of a trigger do, apart from what they set off.
+/// What the statements of a trigger do, without what they cause.
 struct TriggerBody {
-    /// The changes of rows that they make.
+    /// The changes that they make to rows.
     var changes: [TriggerText.Change] = []
-    /// The tables and views that they read, their own changes included; in lower case.
+    /// The lower-cased tables and views that they read, including those that they change.
     var reads: Set<String> = []
     /// Whether they may replace rows.
     var replaces = false
@@ -34,7 +34,7 @@ extension SQLiteFileConnection {
         let rows = try Row.fetchAll(
             db, sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
         ).map { (name: $0[0] as String, table: $0[1] as String, sql: $0[2] as String? ?? "") }
-        // The authorizer names the view, not the trigger, for what a view reads.
+        // For what a view reads, the authorizer reports the view's name instead of the trigger's.
         let views = try String.fetchSet(db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'view'")
         var triggers: [StoreTrigger] = []
         if !rows.isEmpty {
@@ -52,37 +52,37 @@ extension SQLiteFileConnection {
     }
 }
 
-/// Asks SQLite what a trigger does. The trigger is made once more, on an empty temporary table with the columns of its own, and a
-/// statement that sets it off is compiled: the authorizer hears each table and column. Nothing is carried out. So no text is
-/// parsed, but for the words that the authorizer does not hear. Source: sqlite.org/c3ref/set_authorizer.html.
+/// Asks SQLite what a trigger does. A copy of the trigger is created on an empty temporary table with the same columns, and a statement
+/// that fires it is compiled: SQLite reports each table and column to the authorizer. Nothing is executed. SQL text is read only for words
+/// that the authorizer does not receive. Source: sqlite.org/c3ref/set_authorizer.html.
 private final class TriggerProbe {
     private let connection: SQLiteFileConnection
-    /// The store's triggers: what they do when the probe sets them off is left out.
+    /// The store's triggers. What they do when the probe fires them is left out.
     private let triggers: Set<String>
     private var heard: [(code: Int32, table: String, column: String)] = []
     private var isHeard = false
 
-    /// The authorizer's name of a row's key that is no column.
+    /// The authorizer's name of a rowid that is not a column.
     private static let rowID = "ROWID"
 
-    /// Nothing in the store has this name.
+    /// A name that nothing in the store has.
     private let name = "retention_" + UUID().uuidString.replacing("-", with: "")
 
     init(_ store: SQLiteFileConnection, triggers: Set<String>) throws {
-        // A connection has one authorizer, and GRDB needs that of the store's connection.
+        // A connection has only one authorizer, and GRDB uses that of the store's connection.
         connection = try store.sibling(forProbes: true)
         self.triggers = triggers
         try connection.run("looking at the triggers of the store") { db in
-            // Core Data's own functions belong to a connection.
+            // Core Data's functions are registered per connection.
             _ = try connection.catalog.coreData(db)
-            // Without it SQLite copies INSERT … SELECT * page by page, and the authorizer does not hear which table is read.
+            // Without this, SQLite copies INSERT … SELECT * page by page and does not report the table that is read.
             try db.execute(sql: "PRAGMA count_changes = ON")
         }
     }
 
     deinit { connection.close() }
 
-    /// What a trigger's own statements do; nil: SQLite cannot compile them.
+    /// What a trigger's statements do, or nil if SQLite cannot compile them.
     func body(of text: TriggerText, on table: String) throws -> TriggerBody? {
         guard let event = text.event else { return nil }
         return try connection.run("looking at the triggers of \(table)") { db in
@@ -91,7 +91,7 @@ private final class TriggerProbe {
             guard let first = columns.first?.quotedIdentifier else { return nil }
             let subject = "temp.\(name)_table"
             let handle = db.sqliteConnection
-            // The first statement alone, as SQLite does with a stored text.
+            // Only the first statement is compiled, as SQLite does with a stored text.
             func compile(_ sql: String, isCarriedOut: Bool) -> Bool {
                 var statement: OpaquePointer?
                 defer { sqlite3_finalize(statement) }
@@ -110,8 +110,8 @@ private final class TriggerProbe {
                 case .update: "UPDATE \(subject) SET \(first) = NULL"
                 }
             defer { retention_enable_triggers(handle, 1) }
-            // First without the store's own triggers: compiling a chain of them for each takes long. A view cannot be changed without
-            // them, so they are switched on if that fails.
+            // First the store's triggers are off, because compiling chains of them takes long. A view cannot be changed without them, so
+            // they are switched on if that fails.
             for areOn: Int32 in [0, 1] {
                 (heard, isHeard) = ([], false)
                 retention_enable_triggers(handle, areOn)
@@ -135,7 +135,7 @@ private final class TriggerProbe {
             }
         }
         for (table, columns) in updated.sorted(by: { $0.key < $1.key }) {
-            // It changes the key of the row, whatever that column is called.
+            // This changes the key of the row, whatever that column is called.
             let isKey = columns.contains(Self.rowID)
             body.changes.append(
                 TriggerText.Change(
@@ -147,7 +147,7 @@ private final class TriggerProbe {
 
     fileprivate func take(_ code: Int32, _ table: String, _ column: String, of schema: String, by trigger: String) {
         isHeard = isHeard || trigger == name
-        // A table of which no column is read is named as the trigger names it, mostly without its schema.
+        // A table of which no column is read is reported as the trigger names it, usually without its schema.
         guard schema == "main" || schema.isEmpty && code == SQLITE_READ, !triggers.contains(trigger),
             [SQLITE_DELETE, SQLITE_INSERT, SQLITE_UPDATE, SQLITE_READ].contains(code)
         else { return }

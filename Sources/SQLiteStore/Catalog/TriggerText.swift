@@ -1,4 +1,4 @@
-/// What the text of a trigger says: when it fires, and what SQLite does not say of its statements; see ``TriggerBody``.
+/// What the SQL text of a trigger says: when it fires, and what SQLite does not report of its statements; see ``TriggerBody``.
 struct TriggerText {
     enum Event: String {
         case delete = "DELETE"
@@ -6,32 +6,32 @@ struct TriggerText {
         case update = "UPDATE"
     }
 
-    /// A change of rows of a table, whose name is in lower case.
+    /// A change of rows of a table, with its name in lower case.
     struct Change: Hashable {
         var event: Event
         var table: String
-        /// The columns that an update sets, in lower case; nil: any.
+        /// The columns that an update sets, in lower case, or nil for any.
         var columns: Set<String>?
-        /// Those of the columns that it sets to NULL.
+        /// The columns that it sets to NULL.
         var cleared: Set<String> = []
 
-        /// Whether it may have a row of a table refer to another one by a column; both in lower case.
+        /// Whether it may make a row of the table refer to another row through a column; both names in lower case.
         func mayRefer(by column: String, of table: String) -> Bool {
             self.table == table
                 && (event == .insert || event == .update && concerns([column]) && !cleared.contains(column))
         }
 
-        /// Whether it may change one of some columns, in lower case, or delete their row.
+        /// Whether it may change one of the columns, in lower case, or delete their row.
         func concerns(_ names: some Sequence<String>) -> Bool { columns?.isDisjoint(with: names) != true }
     }
 
-    /// What sets it off; nil: the text cannot be read, so anything may.
+    /// The event that fires the trigger, or nil if the text cannot be read and any event may.
     let event: Event?
-    /// Whether it runs before the row changes. BEFORE is what SQLite takes where no word says so.
+    /// Whether it runs before the row changes. BEFORE is SQLite's default.
     let isBefore: Bool
-    /// The columns of `UPDATE OF`, in lower case; empty: all.
+    /// The columns of `UPDATE OF`, in lower case; empty means all.
     let columns: [String]
-    /// What follows the table's name.
+    /// The text after the table's name.
     let body: String
 
     init(_ definition: String) {
@@ -48,7 +48,7 @@ struct TriggerText {
         columns = words.dropFirst((place ?? words.count) + 2).filter { $0 != "," }.map {
             SchemaText.name($0).folded
         }
-        // The table's name can have several parts.
+        // The table's name may have several parts.
         _ = scanner.next()
         var rest = scanner
         while let token = rest.next(), !["FOR", "WHEN", "BEGIN"].contains(token.uppercased()) { scanner = rest }
@@ -57,12 +57,12 @@ struct TriggerText {
 
     func fires(on event: Event) -> Bool { self.event == nil || self.event == event }
 
-    /// Whether a change of its table sets it off.
+    /// Whether a change of its table fires it.
     func fires(on change: Change) -> Bool {
         fires(on: change.event) && (change.event != .update || columns.isEmpty || change.concerns(columns))
     }
 
-    /// The words and signs of its statements; quoted names are whole, all else is in upper case.
+    /// The words and symbols of its statements, in upper case. Quoted names are unchanged.
     var words: [String] {
         var scanner = SchemaText.Scanner(body)
         var words: [String] = []
@@ -71,7 +71,7 @@ struct TriggerText {
                 words.append(token)
                 continue
             }
-            // A sign needs no space beside it.
+            // A symbol needs no space around it.
             var isWord = false
             for scalar in token.uppercased().unicodeScalars {
                 let wasWord = isWord
@@ -88,16 +88,16 @@ struct TriggerText {
         return words
     }
 
-    /// Whether it may refuse a change: `RAISE`. The word may stand in a text or a comment.
+    /// Whether it may refuse a change: `RAISE`. The word may also be in a text or a comment.
     var mayRaise: Bool { body.uppercased().contains("RAISE") }
 
-    /// Whether it may pass over the row for which it runs, and say nothing: `RAISE(IGNORE)`.
+    /// Whether it may silently skip the row for which it runs: `RAISE(IGNORE)`.
     var skipsRows: Bool {
         let words = words
         return words.indices.contains { words[$0] == "RAISE" && words[$0...].prefix(3).last == "IGNORE" }
     }
 
-    /// Whether a write of it may delete the rows whose place a row takes.
+    /// Whether one of its writes may delete conflicting rows.
     var replaces: Bool {
         let words = words
         return words.indices.contains { index in
@@ -106,14 +106,14 @@ struct TriggerText {
         }
     }
 
-    /// Whether all that it assigns to columns of a name, in lower case, is NULL. What looks like another assignment is one.
+    /// Whether it assigns only NULL to columns with a name, in lower case. Anything that looks like another assignment counts as one.
     func clears(_ column: String) -> Bool {
         let words = words
         func isName(_ index: Int) -> Bool { SchemaText.name(words[index]).folded == column }
         func word(_ index: Int) -> String { words.indices.contains(index) ? words[index] : "" }
         var isCleared = false
         for index in words.indices where ["SET", ","].contains(word(index - 1)) {
-            // A list of columns gets the values of a row.
+            // A list of columns is set to the values of a row.
             if words[index] == "(" { return false }
             guard isName(index), word(index + 1) == "=" else { continue }
             guard word(index + 2) == "NULL",
@@ -124,7 +124,7 @@ struct TriggerText {
         return isCleared
     }
 
-    /// Whether a delete fires it: its table loses rows, loses references, or gets the candles.
+    /// Whether a delete fires it: its table loses rows, loses references, or receives the candles.
     func isFired(on table: String, _ losing: Set<String>, _ clears: [Change], _ target: String?) -> Bool {
         fires(on: .delete) && losing.contains(table) || clears.contains { $0.table == table && fires(on: $0) }
             || fires(on: .insert) && target?.folded == table

@@ -4,31 +4,31 @@ public import PriceStore
 
 /// What a connection knows of the store's history.
 struct HistoryState {
-    /// SQLite's count of changes of the schema, at which this was found out.
+    /// SQLite's schema version at the time.
     var schemaVersion: Int
-    /// Whether the store keeps a history, and the connection has its triggers.
+    /// Whether the store keeps a history and the connection has its triggers.
     var isKept: Bool
 }
 
 /// Writing the history.
 extension SQLiteWriter {
-    /// Who makes this connection's transactions, as the history names it; by default the process's name.
+    /// The author of this connection's transactions in the history; by default the process's name.
     public var author: String {
         get { historyRecorder.author }
         set { historyRecorder.author = newValue }
     }
 
-    /// Tells the time of a transaction for the history; nil: SQLite's own clock does, in milliseconds.
+    /// Returns the time of a transaction for the history. If nil, SQLite's clock is used, in milliseconds.
     public var clock: (() -> Instant)? {
         get { historyRecorder.clock }
         set { historyRecorder.clock = newValue }
     }
 
-    /// Makes the tables of the history, if the store has none. Refused for a Core Data store, which has its own.
+    /// Creates the history's tables if the store has none. Refused for a Core Data store, which has its own history.
     ///
-    /// Programs that have the store open need not open it again. What other programs change without this library, by
-    /// another library or the `sqlite3` shell, is not in the history; nor are the rows of a table that is dropped, and
-    /// rows that a trigger of the store overwrites by REPLACE under another key.
+    /// Programs that have the store open need not reopen it. The history does not contain changes that other programs make without this
+    /// library, for example with the `sqlite3` shell, nor the rows of a dropped table, nor rows that a trigger of the store overwrites by
+    /// REPLACE under another key.
     public func keepHistory() throws(StoreError) {
         try run("beginning to keep the history") { db in
             try transaction(.normal) {
@@ -46,16 +46,16 @@ extension SQLiteWriter {
         }
     }
 
-    /// Deletes the oldest transactions of the history with their changes, in one transaction.
+    /// Deletes the transactions of the history before an instant with their changes, in one transaction. Returns their number.
     public func deleteHistory(before instant: Instant) throws(StoreError) -> Int {
-        // In order of number, up to the first that stays: a clock that was set back leaves no gap.
+        // They are deleted in order of number up to the first that stays, so a clock that was set back leaves no gap.
         try deleteHistory(
             SQLFragment(
                 "SELECT number FROM main.\(HistoryTables.transactions) WHERE +at >= ? ORDER BY number LIMIT 1",
                 [instant.microseconds.databaseValue]))
     }
 
-    /// Deletes the transactions of the history before a token's own with their changes, in one transaction.
+    /// Deletes the transactions of the history before a token's with their changes, in one transaction. Returns their number.
     public func deleteHistory(before token: HistoryToken) throws(StoreError) -> Int {
         try run("deleting history") { db in
             _ = try historyPlace(token, db)
@@ -76,11 +76,10 @@ extension SQLiteWriter {
 }
 
 extension SQLiteWriter {
-    /// Has the current transaction recorded, if the store keeps its history. Called when a transaction has begun, and
-    /// when it has changed the schema.
+    /// Records the current transaction if the store keeps a history. Called when a transaction begins and after it changes the schema.
     ///
-    /// Others may begin to keep a history, or make tables, while this connection is open: SQLite's count of schema
-    /// changes tells. That is one look at the first page, which a transaction has read anyway.
+    /// Other programs may start a history or create tables while this connection is open; SQLite's schema version shows it. It is on the
+    /// first page, which a transaction has read anyway.
     func recordTransaction(_ db: Database) throws {
         let version = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version")) ?? 0
         if temporaries.history?.schemaVersion != version {
@@ -93,7 +92,7 @@ extension SQLiteWriter {
         try historyRecorder.begin(after: try HistoryTables.lastNumber(db), store: name, db)
     }
 
-    /// Runs a piece of work that changes rows by a statement of its own, in a transaction that the history can know.
+    /// Runs work that changes rows by its own statement, in a transaction that the history records.
     func change<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
         try run(what) { db in
             if db.isInsideTransaction { return try body(db) }

@@ -1,11 +1,11 @@
 import PriceStore
 
-/// A row's key as one value of a column, and back, without loss.
+/// Encodes a row's key as one value and decodes it without loss.
 ///
-/// A key of one number or text is stored as it is. All others are bytes: for each value a letter for its storage class,
-/// then eight bytes of a number, or eight bytes of a length and so many bytes.
+/// A key of one number or text is stored as it is. Any other is stored as bytes: for each value, a letter for its storage class, then a
+/// number of eight bytes, or a length of eight bytes and that many bytes.
 enum HistoryKey {
-    /// A key as it is stored.
+    /// The stored form of a key.
     static func encode(_ key: [StoreValue]) -> StoreValue {
         if key.count == 1 {
             switch key[0] {
@@ -33,7 +33,7 @@ enum HistoryKey {
         return .blob(bytes)
     }
 
-    /// The key that was stored; nil: the bytes are not a key.
+    /// The stored key, or nil if the bytes are not a key.
     static func decode(_ stored: StoreValue) -> [StoreValue]? {
         guard case .blob(let bytes) = stored else { return [stored] }
         var key: [StoreValue] = []

@@ -6,7 +6,7 @@ public import PriceStore
 extension SQLiteFile {
     private static let changesInMemory = 10_000
 
-    /// The place after the last transaction of the history; nil: the store keeps none.
+    /// The position after the last transaction of the history, or nil if the store keeps none.
     public func currentHistoryToken() throws(StoreError) -> HistoryToken? {
         try run("reading the history") { db in
             try snapshot(db) {
@@ -17,7 +17,7 @@ extension SQLiteFile {
         }
     }
 
-    /// The next transactions of the history after a place. They are read until they have 10,000 changes.
+    /// The transactions of the history after a position, up to `limit` or until they have 10,000 changes.
     public func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction] {
         try run("reading the history") { db in
             try snapshot(db) {
@@ -54,7 +54,7 @@ extension SQLiteFile {
         }
     }
 
-    /// The identifier of the store's history; throws if it keeps none.
+    /// The identifier of the store's history. Throws if it keeps none.
     func historyIdentifier(_ db: Database) throws -> String {
         guard try HistoryTables.exist(db) else {
             throw StoreError(
@@ -65,7 +65,7 @@ extension SQLiteFile {
         return identifier
     }
 
-    /// The number of the transaction before the position of a token; throws if the store does not know it.
+    /// The number of the transaction before a token's position. Throws if the store does not know it.
     func historyPlace(_ token: HistoryToken, _ db: Database) throws -> Int64 {
         guard token.historyIdentifier == (try historyIdentifier(db)) else {
             throw StoreError(
@@ -81,7 +81,7 @@ extension SQLiteFile {
         return token.transactionNumber
     }
 
-    /// The changes of a transaction. Names are shared: they would take more room than all else.
+    /// The changes of a transaction. Entity names are shared, because copies would take most of the memory.
     private func historyChanges(
         _ number: Int64, names: inout [String: String], _ db: Database
     ) throws -> [HistoryChange] {

@@ -3,16 +3,16 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// What the history triggers of a connection ask for, by functions of the connection: the number of the transaction at
-/// work, its author and its time.
+/// The values that the history triggers of a connection get from its SQL functions: the number of the current transaction, its author and
+/// its time.
 ///
-/// The triggers write, not this object: what a rollback takes back is gone from the history with it.
+/// The triggers write, not this object, so a rollback also removes the rows from the history.
 final class HistoryRecorder {
-    /// Who makes the transactions.
+    /// The author of the transactions.
     var author = ProcessInfo.processInfo.processName
-    /// Tells the time; nil: SQLite's own clock does.
+    /// Returns the time. If nil, SQLite's clock is used.
     var clock: (() -> Instant)?
-    /// The number of the current transaction, if it changes something; nil: none is at work.
+    /// The number of the current transaction if it changes something, or nil outside transactions.
     private(set) var number: Int64?
     private var place: Int64 = 0
     private var hasFunctions = false

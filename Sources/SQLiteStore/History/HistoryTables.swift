@@ -3,19 +3,19 @@ import PriceStore
 
 /// The tables in which a store keeps its history.
 ///
-/// They are ordinary tables of the store: backups have them, and a rule can delete from them. Numbers of transactions
-/// rise by one and are never given twice, so that a gap shows that transactions were deleted.
+/// They are ordinary tables of the store: backups contain them, and a rule can delete from them. Transaction numbers increase by one and
+/// are never reused, so a gap shows that transactions were deleted.
 enum HistoryTables {
-    /// One row: the identifier that tokens name the store by.
+    /// The table with one row: the identifier by which tokens name the store.
     static let identity = "retention_history"
-    /// A row for each transaction.
+    /// The table with a row for each transaction.
     static let transactions = "retention_transaction"
-    /// A row for each change of a row.
+    /// The table with a row for each changed row.
     static let changes = "retention_change"
 
     static let names = [identity, transactions, changes]
 
-    /// Creates the tables. The changes of a transaction are stored together, and deleted with it.
+    /// Creates the tables. The changes of a transaction are stored together and deleted with it.
     static func create(_ db: Database) throws {
         try db.execute(
             sql: """
@@ -38,7 +38,7 @@ enum HistoryTables {
                 """)
     }
 
-    /// Whether a store has them.
+    /// Whether a store has the tables.
     static func exist(_ db: Database) throws -> Bool {
         try Int.fetchOne(
             db,
@@ -46,7 +46,7 @@ enum HistoryTables {
                 + "('\(identity)', '\(transactions)', '\(changes)')") == names.count
     }
 
-    /// The number of the last transaction, deleted ones included; 0: there was none.
+    /// The number of the last transaction, including deleted ones, or 0 if there was none.
     static func lastNumber(_ db: Database) throws -> Int64 {
         try Int64.fetchOne(
             db.cachedStatement(sql: "SELECT seq FROM main.sqlite_sequence WHERE name = '\(transactions)'")) ?? 0

@@ -1,15 +1,15 @@
 import GRDB
 import PriceStore
 
-/// The temporary triggers by which a connection writes every change of a row into the history: its own, and those that
-/// foreign keys and the store's triggers make.
+/// The temporary triggers that write every change of a row by a connection into the history, including changes by foreign keys and the
+/// store's triggers.
 ///
-/// They belong to the connection and are not part of the store's schema. The history's own tables have none, nor have
-/// virtual tables and tables whose columns hide the rowid.
+/// They belong to the connection and are not part of the store's schema. The history's own tables, virtual tables and tables whose columns
+/// hide the rowid have none.
 enum HistoryTriggers {
-    /// Makes the triggers for all tables.
+    /// Creates the triggers for all tables.
     ///
-    /// - Parameter catalog: one that knows nothing yet.
+    /// - Parameter catalog: an empty catalog.
     static func create(_ catalog: SQLiteCatalog, _ db: Database) throws {
         var catalog = catalog
         let names = try String.fetchAll(
@@ -47,10 +47,10 @@ enum HistoryTriggers {
         }
     }
 
-    /// Adds the transaction before its first change, and again after a rollback to a savepoint. In a separate trigger:
-    /// an insert into a table with AUTOINCREMENT is expensive even if it adds nothing.
+    /// Inserts the transaction before its first change, and again after a rollback to a savepoint. It is a separate trigger because an
+    /// insert into a table with AUTOINCREMENT is slow even if it adds nothing.
     ///
-    /// SQLite's own clock has milliseconds.
+    /// SQLite's clock counts milliseconds.
     private static let begin = """
         CREATE TEMP TRIGGER retention_history_begin BEFORE INSERT ON main.\(HistoryTables.changes)
         WHEN NOT EXISTS (SELECT 1 FROM \(HistoryTables.transactions) WHERE number = NEW.number)
@@ -64,7 +64,7 @@ enum HistoryTriggers {
         END
         """
 
-    // A trigger may not say in which database a table is that it writes to; no temporary table has these names.
+    // A trigger cannot name the schema of a table that it writes to. No temporary table has these names.
     private static func note(_ kind: String, _ entity: String, _ key: String) -> String {
         "INSERT INTO \(HistoryTables.changes) (number, place, entity, kind, key) "
             + "VALUES (retention_history_number(), retention_history_place(), \(entity), '\(kind)', \(key))"
@@ -75,7 +75,7 @@ enum HistoryTriggers {
         return table.isWithoutRowID ? "retention_history_key(\(columns))" : columns
     }
 
-    /// Whether a row has the key that it had, byte by byte: a collation may take another key for the same.
+    /// The condition that an update keeps a row's key, byte by byte. A collation may treat different keys as equal.
     private static func isSameRow(_ table: SQLiteTable) -> String {
         table.keySQL.map {
             "OLD.\($0) COLLATE BINARY IS NEW.\($0) AND typeof(OLD.\($0)) = typeof(NEW.\($0))"

@@ -4,11 +4,11 @@ import PriceStore
 /// A table whose rows are copied with their rowids.
 struct CopiedTable {
     private let name: String
-    /// The columns that can be written, with the rowid where no column is it.
+    /// The writable columns, and the rowid if no column is the rowid.
     private let columns: [String]
-    /// Whether SQLite can take the rows over as they are: no column is generated, no rowid is written apart.
+    /// Whether rows can be copied as they are: no column is generated, and the rowid is not written separately.
     private let isPlain: Bool
-    /// Has the rows read in the table itself, whatever an index says of them.
+    /// The hint that makes SQLite read the table itself, whatever its indexes contain.
     private let hint: String
 
     init(_ name: String, _ connection: SQLiteFileConnection, _ db: Database) throws {
@@ -31,10 +31,10 @@ struct CopiedTable {
         hint = table.tableHint
     }
 
-    /// A row that breaks a constraint is an error, also where the schema would have it left out or changed (`ON CONFLICT`).
+    /// A row that breaks a constraint is an error, even if the schema would skip or change it (`ON CONFLICT`).
     private static let insert = "INSERT OR ABORT INTO"
 
-    /// Copies all rows.
+    /// The statement that copies all rows.
     func copyAll(to schema: String) -> String {
         let head = "\(Self.insert) \(schema).\(name.quotedIdentifier)"
         let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
@@ -43,7 +43,7 @@ struct CopiedTable {
             : "\(head) (\(list)) SELECT \(list) FROM main.\(name.quotedIdentifier)\(hint)"
     }
 
-    /// Copies the rows of which a condition is not true.
+    /// The statement that copies the rows for which a condition is not true.
     func copy(to schema: String, except removed: SQLFragment) -> SQLFragment {
         let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
         let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")

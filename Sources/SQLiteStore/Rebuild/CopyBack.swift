@@ -3,13 +3,13 @@ import GRDBSQLite
 import PriceStore
 
 extension SQLiteWriter {
-    /// Deletes rows by rewriting the store without them and copying the result back over it, in one transaction.
+    /// Deletes rows by writing a copy of the store without them and copying it back over the store, in one transaction.
     ///
-    /// SQLite's online backup takes the store's write lock before the survivors are read, and is an ordinary transaction
-    /// of the WAL: readers go on, other connections see the new content, and a kill before the commit leaves the old one.
-    /// Source: sqlite.org/c3ref/backup_finish.html.
+    /// SQLite's online backup takes the store's write lock before the remaining rows are read, and is an ordinary transaction of the WAL:
+    /// readers continue, other connections see the new content, and a kill before the commit leaves the old content. Source:
+    /// sqlite.org/c3ref/backup_finish.html.
     ///
-    /// - Throws: ``StoreError``; the store is as it was then.
+    /// - Throws: ``StoreError``. Then the store is unchanged.
     func rebuild(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         try run("rebuilding the store") { db in
             try confirmRebuild(request, db)
@@ -19,14 +19,14 @@ extension SQLiteWriter {
                 copy.close()
                 copy.file.remove()
             }
-            // The copy is made only of the schema that it has read by now.
+            // The copy uses only the schema that it has read by now.
             if request.isPlanned { try catalog.confirm(db) }
             let began = ContinuousClock.now
             try copy.access { source in
-                // The source has its schema by now: from an empty one, the first step would finish the backup.
+                // The source has its schema by now. From an empty source, the first step would finish the backup.
                 let backup = try OnlineBackup(from: source, to: db, store: name)
                 defer { backup.finish() }
-                // Both connections were opened by the path: another file may have taken it before the lock was held.
+                // Both connections were opened by path, and another file may have taken it before the lock was held.
                 try copy.confirm { try confirmIdentity(db, and: $0) }
                 try copy.fill()
                 didBeginPhase?("copying back")
@@ -60,7 +60,7 @@ extension SQLiteWriter {
         }
     }
 
-    /// Moves what is in the WAL to the file, which shrinks with it; waits for nobody.
+    /// Moves the WAL into the file, which shrinks, if no other program uses it. Otherwise runs a checkpoint that waits for nobody.
     private func moveToFile(_ db: Database) throws {
         guard try !isInUseByOthers() else { return wal.moveToStore(db.sqliteConnection) }
         _ = try? emptyWAL(patience: patience, db)
@@ -68,7 +68,7 @@ extension SQLiteWriter {
 }
 
 extension SQLiteFileConnection {
-    /// Why there is no disk space for a copy and for the copy's pages in the WAL, or nil.
+    /// Why the disk lacks space for the copy and its pages in the WAL, or nil.
     func roomObstacle(_ db: Database) throws -> String? {
         let live = try Int64(pragma("page_count", db) - pragma("freelist_count", db)) * Int64(pragma("page_size", db))
         guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: storeIdentifier)) else {
@@ -78,7 +78,7 @@ extension SQLiteFileConnection {
     }
 }
 
-/// SQLite's online backup of one file over another, which holds the lock of the latter from the beginning.
+/// SQLite's online backup of one file over another, whose lock it holds from the beginning.
 private final class OnlineBackup {
     private var handle: OpaquePointer?
     private let destination: Database
@@ -96,7 +96,7 @@ private final class OnlineBackup {
         }
     }
 
-    /// Copies page by page; the last step commits.
+    /// Copies the pages in slices. The last step commits.
     func copyAll(until check: () throws -> Void) throws {
         while true {
             switch sqlite3_backup_step(handle, Self.slicePageCount) {
@@ -107,7 +107,7 @@ private final class OnlineBackup {
         }
     }
 
-    /// Ends the backup; one that is not complete is undone.
+    /// Ends the backup. An incomplete one is rolled back.
     func finish() {
         sqlite3_backup_finish(handle)
         handle = nil

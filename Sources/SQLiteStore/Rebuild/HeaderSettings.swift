@@ -1,6 +1,6 @@
 import GRDB
 
-/// The settings that a file carries in its header.
+/// The settings in a file's header.
 struct HeaderSettings {
     var pageSize: Int
     var autoVacuum: Int
@@ -16,7 +16,7 @@ struct HeaderSettings {
             userVersion: try connection.pragma("user_version", db))
     }
 
-    /// Sets them in a file that has nothing in it yet.
+    /// Writes the settings to a file that is still empty.
     func write(_ db: Database) throws {
         try db.execute(
             sql: """

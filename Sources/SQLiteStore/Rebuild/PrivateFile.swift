@@ -1,10 +1,9 @@
 @preconcurrency import Glibc
 import PriceStore
 
-/// The file in which a rebuild writes the store without the rows: beside the store, for its owner alone, and locked as
-/// long as the rebuild is at work.
+/// The file of a rebuild's copy: beside the store, accessible to its owner only, and locked while the rebuild runs.
 ///
-/// A rebuild that is killed leaves it behind, unlocked: the next connection that may change the store removes it.
+/// A killed rebuild leaves the file behind, unlocked. The next connection that can change the store removes it.
 final class PrivateFile {
     let path: String
     private var descriptor: Int32
@@ -12,7 +11,7 @@ final class PrivateFile {
     /// The path of the file for a store.
     static func path(of store: String) -> String { store + ".retention-copy" }
 
-    /// Makes the file for a store, by its path without links.
+    /// Creates the file for a store, given by its path without links.
     init(beside store: String, name: String) throws(StoreError) {
         path = Self.path(of: store)
         Self.removeLeftOver(beside: store)
@@ -28,7 +27,7 @@ final class PrivateFile {
         flock(descriptor, LOCK_EX | LOCK_NB)
     }
 
-    /// Removes the file that a killed rebuild has left behind.
+    /// Removes the file of a killed rebuild.
     static func removeLeftOver(beside store: String) {
         let path = path(of: store)
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
@@ -43,7 +42,7 @@ final class PrivateFile {
         close(descriptor)
     }
 
-    /// Closes and removes the file. Call it when no connection has the file open.
+    /// Closes and removes the file. No connection may have it open.
     func remove() {
         guard descriptor >= 0 else { return }
         unlink(path)

@@ -1,6 +1,6 @@
 import GRDB
 
-/// One thing in a schema. Where its pages are does not matter.
+/// An entry of the schema, without the place of its pages.
 struct SchemaEntry: Hashable {
     var type: String
     var name: String
@@ -12,12 +12,12 @@ struct SchemaEntry: Hashable {
     /// SQLite's own table of the last rowids of tables with AUTOINCREMENT.
     static let sequences = "sqlite_sequence"
 
-    /// Whether it is a table whose rows are in the file: no view, no virtual table.
+    /// Whether it is a table with rows in the file, not a view or virtual table.
     var isStoredTable: Bool { type == "table" && hasPages }
-    /// Whether it is nothing but its text.
+    /// Whether it consists only of its text.
     var isText: Bool { !hasPages && type != "index" }
 
-    /// Everything in the main schema of a connection, in its order.
+    /// All entries of a connection's main schema, in its order.
     static func all(_ db: Database) throws -> [SchemaEntry] {
         try Row.fetchAll(db, sql: "SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_schema ORDER BY rowid")
             .map { row in
@@ -27,7 +27,7 @@ struct SchemaEntry: Hashable {
             }
     }
 
-    /// The statement that made a table, letters of its name without case; empty: there is none.
+    /// The statement that created a table, whose name is compared ignoring case, or an empty text if there is none.
     static func definition(of table: String, _ db: Database) throws -> String {
         try String.fetchOne(
             db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",

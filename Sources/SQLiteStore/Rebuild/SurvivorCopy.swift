@@ -1,29 +1,29 @@
 import GRDB
 import PriceStore
 
-/// A store rewritten without the rows that a request deletes: every other row with its rowid, every table, index,
-/// view, trigger, statistic and sequence, and the settings in the file's header.
+/// A copy of the store without the rows that a request deletes. It has every other row with its rowid, every table, index, view, trigger,
+/// statistic and sequence, and the settings in the file's header.
 ///
-/// Rows are read in the order in which they lie; indexes are made last. Memory: a cache of 16 MB, and SQLite's sorter,
-/// which spills to temporary files.
+/// Rows are read in storage order, and indexes are created last. Memory: a cache of 16 MB, and SQLite's sorter, which spills to temporary
+/// files.
 final class SurvivorCopy {
     private let store: SQLiteFileConnection
     private let request: DeleteWork
     let file: PrivateFile
-    /// A second connection to the store, which reads the survivors; the file is attached to it while they are written.
+    /// A second connection to the store, which reads the remaining rows and writes them to the attached file.
     private let reader: SQLiteFileConnection
     /// The file's own connection, for its schema.
     private let target: DatabaseQueue
     private let entries: [SchemaEntry]
     private let schemaVersion: Int
 
-    /// Rows that the request names: those that are not in the copy.
+    /// The number of rows that the request selects, which are not in the copy.
     private(set) var deletedCount = 0
 
     private static let attached = "retention_copy"
     private static let cacheKibibytes = 16_000
 
-    /// Makes the file with the store's tables, without rows.
+    /// Creates the file with the store's tables, without rows.
     init(of store: SQLiteFileConnection, _ request: DeleteWork) throws {
         self.store = store
         self.request = request
@@ -40,10 +40,10 @@ final class SurvivorCopy {
         }
         let settings = try reader.run("reading the settings") { try HeaderSettings.read(reader, $0) }
         try target.unsafeReentrantWrite { db in
-            // It is never kept.
+            // A copy is never kept after a crash.
             try db.execute(sql: "PRAGMA synchronous = OFF")
             try settings.write(db)
-            // The tables of SQLite itself are made by name, and no rule of the schema is checked again.
+            // SQLite's own tables are created by name, and rules of the schema are not checked again.
             try db.execute(
                 sql: """
                     PRAGMA journal_mode = OFF; PRAGMA writable_schema = ON;
@@ -51,7 +51,7 @@ final class SurvivorCopy {
                     """)
             try db.inTransaction {
                 for entry in entries where entry.isStoredTable {
-                    // The first table with AUTOINCREMENT makes it.
+                    // The first table with AUTOINCREMENT creates it.
                     if entry.name == SchemaEntry.sequences, try db.tableExists(SchemaEntry.sequences) { continue }
                     try db.execute(sql: entry.sql ?? "")
                 }
@@ -63,13 +63,13 @@ final class SurvivorCopy {
     /// The connection to copy from.
     func access<T>(_ body: (Database) throws -> T) throws -> T { try target.unsafeReentrantWrite(body) }
 
-    /// Passes the connection to the store from which rows are copied.
+    /// Passes on the connection from which rows are copied.
     func confirm(_ check: (SQLiteFileConnection) throws -> Void) throws { try check(reader) }
 
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
-    /// - Throws: ``StoreError`` of kind `busy` if the schema has changed, or if more rows would be deleted than the request's limit; of
-    ///   kind `constraint` if a remaining row breaks a constraint of its table, or if no readable row would remain.
+    /// - Throws: ``StoreError`` of kind `busy` if the schema has changed or more rows would be deleted than the limit of the request; of
+    ///   kind `constraint` if a remaining row breaks a constraint of its table or no readable row would remain.
     func fill() throws {
         store.didBeginPhase?("copying the rows that stay")
         try reader.run("copying the remaining rows") { db in
@@ -98,7 +98,7 @@ final class SurvivorCopy {
         }
     }
 
-    /// Rows can break a constraint that was added to a schema by hand; a copy cannot hold them.
+    /// Rows may break a constraint that was added to the schema by hand. A copy cannot contain them.
     private func refusingBrokenRows(_ body: () throws -> Void) throws {
         do {
             try body()
@@ -122,7 +122,7 @@ final class SurvivorCopy {
                 try db.execute(sql: table.copyAll(to: Self.attached))
             }
         }
-        // Last, because inserting rows changes it.
+        // This table comes last, because inserting rows changes it.
         if entries.contains(where: { $0.name == SchemaEntry.sequences }) {
             let copied = "\(Self.attached).\(SchemaEntry.sequences)"
             try db.execute(
@@ -130,8 +130,8 @@ final class SurvivorCopy {
         }
     }
 
-    /// Copies the remaining rows, and proves by three counts that each row either stays or goes. All are counted in the table
-    /// itself, whatever an index says.
+    /// Copies the remaining rows and checks by three counts that each row either stays or is deleted. All counts read the table itself,
+    /// whatever its indexes contain.
     private func copySurvivors(_ table: CopiedTable, _ statement: DeleteStatement, _ db: Database) throws {
         let scope = statement.scope
         let removed = SQLFragment.all([statement.condition(), scope.membership])
@@ -164,7 +164,7 @@ final class SurvivorCopy {
         else { throw StoreError.lastRow(of: scope.table.name, store: store.name) }
     }
 
-    /// Makes the indexes, and enters what has no pages of its own as it stands in the store.
+    /// Creates the indexes, and inserts schema entries without pages as they are in the store.
     private func completeSchema(_ db: Database) throws {
         try db.inTransaction {
             for entry in entries where entry.type == "index" {

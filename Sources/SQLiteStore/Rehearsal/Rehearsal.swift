@@ -1,15 +1,15 @@
 import GRDB
 public import PriceStore
 
-/// Predicts inserts: rows are inserted into the shadow of their table, where SQLite itself checks them.
+/// Predicts inserts: rows are inserted into a shadow of their table, where SQLite checks them.
 extension SQLiteReader {
-    /// Adds a row to the rehearsal and predicts what a writer would do with it.
+    /// Adds a row to the rehearsal and predicts the outcome of its insert.
     public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
         try run("rehearsing a row of \(entity)") { db in
             let logical = try scope(entity, db)
-            // A Core Data entity's rows are rehearsed in its table, under the columns' own names.
+            // Rows of a Core Data entity are rehearsed in its table, by column name.
             let table = try logical.table.managed.flatMap { try catalog.stored($0.table, db) } ?? logical.table
             let scope = logical.table.managed == nil ? logical : RowScope(table)
             let key = scope.table.name.folded
@@ -49,7 +49,7 @@ extension SQLiteFileConnection {
         let table = scope.table
         var given = row
         if let rowID = table.rowID, !row.names(table.rowIDAlias) {
-            // SQLite gives a new row the largest rowid plus one; a shadow must not begin at 1 again.
+            // SQLite gives a new row the largest rowid plus one. A shadow must not begin at 1 again.
             given.rowID = (rowID, try nextRowID(shadow, table, db))
         }
         switch try values(of: given, byItself: shadow, table, db) {
@@ -58,7 +58,7 @@ extension SQLiteFileConnection {
         case .row(let values):
             for key in try collisions(values, shadow, table, db) { try hide(key, shadow, table, db) }
         }
-        // Only then may a row that is in the shadow have to leave it again.
+        // Only in these cases may a row have to be removed from the shadow again.
         let mayBeUndone = row.onConflict == .replace || !table.entity.relationships.isEmpty
         while true {
             if mayBeUndone { try execute(SQLFragment("SAVEPOINT retention_attempt"), db) }
@@ -69,7 +69,7 @@ extension SQLiteFileConnection {
             case .nothing: break
             case .refused(let reason): outcome = .rejected(reason)
             case .row(let values):
-                // A row that replaces another keeps what it does not bring, and may so meet a third one.
+                // A row that replaces another keeps the columns that it does not set, and may so collide with a third row.
                 if replaces { further = try collisions(values, shadow, table, db) }
                 let broken = try brokenReference(values, of: row, replaces: replaces, shadow.returned, scope, db)
                 outcome = broken.map(InsertOutcome.rejected) ?? .saved
@@ -87,20 +87,20 @@ extension SQLiteFileConnection {
                 continue
             }
             if outcome == .saved {
-                // A replaced row may have had, or may have got, the largest rowid.
+                // The replaced row may have had the largest rowid, or may get it.
                 shadow.nextRowID = given.rowID.flatMap {
                     row.onConflict == .replace || $0.value == .max ? nil : $0.value + 1
                 }
             } else if shadow.isAutoincrement {
-                // A row that came to nothing is counted all the same.
+                // A row that was not inserted still uses up a rowid.
                 shadow.nextRowID = nil
             }
             return outcome
         }
     }
 
-    /// What the row is before it meets another, in the columns of the unique keys: as it was given, unless a default or
-    /// a generated column has a say.
+    /// The row's values in the columns of unique keys before it meets other rows: the given ones, unless a default or a generated column
+    /// decides.
     private func values(
         of row: NewRow, byItself shadow: ShadowTable, _ table: SQLiteTable, _ db: Database
     ) throws -> Insertion {
@@ -122,7 +122,7 @@ extension SQLiteFileConnection {
         return probed
     }
 
-    /// The rowid that SQLite gives the next row.
+    /// The rowid of the next row.
     private func nextRowID(_ shadow: ShadowTable, _ table: SQLiteTable, _ db: Database) throws -> Int64 {
         if let known = shadow.nextRowID { return known }
         guard let rowID = table.keySQL.first else { return 1 }
@@ -147,7 +147,7 @@ extension SQLiteFileConnection {
         guard last < .max else {
             throw notPredictable(table, "it has a row with the largest possible rowid, so that the next one is random")
         }
-        // Below 1 it is 1 without AUTOINCREMENT only if there is no row at all.
+        // If the largest is below 1, the next rowid is 1 without AUTOINCREMENT only if there is no row.
         return last + 1
     }
 
@@ -161,7 +161,7 @@ extension SQLiteFileConnection {
             let given = key.columns.map { column in
                 shadow.returned.firstIndex(of: column.name).map { values[$0] } ?? .null
             }
-            // NULL is unequal to everything, itself included.
+            // NULL equals nothing, not even NULL.
             guard !given.contains(.null) else { continue }
             let matches = key.columns.map {
                 "stored.\($0.name.quotedIdentifier) COLLATE \($0.collation.quotedIdentifier) = ?"
@@ -191,7 +191,7 @@ extension SQLiteFileConnection {
                 arguments), db)
     }
 
-    /// What replacing does beyond the row itself cannot be predicted.
+    /// Throws if replacing a row could have effects beyond it, which cannot be predicted.
     fileprivate func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
         guard row.onConflict == .replace else { return }
         guard table.entity.updateTriggers.isEmpty else {
@@ -211,9 +211,9 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// The foreign key by which an inserted row has a dangling reference, or nil.
+    /// The message for a dangling reference of an inserted row, or nil.
     ///
-    /// - Parameter replaces: whether the row has replaced another: then unchanged references are not checked.
+    /// - Parameter replaces: whether the row replaced another. Then unchanged references are not checked.
     private func brokenReference(
         _ values: [StoreValue], of row: NewRow, replaces: Bool, _ names: [String], _ scope: RowScope, _ db: Database
     ) throws -> String? {
@@ -225,7 +225,7 @@ extension SQLiteFileConnection {
         return nil
     }
 
-    /// Whether the row exists to which a foreign key's values refer; NULL is always valid.
+    /// Whether the row that a foreign key's values refer to exists. NULL is always valid.
     func pointsAtRow(_ key: Relationship, _ values: [StoreValue], _ db: Database) throws -> Bool {
         guard !values.contains(.null) else { return true }
         let parent = try scope(key.destination, db)

@@ -1,28 +1,28 @@
 import GRDB
 import PriceStore
 
-/// A temporary stand-in for a table to which a rehearsal adds rows.
+/// A temporary table that replaces a table to which a rehearsal adds rows.
 ///
-/// It has the table's own constraints and unique indexes, so that SQLite itself decides what a new row meets. Rows of
-/// the store that a new row collides with are copied in first and hidden in the store; a view shows both.
+/// It has the table's constraints and unique indexes, so SQLite itself finds conflicts of a new row. Stored rows that a new row collides
+/// with are copied into it first and hidden in the store. A view shows both.
 struct ShadowTable {
-    /// The view of all rows, in SQL.
+    /// The SQL name of the view of all rows.
     let view: String
-    /// The temporary table, in SQL.
+    /// The SQL name of the temporary table.
     let table: String
-    /// The temporary table's bare name, as SQLite's messages say it.
+    /// The temporary table's name without schema, as in SQLite's messages.
     let name: String
-    /// An empty table of the same definition, which shows what a new row is before it meets any other.
+    /// An empty table with the same definition, which shows a new row before it meets any other.
     let probe: String
-    /// The temporary table of the keys of hidden rows, in SQL.
+    /// The SQL name of the temporary table with the keys of hidden rows.
     let hidden: String
-    /// What must be unique.
+    /// The unique keys.
     let uniqueKeys: [UniqueKey]
-    /// The columns whose values are asked back after an insert: those of unique and foreign keys.
+    /// The columns whose values an insert returns: those of unique and foreign keys.
     let returned: [String]
-    /// Whether no rowid is ever given twice.
+    /// Whether rowids are never reused.
     let isAutoincrement: Bool
-    /// The rowid that the next new row gets; nil: not known, or the table has no rowid.
+    /// The rowid of the next new row, or nil if it is unknown or the table has no rowid.
     var nextRowID: Int64?
 
     /// Columns that must be unique together.
@@ -39,7 +39,7 @@ struct ShadowTable {
 }
 
 extension SQLiteFileConnection {
-    /// What a run can do and a dry run cannot count.
+    /// The error for what a run can do and a dry run cannot predict.
     func notPredictable(_ table: SQLiteTable, _ reason: String) -> StoreError {
         StoreError(
             .unsupported, store: name,
@@ -91,13 +91,13 @@ extension SQLiteFileConnection {
             isAutoincrement: counter != nil)
     }
 
-    /// Gives a shadow the unique indexes of its table, and returns all that must be unique in it.
+    /// Creates the unique indexes of a table on its shadow. Returns all unique keys.
     private func makeUniqueIndexes(
         _ table: SQLiteTable, on shadow: String, _ db: Database
     ) throws -> [ShadowTable.UniqueKey] {
         var keys: [ShadowTable.UniqueKey] = []
         if let alias = table.rowIDAlias { keys.append(.init(columns: [.init(name: alias, collation: "BINARY")])) }
-        // From the oldest on: the order in which they were made is the order in which a new row meets them.
+        // The oldest index comes first, because a new row is checked against them in order of creation.
         for (number, index) in table.indexes.reversed().enumerated() where index.isUnique {
             let columns = index.columns.compactMap { column in
                 column.name.map { ShadowTable.UniqueKey.Column(name: $0, collation: column.collation) }
@@ -109,7 +109,7 @@ extension SQLiteFileConnection {
             let text = try String.fetchOne(
                 db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'index' AND name = ?", arguments: [index.name]
             )
-            // Without a text it is a constraint of the table, which the shadow has anyway.
+            // An index without a text belongs to a constraint of the table, which the shadow has anyway.
             if let text {
                 guard let rest = SchemaText.afterTable(text) else {
                     throw StoreError(
@@ -130,7 +130,7 @@ extension SQLiteFileConnection {
         return keys
     }
 
-    /// The largest rowid that a table with AUTOINCREMENT has used; nil: it has no AUTOINCREMENT.
+    /// The largest rowid that a table with AUTOINCREMENT has used, or nil without AUTOINCREMENT.
     private func sequence(_ table: SQLiteTable, _ db: Database) throws -> Int64? {
         guard let alias = table.rowIDAlias, table.isAutoincrement,
             try Int.fetchOne(
@@ -146,8 +146,8 @@ extension SQLiteFileConnection {
 }
 
 extension SQLiteTable {
-    /// The condition that a row of the table, as `stored`, is not among hidden ones. Keys are compared byte by byte:
-    /// the collation is that of the table of keys, which has none.
+    /// The condition that a row of the table, as `stored`, is not hidden. Keys are compared byte by byte, because the collation is that of
+    /// the key table, which has none.
     func isNotHidden(by hidden: String) -> String {
         "NOT EXISTS (SELECT 1 FROM \(hidden) AS hidden WHERE \(keySQL.map { "stored." + $0 }.areKey(of: "hidden")))"
     }
