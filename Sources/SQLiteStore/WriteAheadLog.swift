@@ -149,10 +149,10 @@ extension SQLiteWriter {
         }
     }
 
-    /// Runs a checkpoint for other writers, and empties the WAL if it has reached its limit.
+    /// Runs a checkpoint for other writers, and empties the WAL if it has grown beyond its bound.
     ///
     /// - Returns: what prevents the WAL from being emptied, or nil if nothing does or it was reported at about this size.
-    /// - Throws: `StoreError` of kind `busy` beyond the limit.
+    /// - Throws: `StoreError` of kind `busy` if the WAL cannot be emptied and is beyond its limit.
     package func boundSideFiles() throws(StoreError) -> String? {
         try archiver?.file.boundWAL()
         if otherUsers.wereSeen, wal.pageCount >= WriteAheadLog.sharedPageCount {

@@ -2,7 +2,6 @@ import PriceStore
 
 /// An entity of a Core Data store: its table, which rows of the table it has, and the columns of its properties.
 struct CoreDataEntity: Hashable {
-    /// The entity's name.
     var name: String
     /// The number that its rows carry in `Z_ENT`.
     var number: Int64
@@ -78,7 +77,6 @@ struct ModelLink: Hashable {
     var owner: String
     /// The table of the rows at the other end.
     var destinationTable: String
-    /// Where it is stored.
     var storage: Storage
     /// For a one-to-one relationship that is stored in the declaring rows: the column of the other end that refers back.
     var back: Reference?

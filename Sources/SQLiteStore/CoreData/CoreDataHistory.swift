@@ -5,7 +5,7 @@ import PriceStore
 ///
 /// Source: the tables of stores written by Apple's framework; docs/core-data.md.
 struct CoreDataHistory: Hashable {
-    /// Why the history cannot be continued; nil: it can.
+    /// Why the history cannot be continued, or nil if it can.
     var unknownForm: String?
     /// The `Z_ENT` of changes, transactions and their strings.
     var change: Int64 = 0

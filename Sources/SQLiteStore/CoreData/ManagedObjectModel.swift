@@ -8,7 +8,6 @@ struct ManagedObjectModel: Hashable, Sendable {
 
 /// An entity of a model.
 struct ManagedEntity: Hashable, Sendable {
-    /// The entity's name.
     var name: String
     /// Its name in earlier versions of the model, if different. The `Z_NAME` of a migrated store may still be this one.
     var formerName: String?
@@ -44,7 +43,6 @@ struct ManagedAttribute: Hashable, Sendable {
         case composite = 2100
     }
 
-    /// The attribute's name.
     var name: String
     /// What it holds; ``Kind/undefined`` if the archive's number is unknown.
     var kind: Kind
@@ -70,7 +68,6 @@ struct ManagedRelationship: Hashable, Sendable {
         case deny = 3
     }
 
-    /// The relationship's name.
     var name: String
     /// The entity at the other end.
     var destination: String

@@ -112,7 +112,7 @@ struct ObjectDelete {
             && graph.schema.history?.obstacle(graph.schema.reached(from: graph.entity)) != nil
     }
 
-    // MARK: What the others lose
+    // MARK: Lost references
 
     /// Increments the lock counter of the to-many side once for each row that it loses, so that the result does not depend on the batch
     /// size.

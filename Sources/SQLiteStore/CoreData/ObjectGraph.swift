@@ -116,7 +116,7 @@ struct ObjectGraph {
         }
     }
 
-    /// One-way join tables of other entities that contain deleted rows.
+    /// The one-way join tables of other entities that contain deleted rows.
     func foreignPairs() throws -> [(table: String, column: String, removed: String)] {
         var found: [(String, String, String)] = []
         for table in try losingTables() {

@@ -36,7 +36,6 @@ enum HistoryTriggers {
         }
     }
 
-    /// Removes the triggers.
     static func remove(_ db: Database) throws {
         for name in try String.fetchAll(
             db,

@@ -48,7 +48,6 @@ private struct BatchInsert {
         self.db = db
     }
 
-    /// Inserts one row.
     mutating func add(_ row: [String: StoreValue]) throws {
         rowCount += 1
         try connection.checkTask()

@@ -60,7 +60,7 @@ final class SurvivorCopy {
         }
     }
 
-    /// The connection to copy from.
+    /// Runs `body` with the connection to the copy, from which the backup reads.
     func access<T>(_ body: (Database) throws -> T) throws -> T { try target.unsafeReentrantWrite(body) }
 
     /// Passes on the connection from which rows are copied.

@@ -2,7 +2,7 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFileConnection {
-    /// Why holds cannot be sure to keep their rows from a delete, or nil if they can.
+    /// Why it is uncertain that holds keep their rows from a delete, or nil if it is certain.
     ///
     /// The condition of a delete spares held rows, but triggers of the store may still change or delete them. A delete with a trigger that
     /// may do so is refused.
@@ -46,7 +46,7 @@ extension SQLiteFileConnection {
         return try TriggerEffects(of: losing, clearing: clearing, target: target, self, db)
     }
 
-    /// Why holds cannot be sure to keep their rows from an insert into a table, or nil if they can.
+    /// Why it is uncertain that holds keep their rows from an insert into a table, or nil if it is certain.
     func obstacleOfHolds(
         _ holds: [HeldRows], insertingInto table: String, replaces: Bool, _ db: Database
     ) throws -> HoldObstacle? {

@@ -20,9 +20,7 @@ struct SQLFragment: Hashable {
 
     static func += (a: inout SQLFragment, b: SQLFragment) { a = a + b }
 
-    /// A condition that is always true.
     static let always = SQLFragment("1")
-    /// A condition that is never true.
     static let never = SQLFragment("0")
 
     /// The parts joined by a separator; `empty` if there are none.

@@ -132,7 +132,7 @@ struct BatchDelete {
     /// The fewest cascaded rows that get a batch of their own.
     private static let fewestCascaded = 2000
 
-    /// Runs the request with its technique and returns where the next batch continues.
+    /// Runs the request with its method and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         let lostCount = try lostCount()
         let next = try runOnce()
@@ -145,7 +145,7 @@ struct BatchDelete {
                     + "or keep_last keeps",
                 hint: "change the trigger or the key, or set enabled: false in the rule")
         }
-        // Whatever the technique, every deleted row must have become part of a candle.
+        // Whatever the method, every deleted row must have become part of a candle.
         guard request.rollup == nil || rolledUpCount == deletedCount else {
             throw StoreError(
                 .defect, store: connection.name,

@@ -98,7 +98,7 @@ extension SQLiteFile {
         return DeletionOutline(findings.technique, findings, of: request)
     }
 
-    /// The findings for a request with the technique that it asks for. Makes a survey if there is none.
+    /// The findings for a request with the method that it asks for. Makes a survey if there is none.
     func findings(of request: SurveyRequest) throws(StoreError) -> Findings {
         if surveys[request] == nil { _ = try survey(request) }
         var found = surveys[request] ?? Findings()

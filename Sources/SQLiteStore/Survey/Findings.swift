@@ -1,13 +1,13 @@
 import PriceStore
 
-/// What a survey found: the facts that it returns, and those that decide the technique.
+/// What a survey found: the facts that it returns, and those that decide the method.
 struct Findings: EngineFindings {
     var survey = Survey()
     /// The state of the store in which they were found.
     var mark: ChangeMark?
-    /// The technique that deletes the rows.
+    /// The method that deletes the rows.
     var technique = Technique.whole
-    /// Why this technique was chosen, as a phrase, or nil if it is the ordinary one.
+    /// Why this method was chosen, as a phrase, or nil if it is the ordinary one.
     var reason: String?
     /// Whether each row may cause other rows to be deleted or changed, so that the cost of a batch is unknown.
     var followsRelationships = false
@@ -33,7 +33,7 @@ extension Survey {
 }
 
 extension DeletionOutline {
-    /// Describes how a technique deletes the rows that were found.
+    /// Describes how a method deletes the rows that were found.
     init(_ technique: Technique, _ findings: Findings, of request: SurveyRequest) {
         self.init(method: technique.phrase, isInBatches: technique.isInBatches)
         reason = findings.reason

@@ -77,7 +77,7 @@ struct SurveyRows {
     var byDate: String { scope.from(indexedBy: access?.index) }
     /// The rows for a FROM clause, read in order of the date column even if no condition requires it.
     var walked: String { access?.index == nil ? scope.fromTable : byDate }
-    /// The rows that are expired by date and filter.
+    /// The condition of rows that are expired by date and filter.
     var expired: SQLFragment { .all([date.readable(before: cutoff, in: DateSQL.Stretch(from: oldest)), filter]) }
 }
 
@@ -208,7 +208,7 @@ extension SQLiteFileConnection {
         return value == .real(-.infinity) ? nil : value
     }
 
-    /// Whether a readable row stays if only this rule is carried out.
+    /// Whether a readable row stays if only this rule runs.
     private func leavesReadableRows(
         _ rows: SurveyRows, _ deleted: SQLFragment, _ cutoff: Instant, _ survey: Findings, _ db: Database
     ) throws -> Bool {
