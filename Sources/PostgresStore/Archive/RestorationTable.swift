@@ -35,8 +35,6 @@ struct RestorationTable: RestorableSource {
     }
 
     var triggers: [String] { Set(firedTriggers.map(\.name)).sorted() }
-    /// Not looked at: tables that do not refer to each other are restored in the order of the archive.
-    var hasInsertTriggers: Bool { false }
     var table: String { target.name }
 
     /// The columns that can be written.

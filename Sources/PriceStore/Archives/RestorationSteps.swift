@@ -42,8 +42,6 @@ package protocol RestorableSource {
     var triggers: [String] { get }
     /// The virtual tables that these triggers write.
     var indexes: [FollowingIndex] { get }
-    /// Whether an insert fires triggers of the store's table: what they change in other tables must be there before.
-    var hasInsertTriggers: Bool { get }
 }
 
 extension RestorationRequest {
@@ -157,8 +155,7 @@ package struct RestorationSteps {
                 groups.append((waiting, true))
                 break
             }
-            let ordered = free.filter { !tables[$0].hasInsertTriggers } + free.filter { tables[$0].hasInsertTriggers }
-            groups += ordered.map { ([$0], false) }
+            groups += free.map { ([$0], false) }
             waiting.removeAll(where: free.contains)
         }
         return groups

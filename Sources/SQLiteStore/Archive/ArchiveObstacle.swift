@@ -141,7 +141,8 @@ extension SQLiteFileConnection {
         if let key = try catalog.table(table, db)?.entity.incomingRelationships.first {
             return "rows of \(key.source) refer to candles of \(table), and an undo could not delete these candles"
         }
-        let effects = try TriggerEffects(of: [table], clearing: [:], target: table, self, db)
+        let effects = try TriggerEffects(
+            of: [table], clearing: [:], writing: TriggerText.Change.writes(into: table), self, db)
         if let obstacle = try effects.obstacle(db) { return obstacle }
         return effects.deleted.min().map {
             "a trigger deletes rows of \($0) when candles of \(table) are written or deleted"

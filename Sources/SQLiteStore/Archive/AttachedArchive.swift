@@ -203,6 +203,7 @@ final class AttachedArchive {
                 throw damaged(request.archive, "its table \(table.table) does not have the rows that its parts list")
             }
         }
+        if request.triggers == .fire { try confirmTriggers(of: tables, connection, db) }
         let ordered = try parts.sorted { $0.key < $1.key }.compactMap { number, part -> [ArchivedRows]? in
             let part = try part.map { portion in
                 guard let table = numbers[portion.table] else {
@@ -214,6 +215,19 @@ final class AttachedArchive {
             return request.leavesOut(part, of: rule, tables) ? nil : part
         }
         return (ruleNumbers.sorted().compactMap { rules[$0] }, tables, ordered)
+    }
+
+    /// Throws if a trigger that the undo fires changes rows of a table that it restores: these would not be what they were.
+    private static func confirmTriggers(
+        of tables: [RestorationTable], _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
+        let changes = tables.filter { !$0.triggers.isEmpty }.flatMap(\.changes)
+        guard !changes.isEmpty else { return }
+        let effects = try TriggerEffects(of: [], clearing: [:], writing: changes, connection, db)
+        guard let clause = tables.lazy.compactMap({ effects.write(to: $0.table) }).first else { return }
+        throw StoreError(
+            .unsupported, store: connection.name, message: "\(clause), which the undo restores",
+            hint: "nothing was changed; --triggers skip restores the rows and fires no trigger")
     }
 
     /// Throws if SQLite cannot insert rows into a table.

@@ -35,7 +35,8 @@ struct RestorationTable: RestorableSource {
     /// The text before `INTO` and after `UPDATE`, so that the table's own conflict resolution deletes nothing.
     let conflict: String
 
-    var hasInsertTriggers: Bool { kind == .rows && !triggers.isEmpty }
+    /// The changes of the store's table that the restoration makes.
+    let changes: [TriggerText.Change]
 
     /// The store's table in SQL.
     var target: String { "main." + table.quotedIdentifier }
@@ -137,31 +138,34 @@ struct RestorationTable: RestorableSource {
         let hasVersion = model != nil && info.contains { $0[1] == "Z_OPT" }
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
         let written = kind == .rows ? [] : columns + (hasVersion ? ["Z_OPT"] : [])
-        triggers = try Self.triggers(of: table, kind, changing: Set(written.map { $0.folded }), db)
+        changes = Self.changes(of: table.folded, kind, Set(written.map { $0.folded }))
+        triggers = try Self.triggers(of: table, firedBy: changes, db)
         indexes = try OutOfStepIndex.written(byTriggers: triggers, connection, db).map { [table] in $0.following(table)
         }
         conflict = SchemaText.solvesConflicts(shape.definition) ? " OR ABORT" : ""
     }
 
-    /// The triggers of a table that a restoration sets off. Those of a view are no concern of it.
+    private static func changes(
+        of table: String, _ kind: ArchivedKind, _ columns: Set<String>
+    ) -> [TriggerText.Change] {
+        let update = TriggerText.Change(event: .update, table: table, columns: columns)
+        return switch kind {
+        case .rows: TriggerText.Change.writes(into: table, replacing: false)
+        case .references: [update]
+        case .candles: [update, TriggerText.Change(event: .delete, table: table)]
+        }
+    }
+
+    /// The triggers of a table that some changes of it fire. Those of a view do not matter.
     private static func triggers(
-        of table: String, _ kind: ArchivedKind, changing columns: Set<String>, _ db: Database
+        of table: String, firedBy changes: [TriggerText.Change], _ db: Database
     ) throws -> [String] {
-        let events: [TriggerText.Event] =
-            switch kind {
-            case .rows: [.insert]
-            case .references: [.update]
-            case .candles: [.update, .delete]
-            }
-        return try Row.fetchAll(
+        try Row.fetchAll(
             db, sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY name"
         ).filter { row in
             guard (row[1] as String).folded == table.folded else { return false }
             let text = TriggerText(row[2] ?? "")
-            return events.contains { event in
-                text.fires(on: event)
-                    && (event != .update || text.columns.isEmpty || !columns.isDisjoint(with: text.columns))
-            }
+            return changes.contains { text.fires(on: $0) }
         }.map { $0[0] }
     }
 

@@ -4,7 +4,8 @@ import PriceStore
 
 /// What an ``ArchiveRestoration`` does in a SQLite file.
 final class SQLiteRestoration: RestorationWork {
-    let mayDiffer: Bool
+    /// A trigger that changes rows of a restored table is refused.
+    var mayDiffer: Bool { false }
     private let archive: AttachedArchive
     private let writer: SQLiteWriter
     private let db: Database
@@ -12,8 +13,6 @@ final class SQLiteRestoration: RestorationWork {
     private let known: KnownRows
     /// Whether triggers of the store are switched off meanwhile.
     private let skipsTriggers: Bool
-    /// What triggers insert meanwhile; nil: nothing that matters.
-    private let inserts: TriggerInserts?
     /// What triggers write meanwhile; nil: none fires.
     private let triggered: TriggeredChanges?
     /// A temporary table with the numbers of archived rows that were not restored.
@@ -28,6 +27,8 @@ final class SQLiteRestoration: RestorationWork {
 
     /// The restoration of what a run deleted.
     static func begin(_ request: RestorationRequest, _ writer: SQLiteWriter) throws(StoreError) -> any Restoration {
+        var request = request
+        request.triggers = request.triggers ?? .fire
         let archive = try AttachedArchive(request, writer)
         return try writer.run("preparing to restore rows") { db in
             let work = try SQLiteRestoration(archive, skipsTriggers: request.triggers == .skip, writer, db)
@@ -38,19 +39,17 @@ final class SQLiteRestoration: RestorationWork {
 
     private init(_ archive: AttachedArchive, skipsTriggers: Bool, _ writer: SQLiteWriter, _ db: Database) throws {
         (self.archive, self.writer, self.db, self.skipsTriggers) = (archive, writer, db, skipsTriggers)
-        mayDiffer = !skipsTriggers && archive.tables.contains { !$0.triggers.isEmpty }
         skipped = writer.temporaryName("skipped")
         try db.execute(
             sql: "CREATE TEMP TABLE \(skipped) (number INTEGER, row INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID")
         known = try KnownRows(archive, db)
-        inserts = skipsTriggers ? nil : try TriggerInserts.watch(archive, writer, db)
-        triggered = mayDiffer ? try TriggeredChanges(writer, db) : nil
+        let firesTriggers = !skipsTriggers && archive.tables.contains { !$0.triggers.isEmpty }
+        triggered = firesTriggers ? try TriggeredChanges(besides: archive.tables.map(\.table), writer, db) : nil
     }
 
     deinit {
-        let (known, inserts, triggered, skipped) = (known, inserts, triggered, skipped)
+        let (known, triggered, skipped) = (known, triggered, skipped)
         try? writer.run("ending the restoration") { db in
-            try inserts?.remove(db)
             try triggered?.remove(db)
             try known.remove(db)
             try db.execute(sql: "DROP TABLE IF EXISTS temp.\(skipped)")
@@ -123,7 +122,7 @@ final class SQLiteRestoration: RestorationWork {
         // Rows of a circle refer to rows that are inserted after them.
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
         defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
-        return try inserting {
+        return try attempt {
             for portion in rows {
                 let (table, moved) = (archive.tables[portion.table], moves[portion.table] ?? [])
                 var inPlace = portion
@@ -146,7 +145,7 @@ final class SQLiteRestoration: RestorationWork {
         let isTaken = try table.isPlaceTaken.map { try Bool.fetchOne(db, sql: $0, arguments: [row]) ?? false } ?? false
         failure = nil
         var isIgnored = false
-        let isInserted = try inserting {
+        let isInserted = try attempt {
             isIgnored = try insert(row...row, into: table, isTaken ? table.insertionElsewhere : table.insertion) == 0
             return !isIgnored && !hasOpenReferences
         }
@@ -154,23 +153,8 @@ final class SQLiteRestoration: RestorationWork {
     }
 
     private func insert(_ rows: ClosedRange<Int64>, into table: RestorationTable, _ sql: String) throws -> Int {
-        inserts?.restoring = table.number
         try db.cachedStatement(sql: sql).execute(arguments: [rows.lowerBound, rows.upperBound])
-        let count = db.changesCount
-        triggered?.leaveOut(TriggeredRows(insertedCount: count), of: table.table)
-        return count
-    }
-
-    /// Inserts rows in a savepoint. Where triggers of the store insert rows into other tables of the archive, and where they
-    /// cannot, it is done once more without them: the places of these rows are those of archived ones.
-    private func inserting(_ body: () throws -> Bool) throws -> Bool {
-        guard let inserts else { return try attempt(body) }
-        defer { (inserts.restoring, inserts.areKeptOut) = (-1, false) }
-        for areKeptOut in [false, true] {
-            (inserts.areKeptOut, inserts.count) = (areKeptOut, 0)
-            if try attempt({ try body() && (areKeptOut || inserts.count == 0) }) { return true }
-        }
-        return false
+        return db.changesCount
     }
 
     /// Carries out work in a savepoint, which is undone if the work says false or a constraint refuses it.
@@ -239,7 +223,6 @@ final class SQLiteRestoration: RestorationWork {
                     // From the cache each time: a statement that has failed is not reused.
                     try db.cachedStatement(sql: update.sql).execute(arguments: [row])
                     count = db.changesCount
-                    triggered?.leaveOut(TriggeredRows(changedCount: count), of: table.table)
                     return !hasOpenReferences
                 }
                 if !isDone { found.obstacles[row] = refusal.reason }
@@ -288,8 +271,6 @@ final class SQLiteRestoration: RestorationWork {
             let isMade = try Bool.fetchOne(wasMade, arguments: [row]) ?? false
             try db.cachedStatement(sql: isMade ? table.candleDelete : table.candleUpdate).execute(arguments: [row])
             guard db.changesCount == 1 else { return nil }
-            triggered?.leaveOut(
-                isMade ? TriggeredRows(deletedCount: 1) : TriggeredRows(changedCount: 1), of: table.table)
             if isMade { deleted.append(row) } else { restored.append(row) }
         }
         return (restored, deleted)

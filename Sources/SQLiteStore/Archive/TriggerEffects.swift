@@ -51,11 +51,10 @@ struct TriggerEffects {
     ///   - losing: the tables from which it deletes rows itself or by cascades, its own first, and each after all tables whose rows
     ///     take its rows along.
     ///   - clearing: those whose references it clears, with their columns; nil: which ones is not known.
-    ///   - target: a table to which rows are written after it; nil: there is none.
-    ///   - replaces: whether such a row may take the place of another.
+    ///   - writing: the changes of rows that follow it.
     ///   - isReplacing: whether all writes of triggers may replace rows, as those do that a trigger with REPLACE sets off.
     init(
-        of losing: [String], clearing: [String: [String]?], target: String? = nil, replaces: Bool = true,
+        of losing: [String], clearing: [String: [String]?], writing: [TriggerText.Change] = [],
         isReplacing: Bool = false, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
         self.clearing = Set(clearing.keys.map { $0.folded })
@@ -72,16 +71,14 @@ struct TriggerEffects {
             )
             .filter { SchemaText.replaces($0[1]) }.map { $0[0] as String })
         for trigger in triggers
-        where misplaced == nil && trigger.text.isFired(on: trigger.table, losing, clears, target) {
+        where misplaced == nil
+            && trigger.text.isFired(on: trigger.table, losing, clears + writing.filter { $0.event == .insert })
+        {
             misplaced = Self.misplaced(trigger, order, self.clearing, Self.chain(from: trigger, triggers, keys))
         }
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
-        waiting += clears.map { ($0, "") }
-        if let target {
-            let events: [TriggerText.Event] = replaces ? [.insert, .update] : [.insert]
-            waiting += events.map { (Change(event: $0, table: target.folded), "") }
-        }
+        waiting += (clears + writing).map { ($0, "") }
         var seen: [Change: String] = [:]
         while let (change, trigger) = waiting.popLast() {
             note(change, by: trigger)
@@ -110,7 +107,7 @@ struct TriggerEffects {
         }
         guard replacing != nil, !isReplacing else { return }
         self = try TriggerEffects(
-            of: order, clearing: clearing, target: target, replaces: replaces, isReplacing: true, connection, db)
+            of: order, clearing: clearing, writing: writing, isReplacing: true, connection, db)
     }
 
     /// A trigger and those that it sets off, also by foreign keys.
@@ -335,6 +332,14 @@ struct TriggerEffects {
         }
         if let trigger = deleting[table] { return "the trigger \(trigger) deletes rows of \(name)" }
         return change(of: name, attributes: attributes)
+    }
+
+    /// A trigger that inserts, changes or deletes rows of a table, as a clause, or nil if none does.
+    func write(to name: String) -> String? {
+        if let unreadable { return unreadable }
+        let table = name.folded
+        if let trigger = deleting[table] ?? writing[table] { return "the trigger \(trigger) changes rows of \(name)" }
+        return changedByKeys[table] == nil ? nil : "after a trigger a foreign key changes rows of \(name)"
     }
 
     /// What changes some attributes of a table, as a clause; nil: no trigger does, nor a foreign key because of one.

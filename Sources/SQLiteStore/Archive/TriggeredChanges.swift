@@ -2,10 +2,8 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Counts the rows that triggers of the store write while rows are restored, by temporary triggers on all ordinary tables.
-///
-/// Temporary triggers see the rows that the restoration itself writes, too: it leaves them out. They do not see rows of virtual
-/// tables, nor rows that REPLACE deletes.
+/// Counts the rows that triggers of the store write while rows are restored, by temporary triggers on all ordinary tables that are
+/// not restored. They do not see rows of virtual tables, nor rows that REPLACE deletes.
 final class TriggeredChanges {
     /// What was written, by table. The owner takes back what a rollback has undone.
     var counts: [String: TriggeredRows] = [:]
@@ -16,9 +14,9 @@ final class TriggeredChanges {
     private static let events = ["INSERT", "UPDATE", "DELETE"]
 
     /// Puts the triggers in place.
-    init(_ connection: SQLiteFileConnection, _ db: Database) throws {
+    init(besides restored: [String], _ connection: SQLiteFileConnection, _ db: Database) throws {
         // What a history records is no effect of the store's triggers.
-        let own = Set(HistoryTables.names)
+        let own = Set(HistoryTables.names + restored.map { $0.folded })
         tables = try connection.ordinaryTables(db).filter { !own.contains($0.folded) }
         names = (tables.indices).flatMap { _ in Self.events.map { _ in connection.temporaryName("written") } }
         try db.addFunctions(of: self, [(Self.function, 2, countWritten)])
@@ -34,13 +32,6 @@ final class TriggeredChanges {
 
     func remove(_ db: Database) throws {
         for name in names { try db.execute(sql: "DROP TRIGGER IF EXISTS temp.\(name)") }
-    }
-
-    /// Takes away what the restoration has written itself.
-    func leaveOut(_ own: TriggeredRows, of table: String) {
-        counts[table, default: TriggeredRows()].add(
-            TriggeredRows(
-                insertedCount: -own.insertedCount, changedCount: -own.changedCount, deletedCount: -own.deletedCount))
     }
 
     fileprivate func add(_ table: Int, event: Int) {

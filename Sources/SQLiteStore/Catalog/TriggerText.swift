@@ -15,6 +15,11 @@ struct TriggerText {
         /// The columns that it sets to NULL.
         var cleared: Set<String> = []
 
+        /// Inserts of rows, which may also take the place of others.
+        static func writes(into table: String, replacing: Bool = true) -> [Change] {
+            (replacing ? [.insert, .update] : [.insert]).map { Change(event: $0, table: table.folded) }
+        }
+
         /// Whether it may make a row of the table refer to another row through a column; both names in lower case.
         func mayRefer(by column: String, of table: String) -> Bool {
             self.table == table
@@ -124,9 +129,8 @@ struct TriggerText {
         return isCleared
     }
 
-    /// Whether a delete fires it: its table loses rows, loses references, or receives the candles.
-    func isFired(on table: String, _ losing: Set<String>, _ clears: [Change], _ target: String?) -> Bool {
-        fires(on: .delete) && losing.contains(table) || clears.contains { $0.table == table && fires(on: $0) }
-            || fires(on: .insert) && target?.folded == table
+    /// Whether a delete fires it: its table loses rows or changes.
+    func isFired(on table: String, _ losing: Set<String>, _ changes: [Change]) -> Bool {
+        fires(on: .delete) && losing.contains(table) || changes.contains { $0.table == table && fires(on: $0) }
     }
 }

@@ -43,7 +43,8 @@ extension SQLiteFileConnection {
             losing.addMissing(keys?.losing ?? [])
             clearing = keys?.clearing ?? [:]
         }
-        return try TriggerEffects(of: losing, clearing: clearing, target: target, self, db)
+        return try TriggerEffects(
+            of: losing, clearing: clearing, writing: target.map { TriggerText.Change.writes(into: $0) } ?? [], self, db)
     }
 
     /// Why it is uncertain that holds keep their rows from an insert into a table, or nil if it is certain.
@@ -51,8 +52,8 @@ extension SQLiteFileConnection {
         _ holds: [HeldRows], insertingInto table: String, replaces: Bool, _ db: Database
     ) throws -> HoldObstacle? {
         guard !holds.isEmpty else { return nil }
-        return try threat(
-            to: holds, TriggerEffects(of: [], clearing: [:], target: table, replaces: replaces, self, db), db)
+        let writes = TriggerText.Change.writes(into: table, replacing: replaces)
+        return try threat(to: holds, TriggerEffects(of: [], clearing: [:], writing: writes, self, db), db)
     }
 
     private func threat(to holds: [HeldRows], _ effects: TriggerEffects, _ db: Database) throws -> HoldObstacle? {

@@ -43,7 +43,8 @@ extension SQLiteFileConnection {
         }
         if let reason = try changeOfChoice(request, table, delete, db) { return reason }
         if let target = request.rollup?.target,
-            case let effects = try TriggerEffects(of: [table.tableName], clearing: [:], target: target, self, db),
+            case let effects = try TriggerEffects(
+                of: [table.tableName], clearing: [:], writing: TriggerText.Change.writes(into: target), self, db),
             let reason = effects.misplaced ?? effects.obstacle(toCandlesOf: table.tableName, in: target)
         {
             return reason
