@@ -6,7 +6,7 @@ package struct ArchiveRequest: Hashable, Sendable {
         package var name: String
         /// The entity that it deletes from.
         package var entity: String
-        /// Rows before it are deleted.
+        /// The rule deletes rows before this instant.
         package var cutoff: Instant
 
         /// Makes a rule.
@@ -21,7 +21,7 @@ package struct ArchiveRequest: Hashable, Sendable {
     package var place: String
     /// The identifier of the run, which names the archive.
     package var run: String
-    /// Facts about the run that the archive records under these names, such as `policy_sha256`.
+    /// Facts about the run, which the archive records under these names, such as `policy_sha256`.
     package var facts: [String: String]
     /// The rules whose rows are archived.
     package var rules: [Rule]

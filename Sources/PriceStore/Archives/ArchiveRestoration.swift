@@ -1,7 +1,7 @@
 /// Restores the rows of an archive, one transaction after the other; see docs/undo.md. It is the same for all engines.
 ///
-/// Rows are inserted by one statement for each table where that is possible. If that fails, they are compared with the store, and if
-/// that is not enough, they are inserted one by one.
+/// One statement inserts the rows of each table where that is possible. If it fails, the rows are compared with the store. If that is not
+/// enough, they are inserted one by one.
 package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
     package let rules: [String]
     package let tables: [RestorableTable]
@@ -9,10 +9,10 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
     private let work: Work
     private let candles: CandleStates
     private var steps: RestorationSteps
-    /// Rows that were not restored, by the number of their table.
+    /// The rows that were not restored, by table number.
     private var skipped: [Int: Set<Int64>] = [:]
 
-    /// Makes the restoration of some transactions, which are given in the order of the run.
+    /// Makes the restoration of some transactions, in the order of the run.
     package init(_ work: Work, rules: [String], parts: [[ArchivedRows]], candles: CandleStates) {
         (self.work, self.rules, self.candles) = (work, rules, candles)
         steps = RestorationSteps(parts, of: work.tables)
@@ -26,9 +26,9 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
         let before = skipped
         var part = RestorationPart()
         do {
-            // The archive is removed one day: what is said to be restored must be on disk by then.
+            // The archive may be removed after the undo, so the last transaction must be on disk.
             let triggered = try work.transaction(isLast: steps.isEnd(next)) {
-                // An engine may carry it out again after a lost connection.
+                // An engine may run this again after a lost connection.
                 part = RestorationPart()
                 skipped = before
                 try carryOut(batch, &part)
@@ -53,7 +53,7 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
                         name(portion.table), part.skipped.last?.reason ?? "rows that became candles were skipped",
                         store: work.storeName)
                 }
-                // Those of transactions that are undone already are not touched.
+                // Candles of transactions that are already undone are not touched.
                 if !candles.isUndone(portion) { try restoreCandles(portion, &part) }
             } else if let portion = step.portions.first, !work.tables[portion.table].holdsRows {
                 try restoreReferences(portion, &part)
@@ -87,7 +87,7 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
 
     // MARK: Compared with the store
 
-    /// Leaves out the rows that the store has, those whose key another row uses, and their children.
+    /// Leaves out the rows that the store already has, the rows whose key another row uses, and the children of the latter.
     private func compare(_ portions: inout [RowsToRestore], _ part: inout RestorationPart) throws {
         for index in portions.indices {
             let (table, rows) = (portions[index].table, portions[index].rows)
@@ -140,10 +140,10 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
 
     private typealias Refused = (portion: Int, row: Int64, refusal: RowRefusal)
 
-    /// Inserts the rows that are left one by one and skips the others.
+    /// Inserts the remaining rows one by one and skips those that the store refuses.
     ///
-    /// A child can be inserted before its parent turns out to be refused: the row that has the parent's key would get it. So an
-    /// attempt in which a row was refused is rolled back, and the next one is made without that row and its children.
+    /// A child may be inserted before its parent is refused; it would then belong to the row that has the parent's key. So an attempt with
+    /// a refused row is rolled back, and the next attempt leaves out that row and its children.
     private func insertEach(_ portions: inout [RowsToRestore], _ part: inout RestorationPart) throws {
         while true {
             var refused: [Refused] = []
@@ -153,7 +153,7 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
             }
             if isInserted { return }
             let others = refused.filter { !$0.refusal.lacksRow }
-            // Rows that wait for each other come together.
+            // Rows that refer to each other are inserted together.
             if try others.isEmpty && work.insert(portions) { return }
             for row in others.isEmpty ? refused : others {
                 try skip(row.row, row.refusal.reason, &portions[row.portion], &part)
@@ -162,10 +162,10 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
         }
     }
 
-    /// Inserts the rows that are left one by one, as often as that helps, and returns those that were refused.
+    /// Inserts the remaining rows one by one until another pass no longer helps, and returns the refused ones.
     private func insertLeft(_ portions: [RowsToRestore]) throws -> [Refused] {
         var waiting = portions.indices.flatMap { index in
-            // What was deleted last is restored first.
+            // The rows deleted last are restored first.
             portions[index].rows.reversed().filter { !portions[index].leftOut.contains($0) }.map { (index, $0) }
         }
         while true {
@@ -174,7 +174,7 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
                 guard let refusal = try work.insert(row, of: portions[portion].table) else { continue }
                 refused.append((portion, row, refusal))
             }
-            // Another row can be what a row waits for: its parent.
+            // A row may wait for its parent, which comes later in the pass.
             guard refused.contains(where: \.refusal.mayPass), refused.count < waiting.count else { return refused }
             waiting = refused.map { ($0.portion, $0.row) }
         }
@@ -199,7 +199,7 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
                 name(portion.table), "one of them was changed during the undo, or is there more than once",
                 store: work.storeName)
         }
-        // One that an earlier transaction of the run has changed, too, counts there.
+        // A candle that an earlier transaction of the run also changed is counted there.
         let repeated = candles.repeated[portion.table] ?? []
         part.note(name(portion.table)) {
             $0.restoredCandleCount += found.restored.count { !repeated.contains($0) }

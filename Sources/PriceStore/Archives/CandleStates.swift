@@ -4,13 +4,14 @@ package struct ArchivedCandle: Sendable {
     package var row: Int64
     /// The number of the first candle in the archive with the same key; several transactions may have added to one candle.
     package var first: Int64
-    /// Whether there was no candle before.
+    /// Whether the store had no such candle before this transaction.
     package var isMade: Bool
-    /// Whether the store has the candle once, as this transaction has left it.
+    /// Whether the store has the candle exactly once, as this transaction left it.
     package var isWritten: Bool
-    /// Whether nobody has changed the candle between the row before about the same candle and this one.
+    /// Whether nobody changed the candle between the previous row for it and this one.
     package var follows: Bool
-    /// Whether the store has what it had before this transaction, or a row in its place that was restored; false: not looked at.
+    /// Whether the store has the candle as it was before this transaction, or a restored row in its place; also false where that is not
+    /// checked.
     package var isBefore: Bool
 
     /// Makes a candle; engines do.
@@ -26,31 +27,31 @@ package struct ArchivedCandle: Sendable {
 
 /// The candles of an archive, compared with the store before anything is restored.
 ///
-/// Rows and the candles that they became are one transaction, also in an undo, which begins with the last transaction of the run. So the
-/// transactions that are undone, or were never committed, are the last ones. Their rows are in the store, and their candles are
-/// not touched. That the rows are there is not enough: a feed may have sent them again. So the number of undone transactions is the
-/// one that no candle contradicts. The candles of all others must be as the run has left them.
+/// A transaction contains rows and the candles that they became. An undo begins with the last transaction of the run, so the transactions
+/// that are already undone, or were never committed, are the last ones. Their rows are in the store, and their candles are not touched. The
+/// rows alone are no proof, because a feed may have sent them again. So the number of undone transactions is the one that no candle
+/// contradicts. The candles of all other transactions must be as the run left them.
 package struct CandleStates {
-    /// Gives the candles of a table one after the other, by the first number of their key and then by their own.
+    /// Passes the candles of a table to a closure, ordered by the first number of their key and then by their own number.
     package typealias Reader = (_ table: Int, _ body: (ArchivedCandle) throws -> Void) throws -> Void
 
-    /// How many transactions with candles are to be undone: the first ones of the run.
+    /// How many transactions with candles remain to be undone: the first ones of the run.
     package private(set) var partCount: Int
-    /// Archived candles that have been archived before, in an earlier transaction of the run, by the number of the table.
+    /// Archived candles that an earlier transaction of the run also archived, by table number.
     package private(set) var repeated: [Int: Set<Int64>] = [:]
     private let parts: [[ArchivedRows]]
-    /// The last candle of each transaction, by the number of the table.
+    /// The last candle of each transaction, by table number.
     private var ends: [Int: [(row: Int64, part: Int)]] = [:]
-    /// What would be done to the candles of a table of the store, by its name.
+    /// What the restoration would do to the candles of a table of the store, by the table's name.
     private var tables: [String: RestorableTable] = [:]
-    /// Rows whose keys are those of candles that the restoration deletes before, by the name of the table: candles with other values, and
-    /// with the same.
+    /// Archived rows whose keys are used by candles that the restoration deletes first, by table name: candles with other values, and
+    /// candles equal to the row.
     private var freedCounts: [String: (other: Int, equal: Int)] = [:]
 
     /// - Parameters:
     ///   - parts: the transactions that wrote candles, in the order of the run.
-    ///   - presentCount: how many of the last ones may be undone: all their rows are in the store. 0: none is.
-    ///   - names: the names in the store of the tables of candles, by their numbers.
+    ///   - presentCount: how many of the last transactions may be undone, because the store has all their rows.
+    ///   - names: the names in the store of the tables of candles, by table number.
     package init(
         _ parts: [[ArchivedRows]], presentCount: Int, names: [Int: String], reader: Reader
     ) throws {
@@ -60,7 +61,8 @@ package struct CandleStates {
             for portion in part { ends[portion.table, default: []].append((portion.rows.upperBound, index)) }
         }
         if presentCount > 0 {
-            // Where a number of transactions contradicts candles, by that number.
+            // The differences between the numbers of contradictions: their sums say how many candles contradict each number of
+            // transactions.
             var contradictions = Array(repeating: 0, count: parts.count + 2)
             func contradict(_ counts: ClosedRange<Int>) {
                 contradictions[counts.lowerBound] += 1
@@ -79,7 +81,7 @@ package struct CandleStates {
             let sums = contradictions.indices.dropFirst().reduce(into: [contradictions[0]]) {
                 $0.append($0[$1 - 1] + contradictions[$1])
             }
-            // Without such a number a candle was changed, which is found below.
+            // If every number is contradicted, a candle was changed; the loop below finds it.
             partCount = (parts.count - presentCount...parts.count).first { sums[$0] == 0 } ?? parts.count
         }
         for (number, name) in names where ends[number] != nil {
@@ -100,7 +102,7 @@ package struct CandleStates {
         }
     }
 
-    /// Reads the rows about each candle of a table.
+    /// Passes the archived rows of each candle of a table to a closure.
     private func forEachCandle(
         _ number: Int, _ reader: Reader, _ body: ([ArchivedCandle]) throws -> Void
     ) throws {
@@ -117,7 +119,7 @@ package struct CandleStates {
         }
     }
 
-    /// The place of the transaction that wrote a candle.
+    /// The index of the transaction that wrote a candle.
     private func part(of candle: ArchivedCandle, _ number: Int) -> Int {
         let ends = ends[number] ?? []
         var (low, high) = (0, ends.count)
@@ -128,17 +130,17 @@ package struct CandleStates {
         return ends.indices.contains(low) ? ends[low].part : parts.count
     }
 
-    /// Whether the transaction that wrote some candles is undone already.
+    /// Whether the transaction that wrote some candles is already undone.
     package func isUndone(_ portion: ArchivedRows) -> Bool {
         partCount < parts.count
             && ends[portion.table]?.contains { $0.part >= partCount && $0.row == portion.rows.upperBound } == true
     }
 
-    /// Adds rows that became candles and whose keys are in use by rows with other values.
+    /// Adds rows that became candles and whose keys are used by rows with other values.
     ///
     /// - Parameters:
-    ///   - freed: those whose keys are in use by candles that are deleted before.
-    ///   - freedEqual: rows that are equal to such candles.
+    ///   - freed: how many of these keys are used by candles that the restoration deletes first.
+    ///   - freedEqual: how many rows are equal to such candles.
     package mutating func addConflicts(_ count: Int, freed: Int, freedEqual: Int, in table: String) {
         freedCounts[table, default: (0, 0)].other += freed
         freedCounts[table, default: (0, 0)].equal += freedEqual
@@ -146,7 +148,7 @@ package struct CandleStates {
         tables[table, default: RestorableTable(table: table)].blockedCount += count - freed
     }
 
-    /// Adds to the counts of tables what is known of candles.
+    /// Adds the counts of candles to the counts of tables.
     package func add(to counts: inout [RestorableTable]) {
         for index in counts.indices {
             guard let found = tables[counts[index].table] else { continue }
@@ -157,7 +159,7 @@ package struct CandleStates {
         }
     }
 
-    /// Leaves rows whose keys become free out of the conflicts, and out of the rows that are there.
+    /// Subtracts rows whose keys become free from the conflicts and from the rows that are present.
     package func removeFreed(from counts: inout [RestorableTable]) {
         for index in counts.indices {
             guard let freed = freedCounts[counts[index].table] else { continue }

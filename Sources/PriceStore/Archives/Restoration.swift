@@ -1,8 +1,8 @@
-/// Whether triggers of the store fire when an undo writes rows that set them off.
+/// Whether triggers of the store fire when an undo writes rows.
 package enum TriggerChoice: String, CaseIterable, Sendable {
-    /// They do not: the undo restores what was deleted and nothing else.
+    /// Triggers do not fire: the undo restores what was deleted and nothing else.
     case skip
-    /// They do: data that they keep, such as a full-text index, stays in step.
+    /// Triggers fire: data that they maintain, such as a full-text index, stays in step.
     case fire
 }
 
@@ -19,10 +19,10 @@ package struct TriggeredRows: Hashable, Sendable {
         self.deletedCount = deletedCount
     }
 
-    /// Whether there are none.
+    /// Whether triggers wrote no row.
     package var isEmpty: Bool { self == TriggeredRows() }
 
-    /// Adds what was written meanwhile.
+    /// Adds other counts.
     package mutating func add(_ other: TriggeredRows) {
         insertedCount += other.insertedCount
         changedCount += other.changedCount
@@ -36,18 +36,18 @@ package struct RestorationRequest: Hashable, Sendable {
     package var archive: String
     /// The run that made it.
     package var run: String
-    /// Only what these rules deleted; empty: all rules.
+    /// The rules whose rows are restored; empty: all rules.
     package var rules: [String]
-    /// Whether the archive must be complete. One that is not may hold rows that were never deleted: the store has them.
+    /// Whether the archive must be complete. An incomplete one may hold rows that were never deleted and are still in the store.
     package var mustBeComplete: Bool
-    /// The store's identifier when the archive was made, if the store was moved since; nil: it was not.
+    /// The identifier that the store had when the archive was made, if it was moved since; nil: it was not moved.
     package var formerStore: String?
-    /// Rules that earlier undos have undone completely. Of those whose rows became candles nothing is restored again: a later run may
+    /// Rules that earlier undos have undone completely. If their rows became candles, nothing of them is restored again: a later run may
     /// have made the same candles of the same rows.
     package var undoneRules: Set<String>
-    /// Whether some of the last transactions may be undone already, or were never committed. The archive does not say so.
+    /// Whether some of the last transactions may already be undone, or were never committed. The archive does not say so.
     package var mayBeUndoneInPart: Bool
-    /// What happens with triggers of the store; nil: nobody has said, and they fire.
+    /// What triggers of the store do; nil: nobody has said, and they fire.
     package var triggers: TriggerChoice?
 
     /// Makes a request.
@@ -71,7 +71,7 @@ package struct RestorationRequest: Hashable, Sendable {
 package struct FollowingIndex: Hashable, Sendable {
     /// Its name in the store.
     package var name: String
-    /// What brings it into step again, as a clause.
+    /// How to bring it into step again, as a clause.
     package var remedy: String
 
     /// Makes an index; engines do.
@@ -81,13 +81,13 @@ package struct FollowingIndex: Hashable, Sendable {
     }
 }
 
-/// What an archive holds for one table of the store, compared with the store as it is.
+/// What an archive holds for one table of the store, compared with the store now.
 package struct RestorableTable: Hashable, Sendable {
     /// The table's name in the store.
     package var table: String
     /// Rows in the archive.
     package var archivedCount = 0
-    /// Rows that are in the store already, equal in every value.
+    /// Rows that the store already has, equal in every value.
     package var presentCount = 0
     /// Rows whose key the store uses for a row with other values. They are skipped.
     package var conflictCount = 0
@@ -99,14 +99,14 @@ package struct RestorableTable: Hashable, Sendable {
     package var restoredCandleCount = 0
     /// Candles that would be deleted, because the run made them.
     package var deletedCandleCount = 0
-    /// Candles that are neither as the run left them nor as they were before it, or that are there more than once: then nothing
-    /// can be restored.
+    /// Candles that are neither as the run left them nor as they were before it, or that exist more than once. If there is one, nothing can
+    /// be restored.
     package var changedCandleCount = 0
-    /// Rows that have become candles and cannot be restored, because other rows use their keys: then nothing can be restored.
+    /// Rows that became candles and cannot be restored, because other rows use their keys. If there is one, nothing can be restored.
     package var blockedCount = 0
-    /// The triggers of the table that the restoration sets off, unless they are skipped, by name.
+    /// The triggers of the table that the restoration fires unless they are skipped, by name.
     package var triggers: [String] = []
-    /// The virtual tables that these triggers write: they are out of step if the triggers are skipped.
+    /// The virtual tables that these triggers write. They are out of step if the triggers are skipped.
     package var indexes: [FollowingIndex] = []
 
     /// Makes an empty count for a table.
@@ -116,7 +116,7 @@ package struct RestorableTable: Hashable, Sendable {
     package var restorableCount: Int { archivedCount - presentCount - conflictCount }
 }
 
-/// A row of an archive that was not restored, or whose reference was not.
+/// A row of an archive that was not restored, or whose reference was not restored.
 package struct SkippedRow: Hashable, Sendable {
     /// The table's name in the store.
     package var table: String
@@ -153,7 +153,7 @@ package struct RestoredTable: Hashable, Sendable {
     /// Makes an empty count.
     package init() {}
 
-    /// Adds what another part did.
+    /// Adds the counts of another part.
     package mutating func add(_ other: RestoredTable) {
         restoredCount += other.restoredCount
         presentCount += other.presentCount
@@ -169,7 +169,7 @@ package struct RestoredTable: Hashable, Sendable {
 package struct RestorationPart: Hashable, Sendable {
     /// The tables of the part, by their names in the store.
     package var tables: [String: RestoredTable] = [:]
-    /// Rows that were not inserted, and rows whose references were not restored, at most the first 100 of the part.
+    /// Rows that were not inserted and rows whose references were not restored: at most the first 100 of the part.
     package var skipped: [SkippedRow] = []
     /// Rows that triggers of the store wrote, by the name of their table; rows of virtual tables are not counted.
     package var byTriggers: [String: TriggeredRows] = [:]
@@ -179,7 +179,7 @@ package struct RestorationPart: Hashable, Sendable {
     /// Makes an empty part; engines fill it.
     package init() {}
 
-    /// Rows that the part was about.
+    /// Rows that the part processed.
     package var rowCount: Int {
         tables.values.reduce(0) { $0 + $1.restoredCount + $1.presentCount + $1.skippedCount + $1.referenceCount }
     }
@@ -190,16 +190,16 @@ package protocol Restoration: AnyObject {
     /// The rules whose rows are restored.
     var rules: [String] { get }
 
-    /// The tables of the store that get rows, references or candles back; of their counts only the archived rows are known, and
-    /// those that prevent the restoration.
+    /// The tables of the store that get rows, references or candles back. Of the counts, only those of archived rows and of what prevents
+    /// the restoration are known.
     var tables: [RestorableTable] { get }
 
-    /// Whether restored rows can differ from the archived ones: triggers of the store fire, or columns have other types.
+    /// Whether restored rows can differ from the archived ones: triggers of the store fire, or column types differ.
     var mayDiffer: Bool { get }
 
     /// Restores the next rows in one transaction.
     ///
-    /// - Parameter rows: how many; rows that refer to each other in a circle are restored together, so it can be more.
+    /// - Parameter rows: how many. It can be more, because rows that refer to each other in a circle are restored together.
     /// - Throws: ``StoreError``; then this part is rolled back, and all earlier parts stay committed.
     func restoreNext(rows: Int) throws(StoreError) -> RestorationPart
 }

@@ -1,6 +1,6 @@
-/// Rows of a table of an archive that one transaction deleted, by their numbers there.
+/// Rows of a table of an archive that one transaction deleted, by their numbers in the archive.
 package struct ArchivedRows: Hashable, Sendable {
-    /// The table's place among the tables that are restored.
+    /// The table's index among the tables that are restored.
     package var table: Int
     package var rows: ClosedRange<Int64>
 
@@ -13,9 +13,9 @@ package struct ArchivedRows: Hashable, Sendable {
 /// What is restored together: rows of one table, rows of several tables that refer to each other, or references.
 package struct RestorationStep: Hashable, Sendable {
     package var portions: [ArchivedRows]
-    /// Whether no part of the rows can be restored before the others: they refer to each other in a circle, or became candles.
+    /// Whether all rows must be restored in one transaction: they refer to each other in a circle, or became candles.
     package var isWhole: Bool
-    /// Whether the next step belongs to the same transaction: rows, and the candles that they became.
+    /// Whether the next step belongs to the same transaction: the candles that the rows became.
     package var joinsNext = false
 
     package var rowCount: Int { portions.reduce(0) { $0 + $1.rows.count } }
@@ -58,7 +58,7 @@ extension RestorableSource {
 }
 
 extension StoreError {
-    /// The error that rows which became candles cannot be restored.
+    /// The error for rows that became candles and cannot be restored.
     ///
     /// - Parameter reason: why, as a clause.
     package static func candlesCannotBeRestored(
@@ -70,8 +70,8 @@ extension StoreError {
     }
 }
 
-/// The order of a restoration: the last transaction of the run first, and of each first the rows, parents before children,
-/// then the references, and then the candles. Rows are restored in one transaction with the candles that they became.
+/// The order of a restoration: the last transaction of the run first, and in each transaction first the rows, parents before children, then
+/// the references, and then the candles. Rows and the candles that they became are restored in one transaction.
 package struct RestorationSteps {
     package let steps: [RestorationStep]
     /// The next step, and how many rows of its first portion are done.
@@ -80,7 +80,7 @@ package struct RestorationSteps {
     /// Orders the rows of some transactions, which are given in the order of the run.
     package init(_ parts: [[ArchivedRows]], of tables: [some RestorableSource]) {
         var steps: [RestorationStep] = []
-        // Most parts are about the same tables.
+        // Most parts have the same tables, so each set of tables is ordered once.
         var orders: [Set<Int>: [(tables: [Int], isWhole: Bool)]] = [:]
         for part in parts.reversed() {
             let rows = Dictionary(part.filter { tables[$0.table].holdsRows }.map { ($0.table, $0) }) { first, _ in first
@@ -139,7 +139,7 @@ package struct RestorationSteps {
         return (batch, next)
     }
 
-    /// Tables in groups, so that a row refers only to rows of its own group and of those before it.
+    /// Groups the tables so that a row refers only to rows of its own group and of earlier ones.
     private static func groups(
         of numbers: Set<Int>, _ tables: [some RestorableSource]
     ) -> [(tables: [Int], isWhole: Bool)] {
@@ -163,7 +163,7 @@ package struct RestorationSteps {
 }
 
 extension [[ArchivedRows]] {
-    /// The rows of a table in these parts, as few ranges as possible.
+    /// The rows of a table in these parts, in as few ranges as possible.
     package func joinedRows(of table: Int) -> [ClosedRange<Int64>] {
         var ranges: [ClosedRange<Int64>] = []
         for rows in joined().filter({ $0.table == table }).map(\.rows).sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -200,6 +200,6 @@ extension RestorationPart {
         change(&tables[table, default: RestoredTable()])
     }
 
-    /// Whether one more skipped row is listed.
+    /// Whether another skipped row can be listed.
     package var listsMore: Bool { skipped.count < 100 }
 }

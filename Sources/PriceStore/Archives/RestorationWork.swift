@@ -1,18 +1,18 @@
-/// Rows of a table that are to be restored: those of a range, all but some.
+/// The rows of a table to restore: those of a range, except some.
 package struct RowsToRestore: Hashable, Sendable {
-    /// The table's place among the tables that are restored.
+    /// The table's index among the tables that are restored.
     package let table: Int
     package let rows: ClosedRange<Int64>
     /// Rows that the store has, and rows that are skipped.
     package var leftOut: Set<Int64> = []
 
-    /// All rows of a range.
+    /// Makes all rows of a range.
     package init(_ portion: ArchivedRows) { (table, rows) = (portion.table, portion.rows) }
 
-    /// How many are to be inserted.
+    /// How many rows are inserted.
     package var count: Int { rows.count - leftOut.count }
 
-    /// Those to be inserted, as few ranges as possible.
+    /// The rows to insert, in as few ranges as possible.
     package var ranges: [ClosedRange<Int64>] {
         guard !leftOut.isEmpty else { return [rows] }
         return rows.ranges { !leftOut.contains($0) }
@@ -20,7 +20,7 @@ package struct RowsToRestore: Hashable, Sendable {
 }
 
 extension ClosedRange<Int64> {
-    /// The numbers of a range that meet a condition, as few ranges as possible.
+    /// The numbers of the range that meet a condition, in as few ranges as possible.
     package func ranges(where isMet: (Int64) -> Bool) -> [ClosedRange<Int64>] {
         var found: [ClosedRange<Int64>] = []
         for number in self where isMet(number) {
@@ -40,21 +40,21 @@ package struct RowRefusal: Hashable, Sendable {
     package var reason: String
     /// Whether the row refers to one that is not in the store, and can be inserted together with it.
     package var lacksRow = false
-    /// Whether the row can be taken when others are there.
+    /// Whether the store may take the row once other rows are there.
     package var mayPass = false
 
     package init(_ reason: String, lacksRow: Bool = false, mayPass: Bool = false) {
         (self.reason, self.lacksRow, self.mayPass) = (reason, lacksRow, mayPass)
     }
 
-    /// A row that a trigger ignores.
+    /// A trigger ignores the row.
     package static let isIgnored = RowRefusal("a trigger ignores it")
-    /// A row whose parent is not there.
+    /// The parent of the row is not in the store.
     package static let lacksParent = RowRefusal(
         "a row that it refers to is not in the store", lacksRow: true, mayPass: true)
 }
 
-/// What the restored references of a table are.
+/// The result of restoring the references of a table.
 package struct RestoredReferences {
     /// Rows with references that were restored.
     package var changedCount = 0
@@ -75,19 +75,19 @@ package protocol RestorationWork: AnyObject {
     /// Whether restored rows can differ from the archived ones.
     var mayDiffer: Bool { get }
 
-    /// Carries out work in one transaction, which may be tried again.
+    /// Carries out work in one transaction. The engine may run the work again.
     ///
-    /// - Parameter isLast: whether the restoration ends with it, so that it must be on disk.
+    /// - Parameter isLast: whether this is the last transaction, which must be on disk when it ends.
     /// - Returns: the rows that triggers of the store have written, by the name of their table.
     func transaction(isLast: Bool, _ body: () throws -> Void) throws(StoreError) -> [String: TriggeredRows]
 
-    /// Carries out work that is undone if it says false.
+    /// Carries out work, and rolls it back if it returns false.
     func attempt(_ body: () throws -> Bool) throws -> Bool
 
     /// Whether rows must be compared with the store before they are inserted.
     func mustCompare(_ rows: ArchivedRows) throws -> Bool
 
-    /// Finds the rows that the store has, equal in every value, and those whose key another row uses.
+    /// Finds the rows that the store has, equal in every value, and the rows whose key another row uses.
     func find(_ rows: ArchivedRows) throws -> (present: Set<Int64>, conflicts: Set<Int64>)
 
     /// Finds the rows that refer to some rows of another table of the archive.
@@ -95,22 +95,22 @@ package protocol RestorationWork: AnyObject {
         _ rows: RowsToRestore, by relationship: Relationship, of parent: Int, _ parents: Set<Int64>
     ) throws -> [Int64]
 
-    /// Inserts rows that may refer to each other; false: something was in the way, and none is inserted.
+    /// Inserts rows that may refer to each other. If one cannot be inserted, none is, and the result is false.
     func insert(_ rows: [RowsToRestore]) throws -> Bool
 
     /// Inserts a row; nil: it is inserted.
     func insert(_ row: Int64, of table: Int) throws -> RowRefusal?
 
-    /// Remembers that rows were restored, where nothing else tells them from equal ones.
+    /// Records that rows were restored, for engines that cannot tell them from equal ones.
     func noteRestored(_ rows: RowsToRestore) throws
 
-    /// Remembers that a row is skipped, where the engine asks for it in SQL.
+    /// Records that a row is skipped, for engines that need this in SQL.
     func noteSkipped(_ row: Int64, of table: Int) throws
 
     /// The key of an archived row, as it is shown.
     func key(of row: Int64, in table: Int) throws -> [StoreValue]
 
-    /// Gives references that were cleared their old values, where nobody has changed them since and none of the rows is skipped.
+    /// Gives cleared references their old values, unless they were changed since or a row that they need was skipped.
     func restoreReferences(_ rows: ArchivedRows, skipped: [Int: Set<Int64>]) throws -> RestoredReferences
 
     /// Gives candles their old values, and deletes those that the run made.

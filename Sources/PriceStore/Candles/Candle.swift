@@ -1,20 +1,20 @@
 /// What a bucket keeps of its rows: the first and the last price, the highest and the lowest, and sums.
 ///
-/// A row with a price is a candle of its own, so rows and candles are merged in one way.
+/// A row with a price is a candle of its own, so rows and candles are merged in the same way.
 package struct Candle: Hashable, Sendable {
     package var open: CandleNumber
     package var high: CandleNumber
     package var low: CandleNumber
     package var close: CandleNumber
     package var volume: CandleNumber
-    /// Σ price · volume, so that a mean price can be computed of several candles.
+    /// Σ price · volume, from which the mean price of several candles is computed.
     package var priceVolume: CandleNumber
-    /// How many prices there are.
+    /// The number of prices.
     package var count: Int64
     package var openTime: CandleTime
     package var closeTime: CandleTime
 
-    /// Makes a candle of all its parts.
+    /// Makes a candle from its parts.
     package init(
         open: CandleNumber, high: CandleNumber, low: CandleNumber, close: CandleNumber, volume: CandleNumber,
         priceVolume: CandleNumber, count: Int64, openTime: CandleTime, closeTime: CandleTime
@@ -39,7 +39,7 @@ package struct Candle: Hashable, Sendable {
             count: 1, openTime: time, closeTime: time)
     }
 
-    /// What a table has of a candle besides its key, in the order of ``values``.
+    /// The fields of a candle in a table besides its key, in the order of ``values``.
     package static let fields: [CandleField] = [
         .open, .high, .low, .close, .volume, .priceVolume, .count, .openTime, .closeTime,
     ]
@@ -52,11 +52,11 @@ package struct Candle: Hashable, Sendable {
         ]
     }
 
-    /// The candle that a table has; nil: it is not a candle.
+    /// Makes the candle of a row; nil: the row is not a candle.
     ///
     /// - Parameters:
-    ///   - number: reads one of ``fields``, by its place.
-    ///   - time: reads one of them that is a date.
+    ///   - number: reads the field at an index of ``fields``.
+    ///   - time: reads such a field as a date.
     package init?(number: (Int) -> CandleNumber?, time: (Int) -> CandleTime?) {
         guard let open = number(0), let high = number(1), let low = number(2), let close = number(3),
             let volume = number(4), let priceVolume = number(5), case .integer(let count)? = number(6),
@@ -67,9 +67,9 @@ package struct Candle: Hashable, Sendable {
             openTime: openTime, closeTime: closeTime)
     }
 
-    /// Merges another candle of the bucket. The open changes only if the other is earlier, the close only if it is later.
+    /// Merges another candle of the bucket. The open changes only if the other candle is earlier, the close only if it is later.
     ///
-    /// - Parameter isLaterInTie: whether the other one is the later one if both close at the same time.
+    /// - Parameter isLaterInTie: whether the other candle is the later one if both close at the same time.
     package mutating func merge(_ other: Candle, isLaterInTie: Bool = false) throws(CandleError) {
         if other.openTime < openTime { (open, openTime) = (other.open, other.openTime) }
         if closeTime < other.closeTime || isLaterInTie && closeTime == other.closeTime {
@@ -85,14 +85,14 @@ package struct Candle: Hashable, Sendable {
     }
 }
 
-/// When a price was: the date of its row as the store holds it, and the instant that it says.
+/// The time of a price: the date of its row as the store holds it, and the instant of that date.
 ///
-/// Some formats are finer than an instant, so dates of one instant are compared as numbers.
+/// Some formats are finer than an instant, so dates of the same instant are compared as numbers.
 package struct CandleTime: Hashable, Sendable {
     package let instant: Instant
     package let value: StoreValue
 
-    /// Makes a time of a stored date and what it says.
+    /// Makes a time from a stored date and its instant.
     package init(_ instant: Instant, _ value: StoreValue) {
         self.instant = instant
         self.value = value

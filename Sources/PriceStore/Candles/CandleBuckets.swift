@@ -1,14 +1,13 @@
-/// The stretches of time that become one candle each: minutes of a session, or its days, weeks or months.
+/// The periods that become one candle each: minutes of a session, or the sessions of a day, a week or a month.
 ///
-/// A session is the time from one start to the next, a day of 23 to 25 hours. It belongs to the calendar day that has most
-/// of it: one that starts after noon belongs to the next day, so the week that begins with Monday's session may begin on
-/// Sunday evening.
+/// A session lasts from one start to the next, for 23 to 25 hours. It belongs to the calendar day that contains most of it. A session that
+/// starts after noon belongs to the next day, so the week that begins with Monday's session may begin on Sunday evening.
 package struct CandleBuckets: Hashable, Sendable {
     /// How long a bucket is.
     package enum Length: Hashable, Sendable {
         /// A number of minutes that divides a day, counted from the start of each session.
         case minutes(Int)
-        /// Whole sessions: those of a day, a week, a month.
+        /// Whole sessions: those of a day, a week or a month.
         case unit(CalendarUnit)
     }
 
@@ -35,12 +34,12 @@ package struct CandleBuckets: Hashable, Sendable {
             let length = Int64(count) * 60_000_000
             let elapsed = instant.microseconds - day.lowerBound.microseconds
             let start = day.lowerBound.advanced(byMicroseconds: elapsed / length * length)
-            // The last bucket of a day that the clocks make shorter ends with it.
+            // On a day that a clock change shortens, the last bucket ends with the day.
             return start..<min(start.advanced(byMicroseconds: length), day.upperBound)
         }
     }
 
-    /// The end of the last bucket that is over at an instant.
+    /// The end of the last bucket that has ended at an instant.
     package func lastEnd(at instant: Instant) -> Instant { bucket(at: instant).lowerBound }
 
     private func stretch(of unit: CalendarUnit, at instant: Instant) -> Range<Instant> {

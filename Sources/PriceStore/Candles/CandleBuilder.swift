@@ -1,8 +1,8 @@
-/// Makes candles of rows, and merges them with those that the store has.
+/// Makes candles from rows, and merges them with those that the store has.
 ///
-/// The rows come in the order of their dates and, among rows of one date, of their keys. Each is added to its candle as
-/// the store has it, one after the other, so that sums of doubles do not depend on where batches end. Rows of one date come
-/// in one batch: then the close is that of the highest key, and a late row changes it only if it is later.
+/// Rows come in the order of their dates; rows of one date come in the order of their keys. Each row in turn is added to the stored candle,
+/// so sums of doubles do not depend on where batches end. Rows of one date are in one batch: the close is that of the highest key, and a
+/// late row changes it only if it is later.
 package struct CandleBuilder: Sendable {
     /// What identifies a candle of a table.
     package struct Key: Hashable, Sendable {
@@ -38,14 +38,14 @@ package struct CandleBuilder: Sendable {
         /// The candle as the store has it; nil: it has none.
         package let before: Candle?
         package fileprivate(set) var after: Candle
-        /// Whether the close is that of a row, and not the store's.
+        /// Whether the close is that of a row, not the stored one.
         fileprivate var hasClosed: Bool
     }
 
     private let buckets: CandleBuckets
-    /// The candles that rows were added to, in the order of their first rows.
+    /// The candles to which rows were added, in the order of their first rows.
     package private(set) var changes: [Change] = []
-    /// What the rows themselves add up to.
+    /// The totals of the rows.
     package private(set) var totals = CandleTotals()
     private var places: [Key: Int] = [:]
     /// The last change of each group.
@@ -58,10 +58,10 @@ package struct CandleBuilder: Sendable {
     /// Adds a row.
     ///
     /// - Parameters:
-    ///   - row: its candle.
-    ///   - instant: its date.
-    ///   - group: the values of its group.
-    ///   - stored: the candle that the store has; asked once for each candle.
+    ///   - row: the row's candle.
+    ///   - instant: the row's date.
+    ///   - group: the values of the row's group.
+    ///   - stored: returns the candle that the store has; called once for each candle.
     package mutating func add(
         _ row: Candle, at instant: Instant, group: [StoreValue], stored: (Key) throws -> Candle?
     ) throws {
@@ -84,7 +84,7 @@ package struct CandleBuilder: Sendable {
 
     /// Adds rows.
     ///
-    /// - Parameter stored: the candles that the store has of some keys; asked once, for all that the rows belong to.
+    /// - Parameter stored: returns the candles that the store has for some keys; called once, with the keys of all rows.
     package mutating func add(_ rows: [Row], stored: ([Key]) throws -> [Key: Candle]) throws {
         var keys: Set<Key> = []
         for row in rows {
@@ -94,11 +94,11 @@ package struct CandleBuilder: Sendable {
         for row in rows { try add(row.candle, at: row.instant, group: row.group) { found[$0] } }
     }
 
-    /// Throws unless the candles that a store has after it wrote them are what the rows add up to.
+    /// Throws unless the candles that the store wrote are what the rows add up to.
     ///
     /// - Parameters:
-    ///   - written: the candles of all ``changes`` as the store has them now, in their order.
-    ///   - deletedCount: how many rows were deleted.
+    ///   - written: the candles of all ``changes`` as the store has them now, in the same order.
+    ///   - deletedCount: the number of deleted rows.
     package func check(written: [Candle?], deletedCount: Int) throws(CandleError) {
         guard totals.rowCount == deletedCount else {
             throw .miscount(rolledUp: totals.rowCount, deleted: deletedCount)
@@ -129,13 +129,13 @@ extension CandleBuilder.Change {
 
     fileprivate mutating func add(_ row: Candle) throws(CandleError) {
         try after.merge(row, isLaterInTie: hasClosed)
-        // Now it is a row's: that of another row before, or of this one.
+        // The close is now that of a row: an earlier one or this one.
         hasClosed = hasClosed || before.map { $0.closeTime < after.closeTime } ?? true
     }
 }
 
 extension StoreValue {
-    /// The value that all values have that a store holds to be equal to it.
+    /// One value for all values that a store considers equal: a whole double is an integer.
     package var groupValue: StoreValue {
         if case .real(let number) = self, let whole = Int64(exactly: number) { .integer(whole) } else { self }
     }

@@ -31,7 +31,7 @@ package enum CandleNumber: Sendable {
         }
     }
 
-    /// The number as a decimal one; nil: it is a double.
+    /// The number as a decimal; nil: it is a double.
     package var asDecimal: DecimalNumber? {
         switch self {
         case .integer(let number): DecimalNumber(Int128(number))
@@ -42,7 +42,7 @@ package enum CandleNumber: Sendable {
 
     /// The sum; exact, except for doubles.
     ///
-    /// - Throws: ``CandleError/overflow`` if it is too large to be held.
+    /// - Throws: ``CandleError/overflow`` if it is too large to be stored.
     package static func + (a: CandleNumber, b: CandleNumber) throws(CandleError) -> CandleNumber {
         if case .integer(let a) = a, case .integer(let b) = b {
             return try whole(a.addingReportingOverflow(b))
@@ -51,7 +51,7 @@ package enum CandleNumber: Sendable {
         return try finite(a.asDouble + b.asDouble)
     }
 
-    /// The product, as ``+(_:_:)``.
+    /// The product, with the limits of ``+(_:_:)``.
     package static func * (a: CandleNumber, b: CandleNumber) throws(CandleError) -> CandleNumber {
         if case .integer(let a) = a, case .integer(let b) = b {
             return try whole(a.multipliedReportingOverflow(by: b))
@@ -72,10 +72,10 @@ package enum CandleNumber: Sendable {
 }
 
 extension CandleNumber: Comparable {
-    /// Whether both are the same number, whatever holds it.
+    /// Whether both are the same number, in any representation.
     package static func == (a: CandleNumber, b: CandleNumber) -> Bool { !(a < b) && !(b < a) }
 
-    /// Compares exactly: an integer is not rounded. Beside a double a decimal number is one.
+    /// Compares exactly, without rounding integers. A decimal is compared with a double as a double.
     package static func < (a: CandleNumber, b: CandleNumber) -> Bool {
         switch (a, b) {
         case (.integer(let a), .integer(let b)): a < b
@@ -94,19 +94,19 @@ extension CandleNumber: Hashable {
     package func hash(into hasher: inout Hasher) { hasher.combine(asDouble) }
 }
 
-/// Why rows cannot become candles. Nothing is changed then.
+/// Why rows cannot become candles. Nothing is changed in this case.
 package enum CandleError: Error, Hashable, Sendable {
     /// A sum is larger than its kind of number can hold.
     case overflow
-    /// What was written is not what was deleted; the figure that differs.
+    /// The candles do not agree with the rows in the named figure.
     case disagreement(String)
-    /// How many rows became candles, and how many were deleted.
+    /// The number of rows that became candles differs from the number of deleted rows.
     case miscount(rolledUp: Int, deleted: Int)
-    /// A candle is read as other values than were written.
+    /// A candle is read with other values than were written.
     case notAsWritten
-    /// A candle that begins at the instant is not within one bucket of the longer ones.
+    /// A candle that begins at the instant does not lie within one bucket of the longer candles.
     case straddle(Instant)
-    /// The instant at which a bucket begins is read as another one when it is written in the format.
+    /// The start of a bucket is read as another instant if it is written in the format.
     case unwritable(Instant, DateEncoding)
 }
 

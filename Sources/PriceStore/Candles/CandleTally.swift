@@ -1,18 +1,18 @@
-/// How many candles the rows of a deletion became, batch by batch.
+/// Counts the candles that the rows of a deletion became, batch by batch.
 package struct CandleTally: Hashable, Sendable {
     /// Candles that the store did not have.
     package private(set) var created = 0
-    /// Candles that it had, to which rows were added. One to which several batches add counts once.
+    /// Candles that the store had and to which rows were added. A candle counts once, even if several batches add to it.
     package private(set) var changed = 0
-    /// The latest candles: the next batch may add to them again.
+    /// The latest candles, to which the next batch may add.
     private var latest: Set<CandleBuilder.Key> = []
 
-    /// Makes a tally of nothing.
+    /// Makes an empty tally.
     package init() {}
 
-    /// Adds the candles of a batch, which follows those before it in time.
+    /// Adds the candles of a batch. Batches come in the order of time.
     ///
-    /// - Parameter made: candles that the store would have by then.
+    /// - Parameter made: the candles that the store would have by then.
     package mutating func add(_ batch: CandleBuilder, after made: Set<CandleBuilder.Key> = []) {
         guard let end = batch.changes.map(\.key.bucket.upperBound).max() else { return }
         for change in batch.changes where !latest.contains(change.key) {

@@ -1,16 +1,16 @@
-/// What rows or candles add up to, whatever buckets they are in.
+/// The totals of rows or candles, over all buckets.
 package struct CandleTotals: Sendable {
-    /// How many there are.
+    /// The number of rows or candles.
     package private(set) var rowCount = 0
     private var count = Int128(0)
     private var high: CandleNumber?
     private var low: CandleNumber?
     private var wholeVolume = Int128(0)
     private var decimalVolume: DecimalNumber?
-    /// In units of ``unit``, as all sums of doubles here: those of finite volumes are finite then.
+    /// In units of ``unit``, like all sums of doubles here, so that finite volumes have a finite sum.
     private var realVolume = 0.0
     private var hasReals = false
-    /// The sum of the magnitudes of all volumes, which bounds what rounding can do.
+    /// The sum of the magnitudes of all volumes, which bounds the rounding error.
     private var magnitude = 0.0
     private static let unit = 0x1p64
 
@@ -33,13 +33,13 @@ package struct CandleTotals: Sendable {
         if decimalVolume == nil { magnitude += abs(candle.volume.asDouble) / Self.unit }
     }
 
-    /// The volume, if it contains no double.
+    /// The volume, if no part of it is a double.
     private var exactVolume: DecimalNumber {
         let whole = DecimalNumber(wholeVolume)
         return decimalVolume.map { $0 + whole } ?? whole
     }
 
-    /// Throws unless some rows, and the candles that were there before them, add up to the candles after them.
+    /// Throws unless some rows and the candles before them add up to the candles after them.
     package static func check(rows: CandleTotals, before: CandleTotals, after: CandleTotals) throws(CandleError) {
         func require(_ holds: Bool, _ figure: String) throws(CandleError) {
             guard holds else { throw .disagreement(figure) }
@@ -50,7 +50,7 @@ package struct CandleTotals: Sendable {
         if rows.hasReals || before.hasReals || after.hasReals {
             let sum = Double(rows.wholeVolume + before.wholeVolume) / unit + rows.realVolume + before.realVolume
             let difference = abs(sum - (Double(after.wholeVolume) / unit + after.realVolume))
-            // Doubles below the normal ones are coarse.
+            // Subnormal doubles are coarse.
             let allowed = max(tolerance * (rows.magnitude + before.magnitude), .leastNormalMagnitude)
             try require(difference <= allowed, "the volume")
         } else {
@@ -58,6 +58,6 @@ package struct CandleTotals: Sendable {
         }
     }
 
-    /// By how much, for each unit of volume, two sums of the same doubles may differ that were added in other orders.
+    /// The allowed difference, per unit of volume, between sums of the same doubles in different orders.
     private static let tolerance = 1e-9
 }

@@ -1,10 +1,10 @@
-/// A decimal number of any length, as servers keep prices: nothing is rounded.
+/// A decimal number of any length, as servers store prices. Nothing is rounded.
 package struct DecimalNumber: Sendable {
     /// Groups of nine digits, the lowest first.
     private var groups: [UInt32]
     /// How many of the groups are after the point.
     private var fraction: Int
-    /// How many digits are after the point as it is written.
+    /// How many digits are written after the point.
     private var scale: Int
     private var isNegative: Bool
 
@@ -18,7 +18,7 @@ package struct DecimalNumber: Sendable {
         self.isNegative = isNegative && groups.contains { $0 != 0 }
     }
 
-    /// The number of a text: digits with a point and a sign, and nothing else; nil: it is not a number.
+    /// Reads digits with an optional point and sign; nil: the text is not such a number.
     package init?(_ text: String) {
         let digits = Array(text.utf8)
         let start = digits.first == UInt8(ascii: "-") ? 1 : 0
@@ -32,7 +32,7 @@ package struct DecimalNumber: Sendable {
         func group(_ range: Range<Int>) -> UInt32? {
             var value: UInt32 = 0
             for place in range {
-                // Behind the last digit are zeros.
+                // The last group is filled with zeros.
                 let digit = place < end ? digits[place] &- UInt8(ascii: "0") : 0
                 guard digit < 10 else { return nil }
                 value = value * 10 + UInt32(digit)
@@ -95,7 +95,7 @@ package struct DecimalNumber: Sendable {
             isNegative: a.isNegative != b.isNegative)
     }
 
-    /// The same number with as many groups after the point as another one at least.
+    /// The same number with at least as many groups after the point as another one.
     private func aligned(with other: DecimalNumber) -> DecimalNumber {
         guard fraction < other.fraction else { return self }
         var result = self
@@ -135,7 +135,7 @@ package struct DecimalNumber: Sendable {
         return false
     }
 
-    /// The nearest double; equal numbers have the same.
+    /// The nearest double. Equal numbers have the same one.
     package var asDouble: Double {
         var text = Substring(description)
         if text.contains(".") { text = text[...(text.lastIndex { $0 != "0" } ?? text.startIndex)] }
@@ -144,7 +144,7 @@ package struct DecimalNumber: Sendable {
 }
 
 extension DecimalNumber: Comparable {
-    /// Whether both are the same number, however many zeros are after it.
+    /// Whether both are the same number, regardless of trailing zeros.
     package static func == (a: DecimalNumber, b: DecimalNumber) -> Bool { !(a < b) && !(b < a) }
 
     /// Compares exactly.

@@ -1,8 +1,8 @@
 /// How the rows of a rule become candles in the transaction that deletes them.
 package struct Rollup: Hashable, Sendable {
-    /// What the prices are read from.
+    /// Where the prices are read from.
     package enum Source: Hashable, Sendable {
-        /// One price a row; nil: there are no volumes.
+        /// One price for each row; nil: there are no volumes.
         case prices(String, volume: String?)
         /// Candles of shorter buckets, by the names of their attributes.
         case candles(CandleNames)
@@ -11,12 +11,12 @@ package struct Rollup: Hashable, Sendable {
     /// The entity of the candles.
     package var target: String
     package var buckets: CandleBuckets
-    /// The attributes of the rows that make a group.
+    /// The attributes that group the rows.
     package var groupedBy: [String]
     package var source: Source
     /// The names of the target's attributes.
     package var names: CandleNames
-    /// How the dates of the rows are read; the candles' times are written so.
+    /// The date attribute of the rows. The times of candles are written in its format.
     package var date: DateAttribute
     /// Whether a price may be 0 or less, such as a spread or a yield.
     package var allowsNonPositive: Bool
@@ -35,13 +35,13 @@ package struct Rollup: Hashable, Sendable {
         self.allowsNonPositive = allowsNonPositive
     }
 
-    /// Why rows cannot be added to a candle that is looked up by the text of its time.
+    /// Says that rows cannot be added to a candle whose time is not written as a run writes it.
     package func otherSpelling(of start: Instant) -> String {
         "\(target) has a candle of \(start.rfc3339) whose time is not written as a run writes it, so rows cannot be added to it"
     }
 
-    /// The rows that have a price: a positive, finite number, or any finite number; and a volume that is one, or none. Of
-    /// candles the prices were found good before.
+    /// The rows with a price, which is positive unless ``allowsNonPositive``, and with a volume or none. Numbers are finite. The prices of
+    /// candles were checked before.
     package var isPriced: StorePredicate {
         func isNumber(_ name: String, atLeast least: Double = -.greatestFiniteMagnitude) -> StorePredicate {
             .between(name, .real(least), .real(.greatestFiniteMagnitude))
@@ -61,7 +61,7 @@ package struct Rollup: Hashable, Sendable {
     }
 }
 
-/// What a candle has besides the values of its group.
+/// A field of a candle, besides the values of its group.
 package enum CandleField: String, Hashable, Sendable, CaseIterable {
     case time, open, high, low, close, volume, count
     case openTime = "open_time"
@@ -69,15 +69,15 @@ package enum CandleField: String, Hashable, Sendable, CaseIterable {
     case priceVolume = "price_volume"
 }
 
-/// The names of a table of candles, where they are not the usual ones.
+/// The names of the fields in a table of candles, where they are not the usual ones.
 package struct CandleNames: Hashable, Sendable {
-    /// By the usual name, the table's own.
+    /// The table's names, by the usual ones.
     package var others: [String: String]
 
     /// Makes a list of names.
     package init(_ others: [String: String] = [:]) { self.others = others }
 
-    /// The name of a part of a candle.
+    /// The name of a field.
     package subscript(field: CandleField) -> String { others[field.rawValue] ?? field.rawValue }
 
     /// The name of an attribute of the group.
@@ -85,8 +85,10 @@ package struct CandleNames: Hashable, Sendable {
 }
 
 extension Rollup {
-    /// The time of the candle of a bucket, which must be read as the bucket's start: the first of two hours that clocks
-    /// repeat has no local time of its own.
+    /// The time of the candle of a bucket.
+    ///
+    /// It must be read as the bucket's start. The first of two hours that clocks repeat has no local time of its own, so this throws for
+    /// it.
     ///
     /// - Parameter isLocal: whether the store keeps dates without their offset from UTC.
     package func time(of bucket: Range<Instant>, isLocal: Bool = false) throws(CandleError) -> StoreValue {
@@ -100,7 +102,7 @@ extension Rollup {
 }
 
 extension DateAttribute {
-    /// The same for another attribute.
+    /// The same format and bounds for another attribute.
     package func named(_ name: String) -> DateAttribute {
         DateAttribute(
             name: name, encoding: encoding, zone: zone, earliest: earliest, latest: latest, trustsZero: trustsZero)
@@ -108,9 +110,9 @@ extension DateAttribute {
 }
 
 extension Rollup {
-    /// The table of the candles of a source, as a run creates it; nil: the source lacks an attribute.
+    /// The table of candles that a run creates for the rows of an entity; nil: the entity lacks an attribute.
     ///
-    /// A column can store what its source column can store. A sum of products can be a double if one of the two columns can.
+    /// A column can store what its source column can store. A sum of products can be a double if either column can hold one.
     package func table(for entity: Entity) -> Entity? {
         func attribute(_ name: String, as field: String, isRequired: Bool = false) -> Attribute? {
             entity.attribute(named: name).map {
@@ -150,7 +152,7 @@ extension Rollup {
 }
 
 extension SurveyRequest {
-    /// Makes the rows that have a price become candles; nil: nothing changes.
+    /// Makes the rows that have a price become candles; nil changes nothing.
     package mutating func take(_ rollup: Rollup?) {
         guard let rollup else { return }
         self.rollup = rollup

@@ -1,6 +1,6 @@
-/// A unit of the calendar. Units of one kind divide time into buckets; the smaller unit comes first.
+/// A unit of the calendar. Units of one kind divide time into buckets. ``allCases`` begins with the smallest.
 public enum CalendarUnit: String, Hashable, Sendable, CaseIterable {
-    /// An hour of a clock: one that the clock repeats is two.
+    /// An hour of the clock. An hour that the clock repeats is two.
     case hour
     /// From midnight to midnight: 23 to 25 hours.
     case day
@@ -17,9 +17,8 @@ public enum CalendarUnit: String, Hashable, Sendable, CaseIterable {
 extension CalendarZone {
     /// The latest start of a calendar unit that is not after an instant.
     ///
-    /// If clocks are set back across the start of a unit, the local time alone would say that the earlier unit has
-    /// begun again, and a longer age could give a later cutoff. So the next start is tried first, then this one, then
-    /// the one before.
+    /// If clocks are set back across the start of a unit, the local time alone would say that the earlier unit has begun again, and a
+    /// longer age could give a later cutoff. So the next start is tried first, then this one, then the one before.
     package func start(of unit: CalendarUnit, at instant: Instant) -> Instant {
         let civil = civil(of: instant)
         for step in [1, 0, -1] {
@@ -29,12 +28,11 @@ extension CalendarZone {
         return instant
     }
 
-    /// The starts of the buckets that hold two instants and all between them, in order, and the end of the last one.
+    /// The starts of the buckets from the one that holds the first instant to the one that holds the last, and the end of the latter.
     ///
-    /// A day of 23 or 25 hours is one day. An hour that is repeated in autumn is two.
+    /// A day of 23 or 25 hours is one day. An hour that clocks repeat is two.
     ///
-    /// - Parameter dayStart: how many seconds after midnight on the clocks a day begins, for units from a day on; below 0: it
-    ///   begins on the day before.
+    /// - Parameter dayStart: the start of a day in seconds after local midnight, for units from a day on; below 0: on the day before.
     package func buckets(
         of unit: CalendarUnit, from first: Instant, through last: Instant, dayStart: Int = 0
     ) -> [Instant] {
@@ -63,7 +61,7 @@ extension CalendarZone {
         return starts
     }
 
-    /// When the hour on the clocks began, or the offset that the clocks have in it.
+    /// The start of the hour that the clocks show, or of the offset that they have in it.
     private func startOfHour(at second: Int) -> Int {
         guard let offsets else { return second - second.remainder(of: 3600) }
         let segment = offsets.segment(at: second)
@@ -83,7 +81,7 @@ extension CalendarZone {
 }
 
 extension CivilDateTime {
-    /// The start of the unit that holds this local time, moved by a number of units.
+    /// The start of the unit that contains this local time, moved by a number of units.
     fileprivate func start(of unit: CalendarUnit, moved count: Int) -> CivilDateTime {
         switch unit {
         case .hour:
@@ -102,7 +100,7 @@ extension CivilDateTime {
         }
     }
 
-    /// The local time some seconds later on the same clocks.
+    /// The local time a number of seconds later on the same clocks.
     fileprivate func moved(bySeconds seconds: Int) -> CivilDateTime {
         seconds == 0 ? self : CivilDateTime(localSeconds: localSeconds + seconds, microsecond: microsecond)
     }
@@ -113,7 +111,7 @@ extension CivilDateTime {
 }
 
 extension CivilDate {
-    /// The date with the same day in another month; the day is not clamped.
+    /// The same day of another month. The day is not clamped.
     package func moved(byMonths months: Int) -> CivilDate {
         let months = year * 12 + month - 1 + months
         return CivilDate(
@@ -122,6 +120,6 @@ extension CivilDate {
 }
 
 extension Int {
-    /// What is left of the division rounded down; not negative.
+    /// The remainder of the division rounded down; never negative.
     fileprivate func remainder(of divisor: Int) -> Int { self - flooringDivision(by: divisor) * divisor }
 }

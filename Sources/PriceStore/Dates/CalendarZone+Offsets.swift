@@ -1,16 +1,16 @@
 extension CalendarZone {
-    /// A stretch of local time in which one offset from UTC leads to the instant.
+    /// A stretch of local time that one offset from UTC converts to instants.
     package struct OffsetPiece: Hashable, Sendable {
-        /// Where it begins: seconds since 1970-01-01T00:00:00 on local clocks. The first piece holds all before it too.
+        /// Where it begins: seconds since 1970-01-01T00:00:00 on local clocks. The first piece also holds all earlier times.
         package var localStart: Int64
         /// Seconds to subtract from the local time.
         package var offset: Int64
     }
 
-    /// The stretches of local time with one offset that lie between two instants, in order; at least one.
+    /// The stretches of local time with one offset between two instants, in order; at least one.
     ///
-    /// They follow the rule of ``instant(of:)``: skipped times belong to the stretch before the gap, and those that occur
-    /// twice to the last one, or to the first.
+    /// They follow the rule of ``instant(of:)``: a skipped time belongs to the stretch before the gap, and a time that occurs twice to the
+    /// later stretch, or to the earlier one.
     package func offsetPieces(
         from start: Instant, to end: Instant, _ occurrence: Occurrence = .last
     ) -> [OffsetPiece] {
@@ -31,7 +31,7 @@ extension CalendarZone {
         return pieces
     }
 
-    /// The time around an instant in which clocks show each local time twice; nil: they do not.
+    /// The period around an instant in which clocks show each local time twice; nil: there is none.
     package func repeatedTime(around instant: Instant) -> Range<Instant>? {
         let day: Int64 = 86_400_000_000
         let pieces = offsetPieces(
@@ -45,8 +45,8 @@ extension CalendarZone {
         return nil
     }
 
-    /// The local times, in seconds, that clocks skip when they are set forward, if as many after them are the same instants and
-    /// this one is among these; nil: it is not.
+    /// The local times, in seconds, that clocks skip when they are set forward; nil: none are skipped, or the instant is not among those
+    /// that both a skipped time and a time after it mean.
     package func skip(at instant: Instant) -> Range<Int64>? {
         let day: Int64 = 86_400_000_000
         let pieces = offsetPieces(from: instant.advanced(byMicroseconds: -day), to: instant)

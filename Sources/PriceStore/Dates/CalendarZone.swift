@@ -15,7 +15,7 @@ public struct CalendarZone: Hashable, Sendable {
         self.offsets = offsets
     }
 
-    /// Creates the zone of an IANA name, in the spelling of the time zone data; nil if there is no zone of that name.
+    /// Creates the zone of an IANA name, in the spelling of the time zone data; nil: there is no zone of that name.
     /// All names of UTC (`Etc/UTC`, `GMT`, `Z` …) give ``utc``.
     public init?(identifier: String) {
         if CalendarZone.namesOfUTC.contains(identifier) {
@@ -39,37 +39,36 @@ public struct CalendarZone: Hashable, Sendable {
     public func civil(of instant: Instant) -> CivilDateTime {
         let seconds = Int(instant.microseconds).flooringDivision(by: 1_000_000)
         let offset = offsets?.segment(at: seconds).offset ?? 0
-        // The second that holds the distant past begins before it: the product may wrap, the difference does not.
+        // The second that holds the distant past begins before it. The product may wrap, the difference does not.
         let microsecond = Int(instant.microseconds) &- seconds &* 1_000_000
         return CivilDateTime(localSeconds: seconds + offset, microsecond: microsecond)
     }
 
-    /// Which instant is meant by a local time that occurs twice, because clocks are set back.
+    /// Which instant a local time that occurs twice means. It occurs twice when clocks are set back.
     package enum Occurrence: Hashable, Sendable {
-        /// The earlier one: where a day or a bucket begins, and cutoffs, so that nothing is deleted too early.
+        /// The earlier one. It is used for the starts of days and buckets, and for cutoffs, so that nothing is deleted too early.
         case first
-        /// The later one: all dates that are read, so that no row is considered older than it is.
+        /// The later one. It is used for all dates that are read, so that no row is taken for older than it is.
         case last
     }
 
-    /// The instant of a local time, as dates are read. A local time that the zone skips uses the offset before the gap;
-    /// one that occurs twice is the later one.
+    /// The instant of a local time, as dates are read. A local time that the zone skips uses the offset before the gap. Of a local time
+    /// that occurs twice, the later instant is used.
     public func instant(of civil: CivilDateTime) -> Instant { instant(of: civil, .last) }
 
-    /// The instant of a local time; one that occurs twice is the given one.
+    /// The instant of a local time. If it occurs twice, the occurrence decides.
     package func instant(of civil: CivilDateTime, _ occurrence: Occurrence) -> Instant {
         Instant(
             saturating: Int128(seconds(ofLocal: civil.localSeconds, occurrence)) * 1_000_000
                 + Int128(civil.microsecond))
     }
 
-    /// The instant at which a local day begins; of a midnight that occurs twice, the first.
+    /// The instant at which a local day begins. If midnight occurs twice, the first one.
     public func startOfDay(_ date: CivilDate) -> Instant {
         instant(of: CivilDateTime(date), .first)
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z at a local time, which is given in seconds since 1970-01-01T00:00:00 local
-    /// time.
+    /// Seconds since 1970-01-01T00:00:00Z at a local time, given in seconds since 1970-01-01T00:00:00 local time.
     @inline(__always)
     func seconds(ofLocal local: Int, _ occurrence: Occurrence) -> Int {
         guard let offsets else { return local }

@@ -1,6 +1,6 @@
 /// A day of the proleptic Gregorian calendar, without a zone. Year 0 is 1 BC.
 public struct CivilDate: Hashable, Comparable, Sendable {
-    /// The year, astronomically counted.
+    /// The year in astronomical numbering.
     public var year: Int
     /// 1 to 12.
     public var month: Int
@@ -16,7 +16,7 @@ public struct CivilDate: Hashable, Comparable, Sendable {
 
     /// Makes the date that is a number of days after 1970-01-01 (before it, if negative).
     public init(dayNumber: Int) {
-        // Eras of 400 years that begin on 1 March, so that the leap day is a year's last.
+        // Eras of 400 years begin on 1 March, so that the leap day is the last day of a year.
         let day = dayNumber + 719_468
         let era = day.flooringDivision(by: 146_097)
         let dayOfEra = day - era * 146_097
@@ -66,7 +66,7 @@ public struct CivilDateTime: Hashable, Sendable {
     public var hour: Int
     /// 0 to 59.
     public var minute: Int
-    /// 0 to 59; a leap second is read as the instant after it.
+    /// 0 to 59; 60, a leap second, is read as the instant after it.
     public var second: Int
     /// 0 to 999,999.
     public var microsecond: Int
@@ -103,7 +103,7 @@ public struct CivilDateTime: Hashable, Sendable {
         date.dayNumber * 86_400 + hour * 3600 + minute * 60 + second
     }
 
-    /// The year, astronomically counted.
+    /// The year in astronomical numbering.
     public var year: Int { date.year }
     /// 1 to 12.
     public var month: Int { date.month }

@@ -53,8 +53,8 @@ extension DateEncoding {
 }
 
 extension CalendarZone {
-    /// The microseconds of whole local days, from the start of one to the start of another; of two midnights of one day the
-    /// first is a start and the later one is an end.
+    /// The microseconds of whole local days, from the start of one to the start of another. If a midnight occurs twice, a day begins at the
+    /// first one and ends at the later one.
     @inline(__always)
     fileprivate func span(from day: Int, to end: Int) -> (start: Int64, end: Int64) {
         let start = Int64(seconds(ofLocal: day * 86_400, .first)) * 1_000_000
@@ -63,14 +63,14 @@ extension CalendarZone {
     }
 }
 
-/// Reads the bytes of an ISO 8601 date, or date and time, from first to last.
+/// Reads the bytes of an ISO 8601 date, or date and time, front to back.
 struct ISO8601Reader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
 
     init(_ bytes: UnsafeBufferPointer<UInt8>) { self.bytes = bytes }
 
-    /// `YYYY`, `YYYY-MM`, `YYYY-MM-DD`, the last also with a time; nothing before it or after it.
+    /// Reads `YYYY`, `YYYY-MM` or `YYYY-MM-DD`, the last also with a time, and nothing before or after it.
     mutating func read(zone: CalendarZone) -> (start: Int64, end: Int64)? {
         guard let year = digits(4) else { return nil }
         var date = CivilDate(year: year, month: 1, day: 1)
@@ -117,7 +117,7 @@ struct ISO8601Reader {
         return (start, start + 1)
     }
 
-    /// One digit or more; those after the sixth are read and left out.
+    /// One digit or more. Digits after the sixth are ignored.
     private mutating func fraction() -> Int? {
         let first = position
         var microsecond = 0
@@ -152,7 +152,7 @@ struct ISO8601Reader {
         return true
     }
 
-    /// Exactly so many digits.
+    /// Reads exactly as many digits.
     mutating func digits(_ count: Int) -> Int? {
         guard bytes.count - position >= count else { return nil }
         var number = 0

@@ -37,11 +37,11 @@ extension DateEncoding {
         }
     }
 
-    /// Whether values are counts of units since an epoch, so that they compare as their dates do.
+    /// Whether values are counts of units since an epoch, which compare as their dates do.
     public var isNumeric: Bool { scale != nil }
 
-    /// The values that programs store in this format for "no date": Core Data's distant past and distant future in
-    /// `apple_…` formats, else none. In nanoseconds they are doubles, for no Int64 holds them.
+    /// The values that programs store in this format for "no date": Core Data's distant past and distant future in the `apple_…` formats,
+    /// none in others. In nanoseconds they are doubles, because they do not fit an Int64.
     public var sentinels: [StoreValue] {
         switch self {
         case .appleSeconds: [.integer(-63_114_076_800), .integer(63_113_904_000)]
@@ -74,8 +74,8 @@ extension DateEncoding {
             return span(from: Int128(value.rounded(.down)) * scale.multiplier + scale.epoch)
         }
         var microseconds = ExactRatio.floor(of: value, times: scale.multiplier, over: scale.divisor) + scale.epoch
-        // A double that represents a whole microsecond may be slightly less than it; then it is the nearest double. Those of
-        // `julian_day` are about 40 µs apart: one that is the nearest to a whole millisecond represents that, as SQLite writes it.
+        // A double that represents a whole microsecond may be slightly less than it; it is then the nearest double. Doubles of `julian_day`
+        // are about 40 µs apart: the one nearest to a whole millisecond represents that millisecond, as SQLite writes it.
         let step: Int128 = self == .julianDay ? 1000 : 1
         let whole = (microseconds + step - step / 2).flooringDivision(by: step) * step
         if microseconds.magnitude < 1 << 64, self == .julianDay || scale.count(at: microseconds).nearestDouble != value,
@@ -103,13 +103,12 @@ extension DateEncoding {
 }
 
 extension DateEncoding {
-    /// A stored value `v` is at or after the instant exactly if `v >= bound`. For other formats than numeric ones no
-    /// value passes.
+    /// A stored value `v` is at or after the instant if and only if `v >= bound`. In other formats than numeric ones no value passes.
     ///
-    /// Infinities are not dates; the bound of ``Instant/distantPast`` excludes −∞.
+    /// Infinities are not dates. The bound of ``Instant/distantPast`` excludes −∞.
     package func lowerBound(_ instant: Instant) -> NumericBound {
         guard let scale else { return NumericBound(integer: .max, real: .infinity) }
-        // Dates that are too early to be represented are read as the distant past too.
+        // Dates that are too early for an instant are also read as the distant past.
         if instant == .distantPast { return NumericBound(integer: .min, real: -.greatestFiniteMagnitude) }
         let count = scale.count(at: Int128(instant.microseconds))
         let whole = count.ceiling
@@ -118,8 +117,8 @@ extension DateEncoding {
             real: self == .unixDays ? Double(whole) : count.nearestDouble)
     }
 
-    /// A stored value `v` represents a time wholly before the instant exactly if `v < bound`. For other formats than
-    /// numeric ones no value passes. Use it together with a lower bound: −∞ is below every bound.
+    /// A stored value `v` represents a time wholly before the instant if and only if `v < bound`. In other formats than numeric ones no
+    /// value passes. Use it together with a lower bound, because −∞ is below every bound.
     package func cutoffBound(_ instant: Instant) -> NumericBound {
         guard let scale else { return NumericBound(integer: .min, real: -.infinity) }
         guard self == .unixDays, instant != .distantPast else { return lowerBound(instant) }
@@ -127,8 +126,7 @@ extension DateEncoding {
         return NumericBound(integer: Int64(clamping: whole), real: Double(whole))
     }
 
-    /// A stored value `v` is at or before the instant exactly if `v <= bound`. For other formats than numeric ones no
-    /// value passes.
+    /// A stored value `v` is at or before the instant if and only if `v <= bound`. In other formats than numeric ones no value passes.
     package func latestBound(_ instant: Instant) -> NumericBound {
         guard let scale else { return NumericBound(integer: .min, real: -.infinity) }
         if instant == .distantFuture { return NumericBound(integer: .max, real: .greatestFiniteMagnitude) }
@@ -137,7 +135,7 @@ extension DateEncoding {
             let whole = scale.count(at: microseconds).floor
             return NumericBound(integer: Int64(clamping: whole), real: Double(whole + 1).nextDown)
         }
-        // All that is below the next microsecond begins in this one.
+        // Everything below the next microsecond begins in this one.
         let next = scale.count(at: microseconds + 1)
         return NumericBound(
             integer: Int64(clamping: next.ceiling - 1),

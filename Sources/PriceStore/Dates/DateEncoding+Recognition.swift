@@ -2,8 +2,7 @@ extension DateEncoding {
     private static let recognisable = allCases.filter { $0 != .native }
     private static let day: Int64 = 86_400_000_000
 
-    /// The other formats in which a value is within the 400 days before the clock (inclusive), newest first, for
-    /// `wrong_unit`.
+    /// The other formats in which a value lies within the 400 days before the clock (inclusive), newest first, for `wrong_unit`.
     package static func plausibleAlternatives(
         to declared: DateEncoding, for value: StoreValue, now: Instant, zone: CalendarZone
     ) -> [(DateEncoding, Instant)] {

@@ -32,7 +32,7 @@ extension DateEncoding {
         return .span(start: Instant(microseconds: span.start), end: Instant(microseconds: span.end))
     }
 
-    /// The first instant of the time that a stored value represents; nil: it is not a date of the format.
+    /// The first instant that a stored value represents; nil: it is not a date of the format.
     ///
     /// - Parameters:
     ///   - value: the stored value.

@@ -1,6 +1,6 @@
 /// The format in which a stored value represents a date: the `date_format` of a rule.
 public enum DateEncoding: String, Hashable, Sendable, CaseIterable {
-    /// Text: a date, or a date and a time, after ISO 8601.
+    /// Text of ISO 8601: a date, or a date and a time.
     case iso8601
     /// Seconds since 1970-01-01T00:00:00Z.
     case unixSeconds = "unix_seconds"

@@ -13,13 +13,12 @@ struct ExactRatio {
 
     /// The double nearest to the quotient; of two that are equally near, the one with an even significand.
     ///
-    /// The numerator must be below 2^100 in magnitude and the denominator below 2^64: all formats are.
+    /// The numerator must be below 2^100 in magnitude and the denominator below 2^64, as in all formats.
     var nearestDouble: Double {
         guard numerator != 0 else { return 0 }
         let magnitude = numerator.magnitude
         let divisor = denominator.magnitude
-        // At least 56 bits of quotient, of which a double holds 53: the last bit can then represent the whole
-        // remainder.
+        // At least 56 bits of quotient, of which a double holds 53, so the last bit can represent the whole remainder.
         let shift = max(0, 56 - (magnitude.bitLength - divisor.bitLength))
         var (quotient, remainder) = (magnitude << UInt128(shift)).quotientAndRemainder(dividingBy: divisor)
         var exponent = -shift
@@ -35,15 +34,15 @@ struct ExactRatio {
 }
 
 extension ExactRatio {
-    /// The product of a finite double and a fraction, rounded down; the double must be below 2^80 in magnitude, the
-    /// fraction's parts positive and below 2^37.
+    /// The product of a finite double and a fraction, rounded down. The double must be below 2^80 in magnitude. Both parts of the fraction
+    /// must be positive and below 2^37.
     static func floor(of value: Double, times multiplier: Int128, over divisor: Int128) -> Int128 {
         guard value != 0 else { return 0 }
         // value = significand * 2^exponent, both whole. Subnormals lose nothing: their ulp is the least exponent.
         let exponent = Int(value.ulp.exponent)
         let significand = Int128(Double(sign: .plus, exponent: -exponent, significand: value))
         let product = significand * multiplier
-        // Rounding down twice is rounding down once: both divisors are positive integers.
+        // Rounding down twice equals rounding down once, because both divisors are positive integers.
         let shifted = exponent >= 0 ? product << Int128(exponent) : product >> Int128(-exponent)
         return shifted.flooringDivision(by: divisor)
     }

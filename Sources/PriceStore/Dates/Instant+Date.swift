@@ -7,7 +7,7 @@ extension Instant {
     /// The instant of a Foundation date, to the nearest microsecond, saturating at the ends of the range.
     public init(_ date: Date) {
         let microseconds = (date.timeIntervalSinceReferenceDate * 1_000_000).rounded()
-        // Nothing is before the distant past, so a date that is not a number deletes nothing.
+        // A date that is not a number becomes the distant past, so it deletes nothing.
         guard !microseconds.isNaN else {
             self = .distantPast
             return
@@ -18,7 +18,7 @@ extension Instant {
 }
 
 extension Date {
-    /// The Foundation date of an instant. A date is a double: far from 2001 it is less exact than an instant.
+    /// The Foundation date of an instant. A date is a double, so far from 2001 it is less exact than an instant.
     public init(_ instant: Instant) {
         self.init(
             timeIntervalSinceReferenceDate: Double(Int128(instant.microseconds) - Int128(reference)) / 1_000_000)
@@ -26,12 +26,12 @@ extension Date {
 }
 
 extension StorePredicate {
-    /// The date attribute, in the format that the store declares for it, is wholly before a date.
+    /// Matches rows whose date is wholly before a date, in the format that the store declares for the attribute.
     public static func date(_ attribute: String, before date: Date) -> StorePredicate {
         .date(attribute, before: Instant(date))
     }
 
-    /// The date attribute, in the given format, is wholly before a date. A stored 0 is not a date.
+    /// Matches rows whose date, in the given format, is wholly before a date. A stored 0 is not a date.
     public static func date(_ attribute: String, _ encoding: DateEncoding, before date: Date) -> StorePredicate {
         .date(attribute, encoding, before: Instant(date))
     }

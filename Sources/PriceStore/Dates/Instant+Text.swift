@@ -1,10 +1,9 @@
 extension Instant {
-    /// Reads an ISO 8601 date, or date and time; nil if the text is neither. See ``DateEncoding/iso8601`` for the
-    /// supported forms.
+    /// Reads an ISO 8601 date, or date and time; nil: the text is neither. See ``DateEncoding/iso8601`` for the forms.
     ///
     /// A date without a time gives its first instant, as does a month or a year.
     /// - Parameters:
-    ///   - text: the text, without anything around it.
+    ///   - text: the text, with nothing around it.
     ///   - zone: the zone of a text without an offset.
     public init?(iso8601 text: String, zone: CalendarZone = .utc) {
         guard case .span(let start, _) = DateEncoding.iso8601.read(.text(text), zone: zone) else { return nil }
@@ -14,11 +13,11 @@ extension Instant {
     /// The local time in UTC.
     public var civil: CivilDateTime { CalendarZone.utc.civil(of: self) }
 
-    /// The instant in UTC as in RFC 3339, such as `2026-11-20T00:00:00Z`, with a fraction of 3 or 6 digits if it is not
-    /// 0. Years outside 0 to 9999, which RFC 3339 does not support, have a sign or more digits.
+    /// The instant in UTC after RFC 3339, such as `2026-11-20T00:00:00Z`, with a fraction of 3 or 6 digits if it is not 0. Years outside 0
+    /// to 9999, which RFC 3339 does not support, have a sign or more digits.
     public var rfc3339: String { text(separator: "T", end: "Z") }
 
-    /// The instant in UTC for tables, as `2026-11-20 00:00:00`, with a fraction of 3 or 6 digits if it is not 0.
+    /// The instant in UTC for tables, such as `2026-11-20 00:00:00`, with a fraction of 3 or 6 digits if it is not 0.
     public var plain: String { text(separator: " ", end: "") }
 
     func text(separator: String, end: String, shortensFraction: Bool = true) -> String {
@@ -44,7 +43,7 @@ extension Instant {
 }
 
 extension CivilDate: CustomStringConvertible {
-    /// The date after ISO 8601, as `2026-11-20`.
+    /// The date after ISO 8601, such as `2026-11-20`.
     public var description: String {
         var text = year < 0 ? "-" : ""
         text.append(abs(year), digits: 4)
@@ -57,7 +56,7 @@ extension CivilDate: CustomStringConvertible {
 }
 
 extension String {
-    /// Appends a number that is not negative, with leading zeros up to a number of digits.
+    /// Appends a non-negative number, with leading zeros up to a number of digits.
     fileprivate mutating func append(_ number: Int, digits: Int) {
         let text = String(number)
         append(String(repeating: "0", count: max(0, digits - text.utf8.count)))

@@ -1,7 +1,7 @@
 /// A point in time: whole microseconds since 1970-01-01T00:00:00Z, without leap seconds.
 ///
-/// The range is about ±292,000 years. Arithmetic saturates at ``distantPast`` and ``distantFuture``, so a wrong age
-/// cannot wrap around and expire the present.
+/// The range is about ±292,000 years. Arithmetic saturates at ``distantPast`` and ``distantFuture``, so a wrong age cannot wrap around and
+/// expire the present.
 public struct Instant: Hashable, Comparable, Sendable {
     /// Microseconds since 1970-01-01T00:00:00Z; negative before it.
     public let microseconds: Int64
@@ -16,7 +16,7 @@ public struct Instant: Hashable, Comparable, Sendable {
         self.init(saturating: Int128(unixSeconds) * 1_000_000)
     }
 
-    /// Makes an instant from a count of microseconds of any size, saturating at the ends of the range.
+    /// Makes an instant from any count of microseconds, saturating at the ends of the range.
     package init(saturating microseconds: Int128) {
         self.microseconds = Int64(clamping: microseconds)
     }
@@ -34,7 +34,7 @@ public struct Instant: Hashable, Comparable, Sendable {
         Instant(saturating: Int128(microseconds) + Int128(delta))
     }
 
-    /// An instant later by a duration, in whole microseconds, saturating at the ends of the range.
+    /// The instant a duration later, in whole microseconds, saturating at the ends of the range.
     public static func + (instant: Instant, duration: Duration) -> Instant {
         let (seconds, attoseconds) = duration.components
         return Instant(
@@ -43,7 +43,7 @@ public struct Instant: Hashable, Comparable, Sendable {
         )
     }
 
-    /// An instant earlier by a duration.
+    /// The instant a duration earlier, in whole microseconds, saturating at the ends of the range.
     public static func - (instant: Instant, duration: Duration) -> Instant { instant + (.zero - duration) }
 
     /// The time from `other` to this instant; negative if this instant is the earlier one.

@@ -1,14 +1,14 @@
-/// Reads the commonest shape of ISO 8601, `YYYY-MM-DDTHH:MM:SS` in UTC, and remembers the day: the next row is usually of
-/// the same one, and then only its time is read.
+/// Reads the commonest form of ISO 8601, `YYYY-MM-DDTHH:MM:SS` in UTC, and remembers the day. The next row usually has the same day, and
+/// then only its time is read.
 ///
-/// Cost: a few nanoseconds a text of the same day. Nothing is allocated.
+/// A text of the same day costs a few nanoseconds. Nothing is allocated.
 package struct RecentDay {
     private let isUTC: Bool
-    /// The ten bytes of the date, as they lie in memory.
+    /// The ten bytes of the date, as in memory.
     private var date: (UInt64, UInt16)
     private var startSeconds: Int64 = 0
 
-    /// - Parameter zone: the zone of texts without an offset; if it is not UTC, such texts are not read here.
+    /// - Parameter zone: the zone of texts without an offset. If it is not UTC, such texts are not read here.
     package init(zone: CalendarZone) {
         isUTC = zone == .utc
         date = Array("1970-01-01".utf8).withUnsafeBytes(Self.date)
@@ -18,8 +18,8 @@ package struct RecentDay {
         (bytes.loadUnaligned(as: UInt64.self), bytes.loadUnaligned(fromByteOffset: 8, as: UInt16.self))
     }
 
-    /// The instant of a text, in microseconds since 1970-01-01T00:00:00Z, and a microsecond long; nil: the text has
-    /// another shape, or is not a date: ``DateEncoding/readText(_:zone:)`` knows.
+    /// The instant of a text, in microseconds since 1970-01-01T00:00:00Z. It lasts a microsecond. Nil: the text has another form, or is not
+    /// a date; ``DateEncoding/readText(_:zone:)`` decides.
     package mutating func read(_ utf8: UnsafeBufferPointer<UInt8>) -> Int64? {
         guard utf8.count == 20 ? utf8[19] | 0x20 == 0x7A : utf8.count == 19 && isUTC,
             utf8[10] | 0x20 == 0x74 || utf8[10] == 0x20, utf8[13] == 0x3A, utf8[16] == 0x3A

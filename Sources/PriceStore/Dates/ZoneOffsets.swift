@@ -1,13 +1,12 @@
-// Foundation, not FoundationEssentials: in a static binary the time zone data come only with ICU.
+// Foundation, not FoundationEssentials: a static binary has time zone data only with ICU.
 import Foundation
 
-/// The offsets of one zone from UTC, computed from Foundation's time zone data when needed and then cached.
+/// The offsets of one zone from UTC, computed from Foundation's time zone data when needed, and cached.
 ///
-/// Foundation's "next transition" is not used: it covers daylight saving time only, and a zone can also change its
-/// standard time or skip a day. Instead the offset is read twice for each day, and the change is found by bisection.
+/// Foundation's "next transition" covers daylight saving time only, but a zone can also change its standard time or skip a day. So the
+/// offset is read twice for each day, and a change is found by bisection.
 final class ZoneOffsets: Sendable {
-    /// An interval with one offset: start inclusive, end exclusive, all in seconds. The same offset may continue after
-    /// it.
+    /// An interval with one offset: start inclusive, end exclusive, all in seconds. The same offset may continue after it.
     struct Segment {
         var start: Int
         var end: Int
@@ -26,7 +25,7 @@ final class ZoneOffsets: Sendable {
 
     private init(_ zone: TimeZone) { self.zone = zone }
 
-    /// The offsets of the zone of an IANA name; nil if there is none. Created once for each name.
+    /// The offsets of the zone of an IANA name; nil: there is none. They are created once for each name.
     static func named(_ identifier: String) -> ZoneOffsets? {
         known.withLock { known in
             if let offsets = known[identifier] { return offsets }
@@ -47,15 +46,15 @@ final class ZoneOffsets: Sendable {
         "WET",
     ]
 
-    // Asked outside the years 1779 to 9999 the data answer differently from one day to the next, or not at all.
+    // Outside the years 1779 to 9999 the data give answers that change from one day to the next, or none.
     private static let firstSecond = -6_000_000_000
     private static let lastSecond = 253_402_300_799
     private static let bucketLength = 1 << 25
     private static let stepLength = 43_200
-    /// More than two zones' offsets can differ.
+    /// More than the difference between the offsets of any two zones.
     private static let margin = 2 * 86_400
 
-    /// The stretch that holds an instant, in seconds since 1970-01-01T00:00:00Z.
+    /// The interval that holds an instant, in seconds since 1970-01-01T00:00:00Z.
     func segment(at seconds: Int) -> Segment {
         state.withLock { state in
             if let latest = state.latest, latest.start <= seconds, seconds < latest.end { return latest }
@@ -78,15 +77,15 @@ final class ZoneOffsets: Sendable {
             while true {
                 let seconds = local - segment.offset
                 if seconds < segment.end {
-                    // It is not before the start of the interval either: the search began two days early and stopped at
-                    // the first interval that has this local time.
+                    // It is not before the start of the interval either: the search began two days early and stopped at the first interval
+                    // that has this local time.
                     if occurrence == .last { segment = lastSegment(ofLocal: local, from: segment, &state) }
                     state.latest = segment
                     return local - segment.offset
                 }
                 let next = find(segment.end, &state)
                 if local - next.offset < next.start {
-                    // Skipped: the clocks changed from before this time to after it.
+                    // The local time is skipped: the clocks changed from before it to after it.
                     return seconds
                 }
                 segment = next
@@ -94,7 +93,7 @@ final class ZoneOffsets: Sendable {
         }
     }
 
-    /// The last interval that has a local time; `first` is the first one.
+    /// The last interval that has a local time, searched from `first`, the first one that has it.
     private func lastSegment(ofLocal local: Int, from first: Segment, _ state: inout State) -> Segment {
         var (last, end) = (first, first.end)
         while end - ZoneOffsets.margin < local - first.offset {
@@ -125,7 +124,7 @@ final class ZoneOffsets: Sendable {
         return Segment(start: seconds, end: seconds + 1, offset: offset(at: seconds))
     }
 
-    /// The stretches of a bucket, in order of time, without holes.
+    /// The intervals of a bucket, in order of time, without gaps.
     private func survey(_ bucket: Int) -> [Segment] {
         let start = max(bucket * ZoneOffsets.bucketLength, ZoneOffsets.firstSecond)
         let end = min((bucket + 1) * ZoneOffsets.bucketLength, ZoneOffsets.lastSecond + 1)

@@ -1,19 +1,18 @@
 extension Entity {
-    /// The relationships whose attributes a predicate uses: if one of them changes, the predicate may choose other
-    /// rows.
+    /// The relationships whose attributes a predicate uses. If one of them changes, the predicate may match other rows.
     package func relationships(choosing predicate: StorePredicate) -> [Relationship] {
         let held = predicate.holds.filter { $0.entity.folded == name.folded }
         return relationships(using: predicate.allAttributeNames + held.flatMap(\.rows.allAttributeNames))
     }
 
-    /// Whether attributes of a relationship from this entity are among some; see ``relationships(using:)``.
+    /// Whether a relationship from this entity has one of the named attributes; see ``relationships(using:)``.
     package func uses(_ key: Relationship, _ names: [String]) -> Bool {
         relationships(using: names).contains {
             $0.sourceAttributes == key.sourceAttributes && $0.destination == key.destination
         }
     }
 
-    /// The relationships whose attributes are among some, or may be what generated ones are made of.
+    /// The relationships that have one of the named attributes, or may have an input of a generated one among them.
     package func relationships(using names: [String]) -> [Relationship] {
         let chosenBy = Set(names.compactMap { attribute(named: $0) })
         // The inputs of a generated attribute are unknown.
@@ -25,7 +24,7 @@ extension Entity {
 }
 
 extension Relationship {
-    /// Why a rule is refused that chooses its rows by the relationship, if a delete changes it.
+    /// Why a rule that chooses its rows by the relationship is refused if a delete changes the relationship.
     package var changingChoice: String {
         "a delete from \(destination) changes \(sourceAttributes.joined(separator: ", ")) in rows of \(source), and the rule "
             + "chooses its rows by it"

@@ -1,9 +1,9 @@
 extension Entity {
-    /// Throws unless a store can create all that the description says: what it cannot must not be left out silently.
+    /// Throws unless a store can create all that the description says, because nothing may be left out silently.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` for empty names, a view, a Core Data entity, triggers, generated
-    ///   attributes, defaults that are unknown or that SQL cannot write, and date formats; of kind `unknownName` for a key or
-    ///   relationship of other attributes or entities.
+    /// - Throws: ``StoreError`` of kind `unsupported` for empty names, a view, a Core Data entity, triggers, generated attributes, date
+    ///   formats, and defaults that are unknown or that SQL cannot write; of kind `unknownName` for a key or relationship of other
+    ///   attributes or entities.
     package func checkIsCreatable(in store: String) throws(StoreError) {
         let generated = attributes.first(where: \.isGenerated).map { "the generated attribute \($0.name)" }
         let unknown = attributes.first { $0.hasDefault && $0.defaultValue?.isWritable != true }
@@ -35,7 +35,7 @@ extension Entity {
         }
     }
 
-    /// What the description says of an entity and an existing one of its name lacks; nil: nothing.
+    /// What the description says of an entity that an existing one of its name lacks; nil: nothing.
     package func difference(from existing: Entity) -> String? {
         func folded(_ names: [String]) -> [String] { names.map { $0.folded } }
         if folded(existing.primaryKey) != folded(primaryKey) { return "another primary key" }
@@ -52,7 +52,7 @@ extension Entity {
                     && $0.deleteRule == withoutDefault(wanted)
             }
         }
-        // Without a default it sets the reference to NULL.
+        // Without a default value, the rule sets the reference to NULL.
         func withoutDefault(_ wanted: Relationship) -> Relationship.DeleteRule {
             let hasDefault = wanted.sourceAttributes.contains { attribute(named: $0)?.hasDefault == true }
             return wanted.deleteRule == .setDefault && !hasDefault ? .nullify : wanted.deleteRule
@@ -62,7 +62,7 @@ extension Entity {
 }
 
 extension StoreValue {
-    /// Whether every SQL can write the value as a literal.
+    /// Whether every SQL engine can write the value as a literal.
     fileprivate var isWritable: Bool {
         switch self {
         case .real(let number): number.isFinite

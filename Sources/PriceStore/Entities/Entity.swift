@@ -1,36 +1,36 @@
-/// A named kind of row: a table, or in a Core Data store an entity of the model.
+/// A named kind of row: a table or, in a Core Data store, an entity of the model.
 public struct Entity: Hashable, Sendable {
-    /// What sort of object of the database an entity is.
+    /// The kind of database object that an entity is.
     public enum Kind: String, Hashable, Sendable {
         /// An ordinary table.
         case table
-        /// A view: it has no rows of its own.
+        /// A view, which has no rows of its own.
         case view
-        /// A virtual table: a module provides its rows.
+        /// A virtual table, whose rows a module provides.
         case virtual
     }
 
-    /// The name, spelled as the store spells it.
+    /// The name, as the store spells it.
     public let name: String
-    /// What sort of object it is; only a ``Kind/table`` can be deleted from.
+    /// The kind of object. Rows can be deleted only from a ``Kind/table``.
     public let kind: Kind
     /// Its attributes, in the store's order.
     public let attributes: [Attribute]
     /// The names of the attributes of the primary key, in key order; empty if none is declared.
     public let primaryKey: [String]
-    /// The relationships of other entities, and of itself, that refer to this entity.
+    /// The relationships from other entities, or from this one, that refer to this entity.
     public let incomingRelationships: [Relationship]
     /// The relationships from this entity to others.
     public let relationships: [Relationship]
-    /// What a Core Data model says of it; nil in any other store.
+    /// What a Core Data model says about the entity; nil in any other store.
     public let model: EntityModel?
     /// The names of the store's triggers that run when a row is deleted.
     public let deleteTriggers: [String]
     /// The store's triggers that run when a row is changed.
     public let updateTriggers: [UpdateTrigger]
-    /// The names of those triggers that may refuse a delete or a change of a row: they call `RAISE`.
+    /// The names of the triggers that may refuse a delete or a change of a row, because they call `RAISE`.
     public let refusingTriggers: Set<String>
-    /// The schema of the database that its name begins with; nil: the name is the table's alone.
+    /// The database schema with which the name begins; nil: the name is the table's alone.
     public let schema: String?
 
     /// Makes a description of an entity.
@@ -53,14 +53,14 @@ public struct Entity: Hashable, Sendable {
         self.schema = schema
     }
 
-    /// The attribute of that name, or nil. Names compare as the store compares them: ASCII letters without case.
+    /// The attribute of that name, or nil. Names compare as in the store: ASCII letters match regardless of case.
     public func attribute(named name: String) -> Attribute? {
         attributes.first { $0.name == name } ?? attributes.first { $0.name.folded == name.folded }
     }
 
-    /// The attribute that a column holds, by the column's own name; nil: none.
+    /// The attribute that a column holds, by the name of the column; nil: there is none.
     public func attribute(column: String) -> Attribute? {
-        // A column that could hold several attributes has its own name and comes last.
+        // A column that could hold several attributes has its own name and is last.
         attributes.last { ($0.column ?? $0.name).folded == column.folded }
     }
 }
@@ -69,7 +69,7 @@ public struct Entity: Hashable, Sendable {
 public struct UpdateTrigger: Hashable, Sendable {
     /// The trigger's name.
     public let name: String
-    /// The names of the attributes whose change fires it, in lower case; empty: any.
+    /// The names, in lower case, of the attributes whose change fires the trigger; empty: any.
     public let attributes: [String]
 
     /// Makes a description of a trigger.
@@ -81,7 +81,7 @@ public struct UpdateTrigger: Hashable, Sendable {
 
 /// A named value that every row of an entity has: a column.
 public struct Attribute: Hashable, Sendable {
-    /// What a column prefers to store, after SQLite's column affinities.
+    /// The values that a column prefers to store, after SQLite's column affinities.
     public enum Affinity: String, Hashable, Sendable {
         /// Whole numbers.
         case integer
@@ -105,7 +105,7 @@ public struct Attribute: Hashable, Sendable {
         case decimal
     }
 
-    /// The name, spelled as the store spells it.
+    /// The name, as the store spells it.
     public let name: String
     /// What the column prefers to store.
     public let affinity: Affinity
@@ -113,14 +113,13 @@ public struct Attribute: Hashable, Sendable {
     public let declaredType: String
     /// Whether a row must have a value here.
     public let isRequired: Bool
-    /// Whether the store computes the value from other columns, so that it cannot be written.
+    /// Whether the store computes the value from other columns. Such a value cannot be written.
     public let isGenerated: Bool
     /// Whether the store has a default value for a new row without this attribute.
     public let hasDefault: Bool
-    /// The default value of an attribute that is to be created; nil for one that was read from a store, which may compute
-    /// it.
+    /// The default value of an attribute that is to be created; nil for an attribute read from a store, which may compute it.
     public let defaultValue: StoreValue?
-    /// The column that holds it, if it has another name, as in a Core Data store; nil if it has the attribute's name.
+    /// The column that holds the attribute, if it has another name, as in a Core Data store; otherwise nil.
     public let column: String?
     /// The date format, if the store declares it, as a Core Data model does.
     public let dateEncoding: DateEncoding?
@@ -158,11 +157,11 @@ public struct Relationship: Hashable, Sendable {
         case cascade
         /// Their reference becomes NULL.
         case nullify
-        /// Their reference becomes the column's default, which is not NULL: such rows prevent the delete.
+        /// Their reference becomes the column's default value, which is not NULL. Such rows prevent the delete.
         case setDefault
         /// The delete fails at once.
         case restrict
-        /// The delete fails at the end of the statement if they still refer to it.
+        /// The delete fails at the end of the statement if source rows still refer to the deleted row.
         case noAction
     }
 
@@ -170,13 +169,13 @@ public struct Relationship: Hashable, Sendable {
     public let source: String
     /// The attributes that hold the reference, in key order.
     public let sourceAttributes: [String]
-    /// The entity that it refers to.
+    /// The entity to which it refers.
     public let destination: String
-    /// The attributes that it refers to, in key order.
+    /// The attributes to which it refers, in key order.
     public let destinationAttributes: [String]
     /// What a delete of the destination does.
     public let deleteRule: DeleteRule
-    /// Whether an index of the source begins with the source attributes, so that no scan is needed to find its rows.
+    /// Whether an index begins with the source attributes, so that its rows are found without a scan.
     public let isIndexed: Bool
 
     /// Makes a description of a relationship.
@@ -194,8 +193,8 @@ public struct Relationship: Hashable, Sendable {
 }
 
 extension Relationship {
-    /// Makes a reference by one attribute for an entity that is to be created. It gets an index, so that a delete of a
-    /// destination finds the rows that refer to it without reading all.
+    /// Makes a reference by one attribute for an entity that is to be created. The store creates an index for it, so a delete of a
+    /// destination row finds the rows that refer to it without a scan.
     public init(
         from source: String, _ attribute: String, to destination: String, _ destinationAttribute: String,
         deleteRule: DeleteRule = .noAction
@@ -221,11 +220,10 @@ extension Relationship {
 }
 
 extension Entity {
-    /// Why a rule cannot override the relationships that refer to the entity, or nil if it can. It cannot if a cascade
-    /// from another entity leads back here: the rows that it reaches follow the schema, and the rows of the rule follow
-    /// the rule.
+    /// Why a rule cannot override the relationships that refer to the entity; nil: it can. It cannot if a cascade from another entity leads
+    /// back here: the rows of that cascade follow the schema, and the rows of the rule follow the rule.
     ///
-    /// - Parameter incoming: the relationships that refer to an entity of that name.
+    /// - Parameter incoming: returns the relationships that refer to an entity.
     package func conflictOfOverride(incoming: (_ entity: String) throws -> [Relationship]) rethrows -> String? {
         var seen: Set<String> = []
         var waiting = incomingRelationships.map(\.source).filter { $0 != name }

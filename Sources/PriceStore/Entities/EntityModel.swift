@@ -1,4 +1,4 @@
-/// What a Core Data model says of an entity beyond its attributes.
+/// What a Core Data model says about an entity besides its attributes.
 public struct EntityModel: Hashable, Sendable {
     /// The table that holds its rows.
     public let table: String
@@ -24,17 +24,17 @@ public struct EntityModel: Hashable, Sendable {
     }
 }
 
-/// A relationship of a Core Data model, as seen from the entity that declares it.
+/// A relationship of a Core Data model, seen from the entity that declares it.
 public struct ModelRelationship: Hashable, Sendable {
     /// What a delete of the declaring row does to the rows at the other end.
     public enum DeleteRule: String, Hashable, Sendable {
-        /// Nothing.
+        /// Nothing happens to them.
         case noAction
-        /// They lose their reference to it.
+        /// They lose their reference to the row.
         case nullify
         /// They are deleted too.
         case cascade
-        /// It may not be deleted.
+        /// The row may not be deleted.
         case deny
     }
 
@@ -46,7 +46,7 @@ public struct ModelRelationship: Hashable, Sendable {
     public let inverse: String?
     /// What a delete of the declaring row does.
     public let deleteRule: DeleteRule
-    /// Whether a row can have more than one other end.
+    /// Whether a row can have several other ends.
     public let isToMany: Bool
     /// Whether a row may lack the other end.
     public let isOptional: Bool

@@ -4,10 +4,9 @@
 public struct ObjectID: Sendable {
     /// The entity's name.
     public let entity: String
-    /// The key: the rowid alone, or the values of the primary key of a table without one.
+    /// The key: the rowid alone, or the values of the primary key of a table without a rowid.
     public let key: [StoreValue]
-    /// The store of the row, as ``StoreReader/storeIdentifier`` identifies it; nil: the ID was made by hand and can be
-    /// used with any store.
+    /// The store of the row, as ``StoreReader/storeIdentifier`` identifies it; nil: the ID was made by hand and can be used with any store.
     public let storeIdentifier: String?
 
     /// Makes an object ID; engines do.
@@ -19,12 +18,12 @@ public struct ObjectID: Sendable {
 }
 
 extension ObjectID: Hashable {
-    /// Whether both are of the same row of the same store.
+    /// Whether both identify the same row of the same store.
     public static func == (a: ObjectID, b: ObjectID) -> Bool {
         a.key == b.key && a.entity == b.entity && a.storeIdentifier == b.storeIdentifier
     }
 
-    /// Hashes the key and the entity: the store is nearly always the same, and its path is long.
+    /// Hashes the key and the entity. The store is nearly always the same, and its path is long.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(key)
         hasher.combine(entity)

@@ -1,17 +1,17 @@
 // Words of standard SQL, which all engines write in the same way.
 
 extension String {
-    /// The name as an SQL identifier in a statement. An engine may quote it in a way of its own.
+    /// The name as an SQL identifier in a statement. An engine may quote it in its own way.
     package var quotedIdentifier: String { standardIdentifier }
 
-    /// The name as an identifier of standard SQL, as it is shown to people and kept in a schema: in double quotes, quotes doubled.
+    /// The name as an identifier of standard SQL, for people and for a schema: in double quotes, with quotes doubled.
     package var standardIdentifier: String {
-        // Names are quoted for every statement, and hardly one has a quote in it.
+        // Names are quoted for every statement, and few contain a quote.
         guard utf8.contains(UInt8(ascii: "\"")) else { return "\"\(self)\"" }
         return "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
 
-    /// The text as an SQL literal: in single quotes, quotes doubled.
+    /// The text as an SQL literal: in single quotes, with quotes doubled.
     package var quotedLiteral: String {
         "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
     }
@@ -20,7 +20,7 @@ extension String {
 extension [String] {
     /// The names as a list of SQL identifiers in parentheses.
     package var quotedList: String { "(" + map(\.quotedIdentifier).joined(separator: ", ") + ")" }
-    /// The same, as it is kept in a schema.
+    /// The names as a list for a schema, in parentheses.
     package var standardList: String { "(" + map(\.standardIdentifier).joined(separator: ", ") + ")" }
 }
 

@@ -3,7 +3,7 @@ public protocol StoreConvertible {
     /// The value as a store holds it.
     var storeValue: StoreValue { get }
 
-    /// Reads a stored value; nil: it is of another kind.
+    /// Reads a stored value; nil: it is of another type.
     init?(storeValue: StoreValue)
 }
 

@@ -16,8 +16,8 @@ public enum StoreValue: Sendable {
 }
 
 extension StoreValue: Hashable {
-    /// Whether both have the same storage class and are equal. Texts are equal if their bytes are equal, as in a store:
-    /// an `é` of one code point and an `é` of two are different keys, although Swift considers the strings equal.
+    /// Whether both have the same storage class and are equal. Texts are equal if their bytes are equal, as in a store: an `é` of one code
+    /// point and an `é` of two are different keys, although Swift considers the strings equal.
     public static func == (a: StoreValue, b: StoreValue) -> Bool {
         switch (a, b) {
         case (.null, .null): true

@@ -1,5 +1,5 @@
 extension String {
-    /// A name as names are compared: `A` to `Z` as `a` to `z`, all other letters as they are.
+    /// The name in the form in which names are compared: `A` to `Z` become `a` to `z`, other letters are unchanged.
     package var folded: String {
         let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
         guard utf8.contains(where: capitals.contains) else { return self }

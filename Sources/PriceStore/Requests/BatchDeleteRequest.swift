@@ -1,8 +1,8 @@
-/// A delete that the store executes itself, without loading objects, in one transaction.
+/// A delete that the store itself executes in one transaction, without loading objects.
 ///
-/// It does not see unsaved changes of any context: save first. Objects that a context holds are not updated either;
-/// ``BatchDeleteResult/objectIDs`` identifies them. No validation runs. It deletes all rows that it names or, if
-/// anything fails, none.
+/// It does not see unsaved changes of a context, so save first. It does not update objects that a context holds;
+/// ``BatchDeleteResult/objectIDs`` identifies them. No validation runs. The request deletes all rows that it names or, if anything fails,
+/// none.
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// What the result contains.
     public typealias ResultType = BatchResultType
@@ -11,7 +11,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     public enum RelationshipRule: String, Hashable, Sendable, CaseIterable {
         /// What each relationship declares.
         case asDeclared
-        /// The request fails if there are any, with each relationship and its number of rows.
+        /// The request fails if there are such rows. The error has each relationship and its number of rows.
         case deny
         /// They are deleted too, whatever the relationship declares.
         case cascade
@@ -28,16 +28,16 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         }
     }
 
-    /// The rows to delete. Its sort descriptors, limit and offset are used: with a limit of 10 and the date ascending,
-    /// the ten oldest rows are deleted.
+    /// The rows to delete. Sort descriptors, limit and offset apply: with a limit of 10 and an ascending date, the ten oldest rows are
+    /// deleted.
     public var fetchRequest: StoreFetchRequest
     /// What the result contains.
     public var resultType: ResultType
-    /// What happens to rows that refer to deleted rows. It applies to the relationships that refer to this entity.
-    /// Relationships to rows that a cascade deletes follow their declaration.
+    /// What happens to rows that refer to deleted rows. It applies to the relationships that refer to this entity. Relationships to rows
+    /// that a cascade deletes follow their declaration.
     public var relationships: RelationshipRule
-    /// Whether a history of a Core Data store that cannot be continued is left unchanged, without these deletes. If
-    /// false, the request fails for such a store.
+    /// Whether a Core Data history that cannot be continued is left unchanged, without these deletes. If false, the request fails for such
+    /// a store.
     public var ignoresUnknownHistory = false
 
     /// Makes a request that deletes the rows of a fetch request.
@@ -50,16 +50,15 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         self.relationships = relationships
     }
 
-    /// Creates a request that deletes these rows. Rows that no longer exist are ignored.
+    /// Makes a request that deletes these rows. Rows that no longer exist are ignored.
     ///
-    /// An empty list deletes nothing and does not use the store. IDs of an entity and of its sub-entities can be mixed, in
-    /// any order. IDs of several other entities, or of another store than the one that carries the request out, make it
-    /// fail with ``StoreError/Kind/unsupported``; the error names them.
+    /// An empty list deletes nothing and does not use the store. IDs of an entity and of its sub-entities can be mixed, in any order. The
+    /// request fails with ``StoreError/Kind/unsupported`` for IDs of several other entities or of another store; the error names them.
     public init(
         objectIDs: [ObjectID], resultType: ResultType = .statusOnly, relationships: RelationshipRule = .asDeclared
     ) {
         let entities = Set(objectIDs.map(\.entity))
-        // The store finds the entity of IDs of several.
+        // For IDs of several entities, the store finds the entity.
         let entity = entities.count == 1 ? objectIDs[0].entity : ""
         self.init(
             fetchRequest: StoreFetchRequest(entity: entity, predicate: .objectIDs(objectIDs)), resultType: resultType,
@@ -68,8 +67,8 @@ public struct BatchDeleteRequest: Hashable, Sendable {
 }
 
 extension StoreReader {
-    /// The request with an entity. IDs of several entities get the nearest one that has all of them as rows of its own or
-    /// of its sub-entities, so their order makes no difference. An entity that the request names is not changed.
+    /// The request with an entity. IDs of several entities get the nearest entity whose rows, with those of its sub-entities, include all
+    /// of them, so their order makes no difference. An entity that the request names is not changed.
     package func namingEntity(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteRequest {
         guard request.fetchRequest.entity.isEmpty, case .objectIDs(let ids) = request.fetchRequest.predicate,
             let first = ids.first?.entity
@@ -91,17 +90,17 @@ extension StoreReader {
 
 /// What the result of a batch request contains.
 public enum BatchResultType: Hashable, Sendable {
-    /// Only success; counts are included if they cost nothing.
+    /// Only success. Counts are included if they cost nothing.
     case statusOnly
-    /// How many rows of the entity there were.
+    /// How many rows of the entity were processed.
     case count
-    /// Which rows of the entity there were, and how many.
+    /// Which rows of the entity were processed, and how many.
     case objectIDs
 }
 
-/// A position in the order in which an engine processes an entity, batch by batch.
+/// A position in the order in which an engine processes an entity in batches.
 package struct BatchContinuation: Hashable, Sendable {
-    /// The values of the place, as the engine needs them. Empty: the beginning.
+    /// The values of the position, as the engine needs them; empty: the beginning.
     package let position: [StoreValue]
 
     /// Makes a continuation; engines do.
@@ -121,20 +120,20 @@ public struct BatchDeleteResult: Hashable, Sendable {
     public var cascadedCount: Int
     /// Rows that lost a reference because a relationship nullified it.
     public var nullifiedCount: Int
-    /// Files beside a Core Data store to which only deleted rows referred; they were deleted after the commit.
+    /// Files beside a Core Data store to which only deleted rows referred. They are deleted after the commit.
     public var removedFileCount = 0
-    /// Rows that triggers of the store deleted during the batch, by table. Tables that a cascade reaches are not
-    /// included, because their rows count as cascaded. Empty if there are none, or if the engine does not know.
+    /// Rows that triggers of the store deleted during the batch, by table. Tables that a cascade reaches are not included, because their
+    /// rows count as cascaded. Empty if there are none, or if the engine does not know.
     public var deletedByTriggers: [String: Int] = [:]
     /// Rows of all tables that were archived before they were deleted.
     public var archivedCount = 0
-    /// How long the store was locked; nil: as long as the request took.
+    /// How long the store was locked; nil: for the whole request.
     public var lockElapsed: Duration?
     /// The IDs of the deleted rows, if they were requested; otherwise empty.
     public var objectIDs: [ObjectID]
     /// The candles that the rows of the deletion have become so far.
     package var candles = CandleTally()
-    /// Where the next batch begins; nil at the end.
+    /// Where the next batch begins; nil: at the end.
     package var continuation: BatchContinuation?
 
     /// Makes a result; engines do.
@@ -145,7 +144,7 @@ public struct BatchDeleteResult: Hashable, Sendable {
         self.objectIDs = objectIDs
     }
 
-    /// Creates the result of a batch, with the position of the next one.
+    /// Makes the result of a batch, with the position of the next one.
     package init(deletedCount: Int, objectIDs: [ObjectID] = [], continuation: BatchContinuation?) {
         self.init(deletedCount: deletedCount, objectIDs: objectIDs)
         self.continuation = continuation

@@ -1,6 +1,6 @@
 extension StoreFetchRequest {
-    /// The rows without those of other conditions, in any order. Conditions that no row of the request can meet are left out: with
-    /// a thousand rules they would make a statement of minutes.
+    /// The rows that meet none of the other conditions, in any order. Conditions that no row of the request can meet are left out, because
+    /// a thousand rules would otherwise make a statement that takes minutes.
     package func besides(_ others: [StorePredicate]) -> StoreFetchRequest {
         var request = self
         request.sortDescriptors = []
@@ -12,31 +12,31 @@ extension StoreFetchRequest {
 }
 
 extension DeletionPart {
-    /// Makes a part of what a batch did that began at a place; nil: at the beginning. Where neither rows nor the place
-    /// moved, the next batch would do the same again.
+    /// Makes the part that a batch did from a place; nil: from the beginning. If neither rows nor the place moved, no batch follows,
+    /// because it would do the same again.
     package init(_ result: BatchDeleteResult, from place: BatchContinuation?) {
         let hasMoved = result.deletedCount > 0 || result.cascadedCount > 0 || result.continuation != place
         self.init(result, hasMore: result.continuation != nil && hasMoved)
     }
 }
 
-/// A way to delete rows that only the engine knows.
+/// An engine's technique for deleting rows.
 package protocol DeletionTechnique: Hashable, RawRepresentable<String> {
     /// One statement for all rows.
     static var whole: Self { get }
 }
 
-/// A delete request with all that only an engine knows of it: one batch, or all rows.
+/// A delete request with what only an engine knows about it: one batch, or all rows.
 @dynamicMemberLookup
 package protocol EngineDelete {
     associatedtype Kind: DeletionTechnique
-    /// What any engine needs to know of it; the limit is that of the batch.
+    /// The request without the engine's details. Its limit is that of the batch.
     var request: BatchDeleteRequest { get set }
     var technique: Kind { get set }
-    /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
+    /// Where the previous batch ended and the search continues; nil: at the beginning.
     var continuation: BatchContinuation? { get set }
 
-    /// All rows of a request, in one statement.
+    /// Makes a delete of all rows of a request, in one statement.
     init(_ request: BatchDeleteRequest)
 }
 
@@ -47,7 +47,7 @@ extension EngineDelete {
     }
 }
 
-/// What an engine's survey has found: the facts that it returns, and those that decide the technique.
+/// What an engine's survey has found: the facts that it returns, and those that determine the technique.
 @dynamicMemberLookup
 package protocol EngineFindings {
     associatedtype Kind: DeletionTechnique
@@ -55,9 +55,9 @@ package protocol EngineFindings {
     var survey: Survey { get set }
     /// The techniques that are possible for these rows.
     var possibleTechniques: [Kind] { get }
-    /// Why a technique is not possible, as a phrase, where there is more to say.
+    /// Why a technique is not possible, as a phrase, if there is more to say.
     var techniqueObstacles: [Kind: String] { get }
-    /// Takes a technique in the place of the engine's choice.
+    /// Uses a technique instead of the engine's choice.
     mutating func take(_ technique: Kind)
 }
 
@@ -67,12 +67,12 @@ extension EngineFindings {
         set { survey[keyPath: member] = newValue }
     }
 
-    /// The facts that a survey computes from others.
+    /// The unreadable rows of the survey.
     package var unreadableCount: Int { survey.unreadableCount }
 
-    /// Takes the technique that a request asks for in the place of the engine's choice.
+    /// Uses the technique that a request names instead of the engine's choice.
     ///
-    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or not for these rows.
+    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or if it is not possible for these rows.
     package mutating func takeTechnique(of request: SurveyRequest, store: String) throws(StoreError) {
         guard let name = request.technique, survey.unsupported == nil else { return }
         let named = Kind(rawValue: name)

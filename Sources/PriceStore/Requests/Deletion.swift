@@ -1,14 +1,13 @@
-/// Deletes the rows of a ``SurveyRequest``. The engine decides how they are deleted, its caller how many at a time, and
-/// when.
+/// Deletes the rows of a ``SurveyRequest``. The engine decides how; its caller decides how many at a time, and when.
 ///
-/// It processes the entity once, and ends when no more rows are found or as many are deleted as the survey counted.
+/// It processes the entity once. It ends when it finds no more rows, or when it has deleted as many as the survey counted.
 package protocol Deletion: AnyObject {
-    /// How the rows are deleted from now on. It changes if the engine has to switch to another method.
+    /// How the rows are deleted from now on. It changes if the engine has to use another method.
     var outline: DeletionOutline { get }
 
     /// Deletes the next rows in one transaction.
     ///
-    /// - Throws: ``StoreError``; then this part is rolled back, and all earlier parts stay committed.
+    /// - Throws: ``StoreError``; this part is then rolled back, and all earlier parts stay committed.
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart
 
     /// The exact number of the request's rows that are in the store now.
@@ -17,21 +16,21 @@ package protocol Deletion: AnyObject {
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int
 }
 
-/// How an engine deletes the rows of a request, in words for people and figures for the loop that drives it.
+/// How an engine deletes the rows of a request, in words for people and figures for the loop that drives the deletion.
 package struct DeletionOutline: Hashable, Sendable {
     /// The engine's method, as a noun: `range batches`.
     package var method: String
-    /// Why it is used, as a phrase; nil: it is the ordinary one.
+    /// Why the method is used, as a phrase; nil: it is the ordinary one.
     package var reason: String?
     /// Whether a part is bounded by a number of rows; false: all rows are deleted in one part.
     package var isInBatches: Bool
-    /// Whether each part deletes the oldest rows that are left.
+    /// Whether each part deletes the oldest remaining rows.
     package var isOldestFirst = false
-    /// Whether a rebuild of the store would be clearly faster, which is done only if it is asked for.
+    /// Whether a rebuild of the store would be clearly faster. It is done only on request.
     package var rebuildPays = false
     /// The index that finds the rows by their dates; nil if none is used.
     package var index: String?
-    /// The rows of the first batch, if the rule does not set it; nil: the caller's default.
+    /// The number of rows of the first batch, if the rule does not set it; nil: the caller's default.
     package var firstBatchRows: Int?
     /// How long a batch should take, if the rule does not set it; nil: the caller's default.
     package var batchTarget: Duration?
@@ -47,12 +46,12 @@ package struct DeletionOutline: Hashable, Sendable {
 
 /// How much a part of a deletion may delete.
 package struct DeletionBounds: Hashable, Sendable {
-    /// The most rows that the request names; nil: no limit. Rows that are deleted with them do not count.
+    /// The limit of rows that the request names; nil: none. Rows that are deleted with them do not count.
     package var rows: Int?
-    /// Whether ``rows`` is all that a limit still allows, so that no later part may delete more.
+    /// Whether ``rows`` is all that a limit still allows, so no later part may delete more.
     package var isRest: Bool
-    /// Only rows of the request that meet this too, in one part whatever the engine's method is; it names no more than
-    /// ``rows``. Nil: any.
+    /// A condition that rows of the request must also meet; nil: none. They are deleted in one part with any method, and there are at most
+    /// ``rows`` of them.
     package var only: StorePredicate?
 
     /// Makes bounds.
@@ -67,9 +66,9 @@ package struct DeletionBounds: Hashable, Sendable {
 package struct DeletionPart: Hashable, Sendable {
     /// What was deleted.
     package var result: BatchDeleteResult
-    /// Whether there may be more rows, and another part makes progress.
+    /// Whether there may be more rows that another part can delete.
     package var hasMore: Bool
-    /// What the engine wants to be told at the next survey of the entity, see ``SurveyRequest/note``; nil: nothing.
+    /// What the engine wants to know at the next survey of the entity, see ``SurveyRequest/note``; nil: nothing.
     package var note: String?
 
     /// Makes a part; engines do.

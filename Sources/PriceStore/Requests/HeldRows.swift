@@ -1,10 +1,10 @@
-/// Rows that must not be deleted, neither by a rule nor by a cascade from the rows of a rule.
+/// Rows that must not be deleted, neither by a rule nor by a cascade from its rows.
 ///
-/// A row for which the condition is unknown is held too.
+/// A row is also held if the condition is unknown for it.
 public struct HeldRows: Hashable, Sendable {
     /// The hold's name, for messages and counts.
     public let name: String
-    /// The entity whose rows are held, with its sub-entities; spelled as the store spells it.
+    /// The entity whose rows are held, with its sub-entities, as the store spells it.
     public let entity: String
     /// The condition of the held rows. Rows for which it is false are not held.
     public let rows: StorePredicate
@@ -17,10 +17,10 @@ public struct HeldRows: Hashable, Sendable {
     }
 }
 
-/// A hold that cannot be kept, because of something that the store does by itself.
+/// A hold that cannot keep its rows, because of something that the store does by itself.
 package struct HoldObstacle: Hashable, Sendable {
     package var hold: HeldRows
-    /// What does it, as a clause.
+    /// What prevents the hold, as a clause.
     package var reason: String
 
     package init(hold: HeldRows, reason: String) {
@@ -32,8 +32,8 @@ package struct HoldObstacle: Hashable, Sendable {
 }
 
 extension StorePredicate {
-    /// The rows whose date may be in a range: those whose span overlaps it, and those whose date cannot be read. If an end is a
-    /// local time that occurs twice, or is within that time, all of that time is in the range.
+    /// The rows whose date may be in a range: those whose span overlaps it, and those whose date cannot be read. If an end lies within a
+    /// period that clocks repeat, the whole period is in the range.
     ///
     /// - Parameters:
     ///   - from: the first instant; nil: no lower end.
@@ -47,19 +47,19 @@ extension StorePredicate {
 }
 
 extension SurveyRequest {
-    /// The condition that ``holds`` add; nil without them.
+    /// The condition that ``holds`` add; nil: there are none.
     package var notHeld: StorePredicate? { holds.isEmpty ? nil : notHeld(by: holds) }
 
-    /// The condition that a row is not held by some holds, and that no row that they hold is deleted with it.
+    /// The condition that no hold keeps a row, and that no held row would be deleted with it.
     ///
-    /// - Parameter followsCascades: whether rows are meant that would be deleted with it; false: only the row itself.
+    /// - Parameter followsCascades: whether rows that would be deleted with the row count; false: only the row itself.
     package func notHeld(by holds: [HeldRows], followsCascades: Bool = true) -> StorePredicate {
-        // With `deny` no row is deleted with others. A row that leads to a held one by the schema stays all the same: it need
-        // not refuse the rule.
+        // With `deny` no row is deleted with others. A row that leads to a held one by the schema is still kept: it need not refuse the
+        // rule.
         .notHeld(holds, by: followsCascades ? (relationships == .deny ? .asDeclared : relationships) : nil)
     }
 
-    /// What the rule would delete if there were no hold.
+    /// The rows that the rule would delete if there were no hold.
     package var deletionWithoutHolds: StorePredicate {
         var request = self
         request.holds = []
@@ -68,13 +68,13 @@ extension SurveyRequest {
 }
 
 extension Survey {
-    /// What holds keep of a rule's rows.
+    /// The rows of a rule that a hold keeps.
     package struct HeldCount: Hashable, Sendable {
         /// The hold's name.
         package var hold: String
-        /// Rows that the rule would delete if there were no hold, and that this one keeps. A row under two holds counts for both.
+        /// Rows that the rule would delete if there were no hold, and that this hold keeps. A row under two holds counts for both.
         package var rowCount: Int
-        /// Those of them that are kept because a row under the hold would be deleted with them.
+        /// Those of ``rowCount`` that are kept because a held row would be deleted with them.
         package var relatedCount: Int
 
         /// Makes a count; engines do.
@@ -85,8 +85,7 @@ extension Survey {
         }
     }
 
-    /// Counts what holds keep, in the state of the store in which the survey was made. Rows that holds keep do not count as
-    /// kept by the rule.
+    /// Counts the rows that holds keep, in the state of the store in which the survey was made. They do not count as kept by the rule.
     package mutating func countHeld(_ request: SurveyRequest, count: (StoreFetchRequest) throws -> Int) rethrows {
         guard !request.holds.isEmpty, unsupported == nil else { return }
         keptByHold = request.holds.map { HeldCount(hold: $0.name, rowCount: 0) }

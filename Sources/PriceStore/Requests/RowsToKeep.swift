@@ -1,12 +1,14 @@
-/// What no cascade of a batch may take. The plan refuses a rule whose cascade would take such a row; but until the batch, a trigger or
-/// another program may have changed which rows refer to which.
+/// Rows that no cascade of a batch may delete.
+///
+/// The plan refuses a rule whose cascade would delete such a row. But until the batch, a trigger or another program may change which rows
+/// refer to which.
 package struct RowsToKeep: Hashable, Sendable {
-    /// Rows, with who keeps them, as a noun: `the hold 'audit'`.
+    /// Rows and what keeps them, as a noun: `the hold 'audit'`.
     package var rows: [Kept] = []
-    /// The dates by which entities must keep a readable row.
+    /// The entities that must keep a readable row, with the date that must be readable.
     package var entities: [NotEmptied] = []
 
-    /// Rows and who keeps them.
+    /// Rows and what keeps them.
     package struct Kept: Hashable, Sendable {
         package var rows: HeldRows
         package var keeper: String
@@ -14,7 +16,7 @@ package struct RowsToKeep: Hashable, Sendable {
         package init(_ rows: HeldRows, keeper: String) { (self.rows, self.keeper) = (rows, keeper) }
     }
 
-    /// An entity of which a readable row must stay.
+    /// An entity that must keep a readable row.
     package struct NotEmptied: Hashable, Sendable {
         package var entity: String
         package var date: DateAttribute

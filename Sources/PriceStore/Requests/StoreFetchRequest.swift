@@ -6,9 +6,9 @@ public struct StoreFetchRequest: Hashable, Sendable {
     public var predicate: StorePredicate
     /// The order, most significant first; ties are broken by key, ascending.
     public var sortDescriptors: [StoreSortDescriptor]
-    /// At most this many rows; nil: all. 0 and less: none.
+    /// The maximum number of rows; nil: all. 0 or less: none.
     public var fetchLimit: Int?
-    /// How many rows are skipped, in the order of the sort descriptors. 0 and less: none.
+    /// How many rows are skipped, in the order of the sort descriptors. 0 or less: none.
     public var fetchOffset: Int
     /// Whether rows of sub-entities are included. Only Core Data stores have sub-entities.
     public var includesSubentities: Bool
@@ -43,7 +43,7 @@ public struct StoreSortDescriptor: Hashable, Sendable {
 }
 
 extension StoreReader {
-    /// The identities alone of the rows that a request finds, in its order. All are held in memory.
+    /// The IDs of the rows that a request finds, in its order. All are held in memory.
     public func fetchObjectIDs(_ request: StoreFetchRequest) throws(StoreError) -> [ObjectID] {
         try fetchRows(request, attributes: []).map(\.objectID)
     }

@@ -1,6 +1,6 @@
 extension StorePredicate {
-    /// Whether no row can match both predicates, because each requires another value of the same attribute. False if
-    /// that is not certain.
+    /// Whether no row can match both predicates, because each requires another value of the same attribute; false also if that is not
+    /// certain.
     package func isDisjoint(from other: StorePredicate) -> Bool {
         let (first, second) = (demandedValues, other.demandedValues)
         guard !first.isEmpty, !second.isEmpty else { return false }
@@ -17,7 +17,7 @@ extension StorePredicate {
         .dateCompare(date, .greaterOrEqual, date.earliest)
     }
 
-    /// The values that attributes must have one of. Names that differ in case may be of one attribute, or of two.
+    /// The values of which attributes must have one. Names that differ in case may be one attribute or two.
     private var demandedValues: [(name: String, values: [StoreValue])] {
         switch self {
         case .compare(let name, .equal, let value): [(name, [value])]
@@ -29,7 +29,7 @@ extension StorePredicate {
 }
 
 extension StoreFetchRequest {
-    /// The readable rows of an entity that match a filter and that none of some deletes names itself.
+    /// The readable rows of an entity that match a filter and that none of the deletes names.
     package static func spared(
         _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) -> StoreFetchRequest {
@@ -40,12 +40,12 @@ extension StoreFetchRequest {
 }
 
 extension StoreValue {
-    /// Whether the two values differ under every collation and column type, regardless of letter case, blanks, punctuation, leading
-    /// zeros and numbers written as text.
+    /// Whether the two values differ under every collation and column type, regardless of letter case, blanks, punctuation, leading zeros,
+    /// and numbers written as text.
     fileprivate func isCertainlyOther(than other: StoreValue) -> Bool {
         switch (self, other) {
         case (.integer(let a), .integer(let b)):
-            // A column for doubles holds larger ones inexactly.
+            // A column for doubles does not hold larger ones exactly.
             a != b && max(a.magnitude, b.magnitude) < 1 << 53
         case (.text(let a), .text(let b)): a.plainForm.flatMap { a in b.plainForm.map { a != $0 } } ?? false
         default: false
@@ -54,8 +54,8 @@ extension StoreValue {
 }
 
 extension String {
-    /// The ASCII letters and digits of a name, in lower case and without zeros that begin a number; nil: it does not begin with
-    /// a letter, or has characters besides these and `_`, `.`, `:`, `-`.
+    /// The ASCII letters and digits of a name, in lower case and without the leading zeros of numbers; nil: the name does not begin with a
+    /// letter, or has characters other than these and `_`, `.`, `:`, `-`.
     fileprivate var plainForm: [UInt8]? {
         var form: [UInt8] = []
         for byte in utf8 {
@@ -71,7 +71,7 @@ extension String {
         return form.isEmpty || mayBeOtherType ? nil : form
     }
 
-    /// Whether a column of another type than text may read it as a value with several spellings: a boolean, a date, an address, an
+    /// Whether a column of another type than text may read the text as a value with several spellings: a boolean, a date, an address, an
     /// interval or a number.
     private var mayBeOtherType: Bool {
         let text = lowercased()

@@ -1,5 +1,5 @@
 extension StorePredicate {
-    /// The conditions of which `and`, `or`, `not` and `notTrue` make this one, in order.
+    /// The conditions that `and`, `or`, `not` and `notTrue` combine to this one, in order.
     package var leaves: [StorePredicate] {
         switch self {
         case .and(let parts), .or(let parts): parts.flatMap(\.leaves)
@@ -8,17 +8,17 @@ extension StorePredicate {
         }
     }
 
-    /// What a rule spares as its newest rows, once for each time that the condition says so.
+    /// The newest rows that the condition spares, once for each time that it names them.
     package var keptRows: [KeepLast] {
         leaves.compactMap { if case .notKept(let keepLast) = $0 { keepLast } else { nil } }
     }
 
-    /// The same for the picks of rules.
+    /// The picks of rules that the condition spares, once for each time that it names them.
     package var thinnings: [Thinning] {
         leaves.compactMap { if case .notPicked(let thinning) = $0 { thinning } else { nil } }
     }
 
-    /// The holds that the condition spares.
+    /// The holds whose rows the condition spares.
     package var holds: [HeldRows] {
         leaves.flatMap { if case .notHeld(let holds, _) = $0 { holds } else { [HeldRows]() } }
     }
@@ -26,7 +26,7 @@ extension StorePredicate {
     /// Whether the condition spares picks.
     package var isThinning: Bool { !thinnings.isEmpty }
 
-    /// Whether the condition, apart from its parts, spares rows that a rule keeps.
+    /// Whether the condition itself, not a part of it, spares rows that a rule keeps.
     package var isKeeper: Bool {
         switch self {
         case .notKept, .notPicked: true
@@ -34,6 +34,6 @@ extension StorePredicate {
         }
     }
 
-    /// Whether the condition spares rows that a rule keeps.
+    /// Whether the condition, or a part of it, spares rows that a rule keeps.
     package var sparesKeptRows: Bool { leaves.contains(where: \.isKeeper) }
 }

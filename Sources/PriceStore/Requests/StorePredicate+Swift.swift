@@ -1,4 +1,4 @@
-/// Comparisons as Swift writes them: `Attribute("done") == true && Attribute("price") < 10`.
+/// Comparisons in Swift syntax: `Attribute("done") == true && Attribute("price") < 10`.
 extension Attribute {
     /// The attribute equals the value; nil: it has no value.
     public static func == (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
@@ -44,20 +44,20 @@ extension Attribute {
 }
 
 extension StorePredicate {
-    /// The date attribute, in the format that the store declares for it, is wholly before an instant: in a Core Data
-    /// store a date of the model, in PostgreSQL a column of a date type.
+    /// Matches rows whose date is wholly before an instant, in the format that the store declares for the attribute: a date of a Core Data
+    /// model, or a column of a date type in PostgreSQL.
     ///
-    /// A request throws `StoreError` of kind ``StoreError/Kind/unsupported`` if the store declares none.
+    /// A request throws `StoreError` of kind ``StoreError/Kind/unsupported`` if the store declares no format.
     public static func date(_ attribute: String, before instant: Instant) -> StorePredicate {
         .declaredDate(attribute, before: instant)
     }
 
-    /// The date attribute, in the given format, is wholly before an instant. A stored 0 is not a date.
+    /// Matches rows whose date, in the given format, is wholly before an instant. A stored 0 is not a date.
     public static func date(_ attribute: String, _ encoding: DateEncoding, before instant: Instant) -> StorePredicate {
         .date(DateRange(DateAttribute(name: attribute, encoding: encoding), before: instant))
     }
 
-    /// The same with the formats that an entity declares in place of each ``declaredDate(_:before:)``.
+    /// The predicate with the format that an entity declares in place of each ``declaredDate(_:before:)``.
     package func withDeclaredDates(of entity: Entity, store: String) throws(StoreError) -> StorePredicate {
         switch self {
         case .declaredDate(let name, let instant):

@@ -1,10 +1,10 @@
 /// A condition on the rows of an entity, in terms of the store: attributes, values, dates, keys.
 ///
-/// A predicate is true, false or unknown for a row, as in SQL, and only rows for which it is true are fetched, changed
-/// or deleted. A comparison with NULL is unknown. ``and(_:)`` is false if a part is false, and ``or(_:)`` true if a
-/// part is true; otherwise an unknown part makes them unknown. ``not(_:)`` of unknown is unknown, so neither `p` nor
-/// `not(p)` finds a row whose attribute is NULL; ``notTrue(_:)`` finds it. A condition on keys is never unknown; one
-/// on a date that is NULL is unknown or false. Values are compared with the affinity and collation of the column.
+/// A predicate is true, false or unknown for a row, as in SQL. Only rows for which it is true are fetched, changed or deleted. A comparison
+/// with NULL is unknown. ``and(_:)`` is false if a part is false, and ``or(_:)`` is true if a part is true; otherwise an unknown part makes
+/// them unknown. ``not(_:)`` of unknown is unknown, so neither `p` nor `not(p)` finds a row whose attribute is NULL; ``notTrue(_:)`` finds
+/// it. A condition on keys is never unknown. A condition on a date that is NULL is unknown or false. Values are compared with the affinity
+/// and collation of the column.
 public indirect enum StorePredicate: Hashable, Sendable {
     /// How two values are compared.
     public enum Operator: String, Hashable, Sendable, CaseIterable {
@@ -28,9 +28,8 @@ public indirect enum StorePredicate: Hashable, Sendable {
     case compare(String, Operator, StoreValue)
     /// The attribute is at least the first value and at most the second.
     case between(String, StoreValue, StoreValue)
-    /// The attribute is a text that begins with this one. Texts are compared scalar by scalar, whatever the column's
-    /// collation: upper and lower case differ, and no character is a wildcard. Unknown for NULL, false for any other
-    /// value that is not text.
+    /// The attribute is a text that begins with this one. Texts are compared scalar by scalar, whatever the column's collation: upper and
+    /// lower case differ, and no character is a wildcard. Unknown for NULL, and false for any other value that is not text.
     case begins(String, with: String)
     /// The attribute is a text that contains this one; compared as in ``begins(_:with:)``.
     case contains(String, String)
@@ -42,7 +41,7 @@ public indirect enum StorePredicate: Hashable, Sendable {
     case isNotNull(String)
     /// Every part is true. Empty: true.
     case and([StorePredicate])
-    /// One part at least is true. Empty: false.
+    /// At least one part is true. Empty: false.
     case or([StorePredicate])
     /// The part is false. Unknown if the part is unknown.
     case not(StorePredicate)
@@ -50,26 +49,25 @@ public indirect enum StorePredicate: Hashable, Sendable {
     case notTrue(StorePredicate)
     /// The date attribute can be read and is in the range.
     case date(DateRange)
-    /// The date attribute, in the format that the store declares for it, is in the range before the instant.
+    /// The date attribute, in the format that the store declares for it, is wholly before the instant.
     case declaredDate(String, before: Instant)
-    /// The date attribute is valid, and its first instant compares so with the instant. Rows with an unreadable date
-    /// never match, not even with ``Operator/notEqual``. A value that represents a span (a day, a month) is compared by
-    /// its beginning; see ``date(_:)`` for spans that must be wholly before an instant.
+    /// The date attribute is valid, and its first instant compares with the given one in this way. Rows with an unreadable date never
+    /// match, not even with ``Operator/notEqual``. A value that represents a span (a day, a month) is compared by its start; ``date(_:)``
+    /// is for spans that must lie wholly before an instant.
     case dateCompare(DateAttribute, Operator, Instant)
     /// The row is not one of the newest rows that ``KeepLast`` protects.
     case notKept(KeepLast)
     /// The row is not one of the picks that ``Thinning`` keeps.
     case notPicked(Thinning)
-    /// The row is not held, and neither is a row that a cascade would delete with it under this rule of relationships. Nil:
-    /// rows that would be deleted with it do not matter. Never unknown.
+    /// The row is not held, and no held row would be deleted with it by a cascade under this relationship rule. If the rule is nil, only
+    /// the row itself matters. Never unknown.
     case notHeld([HeldRows], by: BatchDeleteRequest.RelationshipRule?)
     /// The key of the row is in a range; see ``KeyRange``.
     case key(KeyRange)
-    /// The row is one of these. IDs of another entity or of another store are an error, not a condition that no row
-    /// meets. Empty: false.
+    /// The row is one of these. IDs of another entity or of another store are an error. Empty: false.
     case objectIDs([ObjectID])
 
-    /// Both predicates; ``all`` is left out.
+    /// Both predicates are true; ``all`` is left out.
     public static func && (a: StorePredicate, b: StorePredicate) -> StorePredicate {
         switch (a, b) {
         case (.all, let other), (let other, .all): other
@@ -80,7 +78,7 @@ public indirect enum StorePredicate: Hashable, Sendable {
         }
     }
 
-    /// One of the predicates at least.
+    /// At least one of the predicates is true.
     public static func || (a: StorePredicate, b: StorePredicate) -> StorePredicate {
         switch (a, b) {
         case (.or(let first), .or(let second)): .or(first + second)
@@ -90,11 +88,11 @@ public indirect enum StorePredicate: Hashable, Sendable {
         }
     }
 
-    /// The opposite, as ``not(_:)``.
+    /// The opposite; the same as ``not(_:)``.
     public static prefix func ! (part: StorePredicate) -> StorePredicate { .not(part) }
 }
 
-/// A date attribute with all that is needed to read it.
+/// A date attribute and how it is read.
 public struct DateAttribute: Hashable, Sendable {
     /// The attribute's name.
     public let name: String
@@ -102,11 +100,11 @@ public struct DateAttribute: Hashable, Sendable {
     public let encoding: DateEncoding
     /// The zone of text without an offset and of calendar dates.
     public let zone: CalendarZone
-    /// Earlier dates are invalid: such rows are unreadable.
+    /// Earlier dates are invalid, and their rows are unreadable.
     public let earliest: Instant
-    /// Later dates are invalid; nil: no bound.
+    /// Later dates are invalid, and their rows are unreadable; nil: no bound.
     public let latest: Instant?
-    /// Whether a stored 0 is a date. It is only if the rule sets `earliest`.
+    /// Whether a stored 0 is a date. It is one only if the rule sets `earliest`.
     public let trustsZero: Bool
 
     /// Makes a date attribute.
@@ -123,17 +121,17 @@ public struct DateAttribute: Hashable, Sendable {
     }
 }
 
-/// The rows with a valid date wholly before an instant, and not wholly before another.
+/// A range of valid dates: wholly before one instant, and not wholly before another.
 public struct DateRange: Hashable, Sendable {
     /// The date attribute.
     public let date: DateAttribute
-    /// The start of the range: a row that is wholly before it is not in the range. Nil: the earliest valid date.
+    /// The start of the range. A row wholly before it is not in the range; nil: the earliest valid date.
     public let from: Instant?
-    /// The end of the range, exclusive. A value that represents a span (a day, a month, a year) is in the range only if
-    /// all of the span is. Nil: every readable row is in the range.
+    /// The end of the range, exclusive. A value that represents a span (a day, a month, a year) is in the range only if the whole span is;
+    /// nil: every readable row is in the range.
     public let before: Instant?
 
-    /// Makes the range of the readable rows between two instants; without them, of all readable rows.
+    /// Makes the range between two instants; without them, the range of all readable rows.
     public init(_ date: DateAttribute, from: Instant? = nil, before: Instant? = nil) {
         self.date = date
         self.from = from
@@ -141,22 +139,21 @@ public struct DateRange: Hashable, Sendable {
     }
 }
 
-/// The newest rows of each group, which a rule never deletes. Rows with the same date as the last kept row are kept
-/// too.
+/// The newest rows of each group, which a rule never deletes. Rows with the same date as the last kept row are also kept.
 ///
-/// A row is deleted only while all of these rows of its group are there: if another program deletes or changes one of them
-/// during a deletion, the rest of the group stays until the next one.
+/// A row is deleted only while all of these rows of its group exist. If another program deletes or changes one of them during a deletion,
+/// the rest of the group stays until the next one.
 public struct KeepLast: Hashable, Sendable {
     /// How many rows of each group are kept; at least 1.
     public let count: Int
     /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
     public let groupedBy: [String]
-    /// The rows that count: readable ones that match this.
+    /// The rows that count: readable rows that match this condition.
     public let among: StorePredicate
-    /// The date by which rows are newest.
+    /// The date that determines which rows are newest.
     public let date: DateAttribute
-    /// Only groups whose oldest kept row is before this instant are needed; nil: all groups. It limits the work if a
-    /// range of dates limits the rows anyway.
+    /// Only groups whose oldest kept row is before this instant matter; nil: all groups matter. It limits the work if a range of dates
+    /// limits the rows.
     public var relevantBefore: Instant?
 
     /// Makes a description of the rows to keep.
@@ -168,7 +165,7 @@ public struct KeepLast: Hashable, Sendable {
     }
 }
 
-/// A range of keys in key order: the rowid, or the primary key of a table without one.
+/// A range of keys in key order: of rowids, or of primary keys in a table without rowids.
 public struct KeyRange: Hashable, Sendable {
     /// The lower end, exclusive; nil: from the first row.
     public let after: [StoreValue]?

@@ -14,39 +14,37 @@ package struct SurveyRequest: Hashable, Sendable {
     package var keepLast: KeepLast?
     /// The rows of each bucket of the calendar that the rule keeps, if any.
     package var thinning: Thinning?
-    /// The rows that other rules of the entity keep, each a ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
+    /// The rows that other rules of the entity keep, each as a ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
     package var keptByOthers: [StorePredicate] = []
-    /// Whether the entity may lose its last readable row. If not, a batch that would delete it is undone and fails.
+    /// Whether the entity may lose its last readable row. If not, a batch that would delete it is rolled back and fails.
     package var mayEmpty = true
-    /// What the rows become in the transaction that deletes them; nil: nothing. The filter leaves rows without a price out.
+    /// What the rows become in the transaction that deletes them; nil: nothing. The filter excludes rows without a price.
     package var rollup: Rollup?
-    /// Rows that must stay: no row is deleted that one of these holds, nor one with which such a row would be deleted.
+    /// Rows that must stay. A row is not deleted if a hold keeps it, or if a held row would be deleted with it.
     package var holds: [HeldRows] = []
-    /// What the rules before this one delete, in order: their rows are counted there and not here.
+    /// What the preceding rules delete, in order. Their rows are counted there and not here.
     package var preceding: [BatchDeleteRequest]
     /// What happens to rows that refer to deleted rows.
     package var relationships: BatchDeleteRequest.RelationshipRule
-    /// The engine's name of a technique to use, for tests and measurements. Nil: the engine chooses.
+    /// The name of the engine's technique to use, for tests and measurements; nil: the engine chooses.
     package var technique: String?
-    /// The largest number of rows that the deletion deletes, all parts together; nil: no limit. A method that could exceed
-    /// it is not used.
+    /// The maximum number of rows that all parts of the deletion delete; nil: no limit. A method that could exceed it is not used.
     package var maxRows: Int?
-    /// Whether a history of a Core Data store that cannot be continued is left unchanged; see
-    /// ``BatchDeleteRequest/ignoresUnknownHistory``.
+    /// Whether a Core Data history that cannot be continued is left unchanged; see ``BatchDeleteRequest/ignoresUnknownHistory``.
     package var ignoresUnknownHistory = false
     /// Whether the deletion reports the ID of each deleted row.
     package var wantsObjectIDs = false
     /// The rule under whose name the deletion archives each row before it deletes it; nil: rows are not archived. See
-    /// ``StoreWriter/beginArchive(_:)``.
+    /// ``RetentionWriter/beginArchive(_:)``.
     package var archiveRule: String?
     /// The newest ``DeletionPart/note`` of a deletion of the entity's rows; nil: none is known.
     package var note: String?
     /// Whether all rows are counted even if an index shows that none is expired.
     package var countsAllRows: Bool
-    /// Whether the remaining rows are counted if some rows are expired, as for a limit that is a share of all rows.
-    /// They are always counted if that costs nothing.
+    /// Whether the remaining rows are counted if some rows are expired, as a limit on a share of all rows needs. They are always counted if
+    /// that costs nothing.
     package var countsKeptRows: Bool
-    /// Whether the rows that relationships would delete or change are counted even if no decision depends on it.
+    /// Whether the rows that relationships would delete or change are counted even if no decision depends on their number.
     package var countsRelatedRows: Bool
 
     /// Makes a question.
@@ -67,7 +65,7 @@ package struct SurveyRequest: Hashable, Sendable {
         self.countsRelatedRows = countsRelatedRows
     }
 
-    /// What the rule deletes: readable rows before the cutoff that match the filter and are not spared.
+    /// The rows that the rule deletes: readable rows before the cutoff that match the filter and are not spared.
     package var expired: StorePredicate { expired(from: nil) }
 
     /// The rows of ``expired`` that are not wholly before an instant.
@@ -76,25 +74,25 @@ package struct SurveyRequest: Hashable, Sendable {
         return notSpared.map { old && $0 } ?? old
     }
 
-    /// The condition that ``keepLast``, ``thinning``, ``keptByOthers`` and ``holds`` add; nil without them.
+    /// The condition that ``keepLast``, ``thinning``, ``keptByOthers`` and ``holds`` add; nil: there are none.
     package var notSpared: StorePredicate? {
         let parts = notKept + [notHeld].compactMap(\.self)
         return parts.isEmpty ? nil : parts.reduce(.all) { $0 && $1 }
     }
 
-    /// The thinning of the rows before ``cutoff``.
+    /// The thinning with ``cutoff``.
     package var thinningBeforeCutoff: Thinning? {
         var thinning = thinning
         thinning?.cutoff = cutoff
         return thinning
     }
 
-    /// What the rule itself keeps, whatever its cutoff: of each kind the condition that a row is not kept.
+    /// The conditions that ``keepLast`` and ``thinning`` do not keep a row, whatever the cutoff.
     package var ownKeepers: [StorePredicate] {
         [keepLast.map(StorePredicate.notKept), thinning.map(StorePredicate.notPicked)].compactMap(\.self)
     }
 
-    /// The conditions that a row before ``cutoff`` is not kept by this rule or by another one.
+    /// The conditions that neither this rule nor another one keeps a row before ``cutoff``.
     private var notKept: [StorePredicate] {
         (ownKeepers + keptByOthers).map { keeper in
             switch keeper {
@@ -109,9 +107,9 @@ package struct SurveyRequest: Hashable, Sendable {
         }
     }
 
-    /// The condition that something does not keep a row, if it is one of those among which kept rows are chosen.
+    /// The condition that a keeper does not keep a row, or that the row is not among those from which it chooses.
     private func spared(by keeper: StorePredicate, _ among: StorePredicate, _ date: DateAttribute) -> StorePredicate {
-        // All rows of the rule are.
+        // The keeper chooses from all rows of the rule.
         if among == filter, date == self.date { return keeper }
         return .or([.notTrue(.readable(date) && among), keeper])
     }
@@ -125,11 +123,11 @@ package struct Survey: Hashable, Sendable {
     package enum Unreadable: String, Hashable, Sendable, CaseIterable {
         /// NULL.
         case null
-        /// A value of a kind that the format does not have, as text among numbers.
+        /// A value of a type that the format does not have, such as text among numbers.
         case wrongType
-        /// A value of the right kind that is not a date.
+        /// A value of the right type that is not a date.
         case notADate
-        /// A value that programs use for "no date": 0, Core Data's distant past or future.
+        /// A value that programs use for "no date": 0, or Core Data's distant past or future.
         case sentinel
         /// A date before `earliest`.
         case beforeEarliest
@@ -137,7 +135,7 @@ package struct Survey: Hashable, Sendable {
         case afterLatest
     }
 
-    /// A number of unreadable rows of one kind, and one of their values.
+    /// The unreadable rows of one kind, with an example.
     package struct UnreadableRows: Hashable, Sendable {
         /// Why they cannot be read.
         package var reason: Unreadable
@@ -170,28 +168,27 @@ package struct Survey: Hashable, Sendable {
 
     /// Rows that prevent a delete.
     package struct Obstacle: Hashable, Sendable {
-        /// What makes a relationship an obstacle.
+        /// Why a relationship prevents the delete.
         package enum Objection: Hashable, Sendable {
-            /// The source rows refer to rows that would be deleted, and their key, or the request, forbids it.
+            /// The source rows refer to rows that would be deleted, and their foreign key or the request forbids it.
             case pointing
-            /// The source rows would lose a reference, and a constraint, an index or another reference does not allow
-            /// that.
+            /// The source rows would lose a reference, and a constraint, an index or another reference does not allow that.
             case fixedReference
-            /// A Core Data model says deny: a batch delete cannot carry that out, whether rows match or not.
+            /// The Core Data model says deny. A batch delete cannot carry that out, whether rows match or not.
             case denyRule
             /// The rows at the other end require the row that would be deleted.
             case mandatoryInverse
-            /// The source rows refer to rows that would be deleted, and the model has no inverse that would clear it.
+            /// The source rows refer to rows that would be deleted, and the model has no inverse that would clear the reference.
             case noInverse
-            /// The source rows hold numbers that may refer to deleted rows, and the store has no model to decide it.
+            /// The source rows hold numbers that may refer to deleted rows, and no model of the store decides it.
             case unproven
         }
 
-        /// The relationship that forbids it; for a model's relationship the source is the entity that declares it.
+        /// The relationship that forbids the delete. For a relationship of a model, the source is the entity that declares it.
         package var relationship: Relationship
-        /// How many rows prevent the delete: source rows, or for a deny rule or an inverse, rows at the other end.
+        /// How many rows prevent the delete: source rows or, for a deny rule or an inverse, rows at the other end.
         package var rowCount: Int
-        /// What makes it an obstacle.
+        /// Why the relationship prevents the delete.
         package var objection: Objection
         /// Whether the source has an attribute that may hold a date, so that a rule could delete its rows.
         package var sourceHasDates = true
@@ -208,18 +205,18 @@ package struct Survey: Hashable, Sendable {
     package var rowCount: Int?
     /// Rows whose date can be read; nil if they were not counted.
     package var readableCount: Int?
-    /// Rows that the rule deletes and no rule before it does.
+    /// Rows that the rule deletes and no preceding rule deletes.
     package var expiredCount = 0
     /// Rows that the rule would delete if it were the only one.
     package var expiredAloneCount = 0
-    /// Rows before the cutoff that `keepLast` or `thinning` spares, of this rule or of another one.
+    /// Rows before the cutoff that `keepLast` or `thinning`, of this rule or of another one, spares.
     package var keptByRuleCount = 0
-    /// How many rows before the cutoff `thinning` spares, for each tier with one at least; a row of several tiers counts for
-    /// the one with the largest unit.
+    /// How many rows before the cutoff `thinning` spares, for each tier that keeps any. A row of several tiers counts for the one with the
+    /// largest unit.
     package var keptByTier: [TierCount] = []
-    /// Rows before the cutoff that holds keep and the rule itself does not, each once.
+    /// Rows before the cutoff that holds keep and the rule does not. Each row counts once.
     package var heldCount = 0
-    /// The same for each hold of the request, in its order.
+    /// The held rows for each hold of the request, in its order.
     package var keptByHold: [HeldCount] = []
     /// Unreadable rows, by kind.
     package var unreadable: [UnreadableRows] = []
@@ -233,14 +230,14 @@ package struct Survey: Hashable, Sendable {
     package var newestExpired: Instant?
     /// The newest readable date of the whole entity, whatever the filter.
     package var newestOfEntity: Instant?
-    /// The largest value of the whole entity that the format's kind of storage has, before `earliest` is applied.
+    /// The largest value of the whole entity among those of the format's storage type, before `earliest` is applied.
     package var newestValue: StoreValue?
-    /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone; true if it
-    /// deletes nothing.
+    /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone; true if the rule deletes nothing.
     package var leavesReadableRows = true
     /// Rows that a cascade deletes.
     package var cascadedCount = 0
-    /// The same by the name of their table, where the engine knows it; in lower case where letter case does not matter.
+    /// Rows that a cascade deletes, by the name of their table, where the engine knows it. The name is in lower case if case does not
+    /// matter.
     package var cascadedCounts: [String: Int] = [:]
     /// Rows that lose a reference.
     package var nullifiedCount = 0
@@ -248,27 +245,26 @@ package struct Survey: Hashable, Sendable {
     package var obstacles: [Obstacle] = []
     /// The names of files beside a Core Data store to which only expired rows refer. They are deleted with the rows.
     package var externalFiles: [String] = []
-    /// Whether ``index`` gives all rows in the order of their dates, not only those of each group.
+    /// Whether ``index`` gives all rows in the order of their dates, not only the rows of each group.
     package var isInDateOrder = false
     /// The index that gives the rows in the order of their dates; nil: none.
     package var index: String?
-    /// Why an index that begins with the date does not give the rows in the order of their dates, as a clause; nil if
-    /// there is no such index, or it does.
+    /// Why an index that begins with the date does not give the rows in the order of their dates, as a clause; nil: it does, or there is no
+    /// such index.
     package var indexObstacle: String?
-    /// Whether all texts of a text format have one shape, so that an index on them would be in date order; false if
-    /// that was not checked.
+    /// Whether all texts of a text format have one form, so that an index on them is in date order; false also if that was not checked.
     package var hasUniformText = false
-    /// Why the history of the store cannot be continued; nil if it can, or if there is none.
+    /// Why the history of the store cannot be continued; nil: it can, or there is none.
     package var historyObstacle: String?
-    /// Why summaries that the store keeps of the rows would lose them, as a clause; nil: they would not, or there are none.
+    /// Why aggregates that the store keeps of the rows would lose them, as a clause; nil: they would not, or there are none.
     package var rollupObstacle: String?
-    /// What else the store does with the rows, and the rule's user should know; sentences without a full stop.
+    /// What else the store does with the rows that the rule's user should know, as sentences without a full stop.
     package var notes: [String] = []
-    /// Why the delete cannot be done at all in this schema; nil: it can.
+    /// Why this schema does not allow the delete at all; nil: it does.
     package var unsupported: String?
-    /// The ``remedy`` where a rule before it is the obstacle.
+    /// The ``remedy`` if a preceding rule is the obstacle.
     package static let aloneRemedy = "carry the rule out in a run of its own (--rule)"
-    /// What makes an ``unsupported`` delete possible, as an imperative; nil: nothing but another schema.
+    /// What makes an ``unsupported`` delete possible, as an imperative; nil: only another schema.
     package var remedy: String?
 
     /// Makes an empty survey; engines fill it.
@@ -284,7 +280,7 @@ package struct Survey: Hashable, Sendable {
 }
 
 extension BatchDeleteRequest {
-    /// All rows that a deletion deletes.
+    /// Makes a request for all rows that a deletion deletes.
     package init(_ request: SurveyRequest, resultType: ResultType = .statusOnly) {
         self.init(
             fetchRequest: StoreFetchRequest(

@@ -1,7 +1,6 @@
-/// What an engine's surveys have found, for the deletions that follow.
+/// What an engine's surveys have found, for later deletions.
 package struct SurveyMemory<Findings> {
-    /// A request without the fields that do not change what is found. Of the deletes before it, only the number
-    /// matters.
+    /// A request without the fields that do not affect what is found. Of the preceding deletes, only the number matters.
     private struct Key: Hashable {
         var request: SurveyRequest
         var precedingCount: Int

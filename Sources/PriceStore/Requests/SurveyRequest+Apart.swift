@@ -2,15 +2,15 @@ extension SurveyRequest {
     /// Whether the rule keeps rows of its own.
     package var keepsRows: Bool { keepLast != nil || thinning != nil }
 
-    /// Whether two rules that keep rows read the same dates. Otherwise what one keeps cannot be kept from the other.
+    /// Whether two rules that keep rows read the same dates. If not, the rows that one keeps cannot be kept from the other.
     package func readsDates(of other: SurveyRequest) -> Bool {
         date.name == other.date.name && date.encoding == other.date.encoding && date.zone == other.date.zone
     }
 
-    /// Has a rule that keeps rows stand beside other rules, none of which may be itself.
+    /// Adapts a rule that keeps rows to the other rules, which must not include the rule itself.
     ///
-    /// It leaves the rows that are deleted by rules which keep none to these rules: it neither keeps nor deletes them, under a hold or
-    /// not. What one such rule keeps is kept from the others, too. So the order of the rules does not matter.
+    /// Rows that are deleted by rules which keep none are left to those rules: this rule neither keeps nor deletes them, under a hold or
+    /// not. Rows that one rule keeps are also kept from the others. So the order of the rules does not matter.
     package mutating func keepApart(from others: [SurveyRequest]) {
         guard keepsRows else { return }
         let others = others.filter { $0.entity == entity }
@@ -21,7 +21,7 @@ extension SurveyRequest {
         self = leaving(deleting)
     }
 
-    /// The request without the rows that others delete.
+    /// The request without the rows that other rules delete.
     private func leaving(_ others: [SurveyRequest]) -> SurveyRequest {
         let others = others.filter { !$0.filter.isDisjoint(from: filter) }
         func left(_ rows: StorePredicate) -> StorePredicate {

@@ -1,9 +1,10 @@
-/// The rows that a rule keeps of those before its cutoff: in each group, one of each bucket of the calendar.
+/// The rows that a rule keeps of those before its cutoff: in each group, one row of each bucket of the calendar.
 ///
-/// A tier has buckets of one size, and an age. A row is kept if it is the pick of its bucket for one tier at least whose
-/// age it has not passed. Picks are chosen among all readable rows, those at or after the cutoff too.
+/// A tier has buckets of one size, and an age. A row is kept if it is the pick of its bucket in at least one tier whose age it has not
+/// passed. Picks are chosen among all readable rows, including those at or after the cutoff.
 public struct Thinning: Hashable, Sendable {
-    /// Which row of a bucket is kept. Among rows of one date the highest key is the last, the lowest the first.
+    /// Which row of a bucket is kept. Among rows of one date, the row with the highest key is the last, and the one with the lowest key the
+    /// first.
     public enum Pick: String, Hashable, Sendable, CaseIterable {
         /// The row with the latest date.
         case last
@@ -11,14 +12,14 @@ public struct Thinning: Hashable, Sendable {
         case first
     }
 
-    /// Buckets of one size.
+    /// A size of buckets, and an age.
     public struct Tier: Hashable, Sendable {
         /// The size of a bucket.
         public var unit: CalendarUnit
-        /// Rows before it have passed the tier's age; the distant past: none ever does.
+        /// Rows before this instant have passed the tier's age; the distant past: none ever does.
         ///
-        /// With ``Pick/first`` a row passes it together with its bucket, at the bucket's end. Otherwise the next row of
-        /// the bucket, of which another run may have left none, would become the first.
+        /// With ``Pick/first`` a row passes the age together with its bucket, at the bucket's end. Otherwise the next row of the bucket
+        /// would become the first, although an earlier run may have left none.
         public var since: Instant
 
         /// Makes a tier.
@@ -34,11 +35,11 @@ public struct Thinning: Hashable, Sendable {
     public let pick: Pick
     /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
     public let groupedBy: [String]
-    /// The rows among which picks are chosen: readable ones that match this.
+    /// The rows among which picks are chosen: readable rows that match this condition.
     public let among: StorePredicate
-    /// The date that puts a row into its bucket. Buckets follow the calendar in its zone.
+    /// The date that determines the bucket of a row. Buckets follow the calendar in the zone of the date.
     public let date: DateAttribute
-    /// Rows at or after it stay anyway: which of them are picks matters only to the rows before it. A request sets its own.
+    /// Rows at or after this instant stay anyway, so it matters only for earlier rows which of them are picks. A request sets its own.
     package var cutoff = Instant.distantPast
 
     /// Makes a description of the rows to keep.
@@ -54,7 +55,7 @@ public struct Thinning: Hashable, Sendable {
 }
 
 extension Thinning {
-    /// The start of the earliest bucket in which a tier may keep a row; nil: each row may be kept.
+    /// The start of the earliest bucket in which a tier may keep a row; nil: any row may be kept.
     package var startOfLiveBuckets: Instant? {
         guard !tiers.contains(where: { $0.since == .distantPast }) else { return nil }
         return tiers.map { tier in
@@ -64,26 +65,24 @@ extension Thinning {
     }
 }
 
-/// The stretches of time into which the buckets of all tiers divide the rows of a ``Thinning``, so that each bucket is a
-/// number of whole cells.
+/// The cells into which the buckets of all tiers of a ``Thinning`` divide time. Each bucket is a number of whole cells.
 package struct ThinningCells {
     /// The start of each cell, in order, and the end of the last one.
     package private(set) var starts: [Instant] = []
-    /// By tier, the start of each bucket, in order, and the end of the last one; empty: none matters.
+    /// For each tier, the start of each bucket, in order, and the end of the last one; empty: none matters.
     package private(set) var bounds: [[Instant]] = []
-    /// By tier, the number of the bucket that each cell is in; nil: in none that matters.
+    /// For each tier, the number of the bucket that contains each cell; nil: none that matters.
     package private(set) var buckets: [[Int?]] = []
-    /// By tier, the number of the first bucket that ends after ``Thinning/Tier/since``.
+    /// For each tier, the number of the first bucket that ends after ``Thinning/Tier/since``.
     package private(set) var firstLive: [Int] = []
 
-    /// The cells of the buckets that have rows before the cutoff and may have rows that their tier keeps; empty if there
-    /// is no such bucket.
+    /// Makes the cells of the buckets that have rows before the cutoff and may have rows that their tier keeps; empty: there are none.
     ///
     /// - Parameter oldest: the date of the oldest row.
     package init(_ thinning: Thinning, oldest: Instant) {
         let zone = thinning.date.zone
         for tier in thinning.tiers {
-            // A value that represents a span begins before it has passed an age.
+            // A value that represents a span begins before the span has passed an age.
             let since = tier.since.advanced(byMicroseconds: -thinning.date.encoding.longestSpan)
             let first = max(oldest, since)
             let starts = zone.buckets(
@@ -109,12 +108,12 @@ package struct ThinningCells {
 }
 
 extension CalendarUnit {
-    /// The place among the units, the smallest first.
+    /// The position among the units, smallest first.
     package var size: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
 extension DateEncoding {
-    /// How long, in microseconds, the span of a value may be, with an hour for a change of the clock.
+    /// The longest span of a value in microseconds, including an hour for a clock change.
     fileprivate var longestSpan: Int64 {
         let day: Int64 = 86_400_000_000
         return switch self {

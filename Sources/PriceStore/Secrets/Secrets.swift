@@ -1,12 +1,12 @@
-/// Passwords in text: those of URLs (`scheme://user:password@host`), and what follows `password=`.
+/// Finds passwords in text: those of URLs (`scheme://user:password@host`), and what follows `password=`.
 ///
-/// A policy or a command line that has one is refused, so that there is none to be shown later. What servers and other
-/// libraries say is searched all the same.
+/// A policy or a command line that contains one is refused, so that none can be shown later. Messages of servers and libraries are searched
+/// too.
 package enum Secrets {
-    /// What is shown in place of a password, however long that is.
+    /// The replacement for a password of any length.
     package static let mask = "***"
 
-    /// Whether a text has a password in it.
+    /// Whether a text contains a password.
     package static func areIn(_ text: String) -> Bool { !places(in: text).isEmpty }
 
     /// The text with ``mask`` in place of each password.
@@ -20,11 +20,11 @@ package enum Secrets {
         places(in: text).map { String(text[$0]) }.sorted { $0.count > $1.count }
     }
 
-    /// A URL without its password, before the host or among the parameters. Everything else is unchanged, because the
-    /// ledger identifies a store by this name.
+    /// A URL without its password, before the host or in a parameter. Everything else is unchanged, because the ledger identifies a store
+    /// by this name.
     package static func removed(fromURL url: String) -> String {
         let places = places(in: url).map { place in
-            // With the colon before it, or with the name of the parameter and one of the signs around both.
+            // Removes the colon before the password, or the parameter's name and one of the signs around the parameter.
             guard url[url.index(before: place.lowerBound)] == "=" else {
                 return url.index(before: place.lowerBound)..<place.upperBound
             }
@@ -55,7 +55,7 @@ package enum Secrets {
         character.isWhitespace || "\"'`".contains(character)
     }
 
-    /// The password of a URL that begins after `://`: from the first colon to the `@` of the host. Without an `@` it is what
+    /// The password of a URL that begins after `://`: from the first colon to the `@` before the host. Without an `@` it is the part that
     /// cannot be a port.
     private static func password(inURL rest: Substring) -> Range<String.Index>? {
         let url = rest.prefix { !isEnd($0) }
@@ -73,10 +73,10 @@ package enum Secrets {
         return nil
     }
 
-    /// What follows `password=`, `PGPASSWORD = ` and the like: a quoted text, or up to a space, a quote, a comma or `&`.
+    /// The values after `password=`, `PGPASSWORD = ` and the like: a quoted text, or everything up to a space, a quote, a comma or `&`.
     private static func named(in text: String) -> [Range<String.Index>] {
         let lower = text.lowercased()
-        // Where letters have other lengths in lower case, the places would differ.
+        // If letters have other lengths in lower case, the places differ.
         guard lower.utf8.count == text.utf8.count else { return [] }
         return lower.ranges(of: "password").compactMap { name in
             var rest = text[name.upperBound...].drop { $0 == " " }

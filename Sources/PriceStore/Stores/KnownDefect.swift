@@ -1,5 +1,5 @@
-/// A version of a library, a server or an extension: numbers, the most important one first. What is made before a release
-/// (`2.28.3-dev`) is older than the release.
+/// A version of a library, a server or an extension: numbers, the most significant first. A version before a release (`2.28.3-dev`) is
+/// older than the release.
 package struct ComponentVersion: Hashable, Comparable, Sendable, CustomStringConvertible {
     private let numbers: [Int]
     private let isBeforeRelease: Bool
@@ -30,7 +30,7 @@ package struct ComponentVersion: Hashable, Comparable, Sendable, CustomStringCon
         return one.isBeforeRelease && !other.isBeforeRelease
     }
 
-    /// `3.40` and `3.40.0` are one version.
+    /// `3.40` and `3.40.0` are the same version.
     package static func == (one: ComponentVersion, other: ComponentVersion) -> Bool { !(one < other) && !(other < one) }
 
     package func hash(into hasher: inout Hasher) {
@@ -41,9 +41,9 @@ package struct ComponentVersion: Hashable, Comparable, Sendable, CustomStringCon
 
 /// A library, a server or an extension that reads and changes a store.
 package struct EngineComponent: Hashable, Sendable, CustomStringConvertible {
-    /// As its makers call it: `SQLite`.
+    /// The name that its makers use: `SQLite`.
     package var name: String
-    /// As it names its version itself.
+    /// The version that it reports.
     package var version: String
 
     package init(name: String, version: String) {
@@ -57,17 +57,17 @@ package struct EngineComponent: Hashable, Sendable, CustomStringConvertible {
 
 /// A defect of some versions of a component that damages stores or deletes rows that should stay.
 ///
-/// Each engine has one table of them, beside the code that avoids them.
+/// Each engine has one table of them, next to the code that avoids them.
 package struct KnownDefect: Hashable, Sendable {
     /// The name of the component.
     package var component: String
-    /// The versions that have it, both ends included.
+    /// The versions that have the defect, both ends included.
     package var versions: [ClosedRange<ComponentVersion>]
-    /// When it happens and what it does, as a clause.
+    /// When the defect occurs and what it does, as a clause.
     package var effect: String
     /// What this program does instead, as a clause.
     package var remedy: String
-    /// Who says so: an address.
+    /// The address of the source.
     package var source: String
 
     package init(
@@ -80,14 +80,14 @@ package struct KnownDefect: Hashable, Sendable {
         self.source = source
     }
 
-    /// Whether a component has it. A version that cannot be read is taken for one that has it.
+    /// Whether a component has the defect. An unreadable version counts as one that has it.
     package func isIn(_ component: EngineComponent) -> Bool {
         guard component.name == self.component else { return false }
         guard let version = ComponentVersion(component.version) else { return true }
         return versions.contains { $0.contains(version) }
     }
 
-    /// The versions, the defect, what is done instead and the source, as one sentence without a full stop.
+    /// The versions, the defect, the remedy and the source, as one sentence without a full stop.
     package var sentence: String {
         let spans = versions.map { "\($0.lowerBound) to \($0.upperBound)" }.joined(separator: ", ")
         return "\(component) \(spans) has a known defect: \(effect); \(remedy) (\(source))"

@@ -1,16 +1,16 @@
 /// The entities of a store that can be read, and why the others cannot: a view of a dropped table, a missing module.
 package struct ReadableEntities: Sendable {
-    /// Those that can be read, in the store's order.
+    /// The readable entities, in the store's order.
     package var entities: [Entity] = []
     /// The names of the others, each with a reason.
     package var troubles: [(name: String, reason: String)] = []
 
-    /// None yet.
+    /// Makes an empty list.
     package init() {}
 }
 
 extension StoreReader {
-    /// Reads all entities. Those that cannot be read are left out.
+    /// Reads all entities. Unreadable ones are left out.
     ///
     /// - Throws: ``StoreError`` if the store as a whole cannot be read.
     package func readableEntities() throws(StoreError) -> ReadableEntities {

@@ -1,5 +1,5 @@
-/// What a retention job asks of a store besides what any program does: what its rules would find, how rows would be deleted, and
-/// what archives hold.
+/// What a retention job needs of a store beyond ``StoreReader``: what its rules would find, how rows would be deleted, and what archives
+/// hold.
 package protocol RetentionReader: StoreReader {
     /// The library, or the server and its extensions, that read and change the store.
     func components() throws(StoreError) -> [EngineComponent]
@@ -12,33 +12,32 @@ package protocol RetentionReader: StoreReader {
 
     /// How the rows of a request would be deleted now.
     ///
-    /// - Throws: ``StoreError``: of kind `unknownName` if the request asks for a technique that is not possible for them.
+    /// - Throws: ``StoreError``: of kind `unknownName` if the request names a technique that is not possible for the rows.
     func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
 
-    /// The candles that the rows of requests would become, each with a ``SurveyRequest/rollup``, carried out in this order.
+    /// The candles that the rows of requests would become. Each request has a ``SurveyRequest/rollup``; they are carried out in this order.
     func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally]
 
-    /// Why the rows of an entity cannot become candles of a target, as a clause; nil: they can, as far as the store knows more
-    /// than its entities say.
+    /// Why the rows of an entity cannot become candles of a target, as a clause; nil: they can, or only the entities decide.
     ///
-    /// - Parameter target: the entity of the candles; nil: it is to be made.
+    /// - Parameter target: the entity of the candles; nil: it is to be created.
     func candleObstacle(_ rollup: Rollup, of entity: Entity, into target: Entity?) throws(StoreError) -> String?
 
-    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows; or can set some
-    /// attributes of them to NULL or a default.
+    /// Whether a delete from an entity can delete rows of another one, or of the same one, by cascades, or set given attributes of them to
+    /// NULL or a default.
     ///
     /// - Parameters:
-    ///   - entity: whose rows a request names.
+    ///   - entity: the entity whose rows a request names.
     ///   - relationships: what the request does with rows that refer to them.
     ///   - other: any entity, or the same.
-    ///   - attributes: names of attributes of that entity.
+    ///   - attributes: the names of attributes of that entity.
     func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
         changing attributes: [String]
     ) throws(StoreError) -> Bool
 
-    /// Whether triggers of the store may delete rows of a table when rows of an entity are deleted, and what follows from that. They
-    /// may unless the engine can show that they do not.
+    /// Whether triggers of the store may delete rows of a table after deletes from an entity, with all their effects. They may unless the
+    /// engine can show that they do not.
     ///
     /// - Parameters:
     ///   - table: the name of a table, or of an entity.
@@ -47,108 +46,108 @@ package protocol RetentionReader: StoreReader {
         from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool
 
-    /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
-    /// Parameters as ``deletes(from:_:canReach:changing:)``.
+    /// The given attributes of an entity that a delete from another one, or from the same one, can set to NULL or a default. The parameters
+    /// are those of ``deletes(from:_:canReach:changing:)``.
     func clearedAttributes(
         _ attributes: [String], of other: String, byDeletesFrom entity: String,
         _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> [String]
 
-    /// How many readable rows of an entity that match a filter remain after several deletes, one after the other, with
-    /// all related rows. Nothing is deleted.
+    /// The number of readable rows of an entity that match a filter and remain after several deletes, one after the other, with all related
+    /// rows. Nothing is deleted.
     ///
     /// - Parameters:
-    ///   - entity: whose rows are counted.
-    ///   - date: what makes a row readable.
+    ///   - entity: the entity whose rows are counted.
+    ///   - date: the date that makes a row readable.
     ///   - filter: the rows to count.
-    ///   - deletes: in their order.
-    ///   - limit: the count stops here; nil: no limit.
+    ///   - deletes: the deletes, in their order.
+    ///   - limit: where the count stops; nil: no limit.
     func countSpared(
         _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int
 
-    /// Throws if an entity's rows or indexes are damaged, of kind `inputOutput`. It may read all of them. A store whose
-    /// server looks after that need do nothing.
+    /// Throws an error of kind `inputOutput` if an entity's rows or indexes are damaged. It may read all of them. An engine whose server
+    /// checks this itself does nothing.
     func verify(entity: String) throws(StoreError)
 
-    /// Up to `limit` different values of an attribute, from across the entity; for messages and for recognising formats.
+    /// Up to `limit` different values of an attribute from across the entity, for messages and for recognising formats.
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue]
 
     /// The size of the store's main file or database in bytes.
     func sizeBytes() throws(StoreError) -> Int64
 
-    /// The space of an entity's rows and indexes in bytes; nil if the store does not know.
+    /// The space of an entity's rows and indexes in bytes; nil: the store does not know it.
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
 
-    /// How the store holds an entity's rows where they are not in one plain table, as a phrase: its parts, its servers, and
-    /// what the store does with them by itself; nil: there is nothing to tell.
+    /// How the store holds an entity's rows if they are not in one plain table, as a phrase: their parts, their servers, and what the store
+    /// itself does with them; nil: there is nothing to report.
     func layout(ofEntity entity: String) throws(StoreError) -> String?
 
     /// Why the rows of a request cannot be archived before they are deleted, as a clause; nil: they can.
     func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String?
 
-    /// Throws unless archives can be made at a place in the store itself, and nobody else can change them.
+    /// Throws unless archives can be made at a place in the store, and nobody else can change them.
     ///
-    /// - Throws: ``StoreError`` of kind `cannotCreate` if there is no such place or something else is in it, of kind
-    ///   `permission` if it is someone else's, others can create in it, or this user cannot.
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if there is no such place or something else is in it; of kind `permission` if
+    ///   somebody else owns it, others can create objects in it, or this user cannot.
     func checkArchivePlace(_ name: String) throws(StoreError)
 
-    /// The archives that the store itself holds at a place, the oldest first.
+    /// The archives that the store itself holds at a place, oldest first.
     func archives(in place: String) throws(StoreError) -> [StoredArchive]
 
-    /// What an archive holds for each table, compared with the store as it is.
+    /// What an archive holds for each table, compared with the store now.
     ///
     /// - Throws: ``StoreError`` as ``RetentionWriter/restoration(of:)``.
     func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable]
 
-    /// The hold whose rows the store's own triggers may delete, or take out of it, when rows are deleted; nil: there is none, or
-    /// the engine looks after each batch.
+    /// A hold whose rows the store's own triggers may delete, or take out of the hold, when rows are deleted; nil: there is none, or the
+    /// engine checks after each batch.
     ///
     /// - Parameter target: the entity of candles that the delete writes; nil: none.
     func obstacle(
         to holds: [HeldRows], of delete: BatchDeleteRequest, writing target: String?
     ) throws(StoreError) -> HoldObstacle?
 
-    /// The same when rows are inserted; `replacing`: they may take the place of others.
+    /// A hold whose rows triggers may delete, or take out of the hold, when rows are inserted; `replacing`: new rows may replace old ones.
     func obstacle(
         to holds: [HeldRows], insertingInto entity: String, replacing: Bool
     ) throws(StoreError) -> HoldObstacle?
 
-    /// Rows that a new row may not replace: it is rejected.
+    /// Rows that a new row may not replace. Such a new row is rejected.
     var heldFromReplacing: [HeldRows] { get set }
 
-    /// What no cascade of a batch may take; a batch that would is rolled back, and fails with ``StoreError`` of kind `constraint`.
+    /// Rows that no cascade of a batch may delete. A batch that would delete one is rolled back and fails with ``StoreError`` of kind
+    /// `constraint`.
     var rowsToKeep: RowsToKeep { get set }
 
     /// Called when a phase of a long delete begins, with a phrase: `copying the rows that stay`.
     var didBeginPhase: ((String) -> Void)? { get set }
 
-    /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space
-    /// itself.
+    /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space itself.
     func reclaimAdvice() throws(StoreError) -> String?
 }
 
 extension RetentionReader {
-    /// An engine that makes no candles.
+    /// The engine makes no candles.
     package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
         guard !requests.isEmpty else { return [] }
         throw StoreError(.unsupported, store: name, message: "the engine \(engine) makes no candles")
     }
 
-    /// The entities say all.
+    /// Nil: only the entities decide.
     package func candleObstacle(_: Rollup, of _: Entity, into _: Entity?) throws(StoreError) -> String? { nil }
 
-    /// The engine looks after each batch.
+    /// Nil: the engine checks after each batch.
     package func obstacle(
         to _: [HeldRows], of _: BatchDeleteRequest, writing _: String?
     ) throws(StoreError) -> HoldObstacle? { nil }
 
-    /// What triggers do is not known.
+    /// Nil: it is not known what triggers do.
     package func obstacle(
         to _: [HeldRows], insertingInto _: String, replacing _: Bool
     ) throws(StoreError) -> HoldObstacle? { nil }
 
-    /// The store itself holds no archives.
+    /// Throws: the store itself holds no archives.
     package func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }
 
     /// None: the store itself holds no archives.
@@ -158,13 +157,13 @@ extension RetentionReader {
         StoreError(.unsupported, store: name, message: "the engine \(engine) has no archives")
     }
 
-    /// Nil: the engine looks after its files itself.
+    /// Nil: the engine reclaims space itself.
     package func reclaimAdvice() throws(StoreError) -> String? { nil }
 
     /// Nil: rows are in plain tables.
     package func layout(ofEntity entity: String) throws(StoreError) -> String? { nil }
 
-    /// Nothing: a server looks after its files itself.
+    /// Does nothing: a server checks its files itself.
     package func verify(entity: String) throws(StoreError) {}
 }
 
@@ -175,18 +174,18 @@ extension [HeldRows] {
     }
 }
 
-/// A store in which a job's import can be carried out, or rehearsed.
+/// A store in which the import of a job can be carried out or rehearsed.
 package typealias RetentionInserter = RetentionReader & StoreInserter
 
-/// What a retention job does with a store besides what any program does: deletes in parts, archives, and what other programs must
-/// not suffer from.
+/// What a retention job does with a store beyond ``StoreWriter``: it deletes in parts, makes archives, and spares other programs.
 package protocol RetentionWriter: RetentionReader, StoreWriter {
     /// Creates the entity of the candles that rows of an entity become.
     func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError)
 
     /// The deletion of the rows that a request names, as they were surveyed or, without a survey, as they are now.
-    /// What ``BatchDeleteRequest/RelationshipRule/deny`` forbids is looked for again in the transaction of each part: a part
-    /// that would delete or change a row besides those of the request fails with kind `constraint`.
+    ///
+    /// The transaction of each part checks again what ``BatchDeleteRequest/RelationshipRule/deny`` forbids. A part that would delete or
+    /// change rows other than those of the request fails with kind `constraint`.
     func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion
 
     /// Whether others use the store: another connection has it open, or has written since the last call.
@@ -194,36 +193,36 @@ package protocol RetentionWriter: RetentionReader, StoreWriter {
 
     /// Limits the size of files beside the store that grow while it is changed. Call it between batches.
     ///
-    /// - Returns: what prevents that, as a sentence for a warning; nil: nothing does.
-    /// - Throws: ``StoreError`` of kind `busy` if they are so large that nothing more should be written.
+    /// - Returns: what prevents that, as a sentence for a warning; nil: nothing.
+    /// - Throws: ``StoreError`` of kind `busy` if the files are so large that nothing more should be written.
     func boundSideFiles() throws(StoreError) -> String?
 
-    /// How long the next batch should wait, beyond the pause for other connections; nil: not at all.
+    /// How long the next batch should wait beyond its pause; nil: not at all.
     func wantedPause() throws(StoreError) -> WantedPause?
 
-    /// Begins the archive of a run. From now on each deletion whose request has an ``SurveyRequest/archiveRule`` copies
-    /// its rows to the archive before it deletes them: a row is deleted only if its copy is on disk and equal.
+    /// Begins the archive of a run. From now on each deletion whose request has an ``SurveyRequest/archiveRule`` copies its rows to the
+    /// archive first. A row is deleted only if its copy is on disk and equal.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if the archive cannot be made there.
     func beginArchive(_ request: ArchiveRequest) throws(StoreError)
 
-    /// Checks the archive that was begun, brings it to disk and ends it. An archive without rows is removed.
+    /// Checks the archive that was begun, writes it to disk and ends it. An archive without rows is removed.
     ///
-    /// - Returns: the archive; nil: there is none, because nothing was archived.
+    /// - Returns: the archive; nil: nothing was archived.
     func completeArchive() throws(StoreError) -> ArchiveResult?
 
-    /// Removes an archive that the store itself holds, and nothing that is not part of it.
+    /// Removes an archive that the store itself holds, and nothing else.
     func removeArchive(of run: String, in place: String) throws(StoreError)
 
     /// The restoration of what a run deleted.
     ///
-    /// - Throws: ``StoreError`` if the archive is missing, damaged, incomplete and perhaps wrong, not the one that is meant,
-    ///   or of another store; or if the store lacks a table or column of it.
+    /// - Throws: ``StoreError`` if the archive is missing, damaged, possibly wrong because it is incomplete, a different one, or of another
+    ///   store; or if the store lacks one of its tables or columns.
     func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration
 }
 
 extension RetentionWriter {
-    /// A plain entity.
+    /// Creates an ordinary entity.
     package func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError) {
         if let table = rollup.table(for: entity) { try createEntity(table) }
     }
@@ -231,10 +230,10 @@ extension RetentionWriter {
     /// Nil: the store asks for no pause.
     package func wantedPause() throws(StoreError) -> WantedPause? { nil }
 
-    /// Nothing: a store without such files.
+    /// Does nothing: the store has no such files.
     package func boundSideFiles() throws(StoreError) -> String? { nil }
 
-    /// The store itself holds no archives.
+    /// Throws: the store itself holds no archives.
     package func removeArchive(of run: String, in place: String) throws(StoreError) { throw noArchives }
 }
 
@@ -244,10 +243,10 @@ package struct WantedPause: Hashable, Sendable {
     package var length: Duration
     /// Why, as a clause.
     package var reason: String
-    /// Whether to ask again before the batch, until there is no such wish any more.
+    /// Whether the store is asked again before the batch, until it no longer wants a pause.
     package var isUntilOver: Bool
 
-    /// Makes a wish; engines do.
+    /// Makes a pause; engines do.
     package init(length: Duration, reason: String, isUntilOver: Bool = false) {
         self.length = length
         self.reason = reason

@@ -1,10 +1,10 @@
-/// An error of a store: its kind, the store, the message of the engine, and what to do next.
+/// An error of a store: its kind, the store, the engine's message, and what to do next.
 ///
 /// It never contains a bound value. Passwords in its texts are hidden.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What sort of error it is.
+    /// The kind of a store's error.
     public enum Kind: String, Hashable, Sendable {
-        /// The store is not there.
+        /// The store does not exist.
         case missing
         /// The server cannot be reached.
         case unreachable
@@ -16,17 +16,17 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case inputOutput
         /// A constraint or a trigger of the store refused the change.
         case constraint
-        /// The schema is of a kind that the engine cannot handle.
+        /// The engine cannot handle this kind of schema, or the request.
         case unsupported
-        /// The store lacks an entity or attribute that is named, or the engine a technique.
+        /// The store lacks a named entity or attribute, or the engine lacks a named technique.
         case unknownName
         /// A file or a place in the store cannot be created.
         case cannotCreate
         /// The store was replaced by another file while it was in use.
         case replaced
-        /// The task was cancelled. What it was doing is undone.
+        /// The task was cancelled. Its unfinished work is rolled back.
         case cancelled
-        /// A part of the requested history is deleted: contexts must be reset.
+        /// A part of the requested history is deleted. Contexts must be reset.
         case historyMissing
         /// A defect in the program.
         case defect
@@ -38,9 +38,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     public var store: String
     /// What failed, as a sentence without a full stop.
     public var message: String
-    /// The engine's error code, such as `SQLITE_FULL` or an SQLSTATE; nil if the error is not from the engine.
+    /// The engine's error code, such as `SQLITE_FULL` or an SQLSTATE; nil: the error is not from the engine.
     public var engineCode: String?
-    /// What to do next; nil: nothing better than to read the message.
+    /// What to do next; nil: the message says all.
     public var hint: String?
 
     /// Makes an error.
@@ -52,12 +52,12 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         self.hint = hint.map(Secrets.hidden)
     }
 
-    /// The error of work whose task is cancelled.
+    /// The error of a task that was cancelled.
     package static func cancelled(_ store: String) -> StoreError {
         StoreError(.cancelled, store: store, message: "the task was cancelled")
     }
 
-    /// The error of a batch that is undone because it would delete the last readable row of an entity.
+    /// The error of a batch that is rolled back because it would delete the last readable row of an entity.
     package static func lastRow(of entity: String, store: String) -> StoreError {
         StoreError(
             .constraint, store: store,

@@ -1,11 +1,11 @@
 extension StoreInserter {
-    /// Nil: rows are added one by one.
+    /// Nil: rows are inserted one by one.
     public func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
     ) throws(StoreError) -> RowsInserted? { nil }
 }
 
-/// What became of rows that were added together.
+/// The result of inserting several rows at once.
 public struct RowsInserted: Hashable, Sendable {
     /// Rows that are in the store now, as new rows or over old ones.
     public var savedCount: Int

@@ -1,48 +1,47 @@
-/// A store that can be read. Nothing that is done through it changes a byte of the store.
+/// A store that can be read. Reading never changes a byte of the store.
 ///
 /// Readers and writers hold a connection and belong to one thread.
 public protocol StoreReader: AnyObject {
-    /// The path or address of the store, as messages name it; never with a password.
+    /// The path or address of the store, as messages name it, without a password.
     var name: String { get }
 
-    /// Identifies the store: the same for every connection to it, however it was opened, and different for any other
-    /// store. For a file it is the path without links.
+    /// Identifies the store. Every connection to it has the same identifier, however it was opened, and no other store has it. For a file
+    /// it is the path without links.
     var storeIdentifier: String { get }
 
     /// The engine's name: `sqlite` or `postgresql`.
     var engine: String { get }
 
-    /// The names of all entities, in the store's order; tables, views and virtual tables.
+    /// The names of all entities, in the store's order: tables, views and virtual tables.
     func entityNames() throws(StoreError) -> [String]
 
-    /// The entity of that name, or nil if the store has none.
+    /// The entity of that name; nil: the store has none.
     func entity(named name: String) throws(StoreError) -> Entity?
 
-    /// How many rows a request finds; its limit is obeyed, its order does not matter.
+    /// How many rows a request finds. Its limit applies, its order does not matter.
     func count(_ request: StoreFetchRequest) throws(StoreError) -> Int
 
     /// The values of the named attributes of the rows that a request finds, in its order. All are held in memory.
     func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]]
 
-    /// The rows that a request finds, in its order, with their identities and the named attributes. All are held in
-    /// memory.
+    /// The rows that a request finds, in its order, with their IDs and the named attributes. All are held in memory.
     func fetchRows(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow]
 }
 
 /// A store into which rows can be inserted: a writer, or a rehearsal that only predicts the effects.
 public protocol StoreInserter: StoreReader {
-    /// Inserts one row. Missing values use the defaults of the store. A row that breaks a constraint is
-    /// ``InsertOutcome/rejected(_:)`` and is not inserted.
+    /// Inserts one row. Missing values use the defaults of the store. A row that breaks a constraint is ``InsertOutcome/rejected(_:)`` and
+    /// not inserted.
     func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
         -> InsertOutcome
 
-    /// Adds many rows at once, all of one policy; nil: the store cannot, or one of them breaks a constraint. Nothing was
-    /// added then, and the rows must be added one by one.
+    /// Inserts many rows at once, all with one policy; nil: the store cannot, or a row breaks a constraint. Nothing is then inserted, and
+    /// the rows must be inserted one by one.
     func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
     ) throws(StoreError) -> RowsInserted?
 
-    /// Carries out `body` in one transaction: all of it, or nothing if it throws. Transactions nest.
+    /// Carries out `body` in one transaction, which is rolled back if it throws. Transactions nest.
     func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T
 }
 
@@ -52,31 +51,31 @@ public protocol StoreWriter: StoreInserter {
     @discardableResult
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
 
-    /// Sets attributes of the rows that a request finds, and says how many there were.
+    /// Sets attributes of the rows that a request finds, and returns their number.
     ///
     /// - Throws: ``StoreError``: of kind `unsupported` if the request has a limit or an offset.
     func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
 
-    /// Creates an entity if it does not exist, with its key, defaults, relationships and their indexes. An existing one gets
-    /// the attributes that it lacks; these are required only if they have a default.
+    /// Creates an entity if it does not exist, with its key, defaults, relationships and their indexes. An existing entity gets the
+    /// attributes that it lacks; these are required only if they have a default.
     ///
-    /// - Throws: ``StoreError`` if a part of the description cannot be created; then nothing is.
+    /// - Throws: ``StoreError`` if a part of the description cannot be created; nothing is then created.
     func createEntity(_ entity: Entity) throws(StoreError)
 
-    /// Creates an index if there is none of exactly these attributes.
+    /// Creates an index unless one of exactly these attributes exists.
     ///
     /// - Parameters:
     ///   - entity: the entity, which must be a table.
-    ///   - attributes: in their order.
+    ///   - attributes: the attributes, in the order of the index.
     ///   - isUnique: whether no two rows may have the same values.
     func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError)
 
     /// Drops an entity with its rows, if it exists.
     ///
-    /// - Throws: ``StoreError``: of kind `unsupported` for an entity of a Core Data model, as the other changes of the schema.
+    /// - Throws: ``StoreError``: of kind `unsupported` for an entity of a Core Data model, whose schema cannot be changed.
     func dropEntity(named name: String) throws(StoreError)
 
-    /// Gives unused room in the file back to the file system.
+    /// Gives unused space in the file back to the file system.
     func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult
 }
 
@@ -86,7 +85,7 @@ extension StoreWriter {
         try createIndex(on: entity, attributes: attributes, isUnique: false)
     }
 
-    /// Throws if a request has a limit or an offset, which an update does not know.
+    /// Throws if a request has a limit or an offset, which an update does not support.
     package func requireNoLimit(_ request: StoreFetchRequest) throws(StoreError) {
         guard request.fetchLimit != nil || request.fetchOffset > 0 else { return }
         throw StoreError(
@@ -94,7 +93,7 @@ extension StoreWriter {
     }
 }
 
-/// What to do with a new row whose primary or unique key is already there.
+/// What to do with a new row whose primary or unique key already exists.
 public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     /// Reject the new row.
     case fail
@@ -104,21 +103,21 @@ public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     case replace
 }
 
-/// What became of a new row.
+/// The result of inserting a row.
 public enum InsertOutcome: Hashable, Sendable {
-    /// It is in the store, as a new row or over an old one.
+    /// The row is in the store, as a new row or over an old one.
     case saved
-    /// Its key was there already and the policy is to ignore it.
+    /// The key already exists and the policy is to ignore the row.
     case ignored
-    /// It breaks a constraint; the text says which, without values.
+    /// The row breaks a constraint; the text says which, without values.
     case rejected(String)
 }
 
-/// How surely a transaction is on disk when it returns.
+/// Whether a transaction is on disk when it returns.
 public enum Durability: Hashable, Sendable {
     /// As the store is configured.
     case normal
-    /// On disk, even if power fails at that instant.
+    /// On disk, even after a power failure at that instant.
     case full
 }
 
@@ -138,7 +137,7 @@ public enum ReclaimMode: String, Hashable, Sendable, CaseIterable {
 public struct ReclaimRequest {
     /// How free space is reclaimed.
     public var mode: ReclaimMode
-    /// Called between slices: whether to continue.
+    /// Called between slices; returns whether to continue.
     public var mayContinue: () -> Bool
     /// Called after each slice with its duration, so that the caller can pause.
     public var didFree: (Duration) -> Void
@@ -154,13 +153,13 @@ public struct ReclaimRequest {
     }
 }
 
-/// What became of a reclaim.
+/// The result of a reclaim.
 public struct ReclaimResult: Hashable, Sendable {
     /// The size of the store before, in bytes.
     public var sizeBytesBefore: Int64
     /// The size of the store after, in bytes.
     public var sizeBytesAfter: Int64
-    /// Why nothing, or not all, was done; nil: all was done.
+    /// Why the reclaim did nothing or only a part; nil: it did all.
     public var warning: String?
 
     /// Makes a result; engines do.
@@ -171,9 +170,9 @@ public struct ReclaimResult: Hashable, Sendable {
     }
 }
 
-/// A row as a store returns it: its identity and the requested values.
+/// A row as a store returns it: its ID and the requested values.
 public struct StoredRow: Hashable, Sendable {
-    /// Which row it is.
+    /// The row's ID.
     public let objectID: ObjectID
     /// The values of the requested attributes, in that order.
     public let values: [StoreValue]
