@@ -1,24 +1,22 @@
 public import PriceStore
 
-/// New rows that the store inserts itself, without objects, in one transaction.
+/// New rows that the store itself inserts in one transaction, without objects.
 ///
-/// No validation runs beyond the constraints of the store, and all rows are saved or none. Missing attributes use the
-/// defaults of the store.
+/// The only checks are the constraints of the store. All rows are saved or none. Missing attributes use the defaults of the store.
 public struct BatchInsertRequest {
-    /// Where the rows come from.
+    /// Where new rows come from.
     public enum Source {
         /// All of them, as dictionaries.
         case objects([[String: StoreValue]])
-        /// A handler that makes one row at a time, so memory is bounded. The closure is called at the beginning of each
-        /// execution and returns its handler.
+        /// A handler that makes one row at a time, so memory is bounded. Each execution calls the closure once to get its handler.
         case handler(() -> RowHandler)
     }
 
-    /// What happens with the row that a handler filled.
+    /// What to do with the row that a handler filled.
     public enum Step: Hashable, Sendable {
-        /// It is filled: save it, and come again.
+        /// The row is filled: save it and call the handler again.
         case insert
-        /// There are no more rows; what was filled in this time is left out.
+        /// There are no more rows. What this call filled in is discarded.
         case stop
     }
 
@@ -45,8 +43,8 @@ public struct BatchInsertRequest {
         self.resultType = resultType
     }
 
-    /// Makes a request that saves the rows that a handler fills, until it says stop. If the request is executed again, the
-    /// handler goes on where it stopped.
+    /// Makes a request that saves the rows that a handler fills, until it returns `stop`. If the request is executed again, the handler
+    /// continues where it stopped.
     public init(
         entity: String, onConflict: ConflictPolicy = .fail, resultType: BatchResultType = .statusOnly,
         handler: @escaping RowHandler
@@ -65,7 +63,7 @@ extension BatchInsertRequest: CustomStringConvertible {
         return "insert \(objects.count) \(entity)"
     }
 
-    /// Lets a handler fill a row. Its error becomes one of the store.
+    /// Calls a handler to fill a row, and converts its error to an error of the store.
     package func fill(
         _ row: inout [String: StoreValue], number: Int, by handler: RowHandler, store: String
     ) throws(StoreError) -> Step {

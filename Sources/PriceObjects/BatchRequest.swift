@@ -1,30 +1,30 @@
 public import PriceStore
 
-/// A request that a store carries out itself, without loading objects, in one transaction: a batch delete, insert or update.
+/// A request that a store itself carries out in one transaction, without loading objects: a batch delete, insert or update.
 public protocol BatchRequest {
     /// What the store did.
     associatedtype Result
-    /// What the request is called in messages, with an article.
+    /// The name of the request in messages, with an article.
     static var phrase: String { get }
-    /// The entities of which the request changes rows that are there already; empty: it only adds rows.
+    /// The entities whose existing rows the request changes; empty: it only adds rows.
     var changedEntities: Set<String> { get }
     /// What the result contains.
     var resultType: BatchResultType { get set }
 
-    /// Carries the request out, in a transaction of its own.
+    /// Carries out the request in a transaction of its own.
     func execute(in store: any ObjectStore) throws -> Result
 
     /// Whether ``merge(_:into:)`` needs the IDs of the rows to update a context.
     func needsObjectIDs(for context: StoreContext) -> Bool
 
-    /// Tells contexts what was done, by the object IDs of the result as far as it has them.
+    /// Updates contexts by the object IDs of the result, as far as it has them.
     func merge(_ result: Result, into contexts: [StoreContext]) throws
 }
 
 extension BatchDeleteRequest: BatchRequest {
     /// `a batch delete`.
     public static let phrase = "a batch delete"
-    /// The entity of the fetch request; of a request for IDs, their entities.
+    /// The entity of the fetch request or, for a request with IDs, the entities of the IDs.
     public var changedEntities: Set<String> {
         guard case .objectIDs(let ids) = fetchRequest.predicate else { return [fetchRequest.entity] }
         return Set(ids.map(\.entity))
@@ -33,11 +33,11 @@ extension BatchDeleteRequest: BatchRequest {
     /// Deletes the rows.
     public func execute(in store: any ObjectStore) throws(StoreError) -> BatchDeleteResult { try store.execute(self) }
 
-    /// Never: the store can be asked which of the objects in memory still exist.
+    /// False: the store can tell which objects in memory still exist.
     public func needsObjectIDs(for context: StoreContext) -> Bool { false }
 
-    /// Merges the deletes, by the IDs if they were requested. Else memory depends only on the objects that the contexts
-    /// hold, and not on the number of deleted rows.
+    /// Merges the deletes by their IDs, if they were requested. Otherwise memory depends on the objects that the contexts hold, not on the
+    /// number of deleted rows.
     public func merge(_ result: BatchDeleteResult, into contexts: [StoreContext]) throws {
         guard resultType != .objectIDs else {
             return try StoreContext.mergeChanges(
@@ -72,7 +72,7 @@ extension BatchInsertRequest: BatchRequest {
         do { return try store.execute(request) } catch { throw thrown ?? error }
     }
 
-    /// True if an observer is notified of the new rows, or if an object can stand for a row that is replaced.
+    /// True if an observer is notified of the new rows, or if an object may stand for a replaced row.
     public func needsObjectIDs(for context: StoreContext) -> Bool {
         !context.observers.isEmpty || !context.heldObjects(of: changedEntities).isEmpty
     }
@@ -92,11 +92,11 @@ extension BatchUpdateRequest: BatchRequest {
     /// Updates the rows.
     public func execute(in store: any ObjectStore) throws(StoreError) -> BatchUpdateResult { try store.execute(self) }
 
-    /// If objects of the entity are in memory.
+    /// True if objects of the entity are in memory.
     public func needsObjectIDs(for context: StoreContext) -> Bool { !context.heldObjects(of: changedEntities).isEmpty }
 
-    /// Merges the changes. Where an attribute of the key was set, rows have other IDs, and all objects of the entity are
-    /// read again, so that those whose row is now another say that they are deleted.
+    /// Merges the changes. If an attribute of the key was set, rows have other IDs. All objects of the entity are then read again, so that
+    /// an object whose row is now another one is deleted.
     public func merge(_ result: BatchUpdateResult, into contexts: [StoreContext]) throws {
         if let entity = try contexts.first?.shape(entity).entity {
             let key = Set(entity.primaryKey.map { $0.folded })

@@ -1,9 +1,8 @@
 public import PriceStore
 
-/// A change of many rows that the store carries out itself, without loading objects, in one transaction.
+/// A change of many rows that the store itself carries out in one transaction, without loading objects.
 ///
-/// It does not see unsaved changes of any context, runs no validation beyond the store's own constraints, and changes
-/// all rows or none.
+/// It does not see unsaved changes of a context. The only checks are the constraints of the store. All rows are changed or none.
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
@@ -16,7 +15,7 @@ public struct BatchUpdateRequest: Hashable, Sendable {
     /// What the result contains.
     public var resultType: BatchResultType
 
-    /// Makes a request that sets attributes of the rows that a predicate names.
+    /// Makes a request that sets attributes of the rows that a predicate finds.
     public init(
         entity: String, predicate: StorePredicate = .all, propertiesToUpdate: [String: StoreValue],
         resultType: BatchResultType = .statusOnly
@@ -42,7 +41,7 @@ extension BatchUpdateRequest: CustomStringConvertible {
 public struct BatchUpdateResult: Hashable, Sendable {
     /// Rows that were found and set, even if no value changed; always counted.
     public var updatedCount: Int
-    /// The IDs of these rows, if they were requested; otherwise empty. If an attribute of the key was set, the new IDs.
+    /// The IDs of these rows, if they were requested; otherwise empty. If an attribute of the key was set, these are the new IDs.
     public var objectIDs: [ObjectID]
 
     /// Makes a result; engines do.

@@ -2,9 +2,8 @@ public import PriceStore
 
 /// The rows that a save or a batch request inserted, updated and deleted.
 ///
-/// It can be sent to any thread to update a context there, see
-/// ``StoreContext/mergeChanges(fromRemoteContextSave:into:)``. It does not contain rows that a cascade deleted, unless
-/// it was made from a history.
+/// It can be sent to any thread to update a context there, see ``StoreContext/mergeChanges(fromRemoteContextSave:into:)``. Rows that a
+/// cascade deleted are missing, unless it was made from a history.
 public struct ChangeSet: Hashable, Sendable {
     /// Rows that are new.
     public var inserted: [ObjectID]

@@ -17,7 +17,7 @@ final class EntityShape {
             numbered.map { ($0.folded, $1) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The position of an attribute; nil if there is none of that name.
+    /// The position of an attribute; nil: there is none of that name.
     func place(of name: String) -> Int? { places[name] ?? placesWithoutCase[name.folded] }
 
     /// A row's values by name.
@@ -25,7 +25,7 @@ final class EntityShape {
         Dictionary(zip(names, values), uniquingKeysWith: { first, _ in first })
     }
 
-    /// Whether the attribute is the whole primary key and may be one that the store numbers itself.
+    /// Whether the attribute is the whole primary key and the store may assign its value.
     func mayBeNumbered(_ attribute: Attribute) -> Bool {
         entity.primaryKey == [attribute.name] && attribute.declaredType.uppercased() == "INTEGER"
     }

@@ -2,13 +2,12 @@ import PriceStore
 
 /// A position in the history of a store, between two transactions.
 ///
-/// It identifies the store by an identifier in the store itself, not by its path: a file that was moved keeps its
-/// tokens. A token is valid as long as the store keeps all later transactions, also after a restart. Store its
-/// ``description``, or encode it.
+/// It identifies the store by an identifier in the store itself, not by its path, so tokens remain valid when the file is moved. A token is
+/// valid while the store keeps all later transactions, also after a restart. Store its ``description``, or encode it.
 public struct HistoryToken: Hashable, Sendable {
-    /// The identifier that the store got when it began to keep a history: 32 hexadecimal digits.
+    /// The identifier that the store got when its history began: 32 hexadecimal digits.
     public let historyIdentifier: String
-    /// The number of the transaction before the place; 0: the place is before the first one.
+    /// The number of the transaction before the position; 0: the position is before the first one.
     public let transactionNumber: Int64
 
     /// Makes a token; engines do.
@@ -19,10 +18,10 @@ public struct HistoryToken: Hashable, Sendable {
 }
 
 extension HistoryToken: LosslessStringConvertible {
-    /// The identifier and the number, with a colon between.
+    /// The identifier and the number, separated by a colon.
     public var description: String { "\(historyIdentifier):\(transactionNumber)" }
 
-    /// Reads a ``description``; nil if it is not one.
+    /// Reads a ``description``; nil: the text is not one.
     public init?(_ description: String) {
         let parts = description.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].utf8.count == 32,

@@ -2,14 +2,14 @@ public import PriceStore
 
 /// A transaction in the history of a store: who changed which rows, and when.
 public struct HistoryTransaction: Hashable, Sendable {
-    /// The position after the transaction: reading continues here.
+    /// The position after the transaction, where reading continues.
     public let token: HistoryToken
     /// When the transaction made its first change, by the clock of the program that made it.
     public let instant: Instant
-    /// Who made it, as set by the program.
+    /// Who made the transaction, as the program named itself.
     public let author: String
-    /// The changes, in order. A row that was changed more than once occurs as often; a row whose key changed occurs
-    /// twice, as deleted and as inserted. Never empty.
+    /// The changes, in order; never empty. A row that was changed several times occurs as often. A row whose key changed occurs as deleted
+    /// and as inserted.
     public let changes: [HistoryChange]
 
     /// Makes a transaction; engines do.
@@ -21,15 +21,15 @@ public struct HistoryTransaction: Hashable, Sendable {
     }
 }
 
-/// One change of one row that a store remembers.
+/// A change of one row in a history.
 public struct HistoryChange: Hashable, Sendable {
     /// What happened to a row.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
-        /// It was added.
+        /// The row was added.
         case insert
-        /// Attributes of it were set, perhaps to what they were.
+        /// Attributes of the row were set, perhaps to the same values.
         case update
-        /// It was deleted.
+        /// The row was deleted.
         case delete
     }
 
@@ -46,10 +46,10 @@ public struct HistoryChange: Hashable, Sendable {
 }
 
 extension ChangeSet {
-    /// What transactions come to in the end, each row named once.
+    /// The combined changes of transactions, each row named once.
     ///
-    /// A row that was deleted and whose key came back is the exception: it is named as deleted and as inserted, because
-    /// it is another row now.
+    /// An exception is a row whose key was deleted and inserted again. It is named as deleted and as inserted, because it is another row
+    /// now.
     /// - Parameter history: transactions in their order.
     public init(_ history: [HistoryTransaction]) {
         var fates: [ObjectID: (wasInserted: Bool, wasDeleted: Bool, isThere: Bool)] = [:]

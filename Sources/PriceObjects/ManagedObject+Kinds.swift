@@ -1,30 +1,30 @@
 public import PriceStore
 
-/// Values by the kind that a program expects.
+/// Reads values as the type that a program expects.
 extension ManagedObject {
-    /// A whole number; nil: NULL.
+    /// The value as an integer; nil: NULL.
     ///
-    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
     public func integer(for attribute: String) throws -> Int64? { try read(attribute) }
 
-    /// A number as a double; nil: NULL. An integer is rounded to the nearest double.
+    /// The value as a double; nil: NULL. An integer is rounded to the nearest double.
     ///
-    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
     public func real(for attribute: String) throws -> Double? { try read(attribute) }
 
-    /// A 1 or a 0 as a Boolean; nil: NULL.
+    /// A value of 1 or 0 as a Boolean; nil: NULL.
     ///
-    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
     public func bool(for attribute: String) throws -> Bool? { try read(attribute) }
 
-    /// A text; nil: NULL.
+    /// The value as text; nil: NULL.
     ///
-    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
     public func text(for attribute: String) throws -> String? { try read(attribute) }
 
-    /// Bytes; nil: NULL.
+    /// The value as bytes; nil: NULL.
     ///
-    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
     public func bytes(for attribute: String) throws -> [UInt8]? { try read(attribute) }
 
     private func read<Value: StoreConvertible>(_ attribute: String) throws -> Value? {
@@ -32,9 +32,9 @@ extension ManagedObject {
         return value
     }
 
-    /// A date in the attribute's format: the first instant of the time that it represents; nil: NULL.
+    /// A date in the given format: the first instant that it represents; nil: NULL.
     ///
-    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is not a date of that format.
+    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is not a date of that format.
     public func instant(
         for attribute: String, encoding: DateEncoding, zone: CalendarZone = .utc
     ) throws -> Instant? {
@@ -44,9 +44,9 @@ extension ManagedObject {
         return start
     }
 
-    /// Sets a date in the attribute's format; nil: NULL.
+    /// Sets a date in the given format; nil: NULL.
     ///
-    /// - Throws: what ``setValue(_:for:)`` throws.
+    /// - Throws: the errors of ``setValue(_:for:)``.
     public func setInstant(
         _ instant: Instant?, for attribute: String, encoding: DateEncoding, zone: CalendarZone = .utc
     ) throws {

@@ -2,43 +2,43 @@ public import PriceStore
 
 /// A row in memory: new and not saved yet, or read from the store, with unsaved changes.
 ///
-/// An object belongs to the context that created it, and so to one thread; neither can be sent to another (the compiler
-/// refuses it). Send its ``objectID`` instead, and use ``StoreContext/object(with:)`` of a context there.
+/// An object belongs to the context that created it and, like the context, to one thread. The compiler refuses to send either to another
+/// one. Send the ``objectID`` instead, and call ``StoreContext/object(with:)`` of a context there.
 ///
-/// Reading an attribute may read the row from the store if the object is a fault, see ``isFault``. Every access throws
-/// once the object is deleted or its context has released it, so stale values are never returned.
+/// Reading an attribute reads the row from the store if the object is a fault, see ``isFault``. Every access throws once the object is
+/// deleted or its context has released it, so stale values are never returned.
 public final class ManagedObject {
-    /// What has become of an object.
+    /// The state of an object.
     enum State {
-        /// New, not in the store.
+        /// The object is new and not in the store.
         case inserted
-        /// A row of the store.
+        /// The object is a row of the store.
         case saved
-        /// A row of the store that the next save deletes.
+        /// The object is a row of the store that the next save deletes.
         case markedDeleted
-        /// Deleted, here or elsewhere.
+        /// The row was deleted, here or elsewhere.
         case deleted
-        /// Its context has released it.
+        /// The context has released the object.
         case detached
     }
 
     /// The entity's name.
     public let entity: String
-    /// Which row it is; nil: it was not saved yet.
+    /// The ID of the row; nil: the object was not saved yet.
     public internal(set) var objectID: ObjectID?
-    /// The values that the program set and did not save; of a new object, all values that were set. Missing attributes
-    /// of a new object use the defaults of the store.
+    /// The values that the program set and did not save. For a new object these are all its values; missing attributes use the defaults of
+    /// the store.
     public internal(set) var changedValues: [String: StoreValue]
 
     weak var context: StoreContext?
     var state: State
-    /// The row's values as they were read last, in the order of ``shape``; nil: they are not read yet.
+    /// The row's values when it was last read, in the order of ``shape``; nil: they were not read yet.
     var snapshot: [StoreValue]?
     var shape: EntityShape?
-    /// Where the object is in its context's list of changed objects.
+    /// The object's index in its context's list of changed objects.
     var place = 0
 
-    /// A new object.
+    /// Makes a new object.
     init(entity: String, values: [String: StoreValue], in context: StoreContext) {
         self.entity = entity
         self.context = context
@@ -46,7 +46,7 @@ public final class ManagedObject {
         state = .inserted
     }
 
-    /// A row of the store, whose values are not read yet.
+    /// Makes the object of a row of the store, whose values are not read yet.
     init(_ id: ObjectID, in context: StoreContext) {
         entity = id.entity
         objectID = id
@@ -61,23 +61,22 @@ public final class ManagedObject {
     /// Whether attributes of the row were set and not saved yet.
     public var isUpdated: Bool { state == .saved && !changedValues.isEmpty }
 
-    /// Whether the object is marked deleted, or its row is known to be deleted: after a save, a merge, a refresh or an
-    /// attempt to read it. This is final, except that ``StoreContext/refresh(_:mergeChanges:)`` can remove the mark
-    /// before it is saved.
+    /// Whether the object is marked deleted, or its row is known to be deleted: after a save, a merge, a refresh or an attempt to read it.
+    /// This is final, except that ``StoreContext/refresh(_:mergeChanges:)`` can remove the mark before a save.
     public var isDeleted: Bool { state == .markedDeleted || state == .deleted }
 
     /// Whether the object has unsaved changes.
     public var hasChanges: Bool { isInserted || isUpdated || state == .markedDeleted }
 
-    /// Whether the row's values are not in memory. They are read from the store when needed. Objects are faults after
-    /// ``StoreContext/object(with:)``, after a save, and after a merge that named them.
+    /// Whether the row's values are not in memory. They are then read from the store when needed. Objects are faults after
+    /// ``StoreContext/object(with:)``, after a save, and after a merge that names them.
     public var isFault: Bool { state == .saved && snapshot == nil }
 
-    /// The value of an attribute: the value that the program set, otherwise the value in the store. Of a new object
-    /// NULL if no value was set.
+    /// The value of an attribute: the value that the program set, otherwise the value in the store. In a new object it is NULL if no value
+    /// was set.
     ///
-    /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, or the entity has no such attribute;
-    ///   `StoreError` if the row has to be read and cannot be.
+    /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, or the entity has no such attribute; `StoreError` if the row
+    ///   must be read and cannot be.
     public func value(for attribute: String) throws -> StoreValue {
         let context = try liveContext()
         if isInserted {
@@ -98,8 +97,8 @@ public final class ManagedObject {
 
     /// Sets an attribute. The next save writes it to the store. Setting the value that was read undoes the change.
     ///
-    /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, if the entity has no such attribute, or
-    ///   if it cannot be set; `StoreError` if the row has to be read and cannot be. Then nothing is set.
+    /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, or if the entity has no such attribute or it cannot be set;
+    ///   `StoreError` if the row must be read and cannot be. Nothing is then set.
     public func setValue(_ value: StoreValue, for attribute: String) throws {
         let context = try liveContext()
         if isInserted {
@@ -123,7 +122,7 @@ public final class ManagedObject {
         context.notifyEdit(of: self)
     }
 
-    /// The context that the object may be used with; throws if it is deleted or detached.
+    /// The context of the object; throws if the object is deleted or detached.
     private func liveContext() throws -> StoreContext {
         guard !isDeleted else { throw error(.deleted) }
         guard state != .detached, let context else { throw error(.detached) }
@@ -140,7 +139,7 @@ public final class ManagedObject {
         ManagedObjectError(kind: kind, entity: entity, attribute: attribute, objectID: objectID)
     }
 
-    /// Forgets everything but what has become of it.
+    /// Discards everything except the state.
     func end(as state: State) {
         self.state = state
         snapshot = nil
@@ -150,7 +149,7 @@ public final class ManagedObject {
 }
 
 extension ManagedObject: CustomStringConvertible {
-    /// The row and what has become of the object, such as `item 17 (changed: name, note)`; without values.
+    /// The row and the state of the object, such as `item 17 (changed: name, note)`; without values.
     public var description: String {
         let row = objectID?.description ?? entity
         return switch state {

@@ -14,7 +14,7 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         case unknownAttribute
         /// The attribute cannot be set: the store computes it, or it is part of a saved object's primary key.
         case readOnlyAttribute
-        /// The value has another type than the requested one.
+        /// The value has another type than the program asked for.
         case wrongKind
         /// A typed row has more values than attributes, or fewer.
         case wrongCount
@@ -24,7 +24,7 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
     public let kind: Kind
     /// The object's entity.
     public let entity: String
-    /// The attribute, if there is one.
+    /// The attribute concerned; nil: none.
     public let attribute: String?
     /// The object's ID; nil: it was never saved.
     public let objectID: ObjectID?

@@ -4,13 +4,12 @@ public import PriceStore
 public enum MergePolicy: String, Hashable, Sendable, CaseIterable {
     /// Nothing is saved, and the save throws a ``MergeConflictError`` with all conflicts.
     case error
-    /// The store wins, attribute by attribute: attributes that others changed keep the store's value, and attributes
-    /// that only the object changed are saved. An object whose row is deleted is deleted. An object that was marked
-    /// deleted stays, with the store's values.
+    /// The store wins, attribute by attribute. Attributes that others changed keep the store's value; attributes that only the object
+    /// changed are saved. An object whose row is deleted is deleted. An object that was marked deleted stays, with the store's values.
     case storeWins
-    /// The object wins, attribute by attribute: attributes that the object changed are saved, and attributes that only
-    /// others changed keep the store's value. An object whose row is deleted is inserted again, with all its values; it
-    /// has another ID if the key is not an attribute. An object that was marked deleted is deleted.
+    /// The object wins, attribute by attribute. Attributes that the object changed are saved; attributes that only others changed keep the
+    /// store's value. An object whose row is deleted is inserted again with all its values, under another ID if the key is not an
+    /// attribute. An object that was marked deleted is deleted.
     case objectWins
 }
 
@@ -18,16 +17,16 @@ public enum MergePolicy: String, Hashable, Sendable, CaseIterable {
 public struct MergeConflict: Hashable, Sendable {
     /// The row.
     public let objectID: ObjectID
-    /// Whether the object was marked deleted; else attributes of it were set.
+    /// Whether the object was marked deleted; false: attributes were set.
     public let isDelete: Bool
-    /// What the program set and did not save.
+    /// The values that the program set and did not save.
     public let changedValues: [String: StoreValue]
-    /// What the row held when the object was read.
+    /// The values of the row when the object was read.
     public let readValues: [String: StoreValue]
-    /// What the row holds now; nil: it is deleted.
+    /// The values of the row now; nil: it is deleted.
     public let storeValues: [String: StoreValue]?
 
-    /// The attributes that others changed since, sorted by name; empty if the row is deleted.
+    /// The attributes that others have changed since, sorted by name; empty if the row is deleted.
     public var attributesChangedInStore: [String] {
         guard let storeValues else { return [] }
         return readValues.keys.filter { storeValues[$0] != readValues[$0] }.sorted()
@@ -41,7 +40,7 @@ public struct MergeConflictError: Error, Hashable, Sendable, CustomStringConvert
     /// All conflicts of the save.
     public let conflicts: [MergeConflict]
 
-    /// How many objects of which entities have conflicts, and what to do; without values.
+    /// How many objects of each entity have conflicts, and what to do; without values.
     public var description: String {
         var counts: [String: (changed: Int, deleted: Int)] = [:]
         for conflict in conflicts {

@@ -2,8 +2,7 @@ import PriceStore
 
 /// The objects of a context that are rows of the store, one for each ID.
 ///
-/// References are weak: an object without another owner is released. The context itself keeps objects with unsaved
-/// changes.
+/// References are weak, so an object without another owner is released. The context itself keeps objects with unsaved changes.
 struct ObjectRegistry {
     private struct Entry {
         weak var object: ManagedObject?
@@ -12,7 +11,7 @@ struct ObjectRegistry {
     private var entries: [ObjectID: Entry] = [:]
     private var sweepCount = 1024
 
-    /// The object of an ID; nil if none is in memory.
+    /// The object of an ID; nil: none is in memory.
     subscript(id: ObjectID) -> ManagedObject? { entries[id]?.object }
 
     /// All objects in memory.
@@ -27,11 +26,11 @@ struct ObjectRegistry {
         entries[id] = Entry(object: object)
     }
 
-    /// Takes an object out, and returns it.
+    /// Removes an object, and returns it.
     @discardableResult
     mutating func remove(_ id: ObjectID) -> ManagedObject? { entries.removeValue(forKey: id)?.object }
 
-    /// Takes all objects out.
+    /// Removes all objects.
     mutating func removeAll() { self = ObjectRegistry() }
 }
 
@@ -67,7 +66,7 @@ struct ChangedObjects {
         count = 0
     }
 
-    /// Calls `body` with each object in order, without a copy of the list.
+    /// Calls `body` with each object in order, without copying the list.
     func forEach(_ body: (ManagedObject) throws -> Void) rethrows {
         for case let object? in slots { try body(object) }
     }

@@ -1,22 +1,22 @@
 public import PriceStore
 
-/// A store whose rows a ``StoreContext`` inserts, updates and deletes one by one, and in batches.
+/// A store whose rows a ``StoreContext`` inserts, updates and deletes, one by one or in batches.
 public protocol ObjectStore: StoreWriter {
     /// Whether a transaction is open.
     var isInTransaction: Bool { get }
 
     /// Inserts one row and returns its ID. Missing values use the defaults of the store.
     ///
-    /// - Throws: `StoreError` of kind `constraint` if the row breaks one; then nothing is inserted.
+    /// - Throws: `StoreError` of kind `constraint` if the row breaks a constraint; nothing is then inserted.
     func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID
 
-    /// Sets attributes of one row if it is still as expected.
+    /// Sets attributes of one row if it has the expected values.
     ///
     /// - Parameters:
     ///   - id: the row.
-    ///   - values: the attributes to set. An attribute of the key may be among them: the row then has another ID.
-    ///   - expected: what attributes must still be, in value and in storage class; empty: the row need only exist.
-    /// - Returns: whether the row was there and as expected; else nothing was changed.
+    ///   - values: the attributes to set. If an attribute of the key is among them, the row gets another ID.
+    ///   - expected: the values that attributes must have, including the storage class; empty: the row must only exist.
+    /// - Returns: whether the row had these values; if not, nothing is changed.
     func updateObject(
         _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
     ) throws(StoreError) -> Bool
@@ -38,19 +38,19 @@ public protocol ObjectStore: StoreWriter {
     func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult
 }
 
-/// A store that remembers the transactions of all programs that use this library.
+/// A store that keeps a history of the transactions of all programs that use this library.
 public protocol StoreHistory: AnyObject {
-    /// The position after the last transaction in the history; nil if the store keeps no history.
+    /// The position after the last transaction in the history; nil: the store keeps no history.
     func currentHistoryToken() throws(StoreError) -> HistoryToken?
 
     /// The next transactions after a position, in order, with all their changes in memory.
     ///
     /// - Parameters:
     ///   - token: the position; nil: before the oldest transaction in the history.
-    ///   - limit: how many transactions at most.
-    /// - Returns: transactions; empty at the end of the history. There may be fewer than the limit before the end, so
-    ///   that a few transactions with many changes do not fill the memory.
-    /// - Throws: `StoreError`: of kind `historyMissing` if transactions after the position were deleted; of kind
-    ///   `unsupported` if the store keeps no history, or the token belongs to another one.
+    ///   - limit: the maximum number of transactions.
+    /// - Returns: transactions; empty at the end of the history. There may be fewer than the limit before the end, so that a few
+    ///   transactions with many changes do not fill the memory.
+    /// - Throws: `StoreError`: of kind `historyMissing` if transactions after the position were deleted; of kind `unsupported` if the store
+    ///   keeps no history, or the token belongs to another one.
     func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction]
 }

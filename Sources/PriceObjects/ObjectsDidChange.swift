@@ -1,14 +1,14 @@
 public import PriceStore
 
-/// Which objects of a context changed.
+/// The objects of a context that changed.
 ///
-/// It identifies objects by ID, so it can be sent to any thread. On the context's own thread
-/// ``StoreContext/object(with:)`` returns the objects.
+/// It identifies objects by ID, so it can be sent to any thread. On the context's own thread, ``StoreContext/object(with:)`` returns the
+/// objects.
 public struct ObjectsDidChange: Hashable, Sendable {
     /// What the context did.
     public enum Cause: String, Hashable, Sendable {
-        /// An object was inserted, changed or marked deleted and is not saved yet. A new object has no ID before it is
-        /// saved; it is in ``StoreContext/insertedObjects``.
+        /// An object was inserted, changed or marked deleted, and is not saved yet. A new object has no ID before it is saved; it is in
+        /// ``StoreContext/insertedObjects``.
         case edit
         /// Changes were saved.
         case save
@@ -16,19 +16,19 @@ public struct ObjectsDidChange: Hashable, Sendable {
         case merge
         /// An object was read again.
         case refresh
-        /// The context forgot all its objects.
+        /// The context released all its objects.
         case reset
-        /// The reader of a stream was too far behind, and notifications were left out. Everything may have changed.
+        /// The reader of a stream fell too far behind, and notifications were dropped. Everything may have changed.
         case missed
     }
 
     /// What the context did.
     public var cause: Cause
-    /// New rows. After a merge the context need not hold objects of them.
+    /// New rows. After a merge the context may hold no objects of them.
     public var inserted: [ObjectID]
     /// Objects with other values than before.
     public var updated: [ObjectID]
-    /// Objects that are deleted; before a save, objects that are marked deleted.
+    /// Deleted objects; before a save, objects that are marked deleted.
     public var deleted: [ObjectID]
     /// Objects whose values are read again when needed, because they may have changed.
     public var refreshed: [ObjectID]
@@ -56,7 +56,7 @@ public final class ChangeObservation {
     /// Ends the observation. The observer is not called again.
     public func cancel() { isCancelled = true }
 
-    /// Tells the observer; false: it is cancelled.
+    /// Notifies the observer; false: it is cancelled.
     func notify(_ change: ObjectsDidChange) -> Bool {
         guard !isCancelled else { return false }
         body(change)
@@ -90,7 +90,7 @@ struct ChangeObservers {
     mutating func send(_ change: ObjectsDidChange) -> [ChangeObservation] {
         for index in streams.indices.reversed() {
             switch streams[index].yield(change) {
-            // A full buffer loses its oldest notification. The notice of it comes after all that may be lost.
+            // A full buffer drops its oldest notification. The notice about that comes after all that may be dropped.
             case .dropped: streams[index].yield(ObjectsDidChange(.missed))
             case .terminated: streams.remove(at: index)
             default: break
@@ -100,7 +100,7 @@ struct ChangeObservers {
         return observers.compactMap(\.observation)
     }
 
-    /// Forgets an observer that was cancelled.
+    /// Removes a cancelled observer.
     mutating func remove(_ observation: ChangeObservation) {
         observers.removeAll { $0.observation === observation }
     }

@@ -1,19 +1,19 @@
 import PriceStore
 
-/// What a save does inside its transaction, and what came of it. It changes no object: the transaction may fail.
+/// The work of a save inside its transaction, and its result. It changes no object, because the transaction may fail.
 struct SaveWork {
     private let context: StoreContext
     private let writer: any ObjectStore
     private let policy: MergePolicy
     private var conflicts: [MergeConflict] = []
-    /// Objects to insert, to update with values, and to delete.
+    /// Objects to insert, to update with values, or to delete.
     private var inserts: [ManagedObject]
     private var updates: [(ManagedObject, values: [String: StoreValue])] = []
     private var deletes: [ManagedObject] = []
     /// Objects whose row another connection deleted and that are inserted again.
     private var insertsAgain: [ManagedObject] = []
 
-    /// Objects that are rows now, with their IDs.
+    /// Objects that are now rows, with their IDs.
     private(set) var inserted: [(ManagedObject, ObjectID)] = []
     /// Objects whose attributes were set.
     private(set) var updated: [ManagedObject] = []
@@ -46,13 +46,13 @@ struct SaveWork {
         if !conflicts.isEmpty { throw MergeConflictError(store: writer.name, conflicts: conflicts) }
     }
 
-    /// Compares objects with their rows and decides what to do with them. The transaction holds the write lock already:
-    /// what is read here is so until it ends.
+    /// Compares objects with their rows and decides what to do with them. The transaction already holds the write lock, so what is read
+    /// here stays the same until it ends.
     private mutating func decide(_ objects: [ManagedObject]) throws {
         var byEntity: [String: [ManagedObject]] = [:]
         for object in objects {
             if object.snapshot == nil {
-                // Never read, so there is nothing to compare.
+                // The row was never read, so there is nothing to compare.
                 if object.state == .markedDeleted { deletes.append(object) } else { addUpdate(object) }
             } else {
                 byEntity[object.entity, default: []].append(object)
@@ -88,7 +88,7 @@ struct SaveWork {
 
     private mutating func addUpdate(_ object: ManagedObject) { updates.append((object, object.changedValues)) }
 
-    /// A delete of a row that is not what it was when the object was read.
+    /// Decides about the delete of a row that differs from what the object read.
     private mutating func decideDelete(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
         guard row != nil else {
             // Both deleted the row.
@@ -102,7 +102,7 @@ struct SaveWork {
         }
     }
 
-    /// An update of a row that is not what it was when the object was read.
+    /// Decides about the update of a row that differs from what the object read.
     private mutating func decideUpdate(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
         switch (policy, row) {
         case (.error, _): addConflict(object, row, names)
@@ -142,12 +142,12 @@ struct SaveWork {
         if try writer.updateObject(id, set: values, ifStill: [:]) {
             updated.append(object)
         } else {
-            // Deleted after the comparison: a trigger of this save must have deleted it.
+            // The row was deleted after the comparison, so a trigger of this save deleted it.
             addConflict(object, nil, object.shape?.names ?? [])
         }
     }
 
-    /// Deletes row by row. A row that another one of the list still refers to is tried again after it.
+    /// Deletes row by row. A row to which another one of the list still refers is tried again after that one.
     private mutating func delete(_ objects: [ManagedObject]) throws {
         var waiting = objects
         while !waiting.isEmpty {
@@ -169,7 +169,7 @@ struct SaveWork {
         }
     }
 
-    /// The relationships that forbid the deletes; nil: it was something else.
+    /// The relationships that forbid the deletes; nil: there is another reason.
     private func validationError(_ objects: [ManagedObject]) throws -> ValidationError? {
         var failures: [ValidationError.Failure] = []
         for object in objects.prefix(100) {
@@ -193,7 +193,7 @@ struct SaveWork {
         return failures.isEmpty ? nil : ValidationError(store: writer.name, failures: failures)
     }
 
-    /// Objects in their order, but entities that refer to others in the list come before them (or after them).
+    /// The objects in their order, but grouped by entity: entities that refer to others in the list come before them, or after them.
     private func ordered(_ objects: [ManagedObject], referringFirst: Bool) throws -> [ManagedObject] {
         var byEntity: [String: [ManagedObject]] = [:]
         var entities: [String] = []

@@ -1,6 +1,6 @@
 public import PriceStore
 
-/// A Swift type whose values are rows of an entity, encoded and decoded by position.
+/// A Swift type whose values are rows of an entity. Values are encoded and decoded by position.
 ///
 /// ```swift
 /// struct GoldPrice: Storable {
@@ -20,7 +20,7 @@ public import PriceStore
 public protocol Storable {
     /// The entity's name.
     static var entity: String { get }
-    /// The attributes of ``row``, in its order.
+    /// The attributes of ``row``, in the same order.
     static var attributes: [String] { get }
 
     /// Reads a row's values in the order of ``attributes``.
@@ -32,7 +32,7 @@ public protocol Storable {
 
 /// The values of a row, read one after the other.
 ///
-/// What is generic here is compiled in the program, for its own types: in the library it would look them up for each value.
+/// Generic code of this type is compiled in the program for its own types. In the library it would look up the types for each value.
 public struct StoredValues {
     private let entity: String
     private let attributes: [String]
@@ -47,8 +47,8 @@ public struct StoredValues {
 
     /// The next value.
     ///
-    /// - Throws: ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/wrongKind`` if it is of another type, or NULL for a
-    ///   type that is not optional.
+    /// - Throws: ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/wrongKind`` if the value is of another type, or NULL and the type
+    ///   is not optional.
     @inlinable
     public mutating func next<Value: StoreConvertible>() throws -> Value {
         guard let value = Value(storeValue: nextValue()) else { throw wrongKind }
@@ -71,11 +71,11 @@ extension StoreContext {
     /// The rows of a typed entity, without objects. Unsaved changes are not seen.
     ///
     /// - Parameters:
-    ///   - type: what a row is read as.
+    ///   - type: the type of the rows.
     ///   - predicate: the condition that rows must meet.
     ///   - order: the order, most significant first.
-    ///   - limit: at most this many rows; nil: all.
-    /// - Throws: `StoreError`, and what the type's initializer throws.
+    ///   - limit: the maximum number of rows; nil: all.
+    /// - Throws: `StoreError`, and the errors of the type's initializer.
     @inlinable
     public func fetch<Row: Storable>(
         _ type: Row.Type, where predicate: StorePredicate = .all, by order: [StoreSortDescriptor] = [],
@@ -97,8 +97,8 @@ extension StoreContext {
 }
 
 extension BatchInsertRequest {
-    /// Makes a request that saves typed rows, one after the other. Each execution goes through the rows from the beginning,
-    /// so a sequence that can be read only once is for one execution.
+    /// Makes a request that saves typed rows, one after the other. Each execution reads the rows from the beginning, so a sequence that can
+    /// be read only once allows one execution.
     @inlinable
     public init<Rows: Sequence>(
         _ rows: Rows, onConflict: ConflictPolicy = .fail, resultType: BatchResultType = .statusOnly

@@ -1,16 +1,16 @@
 import Dispatch
 public import PriceStore
 
-/// A store and its context for concurrent code: their work is done one piece after the other, outside of Swift's thread
-/// pool, which blocking work would starve.
+/// A store and its context for concurrent code. It works one task at a time, outside of Swift's thread pool, which blocking work would
+/// starve.
 ///
 /// ```swift
 /// let prices = try await StoreActor { try SQLiteWriter(path: path) }
 /// let count = try await prices.perform { try $0.count(StoreFetchRequest(entity: "item")) }
 /// ```
 ///
-/// A task that is cancelled ends its statement: what it was doing is rolled back, and ``perform(_:)`` throws
-/// `CancellationError`. A statement on a server runs to its end first.
+/// If the task is cancelled, its statement ends and is rolled back, and ``perform(_:)`` throws `CancellationError`. A statement on a server
+/// first runs to its end.
 public actor StoreActor {
     private let executor: QueueExecutor
     /// Nil until the store is open.
@@ -22,20 +22,19 @@ public actor StoreActor {
     /// Opens a store, on its queue.
     ///
     /// - Parameter open: opens the store.
-    /// - Throws: what `open` throws; `CancellationError` if the task is cancelled.
+    /// - Throws: the errors of `open`; `CancellationError` if the task is cancelled.
     public init(opening open: @Sendable () throws -> any StoreInserter) async throws {
         executor = QueueExecutor()
         context = nil
-        // From here on the initializer runs on the queue.
+        // From here on, the initializer runs on the queue.
         try Task.checkCancellation()
         do { context = StoreContext(try open()) } catch { throw Self.reported(error) }
     }
 
-    /// Does a piece of work with the context. Objects stay inside; send IDs, values and change sets.
+    /// Carries out work with the context. Objects stay inside; send IDs, values and change sets.
     ///
-    /// Changes that are not saved stay in the context for the next piece of work, unless this one throws: then the context
-    /// is reset.
-    /// - Throws: what `body` throws; `CancellationError` if the task is cancelled. What was committed before stays.
+    /// Unsaved changes stay in the context for the next call, unless the work throws: the context is then reset.
+    /// - Throws: the errors of `body`; `CancellationError` if the task is cancelled. Earlier commits stay.
     public func perform<Value: Sendable>(_ body: @Sendable (StoreContext) throws -> Value) throws -> Value {
         try Task.checkCancellation()
         guard let context else { preconditionFailure("the store was opened by the initializer") }
@@ -47,7 +46,7 @@ public actor StoreActor {
         }
     }
 
-    /// An error as tasks expect it: Swift has its own for one that is cancelled.
+    /// The error as tasks expect it: Swift has its own error for a cancelled task.
     private static func reported(_ error: any Error) -> any Error {
         (error as? StoreError)?.kind == .cancelled ? CancellationError() : error
     }

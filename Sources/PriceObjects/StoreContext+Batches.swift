@@ -1,18 +1,18 @@
 public import PriceStore
 
 extension StoreContext {
-    /// Executes a batch delete in several transactions, so that other programs can write between them, and merges each into
-    /// this context and others. It goes through the rows once, in the order of their keys.
+    /// Executes a batch delete in several transactions, so that other programs can write between them, and merges each into this context
+    /// and others. It goes through the rows once, in key order.
     ///
     /// - Parameters:
-    ///   - request: what to delete; without sort descriptors, limit and offset.
+    ///   - request: what to delete, without sort descriptors, limit and offset.
     ///   - rowCount: how many rows of the entity a transaction deletes, at least 1.
     ///   - contexts: other contexts of the same store and thread to update.
-    ///   - progress: called after each transaction with what was done until then; if it throws, what is committed stays.
-    /// - Returns: what was done in all; its object IDs are those of all batches, if they were requested.
-    /// - Throws: `StoreError`: of kind `unsupported` as ``execute(_:allowingUnsavedChanges:)`` does, for a request with
-    ///   sort descriptors, a limit or an offset, and inside a transaction of the store; otherwise errors of the store;
-    ///   `CancellationError` between two batches. The batches before stay committed.
+    ///   - progress: called after each transaction with the totals so far. If it throws, committed batches stay.
+    /// - Returns: the totals; the object IDs are those of all batches, if they were requested.
+    /// - Throws: `StoreError`: of kind `unsupported` in the cases of ``execute(_:allowingUnsavedChanges:)``, for a request with sort
+    ///   descriptors, a limit or an offset, and inside a transaction of the store; otherwise errors of the store; `CancellationError`
+    ///   between two batches. Committed batches stay.
     @discardableResult
     public func execute(
         _ request: BatchDeleteRequest, inBatchesOf rowCount: Int, mergingInto contexts: [StoreContext] = [],
@@ -33,7 +33,7 @@ extension StoreContext {
         while true {
             try Task.checkCancellation()
             try checkIsSaved(request)
-            // In one transaction, so that a row is deleted only while it matches.
+            // One transaction, so that a row is deleted only while it matches.
             let (ids, result) = try inserter.transaction(.normal) {
                 let ids = try inserter.fetchObjectIDs(next)
                 var batch = request
@@ -54,7 +54,7 @@ extension StoreContext {
 }
 
 extension BatchDeleteResult {
-    /// Adds what another batch did.
+    /// Adds the counts of another batch.
     fileprivate mutating func add(_ other: BatchDeleteResult) {
         deletedCount += other.deletedCount
         cascadedCount += other.cascadedCount

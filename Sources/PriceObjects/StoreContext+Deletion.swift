@@ -1,8 +1,8 @@
 package import PriceStore
 
 extension StoreContext {
-    /// The deletion of the rows that a request names, part by part. A part throws if this context has unsaved changes
-    /// of the entity, because the deletion would not see them. Its deletes are merged into the contexts.
+    /// The deletion of the rows that a request names, part by part. A part throws if this context has unsaved changes of the entity,
+    /// because the deletion would not see them. Deletes are merged into the contexts.
     ///
     /// - Parameters:
     ///   - request: what to delete.
@@ -13,7 +13,7 @@ extension StoreContext {
     ) throws(StoreError) -> any Deletion {
         var request = request
         let contexts = [self] + contexts.filter { $0 !== self }
-        // Without objects in memory the IDs of deleted rows are not needed.
+        // Without objects in memory, the IDs of deleted rows are not needed.
         let merges = contexts.contains { !$0.registry.objects.isEmpty || !$0.observers.isEmpty }
         if merges { request.wantsObjectIDs = true }
         guard let writer = inserter as? any RetentionWriter else { throw readOnly }
@@ -22,7 +22,7 @@ extension StoreContext {
     }
 }
 
-/// A deletion that contexts learn of.
+/// A deletion that updates contexts.
 private final class ContextDeletion: Deletion {
     private let deletion: any Deletion
     private let entity: String

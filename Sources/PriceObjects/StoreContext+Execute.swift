@@ -1,16 +1,16 @@
 import PriceStore
 
 extension StoreContext {
-    /// Executes a batch request in the store. The context's own objects are not updated: see
-    /// ``executeAndMergeChanges(using:into:allowingUnsavedChanges:)``.
+    /// Executes a batch request in the store. The context's own objects are not updated;
+    /// ``executeAndMergeChanges(using:into:allowingUnsavedChanges:)`` updates them.
     ///
     /// - Parameters:
     ///   - request: what to delete, insert or update.
-    ///   - allowingUnsavedChanges: whether to run even though the request does not see unsaved changes of the entity. A
-    ///     batch insert depends on them only if it replaces rows.
-    /// - Throws: `StoreError`: of kind `unsupported` if the context has unsaved changes of the entity, because the
-    ///   request would not see them, or if the store is open for reading only; otherwise errors of the store, and what
-    ///   the handler of a batch insert throws. Then nothing of the request is done.
+    ///   - allowingUnsavedChanges: whether to execute although the request does not see unsaved changes of the entity. A batch insert
+    ///     depends on them only if it replaces rows.
+    /// - Throws: `StoreError`: of kind `unsupported` if the context has unsaved changes of the entity, which the request would not see, or
+    ///   if the store is open for reading only; otherwise errors of the store, and the errors of a batch insert's handler. Nothing of the
+    ///   request is then done.
     @discardableResult
     public func execute<Request: BatchRequest>(
         _ request: Request, allowingUnsavedChanges: Bool = false
@@ -20,16 +20,16 @@ extension StoreContext {
         return try request.execute(in: writer)
     }
 
-    /// Executes a batch request in the store, and merges the changes into this context and others: observers are
-    /// notified, and objects of changed rows are read again.
+    /// Executes a batch request in the store, and merges the changes into this context and others. Observers are notified, and objects of
+    /// changed rows are read again.
     ///
     /// - Parameters:
-    ///   - request: what to delete, insert or update. The IDs of inserted or updated rows are requested, whatever its result
-    ///     type, if a context needs them. For deletes they are not: the store is asked which objects in memory still exist.
+    ///   - request: what to delete, insert or update. If a context needs the IDs of inserted or updated rows, they are requested whatever
+    ///     the result type. For deletes, the store is asked which objects in memory still exist.
     ///   - contexts: other contexts of the same store and thread to update.
-    ///   - allowingUnsavedChanges: as with ``execute(_:allowingUnsavedChanges:)``.
-    /// - Throws: what ``execute(_:allowingUnsavedChanges:)`` throws; `StoreError` of kind `unsupported` inside a transaction
-    ///   of the store.
+    ///   - allowingUnsavedChanges: as in ``execute(_:allowingUnsavedChanges:)``.
+    /// - Throws: the errors of ``execute(_:allowingUnsavedChanges:)``; `StoreError` of kind `unsupported` inside a transaction of the
+    ///   store.
     @discardableResult
     public func executeAndMergeChanges<Request: BatchRequest>(
         using request: Request, into contexts: [StoreContext] = [], allowingUnsavedChanges: Bool = false
@@ -48,8 +48,7 @@ extension StoreContext {
         for entity in request.changedEntities.sorted() { try checkIsSaved(entity, Request.phrase) }
     }
 
-    /// Throws if the context has unsaved changes of an entity or its sub-entities, which a request in the store would not
-    /// see.
+    /// Throws if the context has unsaved changes of an entity or its sub-entities, which a request in the store would not see.
     func checkIsSaved(_ entity: String, _ request: String) throws(StoreError) {
         guard hasChanges else { return }
         let concerned = family(of: [entity])

@@ -1,21 +1,20 @@
 public import PriceStore
 
 extension StoreContext {
-    /// The position after the last transaction in the history; nil if the store keeps no history.
+    /// The position after the last transaction in the history; nil: the store keeps no history.
     ///
-    /// Read it before the first fetch: then everything that is fetched is at least as new as the position.
+    /// Read it before the first fetch. Everything that is fetched is then at least as new as the position.
     public func currentHistoryToken() throws(StoreError) -> HistoryToken? {
         try (inserter as? any StoreHistory)?.currentHistoryToken()
     }
 
-    /// The next transactions after a position, in order: those of this program and of all others.
+    /// The next transactions after a position, in order, of this program and all others.
     ///
     /// - Parameters:
     ///   - token: the position; nil: before the oldest transaction in the history.
-    ///   - limit: how many transactions at most.
-    /// - Returns: transactions, all in memory; empty at the end of the history. There may be fewer than the limit
-    ///   before the end.
-    /// - Throws: `StoreError` as ``StoreHistory/history(after:limit:)`` does.
+    ///   - limit: the maximum number of transactions.
+    /// - Returns: transactions, all in memory; empty at the end of the history. There may be fewer than the limit before the end.
+    /// - Throws: `StoreError`, as ``StoreHistory/history(after:limit:)`` does.
     public func history(after token: HistoryToken?, limit: Int = 100) throws(StoreError) -> [HistoryTransaction] {
         guard let store = inserter as? any StoreHistory else {
             throw StoreError(
@@ -27,17 +26,14 @@ extension StoreContext {
 
     /// Updates contexts with a part of the history, as ``mergeChanges(fromRemoteContextSave:into:)`` does.
     ///
-    /// The part may contain transactions that a context already knows, including its own. So an object whose row the
-    /// history deleted is looked up first. If a row with its key exists now, the object is read again, unless it has
-    /// unsaved changes; then its save compares the row.
+    /// The part may contain transactions that a context already knows, including its own. So an object whose row the history deleted is
+    /// looked up first. If its key exists now, the object is read again, unless it has unsaved changes; its save then compares the row.
     ///
     /// The cost is that of a merge, and a lookup of each object in memory that the history deleted.
     /// - Parameters:
     ///   - history: transactions in order.
-    ///   - contexts: contexts of the same store; all belong to this thread.
-    /// - Throws: `StoreError` if rows cannot be read. All other contexts are updated then, and the same history can be
-    ///   merged again.
-    ///   history can be merged again.
+    ///   - contexts: contexts of the same store, all on this thread.
+    /// - Throws: `StoreError` if rows cannot be read. All other contexts are then updated, and the same history can be merged again.
     public static func merge(history: [HistoryTransaction], into contexts: [StoreContext]) throws {
         let changes = ChangeSet(history)
         var failure: StoreError?
@@ -51,12 +47,12 @@ extension StoreContext {
         if let failure { throw failure }
     }
 
-    /// The changes without deletes of objects in memory whose key exists in the store now. Objects without unsaved
-    /// changes are read again instead.
+    /// The changes without deletes of objects in memory whose key exists in the store now. Objects without unsaved changes are read again
+    /// instead.
     private func withoutRowsThatAreThere(_ changes: ChangeSet) throws(StoreError) -> ChangeSet {
         let suspects = changes.deleted.filter { id in
             guard let object = held(id) else { return false }
-            // Without what was read, a save could not find out that the row is another one now.
+            // Without the values that were read, a save could not detect that the row is now another one.
             return object.state != .markedDeleted || object.snapshot != nil
         }
         guard !suspects.isEmpty else { return changes }
@@ -69,7 +65,7 @@ extension StoreContext {
         return rest
     }
 
-    /// Which of some rows exist.
+    /// The rows that exist, of those given.
     func rowsThatAreThere(_ ids: [ObjectID]) throws(StoreError) -> Set<ObjectID> {
         var there: Set<ObjectID> = []
         for (entity, ids) in Dictionary(grouping: ids, by: \.entity) {
@@ -81,7 +77,7 @@ extension StoreContext {
                     let request = StoreFetchRequest(entity: entity, predicate: .objectIDs(part))
                     there.formUnion(try inserter.fetchObjectIDs(request))
                 } catch {
-                    // The entity may have been dropped, or its key may have changed: then none of the rows exists.
+                    // If the entity was dropped or its key changed, none of the rows exists.
                     guard error.kind == .unknownName || error.kind == .unsupported else { throw error }
                 }
             }

@@ -3,18 +3,18 @@ import PriceStore
 extension StoreContext {
     /// Updates contexts with changes of another context, a batch request or another process.
     ///
-    /// Objects of deleted rows are deleted, with their unsaved changes. Objects of changed rows are read again when
-    /// needed. An object with unsaved changes keeps them: its row is read immediately, and the next save compares with
-    /// these values. Objects of entities that the deletes can reach through relationships are read again too, because
-    /// their rows may have been deleted or changed. Then each context notifies its observers.
+    /// Objects of deleted rows are deleted, with their unsaved changes. Objects of changed rows are read again when needed. An object with
+    /// unsaved changes keeps them: its row is read immediately, and the next save compares with these values. Objects of entities that the
+    /// deletes can reach through relationships are also read again, because their rows may be deleted or changed. Each context then
+    /// notifies its observers.
     ///
     /// The cost is one lookup for each ID and one pass over the objects in memory. For deletes no row is read.
     ///
     /// - Parameters:
-    ///   - changes: what changed; an ID without an object in memory costs only a lookup.
-    ///   - contexts: the contexts; all belong to this thread. Send the change set to other threads.
-    /// - Throws: `StoreError` if the row of an object with unsaved changes cannot be read. Everything else is merged
-    ///   then, in all contexts, and the save of the object finds the conflict.
+    ///   - changes: the changes. An ID without an object in memory costs only a lookup.
+    ///   - contexts: the contexts, all on this thread. Send the change set to other threads.
+    /// - Throws: `StoreError` if the row of an object with unsaved changes cannot be read. Everything else is then merged in all contexts,
+    ///   and the save of the object finds the conflict.
     public static func mergeChanges(
         fromRemoteContextSave changes: ChangeSet, into contexts: [StoreContext]
     ) throws {
@@ -35,15 +35,15 @@ extension StoreContext {
         return family
     }
 
-    /// The objects in memory that are rows of some entities or their sub-entities.
+    /// The objects in memory that are rows of the entities or their sub-entities.
     func heldObjects(of entities: Set<String>) -> [ManagedObject] {
         guard !entities.isEmpty else { return [] }
         let family = family(of: entities)
         return registry.objects.filter { family.contains($0.entity.folded) }
     }
 
-    /// Updates the context after a delete of rows of some entities that are not known one by one: objects whose row is
-    /// not in the store any more are deleted.
+    /// Updates the context after a delete from entities whose deleted rows are not known one by one. Objects whose row is no longer in the
+    /// store are deleted.
     func mergeDeletes(in entities: Set<String>) throws(StoreError) {
         let ids = heldObjects(of: entities).compactMap(\.objectID)
         let there = try rowsThatAreThere(ids)
@@ -52,13 +52,13 @@ extension StoreContext {
 
     /// Updates this context and notifies its observers.
     ///
-    /// - Parameter entities: entities of which rows were deleted besides those of the change set.
+    /// - Parameter entities: entities with deleted rows besides those of the change set.
     func merge(_ changes: ChangeSet, deletesIn entities: Set<String> = []) throws(StoreError) {
         var notice = ObjectsDidChange(.merge, inserted: changes.inserted)
         var entities = entities
         var lastEntity = ""
         for id in changes.deleted {
-            // Runs of one entity are the rule; comparing is cheaper than hashing.
+            // Runs of one entity are usual, and comparing is cheaper than hashing.
             if id.entity != lastEntity {
                 lastEntity = id.entity
                 entities.insert(lastEntity)
@@ -86,22 +86,20 @@ extension StoreContext {
         notify(notice)
     }
 
-    /// The object of an ID that another context, another process or the program itself created.
+    /// The object of an ID from another context or process, or from the program itself.
     func held(_ id: ObjectID) -> ManagedObject? {
         if let object = registry[id] { return object }
         guard id.storeIdentifier == nil else { return nil }
         return registry[canonical(id)]
     }
 
-    /// Reads an object's row again.
+    /// Reads an object's row again. If the row is deleted, the object is deleted.
     ///
-    /// If the row is deleted, the object is deleted.
     /// - Parameters:
     ///   - object: an object of this context. New and deleted objects are not changed.
-    ///   - mergeChanges: whether the object keeps its unsaved changes; the next save then compares with the new values.
-    ///     Otherwise unsaved changes and a mark of deletion are lost.
-    /// - Throws: ``ManagedObjectError`` if the object belongs to another context or to none, `StoreError` if the row
-    ///   cannot be read.
+    ///   - mergeChanges: whether the object keeps its unsaved changes; the next save then compares with the new values. Otherwise unsaved
+    ///     changes and a mark of deletion are lost.
+    /// - Throws: ``ManagedObjectError`` if the object belongs to another context or to none; `StoreError` if the row cannot be read.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
         if object.state == .inserted || object.state == .deleted { return }
         guard object.state != .detached, object.context === self else {
@@ -118,7 +116,7 @@ extension StoreContext {
         notify(ObjectsDidChange(.refresh, deleted: deleted, refreshed: deleted.isEmpty ? ids : []))
     }
 
-    /// Reads the rows of saved objects again and keeps their changes; returns the IDs of deleted rows.
+    /// Reads the rows of saved objects again and keeps their unsaved changes. Returns the IDs of deleted rows.
     func readAgain(_ objects: [ManagedObject]) throws(StoreError) -> [ObjectID] {
         var deleted: [ObjectID] = []
         for (entity, objects) in Dictionary(grouping: objects, by: \.entity) {
@@ -145,10 +143,10 @@ extension StoreContext {
         return deleted
     }
 
-    /// Makes unchanged objects faults if deletes in other entities may have deleted or changed their rows by
-    /// relationships, which the store does not report. Returns their IDs.
+    /// Makes unchanged objects faults if deletes in other entities may have deleted or changed their rows through relationships, which the
+    /// store does not report. Returns their IDs.
     func refreshReach(ofDeletesIn entities: Set<String>) -> [ObjectID] {
-        // The deletes have happened: if the schema cannot be read now, every object may be concerned.
+        // The deletes are done. If the schema cannot be read now, any object may be affected.
         let reached = try? reach(ofDeletesIn: entities)
         if let reached, reached.isEmpty { return [] }
         var refreshed: [ObjectID] = []
@@ -169,7 +167,7 @@ extension StoreContext {
         }
     }
 
-    /// The entities, in lower case, whose rows may be deleted or changed by deletes in these.
+    /// The entities, in lower case, whose rows deletes in the given entities may delete or change.
     ///
     /// Delete rules do not matter, because a batch delete can override them.
     private func reach(ofDeletesIn entities: Set<String>) throws(StoreError) -> Set<String> {
@@ -185,6 +183,6 @@ extension StoreContext {
 }
 
 extension EntityModel {
-    /// The entities whose rows a delete can touch: those at the other ends, and the entities that inherit the same ends.
+    /// The entities whose rows a delete can affect: those at the other ends, and the entities that inherit the same relationships.
     fileprivate var related: [String] { relationships.map(\.destination) + subentities }
 }

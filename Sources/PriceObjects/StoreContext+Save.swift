@@ -3,31 +3,29 @@ import PriceStore
 extension StoreContext {
     /// Saves all changes in one transaction: new objects, then changed ones, then deletes.
     ///
-    /// First the objects are validated, without the store: required attributes must have a value. Then, inside the
-    /// transaction, each changed or deleted object that was read is compared with its row. If another connection
-    /// changed or deleted the row since, that is a conflict, which ``mergePolicy`` resolves. It is not a conflict if
-    /// both deleted the row, or if an object is deleted that was never read. Relationships follow the delete rules of
-    /// the store; if one forbids a delete, nothing is saved.
+    /// Objects are first validated without the store: required attributes must have a value. Then, inside the transaction, each changed or
+    /// deleted object that was read is compared with its row. If another connection changed or deleted the row since, there is a conflict,
+    /// which ``mergePolicy`` resolves. There is none if both deleted the row, or if the deleted object was never read. Relationships follow
+    /// the delete rules of the store; if one forbids a delete, nothing is saved.
     ///
-    /// After a save new objects have their IDs, and all saved objects are faults: their values are read again when
-    /// needed, including values that the store computed. Objects of entities that the deletes can reach through
-    /// relationships become faults too.
+    /// After a save new objects have their IDs, and all saved objects are faults: their values, including those that the store computes,
+    /// are read again when needed. Objects of entities that the deletes can reach through relationships also become faults.
     ///
     /// - Returns: the changed rows, for other contexts: see ``mergeChanges(fromRemoteContextSave:into:)``.
-    /// - Throws: ``ValidationError``, ``MergeConflictError``, `StoreError`, of kind `unsupported` inside a transaction of the
-    ///   store; then nothing is saved, and the context keeps its changes.
+    /// - Throws: ``ValidationError``; ``MergeConflictError``; `StoreError`, of kind `unsupported` inside a transaction of the store.
+    ///   Nothing is then saved, and the context keeps its changes.
     @discardableResult
     public func save() throws -> ChangeSet {
         guard hasChanges else { return ChangeSet() }
         let writer = try committingWriter()
         try validate()
         var work = SaveWork(self, writer)
-        // The COMMIT may fail too, so objects are updated after it.
+        // The COMMIT may also fail, so objects are updated after it.
         try writer.transaction(.normal) { try work.run() }
         return didSave(work)
     }
 
-    /// Throws if an object lacks a value that it must have, or names an attribute that cannot be set.
+    /// Throws if an object lacks a required value, or names an attribute that cannot be set.
     private func validate() throws {
         var failures: [ValidationError.Failure] = []
         try inserted.forEach { object in
@@ -75,7 +73,7 @@ extension StoreContext {
         var changes = ChangeSet()
         var refreshed: [ObjectID] = []
         for (object, id) in work.inserted {
-            // A row of the same key was deleted: its object, if still in memory, must not show the new row.
+            // A row of the same key was deleted. Its object, if still in memory, must not show the new row.
             if let former = registry[id], former !== object { former.end(as: .deleted) }
             if let formerID = object.objectID, formerID != id { registry.remove(formerID) }
             object.objectID = id

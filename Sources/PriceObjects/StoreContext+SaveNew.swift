@@ -1,7 +1,7 @@
 public import PriceStore
 
 extension StoreContext {
-    /// What a save of new objects did with them.
+    /// What a save of new objects did.
     public struct SaveResult: Hashable, Sendable {
         /// Objects that are in the store now.
         public var savedCount = 0
@@ -16,16 +16,15 @@ extension StoreContext {
 
     /// Saves all new objects in one transaction and releases them, to import many rows with bounded memory.
     ///
-    /// No validation runs: the store checks each row. The objects get no ID. Objects that the program still holds
-    /// belong to no context.
+    /// No validation runs; the store checks each row. The objects get no ID, and those that the program still holds belong to no context.
     ///
     /// - Parameters:
     ///   - onConflict: what to do with an object whose primary or unique key already exists.
-    ///   - rejecting: called with each object that the store rejects, and the reason; the others are saved. Nil: the
-    ///     first rejection is thrown and nothing is saved.
+    ///   - rejecting: called with each object that the store rejects, and the reason; the others are saved. Nil: the first rejection is
+    ///     thrown and nothing is saved.
     /// - Returns: how many objects were saved, ignored and rejected.
-    /// - Throws: `StoreError`, of kind `unsupported` if the store is open for reading only, or if the context also has changed
-    ///   or deleted objects; then the context keeps all its objects and the store is unchanged.
+    /// - Throws: `StoreError`, of kind `unsupported` if the store is open for reading only, or if the context also has changed or deleted
+    ///   objects. The context then keeps all its objects and the store is unchanged.
     @discardableResult
     public func save(
         onConflict: ConflictPolicy, rejecting: ((ManagedObject, String) -> Void)? = nil

@@ -2,13 +2,12 @@ public import PriceStore
 
 /// Holds the objects of a program and their unsaved changes, and executes batch requests.
 ///
-/// There is one object for each row: all requests for the row return the same object, as long as it is in memory. A
-/// context keeps objects with unsaved changes; it holds only weak references to others.
+/// There is one object for each row: all requests for the row return the same object while it is in memory. A context keeps objects with
+/// unsaved changes and holds weak references to others.
 ///
-/// **Save before a batch request.** Fetches and batch requests work on the store only: they do not see unsaved changes.
-/// If an object was marked done but not saved, a request that deletes what is done does not delete its row, and the row
-/// no longer matches what the program shows. So save first, then execute. The context refuses a batch request on an
-/// entity of which it has unsaved changes, unless the caller allows it.
+/// **Save before a batch request.** Fetches and batch requests work on the store only and do not see unsaved changes. If an object was
+/// marked done but not saved, a request that deletes done rows does not delete its row, and the store differs from what the program shows.
+/// The context refuses a batch request on an entity of which it has unsaved changes, unless the caller allows it.
 ///
 /// ```swift
 /// if context.hasChanges { try context.save() }
@@ -20,7 +19,7 @@ public import PriceStore
 /// and delete, all results and all errors are `Sendable`.
 public final class StoreContext {
     let inserter: any StoreInserter
-    /// Whether new objects may be saved to a store that is open for reading only, which predicts what would become of them.
+    /// Whether new objects may be saved to a store that is open for reading only, which predicts the result.
     let isRehearsal: Bool
     /// What a save does with objects whose rows others have changed; the default throws.
     public var mergePolicy = MergePolicy.error
@@ -32,7 +31,7 @@ public final class StoreContext {
     var observers = ChangeObservers()
     private var shapes: [String: EntityShape] = [:]
 
-    /// Makes a context over a store. Over one that is open for reading only, it saves and executes nothing.
+    /// Makes a context over a store. If the store is open for reading only, the context saves and executes nothing.
     public init(_ inserter: any StoreInserter) {
         self.inserter = inserter
         isRehearsal = false
@@ -53,10 +52,10 @@ public final class StoreContext {
     /// Objects that are marked deleted and not saved yet, in order.
     public var deletedObjects: [ManagedObject] { deleted.objects }
 
-    /// Whether something waits to be saved.
+    /// Whether there are unsaved changes.
     public var hasChanges: Bool { !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty }
 
-    /// Adds a new object, which the next save inserts. Nothing is checked before.
+    /// Adds a new object, which the next save inserts. It is not checked before.
     @discardableResult
     public func insert(entity: String, values: [String: StoreValue] = [:]) -> ManagedObject {
         let object = ManagedObject(entity: entity, values: values, in: self)
@@ -67,10 +66,9 @@ public final class StoreContext {
 
     /// The objects of the rows that a request finds, in its order, with all their attributes in memory.
     ///
-    /// The predicate, the order and the limit are evaluated in the store, on saved values. Unsaved changes have no
-    /// effect on which objects are found. The objects keep their unsaved changes, and the values that a save compares
-    /// the row with. All others get the values that were just read. Objects that are marked deleted are left out, so
-    /// there may be fewer than the limit.
+    /// The predicate, the order and the limit are evaluated in the store, on saved values. Unsaved changes do not affect which objects are
+    /// found. Objects with unsaved changes keep them, and the values with which a save compares the row. All others get the values that
+    /// were just read. Objects that are marked deleted are left out, so there may be fewer than the limit.
     ///
     /// It executes one statement, and one for each 500 objects of a sub-entity. It holds all objects in memory.
     /// - Throws: `StoreError`.
@@ -97,8 +95,8 @@ public final class StoreContext {
         return objects
     }
 
-    /// The IDs of the rows that a request finds, in its order. No objects are created. Use it with ``object(with:)``
-    /// and ``delete(_:)`` to delete many objects in a save.
+    /// The IDs of the rows that a request finds, in its order. No objects are created. Use it with ``object(with:)`` and ``delete(_:)`` to
+    /// delete many objects in a save.
     public func fetchObjectIDs(_ request: StoreFetchRequest) throws -> [ObjectID] {
         try inserter.fetchObjectIDs(request)
     }
@@ -106,7 +104,7 @@ public final class StoreContext {
     /// How many rows a request finds in the store, without unsaved changes.
     public func count(_ request: StoreFetchRequest) throws -> Int { try inserter.count(request) }
 
-    /// The object of a row. The store is not read: if there is no such row, accessing the object throws.
+    /// The object of a row. The store is not read; if there is no such row, accessing the object throws.
     public func object(with id: ObjectID) -> ManagedObject {
         if let known = registry[id] { return known }
         let id = canonical(id)
@@ -116,8 +114,8 @@ public final class StoreContext {
         return object
     }
 
-    /// Marks an object deleted: the next save deletes its row. From here on the object cannot be read or changed. A new
-    /// object is forgotten at once. Nothing happens if it is deleted already.
+    /// Marks an object deleted, so that the next save deletes its row. From now on the object cannot be read or changed. A new object is
+    /// discarded at once. Nothing happens if the object is already deleted.
     ///
     /// - Throws: ``ManagedObjectError`` if the object belongs to another context or to none.
     public func delete(_ object: ManagedObject) throws {
@@ -140,8 +138,8 @@ public final class StoreContext {
         notifyEdit(of: object)
     }
 
-    /// Forgets all objects and all changes that were not saved. Objects that the program still holds belong to no
-    /// context any more and say so when touched.
+    /// Releases all objects and discards all unsaved changes. Objects that the program still holds belong to no context, and every access
+    /// to them throws.
     public func reset() {
         for object in registry.objects { object.end(as: .detached) }
         registry.removeAll()
@@ -153,18 +151,17 @@ public final class StoreContext {
         notify(ObjectsDidChange(.reset))
     }
 
-    /// The notifications of this context from now on, for a task on any thread. They are buffered until they are read,
-    /// and end with the context.
+    /// The notifications of this context from now on, for a task on any thread. They are buffered until they are read, and end with the
+    /// context.
     ///
-    /// - Parameter limit: how many notifications are buffered, at least 1. If the reader is farther behind, the oldest are
-    ///   left out, and the last one has the cause ``ObjectsDidChange/Cause/missed``.
+    /// - Parameter limit: how many notifications are buffered, at least 1. If the reader falls farther behind, the oldest are dropped, and
+    ///   the last one has the cause ``ObjectsDidChange/Cause/missed``.
     public func changes(bufferingUpTo limit: Int = 1000) -> AsyncStream<ObjectsDidChange> {
         precondition(limit > 0, "a buffer has room for one notification at least")
         return observers.addStream(limit)
     }
 
-    /// Calls the body with each change, on the context's own thread, immediately after it was made, until the
-    /// observation is cancelled or released.
+    /// Calls the body after each change, immediately and on the context's own thread, until the observation is cancelled or released.
     public func observeChanges(_ body: @escaping (ObjectsDidChange) -> Void) -> ChangeObservation {
         let observation = ChangeObservation(body)
         observers.add(observation)
@@ -176,7 +173,7 @@ public final class StoreContext {
 @available(*, unavailable) extension StoreContext: Sendable {}
 
 extension StoreContext {
-    /// The attributes of an entity and their positions; read from the store once.
+    /// The attributes of an entity and their positions. They are read from the store once.
     func shape(_ entity: String) throws(StoreError) -> EntityShape {
         if let known = shapes[entity] { return known }
         guard let found = try inserter.entity(named: entity) else {
@@ -188,7 +185,7 @@ extension StoreContext {
         return shape
     }
 
-    /// An ID as the store itself would make it.
+    /// The ID as the store itself would make it.
     func canonical(_ id: ObjectID) -> ObjectID {
         let entity = (try? shape(id.entity))?.entity.name ?? id.entity
         return ObjectID(entity: entity, key: id.key, storeIdentifier: id.storeIdentifier ?? inserter.storeIdentifier)
@@ -209,7 +206,7 @@ extension StoreContext {
         return (shape, row.values)
     }
 
-    /// Notes that a saved object has got unsaved changes, or has none left.
+    /// Notes that a saved object now has unsaved changes, or no longer has any.
     func didChangeUpdated(_ object: ManagedObject) {
         if object.isUpdated { updated.append(object) } else { updated.remove(object) }
     }
@@ -222,15 +219,15 @@ extension StoreContext {
         if let id = object.objectID { registry.remove(id) }
     }
 
-    /// The store itself: to create entities and indexes, and for transactions.
+    /// The store itself, for creating entities and indexes, and for transactions.
     ///
-    /// - Throws: `StoreError` of kind `unsupported` if it is open for reading only.
+    /// - Throws: `StoreError` of kind `unsupported` if the store is open for reading only.
     public func writer() throws(StoreError) -> any ObjectStore {
         guard let writer = inserter as? any ObjectStore else { throw readOnly }
         return writer
     }
 
-    /// The store, for a change that the context notes at once; throws inside a transaction, which may be undone later.
+    /// The store, for a change that the context records at once. Throws inside a transaction, which may be rolled back later.
     func committingWriter() throws(StoreError) -> any ObjectStore {
         let writer = try writer()
         guard !writer.isInTransaction else {
@@ -249,14 +246,14 @@ extension StoreContext {
             hint: "open it for writing")
     }
 
-    /// Tells observers of an unsaved change.
+    /// Notifies observers of an unsaved change.
     func notifyEdit(of object: ManagedObject) {
         guard !observers.isEmpty else { return }
         let ids = [object.objectID].compactMap(\.self)
         notify(ObjectsDidChange(.edit, updated: object.isDeleted ? [] : ids, deleted: object.isDeleted ? ids : []))
     }
 
-    /// Tells all observers.
+    /// Notifies all observers.
     func notify(_ change: ObjectsDidChange) {
         guard !observers.isEmpty else { return }
         for observation in observers.send(change) where !observation.notify(change) { observers.remove(observation) }

@@ -1,10 +1,10 @@
 public import PriceStore
 
-/// Objects that cannot be saved as they are. The store was not changed.
+/// Objects that cannot be saved. The store was not changed.
 public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// One thing that is wrong with one object.
+    /// A mistake in one object.
     public struct Failure: Hashable, Sendable {
-        /// What is wrong.
+        /// The kind of mistake.
         public enum Reason: Hashable, Sendable {
             /// The attribute must have a value and has none.
             case valueMissing
@@ -18,11 +18,11 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
 
         /// The object's entity.
         public let entity: String
-        /// The attribute; for ``Reason/stillReferenced(by:rowCount:)`` the first one that is referred to.
+        /// The attribute; for ``Reason/stillReferenced(by:rowCount:)`` the first one to which the rows refer.
         public let attribute: String
         /// The object's ID; nil: it is new.
         public let objectID: ObjectID?
-        /// What is wrong.
+        /// The kind of mistake.
         public let reason: Reason
 
         /// The entity, the attribute and the reason in words.
@@ -43,7 +43,7 @@ public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertibl
 
     /// The store, as messages name it.
     public let store: String
-    /// All that is wrong; at least one.
+    /// All mistakes; at least one.
     public let failures: [Failure]
 
     /// The first failures in words.
