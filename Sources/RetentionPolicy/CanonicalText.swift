@@ -1,13 +1,13 @@
 package import PriceStore
 
-/// Parts of a policy as the ledger records them: JSON on one line, with the keys of the policy in a fixed order, so that
-/// equal texts mean the same.
+/// Writes parts of a policy as the ledger records them: JSON on one line, with the keys of the policy in a fixed order. Equal texts mean
+/// the same.
 enum CanonicalText {
     static func object(_ members: [(String, String)]) -> String {
         "{" + members.map { "\(text($0.0)): \($0.1)" }.joined(separator: ", ") + "}"
     }
 
-    /// A text in double quotes, as JSON and YAML both read it.
+    /// A text in double quotes that both JSON and YAML read.
     static func text(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {
@@ -27,7 +27,7 @@ enum CanonicalText {
 
     static func list(_ texts: [String]) -> String { "[" + texts.joined(separator: ", ") + "]" }
 
-    /// A value as a policy has it. A policy has no bytes.
+    /// A value as a policy writes it. A policy has no bytes.
     static func value(_ value: StoreValue) -> String {
         switch value {
         case .null, .blob: "null"
@@ -37,7 +37,7 @@ enum CanonicalText {
         }
     }
 
-    /// The conditions of `where`, by attribute and in the order of their names.
+    /// The conditions of `where`, sorted by attribute.
     static func conditions(_ filter: StorePredicate) -> String {
         var found: [String: [(String, String)]] = [:]
         var whole: [String: String] = [:]
@@ -57,7 +57,7 @@ enum CanonicalText {
         return object(whole.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
     }
 
-    /// What a recorded text describes; nil: it is damaged, or this version does not know it.
+    /// Reads the part that a recorded text describes; nil: the text is damaged, or this version does not know it.
     static func read<Part>(_ record: String, _ part: (inout PolicyBuilder, YAMLNode) -> Part?) -> Part? {
         let text = PolicyText(bytes: Array(record.utf8), path: "")
         guard text.mistake == nil, let root = YAMLReader.read(text).0 else { return nil }
@@ -77,13 +77,13 @@ extension StorePredicate {
         }
     }
 
-    /// Whether each row that meets the conditions of this `where` meets those of another one. False where that is not plain.
+    /// Whether each row that meets the conditions of this `where` also meets those of another one; false if that is not certain.
     package func implies(_ other: StorePredicate) -> Bool {
         let own = conjuncts
         return other.conjuncts.allSatisfy { wanted in own.contains { $0.impliesCondition(wanted) } }
     }
 
-    /// Bounds are not compared: how values are ordered depends on the column.
+    /// Bounds are not compared, because the order of values depends on the column.
     private func impliesCondition(_ other: StorePredicate) -> Bool {
         func bytes(_ values: [StoreValue]) -> Set<[UInt8]> { Set(values.map { Array(CanonicalText.value($0).utf8) }) }
         switch (self, other) {
@@ -94,7 +94,7 @@ extension StorePredicate {
         case (.isIn(let name, let values), .compare(let other, .equal, let value)):
             return name.utf8.elementsEqual(other.utf8) && bytes(values) == bytes([value])
         default:
-            // Not ==, for which texts of other bytes may be equal.
+            // Not ==, because texts with different bytes may be equal.
             return CanonicalText.conditions(self).utf8.elementsEqual(CanonicalText.conditions(other).utf8)
         }
     }

@@ -1,29 +1,27 @@
 package import PriceStore
 
-/// The arithmetic of ages: the instant that is an age before another one, or after it. What a rule deletes ends at
-/// ``Rule/cutoff(asOf:zone:)``.
+/// The arithmetic of ages: the instant that is an age before or after another one. ``Rule/cutoff(asOf:zone:)`` gives the end of what a rule
+/// deletes.
 package enum Cutoff {
-    /// The cutoff of a max age: years and months are subtracted first (clamped to the end of the month), then weeks and
-    /// days, in local time, then hours, minutes and seconds as exact time.
+    /// The cutoff of a max age. Years and months are subtracted first (clamped to the end of the month), then weeks and days, in local
+    /// time, then hours, minutes and seconds as exact time.
     ///
-    /// Never later than `asOf`. An age that reaches before all dates gives ``Instant/distantPast``, before which
-    /// nothing is expired.
+    /// It is never later than `asOf`. An age that reaches before all dates gives ``Instant/distantPast``, before which nothing is expired.
     /// - Parameters:
-    ///   - align: Moves the cutoff back to the latest start of an hour, day, week (Monday) or month in the zone; nil:
-    ///     it is not moved.
-    ///   - zone: The zone of the calendar units and of `align`.
+    ///   - align: moves the cutoff back to the latest start of an hour, day, week (Monday) or month in the zone; nil: it is not moved.
+    ///   - zone: the zone of the calendar units and of `align`.
     package static func instant(
         asOf: Instant, maxAge: MaxAge, align: Rule.Alignment?, zone: CalendarZone
     ) -> Instant {
         var cutoff = asOf
         let months = Int128(maxAge.years) * 12 + Int128(maxAge.months)
         let days = Int128(maxAge.weeks) * 7 + Int128(maxAge.days)
-        // Without calendar units no local time is involved: one that is repeated in autumn could become another instant.
+        // Without calendar units local time is not used: a local time that is repeated in autumn could become another instant.
         if months != 0 || days != 0 {
             var civil = zone.civil(of: asOf)
             guard let date = civil.date.before(months: months, days: days) else { return .distantPast }
             civil.date = date
-            // A local time that occurs twice is the first, before which fewer rows are.
+            // A local time that occurs twice means the first one, before which fewer rows are.
             cutoff = min(asOf, zone.instant(of: civil, .first))
         }
         let seconds = Int128(maxAge.hours) * 3600 + Int128(maxAge.minutes) * 60 + Int128(maxAge.seconds)
@@ -32,10 +30,10 @@ package enum Cutoff {
         return zone.start(of: align.unit, at: cutoff)
     }
 
-    /// The instant at which something that began then has reached an age: years and months are added first (clamped to the
-    /// end of the month), then weeks and days, in local time, then hours, minutes and seconds as exact time.
+    /// The instant at which something that began at `instant` has reached an age. Years and months are added first (clamped to the end of
+    /// the month), then weeks and days, in local time, then hours, minutes and seconds as exact time.
     ///
-    /// Never earlier than `instant`; of a local time that occurs twice the later one.
+    /// It is never earlier than `instant`. A local time that occurs twice means the later one.
     package static func end(of age: MaxAge, from instant: Instant, zone: CalendarZone) -> Instant {
         var end = instant
         let months = Int128(age.years) * 12 + Int128(age.months)
@@ -61,7 +59,7 @@ extension Rule {
 }
 
 extension CivilDate {
-    /// The date that is some months, then some days, earlier; nil if it is too early.
+    /// The date that is some months, then some days, earlier; nil: it is too early.
     fileprivate func before(months: Int128, days: Int128) -> CivilDate? {
         let month = Int128(year) * 12 + Int128(self.month - 1) - months
         guard month >= -12 * 300_000 else { return nil }

@@ -1,4 +1,4 @@
-/// A place in a policy file: line and column count from 1, columns in characters (Unicode scalars).
+/// A place in a policy file. Line and column count from 1, columns in characters (Unicode scalars).
 package struct Mark: Hashable, Sendable, Comparable {
     package var line: Int
     package var column: Int
@@ -14,10 +14,9 @@ package struct Mark: Hashable, Sendable, Comparable {
     package static func < (a: Mark, b: Mark) -> Bool { (a.line, a.column) < (b.line, b.column) }
 }
 
-/// The positions of the keys of one mapping: dotted path of the key (`max_age`, `where.symbol`, `keep_last.per`) →
-/// position.
+/// The positions of the keys of one mapping, by the dotted path of the key (`max_age`, `where.symbol`, `keep_last.per`).
 package struct Marks: Hashable, Sendable {
-    /// The place of the mapping itself.
+    /// The position of the mapping itself.
     package var whole: Mark
     package var keys: [String: Mark]
     package var values: [String: Mark]
@@ -28,15 +27,15 @@ package struct Marks: Hashable, Sendable {
         self.values = values
     }
 
-    /// The place of a key's value; without one, of the key; without that, of the mapping.
+    /// The position of a key's value; if there is none, of the key; if there is no key, of the mapping.
     package func value(_ path: String) -> Mark { values[path] ?? keys[path] ?? whole }
-    /// The place of a key; without one, of the mapping.
+    /// The position of a key; if there is none, of the mapping.
     package func key(_ path: String) -> Mark { keys[path] ?? whole }
 }
 
-/// One mistake in a policy file, with the place, and what was expected.
+/// A mistake in a policy file, with its position and what was expected.
 package struct Diagnostic: Hashable, Sendable {
-    /// How bad it is, the worst first.
+    /// The severity, worst first.
     package enum Severity: String, Hashable, Sendable, CaseIterable, Comparable {
         case error, warning, advice
 
@@ -56,7 +55,7 @@ package struct Diagnostic: Hashable, Sendable {
     }
 }
 
-/// The bytes of a policy file as far as reports and diagnostics need them.
+/// What reports and diagnostics need of a policy file.
 package struct PolicySource: Hashable, Sendable {
     /// The path as the user named it.
     package var path: String

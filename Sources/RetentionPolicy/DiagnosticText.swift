@@ -2,19 +2,19 @@ import PriceStore
 
 /// Diagnostics for a terminal: position, message, the line, and a caret under the marked part.
 package enum DiagnosticText {
-    /// The widest part of a source line that is shown, in terminal columns.
+    /// The maximum width of a source line that is shown, in terminal columns.
     private static let widestLine = 110
     private static let tabWidth = 4
-    /// Messages contain names, which in a hostile file may be a megabyte long.
+    /// Messages contain names, which may be a megabyte long in a hostile file.
     private static let longestMessage = 600
 
-    /// Renders diagnostics in the order given, then their number; without a line end after the last line.
+    /// Renders diagnostics in the given order, then their number, without a line end after the last line.
     ///
-    /// Control characters of the file are shown escaped, so that a file cannot steer the terminal; long lines are cut
-    /// around the caret. Without diagnostics the text is empty.
+    /// Control characters of the file are escaped, so that a file cannot control the terminal. Long lines are cut around the caret. Without
+    /// diagnostics the text is empty.
     ///
     /// - Parameters:
-    ///   - width: the columns of a terminal, to which messages are wrapped and source lines are cut; nil: no limit.
+    /// - width: the columns of a terminal, to which messages are wrapped and source lines are cut; nil: no limit.
     ///   - paint: formats a text in the style of a severity.
     package static func render(
         _ diagnostics: [Diagnostic], source: PolicySource, width: Int? = nil,
@@ -66,13 +66,13 @@ package enum DiagnosticText {
         return parts.compactMap(\.self).joined(separator: ", ")
     }
 
-    /// The line as shown, and the caret line below it.
+    /// The line as it is shown, and the line of the caret below it.
     private static func excerpt(_ line: String, _ mark: Mark, _ widest: Int) -> (text: String, caret: String) {
         // Only the part near the caret is shown, so a line of a megabyte is not processed completely.
         let skipped = max(0, mark.column - 2 * widestLine)
         let mark = Mark(line: mark.line, column: mark.column - skipped, length: min(mark.length, widestLine))
         let nearby = line.unicodeScalars.dropFirst(skipped)
-        // The displayed text and the columns of each character of the line.
+        // The text that is shown for each character of the line, and its width.
         var cells = nearby.prefix(mark.column + 2 * widestLine).map(cell)
         while let last = cells.last, last.text.allSatisfy({ $0 == " " }), cells.count >= mark.column + mark.length {
             cells.removeLast()
@@ -84,7 +84,7 @@ package enum DiagnosticText {
         var first = 0
         var last = cells.count
         if width(0..<cells.count) > widest {
-            // Keep some of the text before the caret, then fill up after it.
+            // Keep some of the text before the caret, then fill the line after it.
             first = start
             while first > 0, width(first - 1..<start) <= widest / 3 { first -= 1 }
             last = first

@@ -1,4 +1,4 @@
-/// What is wrong with an age or a duration, and what to write instead.
+/// A mistake in an age or a duration, and what to write instead.
 package struct DurationMistake: Error, Hashable, Sendable {
     /// A sentence without a full stop.
     package let message: String
@@ -10,7 +10,7 @@ package struct DurationMistake: Error, Hashable, Sendable {
 enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
     case years, months, weeks, days, hours, minutes, seconds, milliseconds
 
-    /// As it is written after a number.
+    /// The symbol of the unit after a number.
     var symbol: String {
         switch self {
         case .years: "y"
@@ -24,7 +24,7 @@ enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
         }
     }
 
-    /// The length in milliseconds; for years and months the mean of the Gregorian calendar, good for bounds only.
+    /// The length in milliseconds. For years and months it is the mean of the Gregorian calendar, which is used for bounds only.
     var meanMilliseconds: Int128 {
         switch self {
         case .years: 31_556_952_000
@@ -40,7 +40,7 @@ enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
 
     static func < (a: DurationUnit, b: DurationUnit) -> Bool { a.rawValue < b.rawValue }
 
-    /// The unit of an everyday word: `days`, `hrs`.
+    /// The unit of a common word: `days`, `hrs`.
     static func suggestion(for word: String) -> DurationUnit? {
         var word = word.lowercased()
         if word.count > 1, word.hasSuffix("s"), word != "ms" { word.removeLast() }
@@ -60,13 +60,13 @@ enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
 
 /// The amounts of an age or a duration as written: `1y6mo`, `P30D`.
 struct DurationGrammar {
-    /// Longer ages and durations are errors, and arithmetic must never wrap around.
+    /// Longer ages and durations are errors, so that arithmetic never overflows.
     static let longestYears: Int128 = 10_000
 
-    /// The units that may be used here.
+    /// The allowed units.
     let units: Set<DurationUnit>
 
-    /// Reads a text into amounts, each at least 0 and not all 0, none so large that arithmetic overflows.
+    /// Reads a text into amounts, each at least 0 and not all 0. None is so large that arithmetic overflows.
     func amounts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
         if text.contains(where: \.isWhitespace) {
             let offer =
@@ -92,7 +92,7 @@ struct DurationGrammar {
 
     private func plainParts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
         var parts: [(unit: DurationUnit, amount: Int)] = []
-        /// The index in `parts` of an `m`, which is ambiguous: minutes or months.
+        /// The index in `parts` of an `m`, which may mean minutes or months.
         var ambiguous: Int?
         var rest = text[...]
         while !rest.isEmpty {
@@ -186,7 +186,7 @@ struct DurationGrammar {
         return DurationMistake("'\(text)' is ambiguous: write \(offers.isEmpty ? "min or mo" : offers)")
     }
 
-    /// What a length of time in everyday words is to be written as: `30 days`, `1 year, 6 months`. Nil: it is not clear.
+    /// How to write a length of time given in common words: `30 days`, `1 year, 6 months`; nil: it is not clear.
     private func suggestion(for text: String) -> String? {
         var parts: [(unit: DurationUnit, amount: Int)] = []
         var rest = text.lowercased()[...]

@@ -1,18 +1,18 @@
 package import PriceStore
 
-/// Rows that no rule deletes as long as the hold lasts, for an audit or a dispute.
+/// Rows that no rule deletes while the hold lasts, for an audit or a dispute.
 package struct Hold: Hashable, Sendable {
     package var name: String
     package var entity: String
-    /// Which rows of the entity; ``StorePredicate/all`` without `where`.
+    /// Which rows of the entity are held; ``StorePredicate/all`` without `where`.
     package var filter: StorePredicate = .all
-    /// The first date that is held, by the date attribute of the entity's rules; nil: no lower end.
+    /// The first date that is held, in the date attribute of the entity's rules; nil: no lower end.
     package var from: Instant?
     /// The end of the dates that are held, exclusive; nil: no upper end.
     package var until: Instant?
-    /// Why the rows are held, for reports; blank where the hold was read from a ledger.
+    /// Why the rows are held, for reports; blank if the hold was read from a ledger.
     package var reason: String
-    /// From when on the hold keeps nothing; nil: it lasts until it is removed.
+    /// When the hold ends; nil: it lasts until it is removed.
     package var expires: Instant?
     /// The positions of the hold's keys in the file.
     package var marks: Marks
@@ -24,15 +24,15 @@ package struct Hold: Hashable, Sendable {
         self.marks = marks
     }
 
-    /// Whether the hold is over.
+    /// Whether the hold has ended.
     package func hasEnded(at clock: Instant) -> Bool { expires.map { $0 <= clock } ?? false }
 
-    /// What the hold covers, on one line: equal texts cover the same rows. It is JSON, and the keys are those of the policy.
+    /// What the hold covers, as JSON on one line with the keys of the policy. Equal texts cover the same rows.
     package var canonical: String {
         CanonicalText.object(members)
     }
 
-    /// The same with the end of the hold, as the ledger records it.
+    /// The hold with its end, as the ledger records it.
     package var record: String {
         CanonicalText.object(members + (expires.map { [("expires", CanonicalText.text($0.rfc3339))] } ?? []))
     }
@@ -45,7 +45,7 @@ package struct Hold: Hashable, Sendable {
         return members
     }
 
-    /// The hold that a line of ``record`` or ``canonical`` describes; nil: it is none.
+    /// Reads a hold from ``record`` or ``canonical``; nil: the line is not one.
     package init?(record: String) {
         guard
             let hold = CanonicalText.read(
@@ -57,7 +57,7 @@ package struct Hold: Hashable, Sendable {
         self = hold
     }
 
-    /// Whether every row that another hold covers is covered by this one too, for at least as long. False where that is not plain.
+    /// Whether this hold covers every row that another hold covers, for at least as long; false if that is not certain.
     package func covers(_ other: Hold) -> Bool {
         entity.folded == other.entity.folded && other.filter.implies(filter)
             && (from.map { from in other.from.map { $0 >= from } ?? false } ?? true)

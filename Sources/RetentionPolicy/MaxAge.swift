@@ -7,7 +7,7 @@ package struct MaxAge: Hashable, Sendable {
     package var hours = 0
     package var minutes = 0
     package var seconds = 0
-    /// As the user wrote it.
+    /// The age as the user wrote it.
     package var written: String
 
     package init(written: String) { self.written = written }

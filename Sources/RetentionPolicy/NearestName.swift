@@ -3,11 +3,11 @@ package enum NearestName {
     /// Longer names are not compared, because the work grows with the square of the length.
     private static let longestName = 64
 
-    /// The name of `candidates` nearest to `name`, or nil if none is near enough.
+    /// The name of `candidates` that is nearest to `name`; nil: none is near enough.
     ///
-    /// The same letters in another case, or with other separators, come first; then the fewest typing errors (a letter
-    /// omitted, added, changed, or two swapped): at most one error for every three letters, and at most three.
-    /// Otherwise a name that abbreviates only one candidate (`unix_milis`) matches that one.
+    /// The same letters in another case, or with other separators, come first. Then come the fewest typing errors (a letter omitted, added,
+    /// changed, or two swapped): at most one error for every three letters, and at most three. Otherwise an abbreviation of only one
+    /// candidate (`unix_milis`) matches that candidate.
     package static func match(_ name: String, in candidates: [String]) -> String? {
         let wanted = Array(name.lowercased().unicodeScalars.prefix(longestName + 1))
         guard !wanted.isEmpty, wanted.count <= longestName else { return nil }
@@ -31,7 +31,7 @@ package enum NearestName {
         return best?.name ?? (abbreviated.count == 1 ? abbreviated.first : nil)
     }
 
-    /// The text `; did you mean 'x'?`, or another one if no name is near.
+    /// The text `; did you mean 'x'?`, or another text if no name is near.
     package static func suggestion(for name: String, in candidates: [String], otherwise: String = "") -> String {
         match(name, in: candidates).map { "; did you mean '\($0)'?" } ?? otherwise
     }

@@ -6,7 +6,7 @@ package struct Policy: Sendable {
     package var file: PolicySource
     /// Where the price points are.
     package var store: StoreLocation
-    /// The zone for calendar units and zone-less dates.
+    /// The zone of calendar units and of dates without a zone.
     package var timezone: CalendarZone = .utc
     /// Files to import before anything is deleted, in file order.
     package var pending: [PendingSource] = []
@@ -18,17 +18,17 @@ package struct Policy: Sendable {
     package var log: LogSettings?
     /// A time budget for a whole run; nil: none.
     package var maxRuntime: Duration?
-    /// Where rows are archived before they are deleted; nil: they are not.
+    /// Where rows are archived before they are deleted; nil: they are not archived.
     package var archive: ArchiveSettings?
     /// How long the ledger keeps its records; nil: forever.
     package var ledgerKeep: MaxAge? = Policy.defaultLedgerKeep
     /// How often a run is expected; nil: not set.
     package var expectedEvery: MaxAge?
-    /// The program, and its arguments, that gets the report of a run whose exit status is not 0; empty: none.
+    /// The program and its arguments that get the report of a run whose exit status is not 0; empty: none.
     package var onFailure: [String] = []
-    /// The program, and its arguments, that gets the report of a run whose exit status is 0; empty: none.
+    /// The program and its arguments that get the report of a run whose exit status is 0; empty: none.
     package var onSuccess: [String] = []
-    /// Figures for a monitoring system, an absolute path; nil: nowhere.
+    /// The file for figures for a monitoring system, an absolute path; nil: none.
     package var metricsFile: String?
     /// The rules, in file order; at least one.
     package var rules: [Rule]
@@ -61,14 +61,14 @@ package struct Policy: Sendable {
     /// Where the price points are.
     package struct StoreLocation: Hashable, Sendable {
         package var kind: StoreKind
-        /// As the user wrote it, for reports.
+        /// The location as the user wrote it, for reports.
         package var written: String
-        /// How long a locked store is waited for.
+        /// How long the job waits for a locked store.
         package var busyTimeout: Duration
-        /// A compiled model for a Core Data store that lacks its own: the absolute path of a `.mom` file or a `.momd`
-        /// folder; nil: the model in the store.
+        /// A compiled model for a Core Data store that does not contain its own: the absolute path of a `.mom` file or a `.momd` folder;
+        /// nil: the model in the store.
         package var model: String?
-        /// A file with the password for the server: an absolute path; nil: libpq finds one by itself, or needs none.
+        /// A file with the password for the server, an absolute path; nil: libpq finds one itself, or needs none.
         package var passwordFile: String?
         /// How far a standby may fall behind before batches wait for it; nil: no limit.
         package var maxReplicationLag: Duration?
@@ -107,16 +107,16 @@ package struct Policy: Sendable {
 package struct PendingSource: Hashable, Sendable {
     /// The pattern as written, relative to the policy's folder or absolute.
     package var files: String
-    /// The folder that `files` is relative to, absolute: the configuration's.
+    /// The absolute folder to which `files` is relative: the policy's folder.
     package var baseFolder: String
     package var entity: String
-    /// Column of the file → attribute; empty: same names.
+    /// The attribute of each column of the file; empty: the names are the same.
     package var columns: [String: String] = [:]
-    /// Attributes that the file does not have, with their value.
+    /// The values of attributes that the file does not have.
     package var constants: [String: StoreValue] = [:]
-    /// How those of them that are numbers are written: a column of text keeps the digits.
+    /// The spelling of the constants that are numbers, because a text column keeps the digits.
     package var numerals: [String: String] = [:]
-    /// Imported files older than this are deleted; nil: they stay.
+    /// Imported files older than this are deleted; nil: none is.
     package var keepDone: MaxAge?
     package var onConflict: ConflictPolicy = .fail
     package var marks: Marks

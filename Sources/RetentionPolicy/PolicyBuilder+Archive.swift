@@ -1,5 +1,5 @@
 extension PolicyBuilder {
-    /// The settings of `archive`; nil if there are none, or if they cannot be used.
+    /// The settings of `archive`; nil: there are none, or they cannot be used.
     mutating func archive(_ file: SettingGroup, of store: Policy.StoreLocation?) -> ArchiveSettings? {
         guard let setting = file["archive"], case .group(let archive) = setting.value else { return nil }
         if file.text("ledger") == "none" {
@@ -10,7 +10,7 @@ extension PolicyBuilder {
         checkPlace(archive, of: store)
         guard let place = place(archive) else { return nil }
         var settings = ArchiveSettings(place: place)
-        // `forever` is the one word; everything else is an age.
+        // The only word is `forever`; everything else is an age.
         if archive["keep"] != nil { settings.keep = archive.age("keep") }
         return settings
     }

@@ -1,8 +1,8 @@
 import PriceStore
 
-/// Rules whose rows become candles, and the chains that they make: ticks to minutes, minutes to hours.
+/// Rules whose rows become candles, and the chains that these rules make: ticks to minutes, minutes to hours.
 extension PolicyBuilder {
-    /// The setting of one rule; nil if too much is missing.
+    /// The setting of one rule; nil: too much is missing.
     mutating func rollup(_ group: SettingGroup) -> Rule.RollupSetting? {
         checkSource(group)
         guard let target = group.text("into"), let age = group.age("every") else { return nil }
@@ -29,7 +29,7 @@ extension PolicyBuilder {
         return setting
     }
 
-    /// Rows have a price, or they are candles.
+    /// Checks that the rows either have a price or are candles.
     private mutating func checkSource(_ group: SettingGroup) {
         guard group["from"] == nil else {
             for key in ["price", "volume"] {
@@ -44,7 +44,7 @@ extension PolicyBuilder {
     }
 
     private mutating func checkColumns(_ columns: SettingGroup, _ setting: Rule.RollupSetting) {
-        // Those of candles from candles may be named by the rule that makes them.
+        // The columns of candles made from candles may be named in the rule that makes them.
         let parts = CandleField.allCases.map(\.rawValue) + (setting.isFromCandles ? columns.keys : setting.per)
         for key in columns.keys where !parts.contains(key) {
             guard let mark = columns[key]?.keyMark else { continue }
@@ -63,7 +63,7 @@ extension PolicyBuilder {
         }
     }
 
-    /// Rules from candles get the groups and the names of the rule that makes the candles.
+    /// Rules whose rows are candles take the groups and the names of the rule that makes the candles.
     mutating func chainRollups(_ rules: inout [Rule]) {
         for index in rules.indices {
             guard let setting = rules[index].rollup, setting.isFromCandles,
@@ -75,7 +75,7 @@ extension PolicyBuilder {
         }
     }
 
-    /// What ties several rules together, and what cannot be done.
+    /// Checks what the rules with rollups require of each other, and what cannot be done.
     mutating func checkRollups(_ policy: Policy) {
         for (index, rule) in policy.rules.enumerated() {
             guard let setting = rule.rollup else { continue }
@@ -88,7 +88,7 @@ extension PolicyBuilder {
                 reader.report(rule.marks.value("rollup.into"), "'into' must not be the entity of the rule")
                 continue
             }
-            // On a server a schema may come first.
+            // On a server the name may begin with a schema.
             let table = setting.target.folded.split(separator: ".").last ?? ""
             if table.hasPrefix("retention_") {
                 reader.report(
@@ -110,7 +110,7 @@ extension PolicyBuilder {
         }
     }
 
-    /// Two rules may make candles in one table if they make the same ones.
+    /// Checks that two rules with one target make the same candles.
     private mutating func checkTarget(of rule: Rule, _ setting: Rule.RollupSetting, after other: Rule) {
         guard let others = other.rollup, other.makes(setting.target) else { return }
         if other.dateFormat != rule.dateFormat {
@@ -127,11 +127,11 @@ extension PolicyBuilder {
                 + "must be the same")
     }
 
-    /// The candles of a rule, as the rows of another one.
+    /// Checks that the candles of a rule can be the rows of another one.
     private mutating func checkChain(from rule: Rule, _ setting: Rule.RollupSetting, to other: Rule) {
         var (least, written) = (rule.maxAge, rule.maxAge.written)
         if other.rollup == nil {
-            // The time of a candle is the start of its bucket, and `align` keeps rows for up to a unit more.
+            // The time of a candle is the start of its bucket, and `align` keeps rows for up to one unit more.
             least.add(setting.length)
             written += " and 'every' (\(setting.length.written))"
             if let align = rule.align {
@@ -184,18 +184,18 @@ extension Policy {
 }
 
 extension Rule {
-    /// Whether its rows become candles of an entity.
+    /// Whether the rule's rows become candles of an entity.
     package func makes(_ entity: String) -> Bool { rollup?.target.folded == entity.folded }
 }
 
 extension [Rule] {
-    /// The rules in the order in which they are carried out: that of the policy, but the rules for candles come before the
-    /// rule that makes more of them. A run knows these only when it has made them; the next run deletes them.
+    /// The rules in the order in which they are carried out. It is the order of the policy, except that a rule whose rows are candles comes
+    /// before the rule that makes these candles. A run does not delete the candles that it makes; the next run does.
     package var inOrder: [Rule] { inOrder(first: [:]) }
 
-    /// The same, where rules come after certain others, too.
+    /// The same order, in which rules also come after certain others.
     ///
-    /// - Parameter first: by the name of a rule, the names of those that come before it.
+    /// - Parameter first: for the name of a rule, the names of the rules that come before it.
     package func inOrder(first: [String: Set<String>]) -> [Rule] {
         var order: [Int] = []
         var seen: Set<Int> = []
@@ -215,7 +215,7 @@ extension [Rule] {
 }
 
 extension MaxAge {
-    /// Becomes longer by a bucket.
+    /// Lengthens the age by a bucket.
     fileprivate mutating func add(_ length: CandleBuckets.Length) {
         switch length {
         case .minutes(let count): minutes += count
@@ -241,6 +241,6 @@ extension Rule.Alignment {
 }
 
 extension Rule.RollupSetting {
-    /// The target's names of the groups.
+    /// The names of the groups in the target.
     fileprivate var groups: [String] { per.map { names[group: $0].folded } }
 }

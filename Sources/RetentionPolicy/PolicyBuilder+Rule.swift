@@ -1,7 +1,7 @@
 import PriceStore
 
 extension PolicyBuilder {
-    /// The rule of a group after defaults are applied; nil if too much is missing.
+    /// The rule of a group after defaults are applied; nil: too much is missing.
     mutating func rule(_ group: SettingGroup) -> Rule? {
         checkDates(group)
         guard let name = group.text("name"), let entity = group.text("entity"),
@@ -34,7 +34,7 @@ extension PolicyBuilder {
         return rule
     }
 
-    /// `rows` alone is a fixed size. With a `target`, or without `rows`, the size follows the target.
+    /// `rows` alone sets a fixed size. With a `target`, or without `rows`, the size follows the target.
     private static func batch(_ group: SettingGroup) -> Rule.BatchSetting {
         var setting = Rule.BatchSetting()
         let target = group.duration("target")
@@ -52,7 +52,7 @@ extension PolicyBuilder {
         return setting
     }
 
-    /// Every tier must be able to keep a row that nothing else keeps.
+    /// Reads the tiers. Each must be able to keep a row that nothing else keeps.
     private mutating func thin(_ group: SettingGroup, maxAge: MaxAge) -> Rule.ThinSetting? {
         var setting = Rule.ThinSetting(
             per: group.texts("per"), pick: group.word("pick", as: Thinning.Pick.self) ?? .last, tiers: [])
@@ -71,7 +71,7 @@ extension PolicyBuilder {
                     "'\(key)' must be longer than '\(former.key)' (\(former.tier.age?.written ?? "forever")), which "
                         + "keeps more rows of the same time")
             }
-            // A month does not consist of whole weeks, so its pick need not be that of a week.
+            // Weeks do not divide a month, so the pick of a month need not be the pick of a week.
             if unit != .week { former = (key, tier) }
         }
         let hasMistake = Rule.ThinSetting.units.contains { group[$0.key] != nil }
@@ -106,7 +106,7 @@ extension PolicyBuilder {
             return operators.keys.reduce(StorePredicate.all) { predicate, name in
                 predicate && comparison(of: attribute, name, operators[name]?.value)
             }
-        // A value that could not be read: there is a diagnostic, and no policy is made.
+        // The value could not be read: there is a diagnostic, and no policy is made.
         default: return .all
         }
     }

@@ -1,11 +1,11 @@
 import PriceStore
 
-/// Makes a policy of settings that have the right shapes, and checks what ties several of them together.
+/// Makes a policy from settings that have the right shapes, and checks rules that involve several settings.
 struct PolicyBuilder {
     var reader: SettingReader
     let source: PolicySource
 
-    /// The policy, or nil if too much is missing; the reader's diagnostics say whether it can be used.
+    /// The policy; nil: too much is missing. The reader's diagnostics say whether the policy can be used.
     mutating func policy(_ root: YAMLNode) -> Policy? {
         readZoneFirst(root)
         guard var file = reader.group(root, PolicyKey.file, name: nil) else { return nil }
@@ -42,7 +42,7 @@ struct PolicyBuilder {
         case .some(let path): policy.ledger = .path(path)
         }
         if let ledger = file.group("ledger"), ledger["keep"] != nil {
-            // `forever` is the one word; everything else is an age.
+            // The only word is `forever`; everything else is an age.
             policy.ledgerKeep = ledger.age("keep")
         }
         policy.archive = archive
@@ -61,8 +61,8 @@ struct PolicyBuilder {
         return policy
     }
 
-    /// A program and its arguments. A program with a slash is relative to the policy's folder; one without a slash is
-    /// searched when it is needed.
+    /// A program and its arguments. A program with a slash is relative to the policy's folder. A program without a slash is looked up when
+    /// it is needed.
     private func command(_ file: SettingGroup, _ key: String) -> [String] {
         var words = file.texts(key)
         if let program = words.first, program.contains("/"), !program.hasPrefix("/") {
@@ -128,7 +128,7 @@ struct PolicyBuilder {
         }
     }
 
-    /// `url` and some other keys are for servers only.
+    /// Checks that `url` and some other keys are used for servers only.
     private mutating func checkServerKeys(_ store: SettingGroup) {
         // A build without the engine has already reported these keys.
         guard PolicyKey.noPostgreSQL == nil else { return }
@@ -144,7 +144,7 @@ struct PolicyBuilder {
         }
     }
 
-    /// A path of the policy's folder as the user writes it, or a URL.
+    /// A path relative to the policy's folder, as the user writes it, or a URL.
     private func written(_ path: String) -> String {
         if StoreKind(path).isServer { return path }
         let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"
@@ -170,7 +170,7 @@ struct PolicyBuilder {
         return source
     }
 
-    /// Every attribute can be filled once.
+    /// Checks that no attribute is filled twice.
     private mutating func checkTargets(_ group: SettingGroup) {
         var filled: [String: Mark] = [:]
         let columns = group.group("columns")

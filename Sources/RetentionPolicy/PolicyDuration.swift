@@ -1,11 +1,11 @@
-/// Reads exact durations: budgets and waiting times, in which a day always has 24 hours.
+/// Reads exact durations, such as budgets and waiting times, in which a day always has 24 hours.
 package enum PolicyDuration {
     /// Reads a duration: `90s`, `10min`, `1h30min`, `PT10M`.
     ///
     /// - Parameters:
     ///   - text: numbers with the units `d`, `h`, `min`, `s`, largest first, each once; or ISO 8601.
-    ///   - allowsMilliseconds: whether `ms` may be used too.
-    /// - Returns: the duration, longer than nothing, or what to write instead.
+    ///   - allowsMilliseconds: whether `ms` is allowed.
+    /// - Returns: the duration, greater than zero, or what to write instead.
     package static func parse(
         _ text: String, allowsMilliseconds: Bool = false
     ) -> Result<Duration, DurationMistake> {

@@ -4,7 +4,7 @@ package enum PolicyError: Error, Sendable {
     case missing(path: String)
     /// The file exists but cannot be read: the system's error number and message.
     case unreadable(path: String, code: Int32, reason: String)
-    /// What the file says is wrong; every mistake, sorted by position; at least one.
+    /// The mistakes in the file, sorted by position; at least one.
     case invalid([Diagnostic], PolicySource)
 }
 

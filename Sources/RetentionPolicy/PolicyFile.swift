@@ -20,13 +20,13 @@ package enum PolicyFile {
     /// Reads the bytes of a policy file.
     ///
     /// - Parameters:
-    ///   - bytes: what the file holds.
-    ///   - path: the file's name for messages.
-    ///   - baseFolder: the folder that paths are relative to, absolute.
+    ///   - bytes: the contents of the file.
+    ///   - path: the file's name in messages.
+    ///   - baseFolder: the absolute folder to which paths are relative.
     static func policy(bytes: [UInt8], path: String, baseFolder: String) throws(PolicyError) -> Policy {
         let text = PolicyText(bytes: bytes, path: path)
         if let mistake = text.mistake { throw .invalid([mistake], text.source) }
-        // Before a line is shown.
+        // Checked before any line is shown.
         if let line = text.source.lines.firstIndex(where: Secrets.areIn) {
             throw secret(path, at: Mark(line: line + 1, column: 1))
         }
@@ -78,7 +78,7 @@ package enum PolicyFile {
         return .unreadable(path: path, code: code, reason: String(cString: strerror(code)))
     }
 
-    /// No line of the file is shown.
+    /// The error for a password in the file. No line of the file is shown.
     private static func secret(_ path: String, at mark: Mark) -> PolicyError {
         let message =
             "a password must not be in a policy; name a file that has it in 'password_file', or set PGPASSFILE or "
@@ -92,7 +92,7 @@ package enum PolicyFile {
             [Diagnostic(at: Mark(line: 1, column: 1), "the file is larger than 1 MiB and is not read")], source)
     }
 
-    /// The folder of a file, absolute, without a slash at its end (except for the root).
+    /// The absolute folder of a file, without a slash at its end (except for the root).
     private static func folder(of path: String) -> String {
         var folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         if path.hasPrefix("/") { return folder.isEmpty ? "/" : folder }

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// Every key that `retention.yaml` can have. Reading, messages and the schema all come from these tables.
+/// All keys that `retention.yaml` can have. The reader, messages and the schema use these tables.
 extension PolicyKey {
     /// Why a PostgreSQL database cannot be named; nil: this build has the engine.
     #if Postgres
@@ -105,7 +105,7 @@ extension PolicyKey {
             PolicyKey("rollup", .group(rollup), "The rows become candles in the transaction that deletes them"),
         ] + inheritable
 
-    /// The keys of a rule that `defaults` may have too.
+    /// The keys of a rule that `defaults` may also have.
     static let inheritable: [PolicyKey] = [
         PolicyKey("date_format", .word(dateFormats), "The format of the date attribute"),
         PolicyKey("where", .named(.condition), "The rows that the rule considers; default: all"),

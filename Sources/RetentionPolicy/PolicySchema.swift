@@ -1,8 +1,7 @@
-/// The JSON Schema (draft 2020-12) of `retention.yaml`, for editors and validators, generated from the reader's tables
-/// of keys.
+/// The JSON Schema (draft 2020-12) of `retention.yaml`, for editors and validators, generated from the reader's tables of keys.
 ///
-/// It accepts every file that the reader accepts, in a build with all engines. It does not find all mistakes, such as
-/// contradicting dates; ``PolicyFile`` finds them all.
+/// It accepts every file that the reader accepts in a build with all engines. It does not find all mistakes, such as contradicting dates;
+/// ``PolicyFile`` finds them all.
 package enum PolicySchema {
     /// The whole schema.
     package static let document: SchemaNode = .object(
@@ -20,7 +19,7 @@ package enum PolicySchema {
 
     /// A mapping with known keys.
     ///
-    /// - Parameter isComplete: whether required keys must be there; those of `defaults` may come from elsewhere.
+    /// - Parameter isComplete: whether required keys must be present; in `defaults` they need not be.
     private static func object(_ keys: [PolicyKey], isComplete: Bool) -> SchemaNode {
         let properties = keys.map { key in
             SchemaNode.Member(name: key.name, value: property(key, isComplete: isComplete))
@@ -43,7 +42,7 @@ package enum PolicySchema {
 
     private static let inheritableNames = Set(PolicyKey.inheritable.map(\.name))
 
-    /// What a mapping in a rule must have unless `defaults` brings it: `count` of `keep_last`.
+    /// What a mapping in a rule must have unless `defaults` has it: `count` of `keep_last`.
     private static let requiredUnlessInherited: [SchemaNode] = PolicyKey.inheritable.flatMap { key -> [SchemaNode] in
         guard case .group(let keys) = key.shape else { return [] }
         return keys.filter(\.isRequired).flatMap { inner -> [SchemaNode] in
@@ -59,7 +58,7 @@ package enum PolicySchema {
             func everyRule(_ inside: SchemaNode) -> SchemaNode { ["properties": ["rules": ["items": inside]]] }
             return [
                 ["if": defaults(has), "else": everyRule(["properties": [key.name: has]])],
-                // A rule that replaces the whole mapping lacks it too.
+                // A rule that replaces the whole mapping also lacks the key.
                 ["if": defaults(["not": has]), "then": everyRule(["required": [.text(key.name)]])],
             ]
         }
@@ -132,7 +131,7 @@ package enum PolicySchema {
 
     private static func reference(_ name: String) -> SchemaNode { ["$ref": .text("#/$defs/" + name)] }
 
-    /// What many keys share.
+    /// Definitions that many keys share.
     private static let definitions: [SchemaNode.Member] = [
         .init(name: "text", value: ["type": "string", "pattern": "\\S"]),
         .init(name: "path", value: ["type": "string", "pattern": .text("^" + pathPattern)]),
@@ -176,12 +175,12 @@ package enum PolicySchema {
             ]),
     ]
 
-    // MARK: Regular expressions, in the part of ECMA-262's that all validators have
+    // MARK: Regular expressions, in the subset of ECMA-262 that all validators support
 
     private static let anything = "[\\s\\S]*"
     private static let serverPrefix = "[Pp][Oo][Ss][Tt][Gg][Rr][Ee][Ss](?:[Qq][Ll])?://"
 
-    /// A path after the beginning of the text: not blank, no URL, no `file:` URI, not in memory, no `~`.
+    /// A path after the start of the text: not blank, no URL, no `file:` URI, not in memory, no `~`.
     private static let pathPattern =
         "(?!~$|~/|:\(anyCase("memory")):|\(anyCase("file")):|\(anything)://)\(anything)\\S"
 
@@ -191,7 +190,7 @@ package enum PolicySchema {
         return "^[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01])(?:[Tt ]\(time)\(offset))?)?)?$"
     }()
 
-    /// Letters in either case.
+    /// A pattern for letters in either case.
     private static func anyCase(_ text: String) -> String {
         text.map { $0.isLetter ? "[\($0.uppercased())\($0.lowercased())]" : String($0) }.joined()
     }
@@ -202,14 +201,14 @@ package enum PolicySchema {
 }
 
 extension PolicyKey {
-    /// Whether it is the mapping `archive` of the file, not the word of a rule.
+    /// Whether the key is the mapping `archive` of the file, not the word of a rule.
     fileprivate var isArchive: Bool {
         if case .group = shape { name == "archive" } else { false }
     }
 }
 
 extension PolicyShape {
-    /// Whether its values are texts. A list of them can contain each one only once.
+    /// Whether the values are texts. A list of texts can contain each one only once.
     fileprivate var isText: Bool {
         switch self {
         case .text, .word: true
@@ -230,7 +229,7 @@ extension PolicyShape {
 }
 
 extension DurationGrammar {
-    /// A regular expression for the grammar; it also accepts more than 10,000 years.
+    /// A regular expression for the grammar. It also accepts more than 10,000 years.
     fileprivate var pattern: String {
         let number = "0*[0-9]{1,15}"
         func parts(_ symbols: [String]) -> String { symbols.map { "(?:\(number)\($0))?" }.joined() }
@@ -243,6 +242,6 @@ extension DurationGrammar {
         return "^(?=.*[1-9])(?:(?=[0-9])\(plain)|P(?=[0-9T])\(date)(?:T(?=[0-9])\(time))?)$"
     }
 
-    /// The units, as `y, mo, w, d, h, min, s`.
+    /// The units, such as `y, mo, w, d, h, min, s`.
     fileprivate var unitText: String { units.sorted().map(\.symbol).joined(separator: ", ") }
 }

@@ -1,6 +1,6 @@
-/// What the value of a key of the policy file may be.
+/// What the value of a key in the policy file may be.
 indirect enum PolicyShape: Sendable {
-    /// The number of the file's own version.
+    /// The version number of the file format.
     case version
     /// Text that is not blank.
     case text
@@ -18,7 +18,7 @@ indirect enum PolicyShape: Sendable {
     case pattern
     /// One of some words.
     case word([PolicyWord])
-    /// One of some words, or something else.
+    /// One of some words, or a value of another shape.
     case wordOr([PolicyWord], PolicyShape)
     case flag
     /// A whole number in a range.
@@ -39,7 +39,7 @@ indirect enum PolicyShape: Sendable {
     case command
     /// A value of the store.
     case value
-    /// A list of things of one shape, with at least so many.
+    /// A list of values of one shape, with a minimum count.
     case list(PolicyShape, atLeast: Int)
     /// A mapping with known keys.
     case group([PolicyKey])
@@ -52,7 +52,7 @@ indirect enum PolicyShape: Sendable {
 }
 
 extension PolicyShape {
-    /// The keys of the mapping that such a value is, or that its parts are.
+    /// The keys of the mapping, or of the mappings inside the value.
     var keys: [PolicyKey] {
         switch self {
         case .group(let keys), .scalarOrGroup(_, let keys): keys
@@ -63,12 +63,12 @@ extension PolicyShape {
     }
 }
 
-/// A word that a key may have as its value.
+/// A word that is a possible value of a key.
 struct PolicyWord: Sendable, ExpressibleByStringLiteral {
     let name: String
-    /// Why it cannot be used; nil: it can.
+    /// Why the word cannot be used; nil: it can.
     let unavailable: String?
-    /// Names that other programs use for it; they are suggested, not accepted.
+    /// Names that other programs use for the word. They are suggested, not accepted.
     let otherNames: [String]
 
     /// Whether the schema lists it.
@@ -88,7 +88,7 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
         type.allCases.map { PolicyWord($0.rawValue) }
     }
 
-    /// The refusals that a policy can name.
+    /// The refusals that a policy can accept.
     static let refusals = RefusalCode.allCases.map { code in
         guard RefusalCode.acceptableByHandOnly.contains(code) else { return PolicyWord(code.rawValue) }
         return PolicyWord(
@@ -104,9 +104,9 @@ struct PolicyKey: Sendable {
     let name: String
     let shape: PolicyShape
     let isRequired: Bool
-    /// Why it cannot be used; nil: it can.
+    /// Why the key cannot be used; nil: it can.
     let unavailable: String?
-    /// What it is for, in a sentence without a full stop.
+    /// The purpose of the key, as a sentence without a full stop.
     let summary: String
 
     init(_ name: String, _ shape: PolicyShape, required: Bool = false, unavailable: String? = nil, _ summary: String) {

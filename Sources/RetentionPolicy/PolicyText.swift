@@ -2,7 +2,7 @@ import Crypto
 
 /// The bytes of a policy file as text, with the positions of its lines.
 struct PolicyText {
-    /// The bytes without a byte order mark, as the YAML parser gets them.
+    /// The bytes for the YAML parser, without a byte order mark.
     let bytes: ArraySlice<UInt8>
     let source: PolicySource
     /// The position, in Unicode scalars, at which each line begins.
@@ -14,7 +14,7 @@ struct PolicyText {
     /// The first invalid part of the text, if there is one.
     let mistake: Diagnostic?
 
-    /// Splits the bytes into lines, which end with LF, CRLF or CR. A byte order mark at the beginning is skipped.
+    /// Splits the bytes into lines, which end with LF, CRLF or CR. A byte order mark at the start is skipped.
     init(bytes: [UInt8], path: String) {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         self.bytes = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
@@ -65,14 +65,14 @@ struct PolicyText {
         mistake = trouble.map { Diagnostic(at: Self.place($0.position, in: starts), $0.message) }
     }
 
-    /// The position of a range, given in Unicode scalars; of several lines, the part on the first.
+    /// The position of a range, given in Unicode scalars. If the range has several lines, it is the part on the first.
     func mark(from start: Int, to end: Int) -> Mark {
         var mark = Self.place(min(start, scalarCount), in: lineStarts)
         mark.length = max(1, min(end, lineEnds[mark.line - 1]) - start)
         return mark
     }
 
-    /// The character at a position, or nil at the end of its line.
+    /// The character at a position; nil: the position is the end of its line.
     func scalar(at mark: Mark) -> Unicode.Scalar? {
         guard mark.line <= source.lines.count else { return nil }
         return source.lines[mark.line - 1].unicodeScalars.dropFirst(mark.column - 1).first
@@ -88,7 +88,7 @@ struct PolicyText {
         return Mark(line: low + 1, column: position - lineStarts[low] + 1)
     }
 
-    /// YAML allows no control characters but tab and line ends.
+    /// Why a character is not allowed; nil: it is. YAML allows no control characters except tab and line ends.
     private static func complaint(about scalar: Unicode.Scalar) -> String? {
         switch scalar.value {
         case 0: return "the file has a NUL byte here: it is not a text file"

@@ -1,11 +1,11 @@
 package import PriceStore
 
-/// A rule with all that decides which rows it deletes, as the ledger records it when it is carried out.
+/// A rule with everything that determines which rows it deletes, as the ledger records it when it is carried out.
 package struct RecordedRule: Hashable, Sendable {
     /// The rule with the names and the date format of the store.
     package private(set) var rule: Rule
     package let zone: CalendarZone
-    /// Its settings as JSON, in the order of the keys of a policy; a setting at its default is missing.
+    /// The settings as JSON, in the order of the keys of a policy. Settings at their defaults are missing.
     let settings: [(key: String, text: String)]
 
     /// Records a rule.
@@ -24,7 +24,7 @@ package struct RecordedRule: Hashable, Sendable {
         settings = Self.settings(of: rule)
     }
 
-    /// The record as one line of JSON. Equal texts of rules of one name delete the same rows.
+    /// The record as one line of JSON. Two rules with equal texts delete the same rows.
     package var canonical: String {
         var members: [(String, String)] = []
         var limits: [(String, String)] = []
@@ -41,7 +41,7 @@ package struct RecordedRule: Hashable, Sendable {
         ])
     }
 
-    /// The rule that a line of ``canonical`` describes; nil: it is damaged, or this version does not know it.
+    /// Reads a rule from ``canonical``; nil: the line is damaged, or this version does not know it.
     package init?(canonical: String) {
         let found = CanonicalText.read(canonical) { builder, root -> (Rule, CalendarZone)? in
             guard case .mapping(let pairs) = root.content, pairs.map(\.key) == ["timezone", "rule"],
@@ -57,7 +57,7 @@ package struct RecordedRule: Hashable, Sendable {
         self.init(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
     }
 
-    /// Whether another rule chooses its rows as this one does, apart from their age; names and limits do not matter.
+    /// Whether another rule chooses its rows in the same way, apart from their age. Names and limits do not matter.
     package func choosesRows(as other: RecordedRule) -> Bool {
         func choice(_ rule: RecordedRule) -> [String] {
             rule.settings.filter {
@@ -130,7 +130,7 @@ extension MaxAge {
         return parts.filter { $0.0 != 0 }.map { "\($0.0)\($0.1)" }.joined()
     }
 
-    /// Months, days of the calendar, and seconds.
+    /// Months, calendar days, and seconds.
     var amounts: (months: Int128, days: Int128, seconds: Int128) {
         (
             Int128(years) * 12 + Int128(months), Int128(weeks) * 7 + Int128(days),
@@ -142,7 +142,7 @@ extension MaxAge {
     func isAtLeast(_ other: MaxAge, isUTC: Bool) -> Bool {
         let (own, others) = (amounts, other.amounts)
         if own.months >= others.months, own.days >= others.days, own.seconds >= others.seconds { return true }
-        // A year has 365 or 366 days, a month 28 to 31; a day with a change of the clock has 22 to 26 hours.
+        // A year has 365 or 366 days, and a month 28 to 31. A day with a clock change has 22 to 26 hours.
         func bound(
             _ age: (months: Int128, days: Int128, seconds: Int128), days year: Int128, _ month: Int128, hours: Int128
         )

@@ -1,14 +1,14 @@
 package import PriceStore
 
 extension Rule {
-    /// The rows that expire become candles in the transaction that deletes them.
+    /// How the expired rows of a rule become candles in the transaction that deletes them.
     package struct RollupSetting: Hashable, Sendable {
         /// The entity of the candles.
         package var target: String
         package var length: CandleBuckets.Length
-        /// Of a rule from candles: those of the rule that makes them, unless the policy says otherwise.
+        /// The groups. If the rows are candles, the groups are those of the rule that makes them, unless the policy names others.
         package var per: [String]
-        /// Nil: the rows are candles.
+        /// The attribute of the price; nil: the rows are candles.
         package var price: String?
         package var volume: String?
         /// The zone of the session's start.
@@ -16,9 +16,9 @@ extension Rule {
         /// Seconds after midnight.
         package var sessionStart = 0
         package var allowsNonPositive = false
-        /// The target's names, where they are not the usual ones.
+        /// The target's names of the fields, where they are not the usual ones.
         package var names = CandleNames()
-        /// Those of the candles that the rows are.
+        /// The names of the fields in the rows, if these are candles.
         package var sourceNames = CandleNames()
 
         package init(target: String, length: CandleBuckets.Length, per: [String] = [], zone: CalendarZone = .utc) {
@@ -30,7 +30,7 @@ extension Rule {
 
         package var buckets: CandleBuckets { CandleBuckets(length, zone: zone, sessionStart: sessionStart) }
 
-        /// The target's attributes that tell candles apart.
+        /// The target's attributes that identify a candle.
         package var key: [String] { per.map { names[group: $0] } + [names[.time]] }
 
         /// Whether the rows are candles of shorter buckets.
@@ -39,7 +39,7 @@ extension Rule {
 }
 
 extension CandleBuckets.Length {
-    /// The length that an age says; nil: there are no candles of that length.
+    /// The length that an age names; nil: candles cannot have that length.
     init?(_ age: MaxAge) {
         let (months, days, seconds) = age.amounts
         switch (months, days, seconds) {
@@ -53,7 +53,7 @@ extension CandleBuckets.Length {
         }
     }
 
-    /// The length as a policy has it, in its largest unit.
+    /// The length as a policy writes it, in its largest unit.
     package var written: String {
         switch self {
         case .minutes(let count): count % 60 == 0 ? "\(count / 60)h" : "\(count)min"
@@ -65,7 +65,7 @@ extension CandleBuckets.Length {
         }
     }
 
-    /// Whether each bucket of a longer length is a number of whole buckets of this one, in one session.
+    /// Whether each bucket of a longer length consists of whole buckets of this one, within one session.
     func divides(_ other: CandleBuckets.Length) -> Bool {
         switch (self, other) {
         case (.minutes(let own), .minutes(let others)): own < others && others % own == 0
@@ -78,11 +78,11 @@ extension CandleBuckets.Length {
 }
 
 extension CandleBuckets {
-    /// The years in which `check` follows the clocks. A run notices itself what does not fit in others.
+    /// The years for which `check` compares sessions. For others a run itself notices what does not fit.
     package static let checkedYears = Instant(unixSeconds: 946_684_800)...Instant(unixSeconds: 2_114_380_800)
 
-    /// Whether each bucket of longer ones is a number of whole buckets of these. Sessions that differ are compared over
-    /// ``checkedYears``; those of minutes and hours, which are many, from 2024 to 2027.
+    /// Whether each bucket of longer ones consists of whole buckets of these. Different sessions are compared over ``checkedYears``; those
+    /// of minutes and hours, which are many, from 2024 to 2027.
     func divide(_ other: CandleBuckets) -> Bool {
         guard length.divides(other.length) else { return false }
         guard zone != other.zone || sessionStart != other.sessionStart else { return true }
@@ -99,7 +99,7 @@ extension CandleBuckets {
 }
 
 extension Rule.RollupSetting {
-    /// The setting as the ledger records it: all that decides what the candles are.
+    /// The setting as the ledger records it: everything that determines the candles.
     var canonical: String {
         func text(_ value: String) -> String { CanonicalText.text(value) }
         var members = [("into", text(target)), ("every", text(length.written))]

@@ -1,17 +1,17 @@
 package import PriceStore
 
-/// One rule: which rows of which entity are kept, and how long.
+/// A rule: which rows of an entity are kept, and for how long.
 package struct Rule: Sendable {
     package var name: String
     package var entity: String
     package var dateAttribute: String
-    /// The SQL name of the date attribute's column in a Core Data store; nil: the one that follows from its name.
+    /// The SQL name of the date attribute's column in a Core Data store; nil: it follows from the attribute's name.
     package var column: String?
-    /// Nil: the store itself must say it.
+    /// The format of the dates; nil: the store must declare it.
     package var dateFormat: DateEncoding?
-    /// The attribute in ``column``, after the store was read; nil: it is ``dateAttribute``.
+    /// The attribute of ``column``, set after the store was read; nil: ``dateAttribute``.
     package var dateName: String?
-    /// Whether the store itself says so, too: then there is no unit to be wrong about.
+    /// Whether the store declares the same format, so that the unit cannot be wrong.
     package var isFormatStored = false
     package var maxAge: MaxAge
     /// The rows that the rule considers; ``StorePredicate/all`` without `where`.
@@ -20,7 +20,7 @@ package struct Rule: Sendable {
     package var thin: ThinSetting?
     /// What the rows become when they are deleted; nil: nothing.
     package var rollup: RollupSetting?
-    /// Nil: the default, 1971-01-01 in the policy's zone.
+    /// Earlier dates are invalid; nil: the default, 1971-01-01 in the policy's zone.
     package var earliest: Instant?
     package var latest: Instant?
     package var align: Alignment?
@@ -31,7 +31,7 @@ package struct Rule: Sendable {
     package var batch = BatchSetting()
     package var reclaim: ReclaimMode = .auto
     package var isEnabled = true
-    /// Whether its rows are archived before they are deleted: the policy has an archive, and the rule does not say `archive: none`.
+    /// Whether the rule's rows are archived before they are deleted: the policy has an archive, and the rule does not set `archive: none`.
     package var isArchived = false
     /// The positions of the rule's keys in the file.
     package var marks: Marks
@@ -44,23 +44,23 @@ package struct Rule: Sendable {
         self.marks = marks
     }
 
-    /// What ``earliest`` is by default: 1971-01-01 in the zone.
+    /// The default of ``earliest``: 1971-01-01 in the zone.
     package static func defaultEarliest(_ zone: CalendarZone) -> Instant {
         zone.instant(of: CivilDateTime(CivilDate(year: 1971, month: 1, day: 1)))
     }
 
-    /// How much is deleted in one transaction, and what comes between two.
+    /// How much one transaction deletes, and the pause between two.
     package struct BatchSetting: Hashable, Sendable {
-        /// What comes between two batches.
+        /// The pause between two batches.
         package enum Pause: Hashable, Sendable {
-            /// As long as the batch took while others use the store, otherwise nothing.
+            /// As long as the batch took while others use the store, otherwise none.
             case auto
             case none
             case fixed(Duration)
         }
-        /// Rows of the first batch; without a target, of every batch.
+        /// The rows of the first batch; without a target, of every batch.
         package var rows = 100
-        /// How long a batch should take; the number of rows follows it. Nil: the number is fixed.
+        /// How long a batch should take. The number of rows is adjusted to it; nil: the number is fixed.
         package var target: Duration? = .milliseconds(8)
         /// How long a batch should take while nothing else uses the store; nil: ``target``.
         package var targetAlone: Duration?
@@ -68,7 +68,7 @@ package struct Rule: Sendable {
 
         package init() {}
 
-        /// A fixed size.
+        /// Makes a setting with a fixed number of rows.
         package static func fixed(rows: Int) -> BatchSetting {
             var setting = BatchSetting()
             setting.rows = rows
@@ -88,12 +88,12 @@ package struct Rule: Sendable {
         }
     }
 
-    /// Of the rows that are past `max_age`, one of each bucket of the calendar is kept.
+    /// In each bucket of the calendar, one of the rows that are past `max_age` is kept.
     package struct ThinSetting: Hashable, Sendable {
         /// Buckets of one size, and how long their picks are kept.
         package struct Tier: Hashable, Sendable {
             package var unit: CalendarUnit
-            /// Nil: forever.
+            /// How long picks are kept; nil: forever.
             package var age: MaxAge?
 
             package init(_ unit: CalendarUnit, age: MaxAge?) {
@@ -101,7 +101,7 @@ package struct Rule: Sendable {
                 self.age = age
             }
 
-            /// Whether the tier keeps its picks no shorter than another one.
+            /// Whether the tier keeps its picks at least as long as another one.
             func isAtLeast(_ other: Tier, isUTC: Bool) -> Bool {
                 guard let age else { return true }
                 return other.age.map { age.isAtLeast($0, isUTC: isUTC) } ?? false
@@ -110,7 +110,7 @@ package struct Rule: Sendable {
 
         package var per: [String]
         package var pick: Thinning.Pick
-        /// The smallest unit first; at least one.
+        /// The tiers, smallest unit first; at least one.
         package var tiers: [Tier]
 
         package init(per: [String] = [], pick: Thinning.Pick = .last, tiers: [Tier]) {
@@ -119,7 +119,7 @@ package struct Rule: Sendable {
             self.tiers = tiers
         }
 
-        /// The unit of each key of a tier, the smallest first.
+        /// The unit of each tier's key, smallest first.
         static let units = CalendarUnit.allCases.map { (key: $0.tierName, unit: $0) }
     }
 
@@ -132,15 +132,15 @@ package struct Rule: Sendable {
         case deny, cascade, nullify
     }
 
-    /// More than this is refused and nothing is deleted.
+    /// Limits above which a rule is refused and deletes nothing.
     package struct Limits: Hashable, Sendable {
         package var maxRows: Int?
         /// Greater than 0, at most 1.
         package var maxFraction: Double?
 
-        /// The most rows that may have come back; nil: the larger of 1,000 and 1 % of the rows.
+        /// The maximum number of rows that may have come back; nil: the larger of 1,000 and 1 % of the rows.
         package var maxLateRows: Int?
-        /// What ``maxLateRows`` is at least by default.
+        /// The minimum of the default of ``maxLateRows``.
         package static let lateRows = 1000
 
         package init(maxRows: Int? = nil, maxFraction: Double? = nil, maxLateRows: Int? = nil) {
@@ -151,7 +151,7 @@ package struct Rule: Sendable {
     }
 }
 
-/// Why a rule is not carried out; each can be accepted by name.
+/// Why a rule is refused. Most refusals can be accepted by name.
 package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case wouldEmptyEntity = "would_empty_entity"
     case tooManyRows = "too_many_rows"
@@ -173,19 +173,19 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case keptRowsDeleted = "kept_rows_deleted"
     case planDrifted = "plan_drifted"
 
-    /// Those that are accepted by hand, for one run: a policy cannot name them.
+    /// The refusals that are accepted by hand, for one run. A policy cannot name them.
     package static let acceptableByHandOnly: Set<RefusalCode> = [.restoredRows, .policyWidened, .rowsCameBack]
 
-    /// Those that can be accepted.
+    /// The refusals that can be accepted.
     package static let acceptable = allCases.filter {
         ![.unsupportedSchema, .notArchivable, .holdUnusable, .planDrifted].contains($0)
     }
 
-    /// Doubts about dates, formats and the clock. While one of them stands, whatever else is refused may only follow from it.
+    /// Doubts about dates, formats and the clock. While one of them stands, other refusals may only follow from it.
     package static let doubts: Set<RefusalCode> = [
         .wrongUnit, .clockMovedBack, .clockJumped, .mixedFormats, .futureDates,
     ]
 
-    /// The code that a ledger or a plan recorded; earlier versions called ``restoredRows`` `held`.
+    /// The code that a ledger or a plan recorded. Earlier versions called ``restoredRows`` `held`.
     package init?(recorded: String) { self.init(rawValue: recorded == "held" ? "restored_rows" : recorded) }
 }

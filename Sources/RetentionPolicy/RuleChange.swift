@@ -1,21 +1,21 @@
 import PriceStore
 
-/// A setting of a rule that differs from the rule as it was carried out before.
+/// A setting of a rule that differs from the last time that the rule was carried out.
 package struct RuleChange: Hashable, Sendable {
     /// The key in the policy: `max_age`, `limits.max_rows`, `timezone`.
     package var key: String
     /// The setting before and now, as JSON; nil: the default.
     package var was: String?
     package var now: String?
-    /// Whether the change has to be accepted: it is not plain that it makes no more rows expire, and takes no limit away.
+    /// Whether the change must be accepted: it may make more rows expire, or removes a limit.
     package var isWider: Bool
 
-    /// All differences, in the order of the keys in a policy. A name is not a difference, and an entity is compared by the caller.
+    /// All differences, in the order of the keys in a policy. The name is not compared, and the caller compares the entity.
     package static func changes(from old: RecordedRule, to new: RecordedRule) -> [RuleChange] {
         let was = Dictionary(old.settings.map { ($0.key, $0.text) }) { first, _ in first }
         let now = Dictionary(new.settings.map { ($0.key, $0.text) }) { first, _ in first }
         var found: [RuleChange] = comparators.compactMap { key, isNarrower in
-            // Not ==, for which texts of other bytes may be equal.
+            // Not ==, because texts with different bytes may be equal.
             guard was[key].map({ Array($0.utf8) }) != now[key].map({ Array($0.utf8) }) else { return nil }
             return RuleChange(
                 key: key, was: was[key], now: now[key], isWider: !isNarrower(new.rule, old.rule, new.zone))
@@ -29,7 +29,7 @@ package struct RuleChange: Hashable, Sendable {
         return found
     }
 
-    /// Whether the first rule, the new one, is narrower by a key. It is asked only where the key has changed.
+    /// Whether the new rule is narrower than the old one in a key. It is called only if the key has changed.
     private typealias Comparator = @Sendable (_ new: Rule, _ old: Rule, CalendarZone) -> Bool
 
     private static let comparators: [(key: String, isNarrower: Comparator)] = [
@@ -44,9 +44,9 @@ package struct RuleChange: Hashable, Sendable {
             }
         ),
         ("thin", added(\.thin)),
-        // Rows that become other candles are lost for the former ones.
+        // Rows that become other candles are missing in the former ones.
         ("rollup", added(\.rollup)),
-        // A rule with `earliest` takes a stored 0 for a date: added, it may make rows expire.
+        // A rule with `earliest` reads a stored 0 as a date, so adding the key may make rows expire.
         ("earliest", { new, old, _ in old.earliest.map { new.earliest ?? .distantPast >= $0 } ?? false }),
         ("latest", smaller(\.latest)), ("align", added(\.align)), ("relationships", never),
         ("allow_empty", { new, _, _ in !new.allowEmpty }),
@@ -56,15 +56,15 @@ package struct RuleChange: Hashable, Sendable {
         ("archive", { new, _, _ in new.isArchived }),
     ]
 
-    /// Every change has to be accepted.
+    /// The change must always be accepted.
     private static let never: Comparator = { _, _, _ in false }
 
-    /// A restriction is added.
+    /// Narrower if a restriction is added.
     private static func added<Value>(_ path: any KeyPath<Rule, Value?> & Sendable) -> Comparator {
         { _, old, _ in old[keyPath: path] == nil }
     }
 
-    /// A limit is added or lowered.
+    /// Narrower if a limit is added or lowered.
     ///
     /// - Parameter unset: the limit of a rule without one; nil: none.
     private static func smaller<Value: Comparable & Sendable>(

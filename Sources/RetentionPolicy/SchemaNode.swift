@@ -1,4 +1,4 @@
-/// A value of a JSON document with ordered members. The reports convert it to text.
+/// A value of a JSON document whose members have an order. The reports convert it to text.
 package indirect enum SchemaNode: Hashable, Sendable {
     case flag(Bool)
     case integer(Int)
@@ -12,7 +12,7 @@ package indirect enum SchemaNode: Hashable, Sendable {
         package var value: SchemaNode
     }
 
-    /// This object with more members at its end; a value that is not an object is unchanged.
+    /// This object with more members at its end. A value that is not an object is unchanged.
     func adding(_ more: [Member]) -> SchemaNode {
         guard case .object(let members) = self else { return self }
         return .object(members + more)

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// A value of the policy file that was read and has the shape its key asks for.
+/// A value of the policy file that was read and has the shape of its key.
 struct Setting: Sendable {
     indirect enum Value: Sendable {
         case text(String)
@@ -11,17 +11,17 @@ struct Setting: Sendable {
         case duration(Duration)
         case instant(Instant)
         case zone(CalendarZone)
-        /// A value as the store would hold it; of a number also how it is written.
+        /// A value as the store would hold it, and for a number its spelling.
         case stored(StoreValue, numeral: String?)
         case list([Setting])
         case group(SettingGroup)
     }
 
-    /// Nil: there was a mistake, which has been reported.
+    /// The value; nil: it has a mistake, which was reported.
     var value: Value?
-    /// The place of the key; of an item of a list, of the item.
+    /// The position of the key; for an item of a list, of the item.
     var keyMark: Mark
-    /// The place of the value.
+    /// The position of the value.
     var mark: Mark
 }
 
@@ -29,7 +29,7 @@ struct Setting: Sendable {
 struct SettingGroup: Sendable {
     private(set) var keys: [String] = []
     private var settings: [String: Setting] = [:]
-    /// Required keys that an unknown key probably means: they are not reported as missing.
+    /// Required keys that an unknown key probably means. They are not reported as missing.
     var misspelt: Set<String> = []
     var mark: Mark
 
@@ -44,8 +44,8 @@ struct SettingGroup: Sendable {
         }
     }
 
-    /// This group with missing keys taken from `defaults`. If both have a mapping for a key, its sub-keys are merged in
-    /// the same way, one level deep. The keys of the group always override.
+    /// This group with missing keys taken from `defaults`. If both have a mapping for a key, its sub-keys are merged in the same way, one
+    /// level deep. The keys of the group always take precedence.
     func merged(over defaults: SettingGroup) -> SettingGroup {
         var result = self
         for key in defaults.keys {
@@ -62,7 +62,7 @@ struct SettingGroup: Sendable {
         return result
     }
 
-    /// The positions of all keys and values of the group, nested ones by dotted path, items of lists as `per[0]`.
+    /// The positions of all keys and values of the group. Nested keys have dotted paths, items of lists paths such as `per[0]`.
     var marks: Marks {
         var marks = Marks(whole: mark)
         collect(into: &marks, prefix: "")

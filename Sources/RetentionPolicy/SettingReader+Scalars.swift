@@ -1,7 +1,7 @@
 import PriceStore
 
 extension SettingReader {
-    /// Reads a scalar that is not blank; what does not fit its shape is noted and nil.
+    /// Reads a scalar that is not blank. If it does not fit its shape, a mistake is reported and the result is nil.
     mutating func scalarValue(
         _ scalar: YAMLNode.Scalar, _ node: YAMLNode, _ shape: PolicyShape, name: String
     ) -> Setting.Value? {
@@ -14,7 +14,7 @@ extension SettingReader {
         }
     }
 
-    /// Why a scalar does not fit: a whole message, or only a hint to add to the usual one.
+    /// Why a scalar does not fit: a whole message, or only a hint for the usual one.
     private struct Complaint: Error {
         var message: String?
         var hint: String?
@@ -130,7 +130,7 @@ extension SettingReader {
         case .null: throw Complaint()
         case .flag(let flag): return .integer(flag ? 1 : 0)
         case .integer, .real:
-            // A text that begins so may be a phone number.
+            // A text that begins with a plus sign may be a phone number.
             guard !scalar.text.hasPrefix("+") else {
                 throw Complaint(
                     message:
@@ -168,7 +168,7 @@ extension SettingReader {
     }
 
     private func storeAddress(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
-        // These are keys of libpq: a path that begins so is not intended.
+        // These are keys of libpq, so the text is not meant as a path.
         let first = scalar.text.prefix { $0 != "=" }.filter { $0 != " " }.lowercased()
         if scalar.text.contains("="),
             ["host", "hostaddr", "port", "dbname", "user", "password", "service"].contains(first)
@@ -182,7 +182,7 @@ extension SettingReader {
         return try path(scalar, name: name)
     }
 
-    /// An absolute path; a relative one is relative to the policy's folder.
+    /// The absolute path. A relative path is relative to the policy's folder.
     private func path(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
         let path = try text(scalar)
         let lowercased = path.lowercased()
@@ -197,7 +197,7 @@ extension SettingReader {
         return absolutePath(path)
     }
 
-    /// A folder that is named `~` is never meant.
+    /// Throws if the path begins with `~`, because that is never meant as the name of a folder.
     private func refuseHome(_ path: String) throws(Complaint) {
         if path == "~" || path.hasPrefix("~/") {
             throw Complaint(message: "'~' is not expanded in '\(path)'; write the folder in full")

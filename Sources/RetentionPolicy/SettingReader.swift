@@ -1,25 +1,25 @@
 import PriceStore
 
-/// Checks the nodes of a policy file against the tables of keys, and notes every mistake.
+/// Checks the nodes of a policy file against the tables of keys, and reports every mistake.
 struct SettingReader {
-    /// At most this many mistakes are reported.
+    /// The maximum number of mistakes that are reported.
     static let mostDiagnostics = 1000
 
     /// The zone of dates in the file without an offset.
     var zone = CalendarZone.utc
-    /// The folder of the policy, absolute and without a slash at its end.
+    /// The absolute folder of the policy, without a slash at its end.
     let baseFolder: String
     private(set) var diagnostics: Set<Diagnostic> = []
 
     init(baseFolder: String) { self.baseFolder = baseFolder }
 
-    /// Notes a mistake. The same one is noted once, even if an alias or `defaults` brings it several times.
+    /// Reports a mistake. The same mistake is reported once, even if an alias or `defaults` repeats it.
     mutating func report(_ mark: Mark, _ message: String) {
         guard diagnostics.count < Self.mostDiagnostics else { return }
         diagnostics.insert(Diagnostic(at: mark, message))
     }
 
-    /// Reads a mapping with known keys. Missing keys are not looked for: `defaults` may still bring them.
+    /// Reads a mapping with known keys. Missing keys are not reported here, because `defaults` may have them.
     mutating func group(_ node: YAMLNode, _ keys: [PolicyKey], name: String?) -> SettingGroup? {
         guard case .mapping(let pairs) = node.content else {
             let examples = keys.prefix(3).map(\.name).joined(separator: ", ")
@@ -163,7 +163,7 @@ struct SettingReader {
         }
     }
 
-    /// Reads a program and its arguments. Nothing is split: there is no shell.
+    /// Reads a program and its arguments. The text is not split, because no shell runs it.
     private mutating func command(_ node: YAMLNode, name: String) -> Setting.Value? {
         var words: [Setting] = []
         switch node.content {
@@ -193,7 +193,7 @@ struct SettingReader {
         return .list(words)
     }
 
-    /// Looks for required keys that are missing, in a group and all groups inside; `defaults` need not be complete.
+    /// Reports required keys that are missing in a group and in all groups inside. `defaults` need not be complete.
     mutating func require(
         _ keys: [PolicyKey], in group: SettingGroup, of owner: String? = nil, named kind: String = "rule"
     ) {
@@ -228,7 +228,7 @@ struct SettingReader {
 }
 
 extension PolicyShape {
-    /// What is expected, for a message.
+    /// What a message says is expected.
     var expected: String {
         switch self {
         case .version: "the number 1"

@@ -1,11 +1,11 @@
-/// What kind of store a policy names, and where it is.
+/// The kind of store that a policy names, and its location.
 package enum StoreKind: Hashable, Sendable {
     /// A file, by its absolute path.
     case file(String)
     /// A database on a server, by its URL.
     case server(String)
 
-    /// The kind that a text names: the URL of a server, or else a path.
+    /// The kind that a text names: a server if it is a URL, otherwise a file.
     package init(_ text: String) {
         let isServer = ["postgresql://", "postgres://"].contains { text.lowercased().hasPrefix($0) }
         self = isServer ? .server(text) : .file(text)

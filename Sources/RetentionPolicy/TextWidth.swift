@@ -1,6 +1,6 @@
 /// The width of a text in columns of a terminal.
 package enum TextWidth {
-    /// The width of a text on one line: combining marks take none, East Asian characters and emoji two.
+    /// The width of a text on one line. Combining marks have no width; East Asian characters and emoji take two columns.
     package static func of(_ text: String) -> Int {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
         return text.reduce(0) { width, character in
@@ -8,7 +8,7 @@ package enum TextWidth {
         }
     }
 
-    /// The text in lines of at most `width` columns, broken at spaces; a longer word gets its own line.
+    /// The text in lines of at most `width` columns, broken at spaces. A longer word gets its own line.
     ///
     /// - Parameter indent: the spaces before each line except the first.
     package static func wrap(_ text: String, width: Int, indent: Int = 0) -> [String] {
@@ -30,7 +30,7 @@ package enum TextWidth {
         return lines
     }
 
-    /// The line itself if it fits, otherwise wrapped.
+    /// The line itself if it fits, otherwise its wrapped lines.
     package static func fit(_ line: String, width: Int, indent: Int = 0) -> [String] {
         of(line) <= width ? [line] : wrap(line, width: width, indent: indent)
     }

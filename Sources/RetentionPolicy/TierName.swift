@@ -1,7 +1,7 @@
 package import PriceStore
 
 extension CalendarUnit {
-    /// The name of the tier with buckets of this unit, as a policy and the reports have it.
+    /// The name of the tier with buckets of this unit, in a policy and in reports.
     package var tierName: String { self == .day ? "daily" : rawValue + "ly" }
 
     /// The unit of a tier's name; nil: there is no such tier.

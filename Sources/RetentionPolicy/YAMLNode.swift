@@ -1,6 +1,6 @@
-/// A value of a YAML document with its place: a scalar, a sequence or a mapping.
+/// A value of a YAML document with its position: a scalar, a sequence or a mapping.
 struct YAMLNode: Sendable {
-    /// A scalar as written.
+    /// A scalar as it was written.
     struct Scalar: Hashable, Sendable {
         var text: String
         /// Whether it was written without quotes, so that its form determines its type.
@@ -22,11 +22,11 @@ struct YAMLNode: Sendable {
     }
 
     var content: Content
-    /// Where it is written; of a value of several lines, the part on the first.
+    /// The position; for a value of several lines, the part on the first line.
     var mark: Mark
-    /// How many nodes a walk through it meets, aliases followed.
+    /// How many nodes a walk through the value visits, with aliases followed.
     var nodeCount = 1
-    /// How many levels it has, aliases followed; 1 for a scalar.
+    /// How many levels the value has, with aliases followed; 1 for a scalar.
     var height = 1
 }
 
@@ -38,13 +38,13 @@ extension YAMLNode.Scalar {
         case flag(Bool)
         case integer(Int64)
         case real(Double)
-        /// A number beyond 64 bits or beyond the doubles, or `.inf` and `.nan`.
+        /// A number beyond 64 bits or beyond doubles, or `.inf` and `.nan`.
         case unusableNumber
         case text
     }
 
-    /// What the scalar is: quoted ones are text; of the plain ones only `true` and `false` are booleans, only numbers
-    /// without leading zeros are numbers, and `no`, `on`, `0644`, `0x1F` and `1:30` are text.
+    /// The type of the scalar. Quoted scalars are text. Of plain ones, only `true` and `false` are booleans, and only numbers without
+    /// leading zeros are numbers; `no`, `on`, `0644`, `0x1F` and `1:30` are text.
     var kind: Kind {
         guard isPlain else { return .text }
         switch text {
@@ -73,7 +73,7 @@ extension YAMLNode.Scalar {
         return .real(number)
     }
 
-    /// How a number is written, as all parsers of numbers accept it; nil: it is no number.
+    /// The number in a form that all parsers of numbers accept; nil: it is not a number.
     var numeral: String? {
         switch kind {
         case .integer, .real: Double(text) == nil ? text.completingFirstPoint() : text
@@ -81,7 +81,7 @@ extension YAMLNode.Scalar {
         }
     }
 
-    /// Whether unsigned digits have the look of a decimal number: `1.5`, `.5`, `5.`, `1e3`.
+    /// Whether unsigned digits form a decimal number: `1.5`, `.5`, `5.`, `1e3`.
     private static func isDecimal(_ bytes: ArraySlice<UInt8>) -> Bool {
         var rest = bytes
         func takeDigits() -> Int {

@@ -2,12 +2,12 @@
 
 /// Reads the document of a policy file into nodes with positions.
 ///
-/// libyaml produces the events. Everything else is decided here: depth, size, aliases, duplicate keys, a second
-/// document. After a mistake reading continues if possible, so that all mistakes are reported at once.
+/// libyaml produces the events. The reader decides everything else: depth, size, aliases, duplicate keys, a second document. After a
+/// mistake, reading continues if possible, so that all mistakes are reported at once.
 struct YAMLReader {
-    /// Deeper nesting, aliases followed, is an error.
+    /// Deeper nesting, with aliases followed, is an error.
     static let deepestLevel = 64
-    /// More values than this, aliases followed, are an error.
+    /// More values than this, with aliases followed, are an error.
     static let mostNodes = 100_000
 
     /// Mistakes found so far.
@@ -25,8 +25,7 @@ struct YAMLReader {
 
     /// Reads the document.
     ///
-    /// - Returns: its root, or nil if there is none or it cannot be read (then there is a diagnostic); and all
-    ///   mistakes.
+    /// - Returns: its root and all mistakes. The root is nil if there is none or it cannot be read; there is then a mistake.
     static func read(_ text: PolicyText) -> (root: YAMLNode?, diagnostics: [Diagnostic]) {
         // The parser holds a pointer to itself, so it must not move.
         let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
@@ -53,7 +52,7 @@ struct YAMLReader {
         self.parser = parser
     }
 
-    /// What the reader needs of one event.
+    /// The part of an event that the reader needs.
     private enum Event {
         case documentStart
         case end
@@ -152,8 +151,8 @@ struct YAMLReader {
         }
     }
 
-    /// The node of an alias, at the position of the alias. Its size counts as if it were written out, so that aliases
-    /// of aliases cannot exceed the limit.
+    /// The node of an alias, at the position of the alias. Its size counts as if it were written out, so that aliases of aliases cannot
+    /// exceed the limit.
     private mutating func alias(_ name: String, _ mark: Mark, level: Int) throws(Stop) -> YAMLNode {
         if openAnchors.contains(name) { throw stop(mark, "the alias '*\(name)' is inside its own value") }
         guard var node = anchors[name] else {
@@ -221,12 +220,12 @@ struct YAMLReader {
         var end = event.end_mark.index
         switch event.type {
         case YAML_SCALAR_EVENT where event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE:
-            // An anchor or a tag before the value is not what a message is about.
+            // A message is not about an anchor or a tag before the value.
             let bytes = UnsafeBufferPointer(start: event.data.scalar.value, count: event.data.scalar.length)
             let length = String(decoding: bytes, as: UTF8.self).unicodeScalars.count
             if event.start_mark.line == event.end_mark.line, length > 0, end - start > length { start = end - length }
         case YAML_SEQUENCE_START_EVENT, YAML_MAPPING_START_EVENT:
-            // The event ends where the first item begins; the rest of the line belongs to it too.
+            // The event ends where the first item begins, but the rest of the line belongs to it.
             end = .max
         default: break
         }

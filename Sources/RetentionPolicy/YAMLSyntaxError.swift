@@ -1,15 +1,15 @@
-/// Says in plain words why a file is not YAML, and at the line that has to be changed: the parser often notices a slip one
-/// or more lines later.
+/// Says in plain words why a file is not YAML, at the line that must be changed. The parser often notices a mistake one or more lines
+/// later.
 struct YAMLSyntaxError {
-    /// The message of the parser, and its construct: `while scanning a simple key`.
+    /// The message of the parser, and the construct that it was reading: `while scanning a simple key`.
     let problem: String
     let context: String?
-    /// Where the parser found it, and where that construct begins.
+    /// Where the parser found the problem, and where the construct begins.
     let place: Mark
     let contextPlace: Mark
     let lines: [String]
 
-    /// The mistake, or nil if there is nothing better than the message of the parser.
+    /// The mistake; nil: the message of the parser is the best there is.
     var diagnostic: Diagnostic? {
         let last = min(place.line, lines.count)
         guard last > 0 else { return nil }
@@ -19,7 +19,7 @@ struct YAMLSyntaxError {
 
     // MARK: One line
 
-    /// A slip that shows in a line alone: an open quote, a known key without a colon, a missing space.
+    /// A mistake that one line shows: an open quote, a known key without a colon, a missing space.
     private static func slip(_ line: String, line number: Int) -> Diagnostic? {
         if let column = openQuote(in: line) {
             return Diagnostic(
@@ -46,7 +46,7 @@ struct YAMLSyntaxError {
     private static func openQuote(in line: String) -> Int? {
         let scalars = Array(line.unicodeScalars)
         var index = 0
-        // Where a value may begin: at the start, and after a colon, a dash, a comma or a bracket.
+        // A value may begin at the start, and after a colon, a dash, a comma or a bracket.
         var canBegin = true
         while index < scalars.count {
             let scalar = scalars[index]
@@ -102,7 +102,7 @@ struct YAMLSyntaxError {
         let line = lines[place.line - 1]
         let (start, text) = Self.content(of: line)
         let key = text.prefix { $0 != ":" }
-        // A second colon on its line.
+        // The line has a second colon.
         if start + key.unicodeScalars.count != place.column {
             return Diagnostic(at: place, "a value that holds a colon and a space must be in quotes")
         }
@@ -151,10 +151,10 @@ extension PolicyKey {
     /// The names of all keys that a policy can have.
     static let allNames: Set<String> = Set(file.flatMap(\.names))
 
-    /// The key's own name, and those of the keys inside its value.
+    /// The key's own name, and the names of the keys inside its value.
     private var names: [String] { [name] + shape.keys.flatMap(\.names) }
 
-    /// Whether a text begins with a known key and a colon without the space that makes it a key: `max_age:2y`.
+    /// Whether a text begins with a known key and a colon, without the space after it: `max_age:2y`.
     static func isMissingSpace(in text: String) -> Bool {
         guard let colon = text.firstIndex(of: ":"), let next = text[text.index(after: colon)...].first else {
             return false
