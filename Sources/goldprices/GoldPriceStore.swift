@@ -9,7 +9,7 @@ struct GoldPriceStore {
 
     /// Creates the file in WAL journal mode. It gets its name when it is complete.
     ///
-    /// - Throws: what SQLite or the file system reports; then there is no file of that name.
+    /// - Throws: an error of SQLite or of the file system; there is then no file of that name.
     func write(_ points: some Sequence<PricePoint>) throws {
         try NewStoreFile(path: path).make { try fill($0, with: points) }
     }
@@ -17,7 +17,7 @@ struct GoldPriceStore {
     private func fill(_ partial: String, with points: some Sequence<PricePoint>) throws {
         let queue = try DatabaseQueue(path: partial)
         try queue.writeWithoutTransaction { db in
-            // An incomplete file is discarded after a crash, so nothing of it needs to be durable.
+            // An incomplete file is discarded after a crash, so nothing in it must be durable.
             try db.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536")
             try db.inTransaction {
                 try db.execute(sql: schema.table)

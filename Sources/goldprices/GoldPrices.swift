@@ -113,7 +113,7 @@ struct GoldPrices: ParsableCommand {
         report(pending, spans.pending, symbols.count)
     }
 
-    /// The points in an order that the seed chooses (Fisher and Yates; the standard library's may change).
+    /// The points in an order that depends on the seed (Fisher-Yates, because the standard library's order may change).
     private func shuffled(_ points: [PricePoint]) -> [PricePoint] {
         var points = points
         var generator = SplitMix64(seed: ~seed)

@@ -1,4 +1,4 @@
-/// Why a store or a pending file could not be created; a sentence for the terminal.
+/// Why a store or a pending file could not be created, as a sentence for the terminal.
 struct GoldPricesError: Error, CustomStringConvertible {
     let description: String
 

@@ -4,10 +4,10 @@
 struct NewStoreFile {
     let path: String
 
-    /// Replaces an older file.
+    /// Makes the file and replaces an older one.
     ///
     /// - Parameter fill: creates a file of the given name, and closes it.
-    /// - Throws: what `fill` throws, or ``GoldPricesError``; then there is no file of that name.
+    /// - Throws: the errors of `fill`, or ``GoldPricesError``; there is then no file of that name.
     func make(_ fill: (String) throws -> Void) throws {
         let partial = path + ".part"
         remove(partial)

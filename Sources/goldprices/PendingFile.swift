@@ -2,7 +2,7 @@ import PriceStore
 
 @preconcurrency import Glibc
 
-/// Writes price points into a CSV file as a feed would leave it for the job.
+/// Writes price points into a CSV file as a feed leaves it for the job.
 struct PendingFile {
     let path: String
     let symbols: [String]
@@ -29,7 +29,7 @@ struct PendingFile {
             + prices.joined(separator: ",") + ",\(point.volume)\n"
     }
 
-    /// Cents, which are not negative, as a decimal number with two decimals.
+    /// A non-negative number of cents as a decimal number with two decimals.
     private func decimal(_ cents: Int32) -> String {
         let rest = cents % 100
         return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"

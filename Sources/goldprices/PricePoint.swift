@@ -1,7 +1,6 @@
-/// The price of one symbol in one minute. Prices are whole cents, so that the same seed gives the same bytes
-/// everywhere.
+/// The price of one symbol in one minute. Prices are whole cents, so that the same seed gives the same bytes everywhere.
 struct PricePoint {
-    /// Position in the series' list of symbols.
+    /// The index in the series' list of symbols.
     var symbol: Int32
     var priceCents: Int32
     var openCents: Int32

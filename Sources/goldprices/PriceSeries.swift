@@ -1,7 +1,7 @@
-/// Price points in time order, as a random walk of each symbol: first those of the store, then those of the pending file.
+/// Price points in time order, a random walk for each symbol: first those of the store, then those of the pending file.
 ///
-/// Every step has one point for each symbol. The pending file begins with a new step, so that each of its points is
-/// newer than all points of the store.
+/// Every step has one point for each symbol. The pending file begins with a new step, so each of its points is newer than all points of the
+/// store.
 struct PriceSeries: Sequence, IteratorProtocol {
     private let symbolCount: Int
     private let rowCount: Int
@@ -11,20 +11,20 @@ struct PriceSeries: Sequence, IteratorProtocol {
     private var step: Int64
     private var emitted = 0
 
-    /// A part of a series: its steps, and where it begins.
+    /// A part of a series: its number of points, and where it begins.
     struct Span {
         /// Seconds since 1970-01-01T00:00:00Z of the first step.
         var firstUnixSeconds: Int64
         var rowCount: Int
     }
 
-    /// The points of the store, then those of the pending file; the last step is the last whole one before `until`.
+    /// The points of the store, then those of the pending file. The last step is the last whole one before `until`.
     static func spans(
         storeRows: Int, pendingRows: Int, symbolCount: Int, secondsPerStep: Int64, untilUnixSeconds: Int64
     ) -> (store: Span, pending: Span) {
         let storeSteps = Int64((storeRows + symbolCount - 1) / symbolCount)
         let pendingSteps = Int64((pendingRows + symbolCount - 1) / symbolCount)
-        // Rounded towards the past, before 1970 too.
+        // Rounded towards the past, also before 1970.
         let behind = (untilUnixSeconds % secondsPerStep + secondsPerStep) % secondsPerStep
         let end = untilUnixSeconds - behind + (behind == 0 ? 0 : secondsPerStep)
         let pendingStart = end - pendingSteps * secondsPerStep
@@ -51,7 +51,7 @@ struct PriceSeries: Sequence, IteratorProtocol {
         emitted += 1
 
         let open = cents[symbol]
-        // Up or down by at most 75 cents; a walk that comes near zero is turned back.
+        // The price moves by at most 75 cents. A walk that comes near zero turns back.
         let change = generator.next(below: 151) - 75
         let close = open + change < 100_00 ? open - change : open + change
         cents[symbol] = close

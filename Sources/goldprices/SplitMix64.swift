@@ -1,4 +1,4 @@
-/// A small generator of pseudo-random numbers: the same seed gives the same numbers on every machine.
+/// A small generator of pseudo-random numbers. The same seed gives the same numbers on every machine.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
 struct SplitMix64 {
@@ -6,7 +6,7 @@ struct SplitMix64 {
 
     init(seed: UInt64) { state = seed }
 
-    /// The next number, any of 64 bits.
+    /// The next 64-bit number.
     mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var z = state
@@ -15,6 +15,6 @@ struct SplitMix64 {
         return z ^ (z >> 31)
     }
 
-    /// A number from 0 to below `bound`, which is at least 1. The tiny bias of a remainder does not matter here.
+    /// A number from 0 to below `bound`, which is at least 1. The small bias of the remainder does not matter here.
     mutating func next(below bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }

@@ -1,12 +1,12 @@
 import ArgumentParser
 
-/// The shapes of a store that the benchmarks compare.
+/// The kinds of store that the benchmarks compare.
 enum StoreSchema: String, CaseIterable, ExpressibleByArgument {
     /// A rowid table with a date index.
     case s1
     /// ``s1`` and a unique key of symbol and date.
     case s2
-    /// No rowid: the key is symbol and date, and there is no date index.
+    /// A table without a rowid: the key is symbol and date, and there is no date index.
     case s3
     /// A rowid table without a date index.
     case s4
