@@ -4,7 +4,7 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// `retention check`: every mistake of the policy file, then of the file against its store.
+/// `retention check`: reports every mistake in the policy file, then where the file does not match its store.
 struct CheckCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
@@ -53,7 +53,7 @@ struct CheckCommand: ConsoleCommand {
         return 0
     }
 
-    /// What is wrong with the folder of the archives, unless its place is wrong.
+    /// The problems of the folder of the archives, unless its place itself is wrong.
     private func archiveTroubles(_ policy: Policy) -> [Diagnostic] {
         ArchiveFolder.diagnostics(of: policy).isEmpty ? ArchiveFolder.troubles(of: policy) : []
     }
@@ -67,14 +67,14 @@ struct CheckCommand: ConsoleCommand {
         }
     }
 
-    /// What a run avoids, as a line; none: nothing.
+    /// The known defects that a run avoids, as a line; empty: there are none.
     private static func avoided(_ defects: [KnownDefect]) -> [String] {
         let names = Set(defects.map(\.component)).sorted().joined(separator: ", ")
         let count = Figures.count(defects.count, "known defect")
         return defects.isEmpty ? [] : ["a run avoids \(count) of \(names); see retention inspect"]
     }
 
-    /// What the next run cannot compare with the past, as a clause that begins with a semicolon; blank: it can.
+    /// What the next run cannot compare with the past, as a clause that begins with a semicolon; blank: it can compare everything.
     private func pastScope(_ policy: Policy) throws -> String {
         let opening = StoreOpening(policy)
         guard !offline, try opening.outputs().diagnostics.isEmpty else { return "" }
@@ -91,19 +91,19 @@ struct CheckCommand: ConsoleCommand {
         let clock = SystemClock.now()
         let opening = StoreOpening(policy)
         let files = try opening.outputs()
-        // Offline the policy may be for another machine.
+        // Offline, the policy may be for another machine.
         let outputs = files.diagnostics + (offline ? [] : files.missingFolders + archiveTroubles(policy))
         let programs = offline ? [] : Self.programTroubles(policy)
         let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs + programs
         guard !offline else { return (advice.sorted { $0.mark < $1.mark }, []) }
         let reader = try opening.reader()
         try opening.checkLock()
-        // The ledger's place may be a file that is not a ledger.
+        // The file in the ledger's place may not be a ledger.
         let memory = try outputs.isEmpty ? opening.memory() : RunMemory()
         let completed = try policy.completed(from: reader)
         let asOf = try asOfOption.instant(for: policy, clock: clock)
         var found = try StoreCheck.diagnostics(policy: completed, reader: reader, asOf: asOf, clock: clock)
-        // What prevents a run. Other errors are refusals, for which there may be more reasons.
+        // Errors that prevent a run. Other errors are refusals, which may have more reasons.
         let obstacles = try StoreCheck.diagnostics(
             policy: completed, reader: reader, asOf: asOf, clock: clock, includingAdvice: false)
         if !obstacles.contains(where: { $0.severity == .error }) {
@@ -117,7 +117,7 @@ struct CheckCommand: ConsoleCommand {
         }
         found += ArchiveFolder.troubles(of: completed, in: reader)
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader)
-        // What has to be changed comes before what might be.
+        // What must be changed comes before what may be changed.
         let all = (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }
         return (all, try reader.knownDefects())
     }

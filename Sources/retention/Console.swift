@@ -4,10 +4,10 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// The only code that prints: the report to standard output, everything else to standard error, both unbuffered so that
-/// nothing is lost however the process ends.
+/// The only code that prints. The report goes to standard output, everything else to standard error. Both are unbuffered, so that nothing
+/// is lost however the process ends.
 final class Console: Sendable {
-    /// Writes all the bytes that it is given, and says whether it could; otherwise `errno` says why.
+    /// Writes all given bytes, and returns whether it could. If not, `errno` says why.
     typealias Sink = @Sendable ([UInt8]) -> Bool
 
     private let output: Sink
@@ -20,24 +20,23 @@ final class Console: Sendable {
     let usesColour: Bool
     /// Whether standard error is a terminal on which a line can be overwritten.
     let showsProgress: Bool
-    /// The columns that reports are wrapped to: the terminal's, or 120 if the output is not a terminal.
+    /// The columns to which reports are wrapped: the terminal's, or 120 if the output is not a terminal.
     let width: Int
-    /// The columns of the terminal, to which tables are folded; nil: the output is not a terminal, and a row is a line.
+    /// The columns of the terminal, to which tables are folded; nil: the output is not a terminal, and each row is one line.
     let tableWidth: Int?
     /// Whether standard error is a terminal.
     let isErrorTerminal: Bool
 
     private let progressIsShown = LockedValue(false)
 
-    /// Reads the properties of the terminal. From now on a closed reader is a write error and does not end the process:
-    /// a run must not die because its report is piped into `head`. The same holds for the limit on file size (`ulimit
-    /// -f`).
+    /// Reads the properties of the terminal. From now on a closed reader is a write error and does not end the process, because a run must
+    /// not die when its report is piped into `head`. The same holds for the limit on file size (`ulimit -f`).
     init() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
         let isDumb = Self.environment("TERM") == "dumb"
         let isOutputTerminal = isatty(STDOUT_FILENO) == 1
-        // Source: no-color.org: set to anything but the empty string.
+        // Source: no-color.org. It is set to anything but the empty string.
         let forbidsColour = !(Self.environment("NO_COLOR") ?? "").isEmpty
         isTerminal = isOutputTerminal && !isDumb
         usesColour = isTerminal && !forbidsColour
@@ -50,7 +49,7 @@ final class Console: Sendable {
         isStandard = true
     }
 
-    /// Prints to two sinks, as if neither were a terminal.
+    /// Makes a console that prints to two sinks, neither of which is a terminal.
     init(output: @escaping Sink, errors: @escaping Sink) {
         (isTerminal, usesColour, isErrorTerminal, showsProgress) = (false, false, false, false)
         tableWidth = nil
@@ -85,7 +84,7 @@ final class Console: Sendable {
         try report(text + "\n")
     }
 
-    /// The columns of standard error: what lines there are wrapped to. Nil: it is not a terminal.
+    /// The columns of standard error, to which its lines are wrapped; nil: it is not a terminal.
     var errorWidth: Int? { isErrorTerminal ? Self.columns(of: STDERR_FILENO) ?? 80 : nil }
 
     /// Writes lines for people to standard error. An error here cannot be reported.
@@ -98,10 +97,10 @@ final class Console: Sendable {
         return errors(bytes)
     }
 
-    /// The columns of a line that can be overwritten: some terminals wrap after the last column.
+    /// The columns of a line that can be overwritten. One is left free, because some terminals wrap after the last column.
     var progressWidth: Int { max(10, (errorWidth ?? 80) - 1) }
 
-    /// Shows a line that the next one overwrites, cut to the terminal's width.
+    /// Shows a line that the next one overwrites, cut to the width of the terminal.
     func showProgress(_ line: String) {
         guard showsProgress else { return }
         let text = "\r" + String(line.prefix(progressWidth)) + "\u{1B}[K"
@@ -111,7 +110,7 @@ final class Console: Sendable {
         }
     }
 
-    /// Removes the line of progress, if there is one.
+    /// Removes the progress line, if there is one.
     func eraseProgress() {
         progressIsShown.withLock { isShown in
             guard isShown else { return }

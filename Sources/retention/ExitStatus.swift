@@ -2,7 +2,7 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 
-/// An error of a command without a type of its own, such as wrong usage.
+/// An error of a command that has no type of its own, such as wrong usage.
 struct CommandFailure: Error, Hashable {
     var exitCode: Int32
     /// What is wrong, without a full stop.
@@ -16,7 +16,7 @@ struct CommandFailure: Error, Hashable {
     }
 }
 
-/// What a process ends with, and what it says about an error.
+/// The exit status of a process, and its lines about an error.
 struct ExitStatus: Hashable {
     /// The exit status.
     var code: Int32
@@ -32,7 +32,7 @@ struct ExitStatus: Hashable {
 
     private static let prefix = "retention: error: "
 
-    /// The lines for a terminal of so many columns: sentences are wrapped.
+    /// The lines for a terminal of the given width, with sentences wrapped.
     func lines(width: Int?) -> [String] {
         guard let width else { return lines }
         return lines.flatMap { line in
@@ -42,7 +42,7 @@ struct ExitStatus: Hashable {
         }
     }
 
-    /// The one switch from errors to exit statuses.
+    /// Converts errors to exit statuses. Nothing else does.
     init(of error: any Error) {
         switch error {
         case let failure as CommandFailure:
@@ -106,7 +106,7 @@ struct ExitStatus: Hashable {
             lines: [Self.prefix + Self.line(message)] + (hint.map { ["  " + Self.line($0)] } ?? []))
     }
 
-    /// One line of text that neither steers the terminal nor shows a password.
+    /// The text as one line that cannot control the terminal and shows no password.
     private static func line(_ text: String) -> String { SafeText.line(Secrets.hidden(in: text)) }
 
     private init(code: Int32, lines: [String]) {

@@ -4,7 +4,7 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// `retention init`: the beginning of a policy for a store.
+/// `retention init`: drafts a policy for a store.
 struct InitCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",

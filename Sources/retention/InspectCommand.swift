@@ -3,7 +3,7 @@ import PriceStore
 import RetentionJob
 import RetentionReports
 
-/// `retention inspect`: what is in a store.
+/// `retention inspect`: shows what is in a store.
 struct InspectCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",

@@ -1,8 +1,8 @@
 @preconcurrency import Glibc
 
-/// Files that are installed with the program, found relative to the program itself.
+/// Files that are installed with the program and found relative to it.
 enum InstalledFiles {
-    /// The JSON Schema of the policy file, absolute; nil: the program was not installed with it.
+    /// The absolute path of the policy file's JSON Schema; nil: the program was not installed with it.
     static var schema: String? {
         guard let real = realpath("/proc/self/exe", nil) else { return nil }
         defer { free(real) }

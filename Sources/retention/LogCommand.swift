@@ -4,7 +4,7 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// `retention log`: past runs from the ledger.
+/// `retention log`: shows past runs from the ledger.
 struct LogCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "log",
@@ -112,7 +112,7 @@ struct LogCommand: ConsoleCommand {
         return verification.fault == nil ? 0 : 74
     }
 
-    /// A hash as runs print it.
+    /// Reads a hash in the form that runs print.
     private static func hash(_ text: String) throws(CommandFailure) -> String {
         guard text.utf8.count == 64, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
             throw .usage(
@@ -131,7 +131,7 @@ struct LogCommand: ConsoleCommand {
             throw CommandFailure.usage(
                 "\(policy.file.path) does not say how often a run is expected", hint: "add a line: expected_every: 1d")
         }
-        // Without a time to look back to, what counts is whether a run is missing now.
+        // Without --since, only a run that is missing now counts.
         guard var missed = try missedRuns(policy, opening, since: since) else { return 0 }
         if since == nil { missed.gaps.removeAll { $0.until != nil } }
         let json = JSONText.object([.init("schema", .string("retention.log/1")), .init("missed", missed.json)])
@@ -145,7 +145,7 @@ struct LogCommand: ConsoleCommand {
             try PastRuns(opening).ofStore(), every: every, zone: policy.timezone, since: since, now: SystemClock.now())
     }
 
-    /// The words that a run or a rule can end with.
+    /// The words for the outcome of a run or a rule.
     private static let outcomes: [String] = {
         var words = LedgerRun.Outcome.allCases.map(\.rawValue)
         for outcome in RunReport.Outcome.allCases where outcome != .planned && !words.contains(outcome.rawValue) {

@@ -6,24 +6,24 @@ import RetentionReports
 
 /// Makes the logger of a run.
 struct LogOpening {
-    /// What the policy says; nil: text on standard error.
+    /// The settings of the policy; nil: text on standard error.
     var settings: Policy.LogSettings?
-    /// What the command line says in its place.
+    /// The settings of the command line, which take precedence.
     var format: Policy.LogSettings.Format?
     var level: Policy.LogSettings.Level?
     /// Whether standard error shows warnings and errors only; a file keeps its level.
     var isQuiet = false
-    /// Whether all records are shown, also on a terminal.
+    /// Whether all records are shown, even on a terminal.
     var isVerbose = false
-    /// A dry run does not write a log file: it shows warnings on standard error.
+    /// Whether the log is that of a dry run, which does not write a log file and shows warnings on standard error.
     var isDryRun = false
 
-    /// What a run logs with.
+    /// The loggers of a run.
     struct Log {
         var logger: Logger
-        /// Writes to the log file only: standard error shows the same in other words.
+        /// Writes only to the log file, for records that standard error shows in other words.
         var fileLogger: Logger?
-        /// The log file, if there is one.
+        /// The log file; nil: none.
         var file: LogSink?
     }
 
@@ -52,7 +52,7 @@ struct LogOpening {
             }
             handlers.append(LineLogHandler(.text, sink: standardError, level: max(level, .warning), clock: clock))
         } else {
-            // On a terminal the report is enough; details are for files and the journal.
+            // On a terminal the report is enough. Details are for files and the journal.
             let isWatched = console.isErrorTerminal && format == .text && self.level == nil && settings.level == nil
             let showsWarningsOnly = isQuiet || isWatched && !isVerbose
             let shown = showsWarningsOnly ? max(level, .warning) : level

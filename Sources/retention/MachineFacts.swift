@@ -4,7 +4,7 @@ import RetentionReports
 
 /// The user and the machine of this process.
 enum MachineFacts {
-    /// The process as the ledger records it.
+    /// The process, as the ledger records it.
     static var process: LedgerProcess {
         LedgerProcess(
             pid: Int(getpid()), host: host, user: name(of: geteuid()) ?? "\(geteuid())",
@@ -18,7 +18,7 @@ enum MachineFacts {
         return String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The user who logged in: the kernel keeps it through `su` and `sudo`. Nil: unknown, or none.
+    /// The user who logged in, whom the kernel keeps through `su` and `sudo`; nil: unknown, or nobody.
     private static var login: String? {
         let descriptor = open("/proc/self/loginuid", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -31,7 +31,7 @@ enum MachineFacts {
         return name(of: uid) ?? "\(uid)"
     }
 
-    /// The name of a user; nil if it has none.
+    /// The name of a user; nil: the user has none.
     static func name(of uid: uid_t) -> String? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?

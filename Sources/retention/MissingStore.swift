@@ -2,18 +2,18 @@
 import PriceStore
 import RetentionPolicy
 
-/// A missing store: the line that names it, and the files in its folder.
+/// A missing store, the line that names it, and the files in its folder.
 struct MissingStore {
     /// The path that was tried.
     let path: String
     /// The store as named by the caller.
     let name: String
-    /// Where the policy names it, as `retention.yaml, line 2`; nil: the command line does.
+    /// Where the policy names the store, such as `retention.yaml, line 2`; nil: the command line names it.
     var place: String?
     /// The name of the policy's file; nil: there is none.
     var policy: String?
 
-    /// The error that says so.
+    /// The error for the missing store.
     var error: StoreError {
         StoreError(
             .missing, store: name, message: "store not found" + (place.map { "; it is named in \($0)" } ?? ""),
@@ -37,12 +37,12 @@ struct MissingStore {
     private static let mostNames = 5
     private static let endings = [".sqlite", ".sqlite3", ".db", ".db3", ".store", ".sqlitedb"]
 
-    /// What names of files end in that belong to a store, or to this program, and are no stores.
+    /// Endings of files that belong to a store or to this program and are not stores.
     private static let otherEndings = [
         "-wal", "-shm", "-journal", ".retention-lock", ".ledger.sqlite", ".yaml", ".yml",
     ]
 
-    /// The names of the files in a folder, sorted, without those that are no stores by their names.
+    /// The sorted names of the files in a folder, without those whose names show that they are not stores.
     private static func files(in path: String) -> [String]? {
         guard let folder = opendir(path) else { return nil }
         defer { closedir(folder) }

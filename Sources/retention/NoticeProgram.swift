@@ -3,21 +3,21 @@ import RetentionJob
 
 /// A program of the policy, found as the system finds it, and the interpreters that run it.
 struct NoticeProgram {
-    /// A file or folder that decides what is executed.
+    /// A file or folder that determines what is executed.
     struct Place {
         var path: String
-        /// As messages name it: `the program`.
+        /// What messages call it: `the program`.
         var what: String
     }
 
-    /// As the policy or the first line of a script names it.
+    /// The name in the policy or in the first line of a script.
     private let word: String
-    /// As messages name it.
+    /// What messages call the program.
     private let what: String
-    /// How many scripts lead to it.
+    /// How many scripts lead to the program.
     private let depth: Int
 
-    /// The most interpreters that are scripts themselves, as in the kernel.
+    /// The maximum depth of interpreters that are scripts themselves, as in the kernel.
     private static let mostScripts = 5
 
     /// Makes the program of a command of the policy.
@@ -27,10 +27,10 @@ struct NoticeProgram {
         (self.word, self.what, self.depth) = (word, what, depth)
     }
 
-    /// What leads to the program and to its interpreters. Without a slash a program is searched in the `PATH`, again when it is run: until
-    /// then nobody else may put another one into a folder that comes first.
+    /// What leads to the program and to its interpreters. A program without a slash is looked up in the `PATH`, and again when it is run.
+    /// Until then nobody else may put another one into an earlier folder.
     ///
-    /// - Throws: ``CommandFailure`` with 77 if the first line of a script does not tell which program `env` runs.
+    /// - Throws: ``CommandFailure`` with 77 if the first line of a script does not show which program `env` runs.
     func places() throws(CommandFailure) -> [Place] {
         var places = folders.map { Place(path: $0, what: "the folder of the PATH") }
         guard let path else { return word.contains("/") ? [Place(path: word, what: what)] : places }
@@ -43,7 +43,7 @@ struct NoticeProgram {
         return places
     }
 
-    /// Why it cannot be run, as a clause; nil: it can.
+    /// Why the program cannot be run, as a clause; nil: it can.
     var trouble: String? {
         guard let path else {
             guard word.contains("/") else { return "\(what) \(word) is in no folder of the PATH" }
@@ -54,7 +54,7 @@ struct NoticeProgram {
         return interpreters.lazy.compactMap(\.trouble).first.map { "\($0), and \(path) needs it" }
     }
 
-    /// The folders of the `PATH` that are searched, the last one is where it is; empty: it is named by its path.
+    /// The folders of the `PATH` that are searched, up to the one that contains the program; empty: the program is named by its path.
     private var folders: [String] {
         guard !word.contains("/") else { return [] }
         let all = (getenv("PATH").map { String(cString: $0) } ?? "/bin:/usr/bin")
@@ -63,7 +63,7 @@ struct NoticeProgram {
         return Array(all[...(index ?? all.count - 1)])
     }
 
-    /// Where it is; nil: nowhere.
+    /// The path of the program; nil: it was not found.
     private var path: String? {
         let path = folders.last.map { $0 + "/" + word } ?? word
         return Self.isProgram(path) ? path : nil
@@ -74,7 +74,7 @@ struct NoticeProgram {
         return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
     }
 
-    /// The interpreter that the first line of a script names (`#!`), and the program that it runs if it is `env`.
+    /// The interpreter in the first line of a script (`#!`), and the program that it runs if it is `env`.
     private func interpreters() throws(CommandFailure) -> [NoticeProgram] {
         guard depth < Self.mostScripts, let path else { return [] }
         let words = firstLine(of: path)
@@ -94,12 +94,12 @@ struct NoticeProgram {
         }
         let depth = depth + 1
         return found.enumerated().map { index, word in
-            // The kernel takes the interpreter as a path; `env` searches.
+            // The kernel reads the interpreter as a path; `env` searches the `PATH`.
             NoticeProgram(index > 0 || word.contains("/") ? word : "./" + word, "the interpreter", depth: depth)
         }
     }
 
-    /// Whether an interpreter is `env`, by whatever links it is reached: one program may have many names, and do what it is called.
+    /// Whether an interpreter is `env`, through any links. One program may have several names and behave according to the name.
     private static func isEnv(_ word: String) -> Bool {
         let names = FilePlace.links(word).map(\.name) + [FilePlace(word, followsLink: true).name]
         let env = FilePlace("/usr/bin/env", followsLink: true)
@@ -107,7 +107,7 @@ struct NoticeProgram {
             || env.name == "env" && env.isSame(as: FilePlace(word, followsLink: true))
     }
 
-    /// The words of a script's first line; empty: it is no script.
+    /// The words of a script's first line; empty: it is not a script.
     private func firstLine(of path: String) -> [String] {
         guard let bytes = FilePlace(path, followsLink: true).firstBytes(256), bytes.starts(with: "#!".utf8) else {
             return []

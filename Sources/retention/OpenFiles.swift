@@ -1,14 +1,14 @@
 @preconcurrency import Glibc
 import RetentionJob
 
-/// How many files the process may have open.
+/// The number of files that the process may have open.
 enum OpenFiles {
-    /// The number of files that a run has open at once, and some more: store, ledger and their side files, temporary
-    /// files of SQLite, log, lock, a pending file and its folders, signal handling.
+    /// A little more than the files that a run has open at once: store, ledger and their side files, temporary files of SQLite, log, lock,
+    /// a pending file and its folders, signal handling.
     private static let needed = 24
 
-    /// Opens closed standard streams, so that no file of the job gets their numbers and the output, and throws if the
-    /// limit on open files is too low: some system libraries end the process in that case.
+    /// Opens closed standard streams, so that no file of the job gets their numbers and receives the output. Throws if the limit on open
+    /// files is too low, because some system libraries then end the process.
     static func prepare() throws(CommandFailure) {
         for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(stream, F_GETFD) < 0 {
             // The lowest free number is used. Writing to a folder fails, so a report without an output is an error.

@@ -39,13 +39,13 @@ struct AsOfOption: ParsableArguments {
     @Option(help: ArgumentHelp("Compute ages at this instant (ISO 8601) instead of now.", valueName: "instant"))
     var asOf: String?
 
-    /// Throws if the option's value is not an instant at all.
+    /// Throws if the option's value is not an instant.
     func check() throws(CommandFailure) {
         if let asOf { _ = try OptionValue.instant(asOf, option: "--as-of") }
     }
 
-    /// The instant at which ages are computed: the current whole second, so that a report names it exactly and
-    /// `--as-of` repeats it.
+    /// The instant at which ages are computed. By default it is the current whole second, so that a report names it exactly and `--as-of`
+    /// can repeat it.
     func instant(for policy: Policy, clock: Instant) throws(CommandFailure) -> Instant {
         guard let asOf else { return clock.toSecond }
         let instant = try OptionValue.instant(asOf, option: "--as-of", zone: policy.timezone)
@@ -58,7 +58,7 @@ struct AsOfOption: ParsableArguments {
     }
 }
 
-/// How long a run or an undo may take, and what it prints.
+/// The time limit and the output of a run or an undo.
 struct OutputOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Stop after this time; the same command continues later.", valueName: "duration"))
     var maxRuntime: String?
@@ -79,7 +79,7 @@ struct OutputOptions: ParsableArguments {
         return try OptionValue.duration(maxRuntime, option: "--max-runtime")
     }
 
-    /// How the log is opened, but for what the policy says.
+    /// The log that these options and later the policy describe.
     func log(isVerbose: Bool = false, isDryRun: Bool) -> LogOpening {
         LogOpening(format: logFormat, level: logLevel, isQuiet: quiet, isVerbose: isVerbose, isDryRun: isDryRun)
     }
@@ -92,7 +92,7 @@ struct OutputOptions: ParsableArguments {
             width: { console.progressWidth })
     }
 
-    /// Prints a report: the failure on standard error, the rest in the format that was asked for.
+    /// Prints a report: the failure on standard error, the rest in the requested format.
     ///
     /// - Returns: the exit status.
     func show(_ report: RunReport, _ console: Console, text: () -> String) throws(CommandFailure) -> Int32 {
@@ -107,7 +107,7 @@ struct OutputOptions: ParsableArguments {
     }
 }
 
-/// How a report is written.
+/// The format of a report.
 enum ReportFormat: String, ExpressibleByArgument, CaseIterable {
     case text, json
 }
@@ -115,16 +115,17 @@ enum ReportFormat: String, ExpressibleByArgument, CaseIterable {
 extension Policy.LogSettings.Format: ExpressibleByArgument {}
 extension Policy.LogSettings.Level: ExpressibleByArgument {}
 
-/// Reads the values of options. What cannot be read is wrong usage.
+/// Reads the values of options. A value that cannot be read is wrong usage.
 enum OptionValue {
-    /// An instant after ISO 8601; what has no zone is read in the policy's.
+    /// An ISO 8601 instant. A text without a zone is read in the given zone.
     static func instant(_ text: String, option: String, zone: CalendarZone = .utc) throws(CommandFailure) -> Instant {
         guard let instant = Instant(iso8601: text, zone: zone) else {
             throw .usage(
                 "\(option) '\(text)' is not an ISO 8601 instant", hint: "write it as 2026-11-21T00:00:00Z or 2026-11-21"
             )
         }
-        // Of a local time that occurs twice the first, before which fewer rows are. A text with an offset is read alike in UTC.
+        // Of a local time that occurs twice the first instant is used, before which fewer rows are. A text with an offset gives the same
+        // instant in UTC.
         return Instant(iso8601: text) == instant ? instant : zone.instant(of: zone.civil(of: instant), .first)
     }
 
@@ -161,7 +162,7 @@ enum OptionValue {
             hint: "the rules are \(list(names))")
     }
 
-    /// A word out of a list.
+    /// A word from a list.
     static func word(_ text: String, option: String, of words: [String]) throws(CommandFailure) -> String {
         if words.contains(text) { return text }
         throw .usage(

@@ -10,7 +10,7 @@ struct PastRuns {
 
     init(_ opening: StoreOpening) { self.opening = opening }
 
-    /// All runs of the store that a query names, newest last, with what is known of their archives.
+    /// All runs of the store that a query finds, newest last, with what is known of their archives.
     func runs(_ query: LedgerHistory.Query) throws -> [LedgerRun] {
         guard let reader = try opening.ledgerReader() else { return [] }
         return try LedgerHistory(reader: reader).runs(query) { opening.isRunAtWork(on: $0) }.map { run in
@@ -26,13 +26,13 @@ struct PastRuns {
         }
     }
 
-    /// The archive that a crashed run left where the policy says; nil: there is none.
+    /// The archive that a crashed run left in the policy's place for archives; nil: there is none.
     private func archiveLeft(by run: LedgerRun) -> RunReport.Archive? {
         guard run.outcome == .crashed, let path = archivePath(of: run) else { return nil }
         return ArchiveFolder.hasFile(path) == true ? .left(at: path) : nil
     }
 
-    /// Where the archive of a run is by the policy; nil: in no folder.
+    /// The path of a run's archive according to the policy; nil: archives are not in a folder.
     private func archivePath(of run: LedgerRun) -> String? {
         opening.policy.archive?.folder.map {
             FilePlace.path(run.report.runID + ".sqlite", in: ArchiveFolder($0).path)
@@ -53,7 +53,7 @@ struct PastRuns {
     /// The runs of this store that have an archive.
     func withArchives() throws -> [LedgerRun] {
         var found = try ofStore()
-        // The ledger does not know what a crashed run has archived.
+        // The ledger does not know what a crashed run archived.
         if case .schema(let schema)? = opening.policy.archive?.place, found.contains(where: { $0.outcome == .crashed })
         {
             let left = Set(try opening.reader().archives(in: schema).map(\.run))
@@ -65,7 +65,7 @@ struct PastRuns {
         return found.filter { $0.report.archive != nil }
     }
 
-    /// The run of this store whose ID begins so.
+    /// The run of this store whose ID begins with the given text.
     ///
     /// - Parameter formerStore: where the store was at the time of the run; nil: where it is now, or where it was when its ledger was moved
     ///   with it.
@@ -98,7 +98,7 @@ struct PastRuns {
         return first
     }
 
-    /// Throws unless a run is what was recorded.
+    /// Throws unless the record of a run is unchanged.
     func verify(_ run: LedgerRun) throws {
         guard let reader = try opening.ledgerReader(),
             let fault = try LedgerVerification.fault(ofRun: run.number, reader)

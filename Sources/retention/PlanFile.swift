@@ -4,7 +4,7 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// The file of a plan, as `--save-plan` writes it and `--plan` reads it.
+/// The file of a plan, which `--save-plan` writes and `--plan` reads.
 struct PlanFile {
     let path: String
     let plan: SavedPlan
@@ -36,7 +36,7 @@ struct PlanFile {
         }
     }
 
-    /// Throws if the plan is of another store, was used, or was made after a record that the ledger does not have.
+    /// Throws if the plan is of another store, was used, or was made after a record that is missing in the ledger.
     func check(_ reader: any RetentionReader, _ ledger: LedgerHistory?) throws {
         guard plan.store.utf8.elementsEqual(reader.storeIdentifier.utf8) else {
             throw Self.failure(path, "was made for another store, \(SafeText.line(plan.store))")
@@ -50,7 +50,7 @@ struct PlanFile {
         }
     }
 
-    /// Writes a plan that a dry run has made.
+    /// Writes the plan of a dry run.
     static func write(_ plan: SavedPlan, to path: String) throws {
         try ReplacedFile.write(plan.text, to: path, as: .plan, hint: "check the folder and its permissions")
     }
@@ -77,7 +77,7 @@ struct PlanFile {
             if count == 0 { return String(validating: bytes, as: UTF8.self) }
             guard count > 0 else { return nil }
             bytes += portion[..<count]
-            // Nothing but a plan is read to its end.
+            // A file that is not a plan is not read to its end.
             guard bytes.prefix(SavedPlan.firstLine.utf8.count).elementsEqual(SavedPlan.firstLine.utf8) else {
                 return nil
             }

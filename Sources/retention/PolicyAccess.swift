@@ -2,9 +2,9 @@
 import RetentionJob
 import RetentionPolicy
 
-/// Reads the policy and checks who can change it and its pending folders.
+/// Reads the policy, and checks who can change it and its pending folders.
 enum PolicyAccess {
-    /// Reads a policy file and checks who can change it and the folders of its pending files.
+    /// Reads a policy file, and checks who can change it and the folders of its pending files.
     ///
     /// - Parameter allowsInsecure: whether root may run what others can write.
     /// - Throws: ``PolicyError``, or ``CommandFailure`` with 77.
@@ -28,9 +28,9 @@ enum PolicyAccess {
         return policy
     }
 
-    /// Refuses a file that another user than root can change, who could otherwise delete or insert any row.
+    /// Refuses a file that a user other than root can change, because that user could make root delete or insert any row.
     ///
-    /// - Parameter isProgram: whether it is executed: with another owner it would still do what the former one wrote.
+    /// - Parameter isProgram: whether the file is executed. Under another owner it would still do what the former owner wrote.
     private static func refuse(_ path: String, _ what: String, isProgram: Bool = false) throws(CommandFailure) {
         guard let weakness = TrustedPath.weakness(path) else { return }
         let way = weakness.isLast ? "" : "; the path of \(what) leads through it"
@@ -52,7 +52,7 @@ enum PolicyAccess {
                 + ", or pass --allow-insecure")
     }
 
-    /// The command as it was given, for a shell.
+    /// The command as it was given, quoted for a shell.
     private static var commandLine: String {
         CommandLine.arguments.map { word in
             let isPlain = word.utf8.allSatisfy { byte in
@@ -63,7 +63,7 @@ enum PolicyAccess {
         }.joined(separator: " ")
     }
 
-    /// The exit status for a file that the system does not let us read.
+    /// The exit status for a file that cannot be read.
     static func exitCode(ofSystemError code: Int32) -> Int32 {
         switch code {
         case EACCES, EPERM: 77

@@ -11,13 +11,13 @@ final class ProgressBar: RunObserver {
     private var began = Duration.zero
     private var lastShown: Duration?
 
-    /// The shortest time between two updates.
+    /// The minimum time between two updates.
     private static let interval = Duration.milliseconds(100)
 
-    /// Creates a bar.
+    /// Makes a progress bar.
     ///
     /// - Parameters:
-    ///   - show: shows a line in place of the one before.
+    ///   - show: shows a line in place of the previous one.
     ///   - erase: removes the line.
     ///   - uptime: a monotonic clock.
     ///   - width: the current maximum width of a line.
@@ -64,8 +64,8 @@ final class ProgressBar: RunObserver {
 
     /// The line: `yahoo-gold  [########------------]  40.0%  200,000 of 500,000 rows  100,000 rows/s  3.0 s left`.
     ///
-    /// If it is wider than the terminal, parts are omitted: the rate, the bar, the count, the percentage; then the
-    /// label is cut. The time left always stays.
+    /// If it is wider than the terminal, parts are omitted in this order: the rate, the bar, the count, the percentage. Then the label is
+    /// cut. The time left always stays.
     static func line(label: String, deletedCount: Int, expiredCount: Int, elapsed: Duration, width: Int = .max)
         -> String
     {

@@ -5,7 +5,7 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// `retention report`: the review page.
+/// `retention report`: writes the review page.
 struct ReportCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",

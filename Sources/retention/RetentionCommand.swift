@@ -27,12 +27,12 @@ struct RetentionCommand: ParsableCommand {
             UndoCommand.self, ReportCommand.self, SchemaCommand.self,
         ])
 
-    /// Carries the command line of the process out, and ends the process.
+    /// Carries out the command line of the process, and ends the process.
     static func main() {
         let console = Console()
         do {
             try OpenFiles.prepare()
-            // Without a name of the program they could not be read, and a job would seem to ask for help.
+            // Without the program's name the arguments could not be read, and a job would seem to ask for help.
             guard !CommandLine.arguments.isEmpty else {
                 throw CommandFailure(
                     exitCode: 74, message: "the arguments of the command cannot be read",
@@ -44,7 +44,7 @@ struct RetentionCommand: ParsableCommand {
         ProcessEnd.exit(perform(Array(CommandLine.arguments.dropFirst()), console))
     }
 
-    /// Parses a command line and carries the command out, in the working folder.
+    /// Parses a command line and carries out the command in the working folder.
     ///
     /// - Returns: the exit status of docs/output.md.
     static func perform(_ arguments: [String], _ console: Console) -> Int32 {
@@ -61,7 +61,7 @@ struct RetentionCommand: ParsableCommand {
             } catch let failure as CommandFailure {
                 throw failure
             } catch {
-                // What the parser throws, for requested help too.
+                // The parser throws for requested help too.
                 let text = fullMessage(for: error)
                 guard exitCode(for: error) == .success else {
                     console.diagnose(text)
@@ -85,18 +85,18 @@ struct RetentionCommand: ParsableCommand {
         return status.code
     }
 
-    /// The command that the arguments name. Throws the help text that they request.
+    /// The command that the arguments name. Throws the help text if they request it.
     private static func parse(_ arguments: [String]) throws -> any ConsoleCommand {
         if let command = runCommand(arguments) { return command }
         try refuseUnknownCommand(arguments)
         var command = try parseAsRoot(arguments)
         if let command = command as? any ConsoleCommand { return command }
-        // The program without a subcommand, and `help`: both throw.
+        // The program without a subcommand and `help` both throw.
         try command.run()
         throw CleanExit.helpRequest(self)
     }
 
-    /// Names the nearest command for one that there is not.
+    /// Refuses an unknown command, and names the nearest one.
     private static func refuseUnknownCommand(_ arguments: [String]) throws(CommandFailure) {
         guard let word = arguments.first, !word.hasPrefix("-") else { return }
         let commands = Self.configuration.subcommands.map { $0.configuration }
@@ -106,24 +106,24 @@ struct RetentionCommand: ParsableCommand {
         throw .usage("unknown command '\(word)'\(near)", hint: "the commands are \(names.joined(separator: ", "))")
     }
 
-    /// The command of an ordinary run, as cron starts it; nil: the arguments are something else, or not right.
+    /// The command of an ordinary run, as cron starts it; nil: the arguments are something else, or wrong.
     ///
-    /// Parsed as one of all commands it would take as long as all that a run with nothing to do does.
+    /// Parsing it as one of all commands would take as long as a whole run with nothing to do.
     private static func runCommand(_ arguments: [String]) -> RunCommand? {
         guard arguments.first == RunCommand.configuration.commandName else { return nil }
         return try? RunCommand.parseAsRoot(Array(arguments.dropFirst())) as? RunCommand
     }
 }
 
-/// A command that prints through the console and says how the process ends.
+/// A command that prints through the console and returns the exit status.
 protocol ConsoleCommand: ParsableCommand {
-    /// Carries the command out.
+    /// Carries out the command.
     ///
     /// - Returns: the exit status.
     func run(_ console: Console) throws -> Int32
 }
 
 extension ConsoleCommand {
-    /// Never called: ``RetentionCommand`` calls ``run(_:)`` itself, so that one place decides the exit status.
+    /// Never called: ``RetentionCommand`` calls ``run(_:)``, so that one place determines the exit status.
     func run() throws { throw CleanExit.helpRequest(self) }
 }

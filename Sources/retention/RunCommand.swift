@@ -5,11 +5,11 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// `retention run`: imports pending files and deletes expired rows, or predicts that.
+/// `retention run`: imports pending files and deletes expired rows, or predicts both.
 struct RunCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        // Where it is parsed alone, scripts for completion are not asked of it.
+        // Because it is parsed alone, it is not asked for completion scripts.
         _superCommandName: RetentionCommand.name,
         abstract: "Imports pending files and deletes expired rows.",
         discussion: """
@@ -97,7 +97,7 @@ struct RunCommand: ConsoleCommand {
             opening.settings = policy.log
             session.log = try opening.open(console)
         } catch {
-            // The ledger may be the very file that is refused: nothing is recorded.
+            // The ledger may be the very file that is refused, so nothing is recorded.
             if !dryRun { session.notifyOfRunNotCarriedOut(session.reportOfRunNotCarriedOut(error)) }
             throw error
         }

@@ -5,8 +5,7 @@ import RetentionPolicy
 import RetentionReports
 
 extension RunSession {
-    /// Writes the figures of a run for a monitoring system. If that fails, the run stays done, and its exit code shows
-    /// it.
+    /// Writes the figures of a run for a monitoring system. If that fails, the run stays done, and its exit code shows the failure.
     func writeMetrics(_ report: inout RunReport) {
         guard let path = policy.metricsFile else { return }
         let now = report.finished
@@ -25,12 +24,12 @@ extension RunSession {
         }
     }
 
-    /// Runs the command of the policy. If that fails, there is a warning.
+    /// Runs the command of the policy. If that fails, the report has a warning.
     func notify(_ report: inout RunReport) {
         if let problem = notifyCommand(of: report) { warn(&report, "command of the policy failed", problem) }
     }
 
-    /// The report of a run that could not begin: it has no rules, and the engine is not known.
+    /// The report of a run that could not begin. It has no rules, and the engine is not known.
     func reportOfRunNotCarriedOut(_ error: any Error) -> RunReport {
         var report = RunReport(
             runID: "", mode: .run, asOf: asOf, started: SystemClock.now(), config: policy.file.path,
@@ -41,10 +40,10 @@ extension RunSession {
         return report
     }
 
-    /// Records a run that could not begin in the ledger, and gives it an identifier. If that fails, there is a warning.
+    /// Records a run that could not begin in the ledger, and gives it an ID. If that fails, there is a warning.
     ///
-    /// A run that found another run in progress is not recorded. A ledger is created only for a missing store, not
-    /// beside a file that is not a store, and not beside a dangling link.
+    /// A run that found another run in progress is not recorded. A ledger is created only for a missing store, not beside a file that is
+    /// not a store, and not beside a dangling link.
     func record(_ report: inout RunReport, because error: any Error) {
         guard !(error is RunLock.Failure) else { return }
         do {
@@ -68,7 +67,7 @@ extension RunSession {
         }
     }
 
-    /// Tells the command of the policy that there was no run.
+    /// Runs the command of the policy for a run that could not begin.
     func notifyOfRunNotCarriedOut(_ report: RunReport) {
         if let problem = notifyCommand(of: report) {
             log.logger.warning("command of the policy failed", metadata: ["reason": "\(problem)"])

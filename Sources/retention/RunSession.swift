@@ -14,11 +14,11 @@ struct RunSession {
     /// The command line's time budget; nil: the policy's.
     var maxRuntime: Duration?
     var observer: (any RunObserver)?
-    /// The plan to carry out; nil: what the policy says now.
+    /// The plan to carry out; nil: the policy decides.
     var planFile: PlanFile?
     /// How many rows of each kind a dry run shows.
     var sampleCount = 0
-    /// Whether each different statement is shown with its query plan.
+    /// Whether each distinct statement is shown with its query plan.
     var isVerbose = false
     /// The run's identifier.
     let runID = RunID.random(at: SystemClock.now())
@@ -31,9 +31,9 @@ struct RunSession {
         self.log = log
     }
 
-    /// Tells what a run would do.
+    /// Predicts what a run would do.
     ///
-    /// - Parameter planValidity: how long a plan that is made of it is valid; nil: none is made.
+    /// - Parameter planValidity: how long the saved plan is valid; nil: none is made.
     func dryRun(planValidity: Duration? = nil) throws -> (report: RunReport, plan: SavedPlan?) {
         let opening = opening
         let reader = try opening.reader()
@@ -67,7 +67,7 @@ struct RunSession {
         return (report, plan)
     }
 
-    /// Carries a run out.
+    /// Carries out a run.
     func run() throws -> RunReport {
         var hasBegun = false
         do {

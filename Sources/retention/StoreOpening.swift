@@ -7,13 +7,13 @@ import RetentionPolicy
 import RetentionReports
 import SQLiteStore
 
-/// Opens stores. The only file that names an engine.
+/// Opens stores. No other file names an engine.
 struct StoreOpening {
     let policy: Policy
-    /// Called with each different statement and its query plan; nil: no trace.
+    /// Called with each distinct statement and its query plan; nil: no trace.
     private let trace: ((_ statement: String, _ plan: [String]) -> Void)?
 
-    /// Makes the opening of a policy's store and ledger.
+    /// Makes an opener for a policy's store and ledger.
     init(_ policy: Policy, trace: ((_ statement: String, _ plan: [String]) -> Void)? = nil) {
         self.policy = policy
         self.trace = trace
@@ -26,7 +26,7 @@ struct StoreOpening {
     ///
     /// - Parameters:
     ///   - name: a path, or the URL of a server.
-    ///   - model: the compiled model of a Core Data store that lacks its own.
+    ///   - model: the compiled model of a Core Data store that does not contain its own.
     static func reader(ofStoreNamed name: String, model: String? = nil) throws -> any RetentionReader {
         if PostgresAddress.isURL(name) { return try PostgresReader(try address(name)) }
         guard !name.contains("://") else {
@@ -55,7 +55,7 @@ struct StoreOpening {
         return reader
     }
 
-    /// Opens the store for writing. On a server the session takes the run lock; for a file ``lock()`` does.
+    /// Opens the store for writing. On a server the session takes the run lock; for a file, ``lock()`` takes it.
     func writer() throws -> any RetentionWriter {
         if let url = policy.store.kind.url {
             let writer = try PostgresWriter(
@@ -74,7 +74,7 @@ struct StoreOpening {
         return writer
     }
 
-    /// The address of a server, or why this build cannot reach any.
+    /// The address of a server. Throws if this build cannot reach servers.
     private static func address(_ url: String, passwordFile: String? = nil) throws(CommandFailure) -> PostgresAddress {
         guard PostgresDatabase.isAvailable else {
             throw CommandFailure(
@@ -90,7 +90,7 @@ struct StoreOpening {
         return try RunLock.acquire(storePath: path)
     }
 
-    /// Whether a run is in progress on a store that the ledger names; false too if its server does not answer.
+    /// Whether a run is in progress on a store that the ledger names; false also if its server does not answer.
     func isRunAtWork(on store: String) -> Bool {
         guard let url = policy.store.kind.url, store == serverName else {
             return RunLock.isHeld(storePath: store)
@@ -99,8 +99,8 @@ struct StoreOpening {
         return (try? reader?.isRunLockHeld()) ?? false
     }
 
-    /// Opens the ledger for a run or an undo, while the run lock is held; nil if the policy turns it off. Earlier runs without
-    /// an end are marked as crashed.
+    /// Opens the ledger for a run or an undo, while the run lock is held; nil: the policy turns it off. Earlier runs without an end are
+    /// marked as crashed.
     func ledgerUnderLock(logger: Logger) throws -> RunLedger? {
         guard let writer = try ledgerWriter() else { return nil }
         let ledger = try RunLedger(
@@ -111,7 +111,7 @@ struct StoreOpening {
         return ledger
     }
 
-    /// Opens the ledger for recording, and creates it if it does not exist; nil if the policy turns it off.
+    /// Opens the ledger for recording, and creates it if it does not exist; nil: the policy turns it off.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor created.
     func ledgerWriter() throws -> (any RetentionWriter)? {
@@ -131,7 +131,7 @@ struct StoreOpening {
     private static let ledgerOwner = FileOwner(
         applicationID: RunLedger.applicationID, tables: RunLedger.entityNames, title: "ledger of retention")
 
-    /// Opens the ledger for reading; nil if the policy turns it off or it does not exist.
+    /// Opens the ledger for reading; nil: the policy turns it off, or it does not exist.
     ///
     /// - Throws: ``StoreError`` if the file cannot be read, or is not a ledger.
     func ledgerReader() throws -> (any RetentionInserter)? {
@@ -144,7 +144,7 @@ struct StoreOpening {
         }
     }
 
-    /// An error of the engine, to which every file is a store.
+    /// An error of the engine in the words for a ledger. To the engine, every file is a store.
     private static func aboutLedger(_ error: StoreError) -> StoreError {
         var error = error
         error.message = error.message.replacing("the store", with: "the ledger")
@@ -167,17 +167,17 @@ struct StoreOpening {
         try SQLiteReader(path: path, owner: .archive)
     }
 
-    /// The files that the policy has a run write.
+    /// The files that a run of the policy writes.
     func outputs() throws -> OutputFiles { OutputFiles(policy, ledger: try ledgerPath()) }
 
-    /// Throws if the path of the lock file is not a lock file.
+    /// Throws if the file at the lock file's path is not a lock file.
     func checkLock() throws {
         guard let path = policy.store.kind.file else { return }
         try RunLock.check(storePath: path)
     }
 
-    /// Throws unless the store's file begins like a database, so that no lock is created beside other files. Must not
-    /// be called while the store is open.
+    /// Throws unless the store's file begins like a database, so that no lock is created beside other files. It must not be called while
+    /// the store is open.
     func requireDatabase() throws {
         try requireStore()
         guard let path = policy.store.kind.file else { return }
@@ -202,8 +202,8 @@ struct StoreOpening {
         }
     }
 
-    /// Throws if a WAL or a journal is beside a link that leads to the store: SQLite uses those beside the file, so what is in it is missing in
-    /// the store.
+    /// Throws if a WAL or a journal is beside a link to the store. SQLite uses those beside the file, so the store lacks what is in the
+    /// others.
     private func requireNoChangesBesideLinks() throws(StoreError) {
         guard let path = policy.store.kind.file else { return }
         for link in FilePlace.links(path) {
@@ -225,7 +225,7 @@ struct StoreOpening {
         return PostgresAddress(url: url).databaseName
     }
 
-    /// The store's file with symbolic links followed, or the server and its database: by it the ledger knows the store.
+    /// The store's file with symbolic links followed, or the server and its database. The ledger identifies the store by it.
     func realStorePath() throws -> String {
         guard let path = policy.store.kind.file else { return serverName }
         if let real = Self.resolved(path) { return real }
@@ -236,7 +236,7 @@ struct StoreOpening {
         return (folder == "/" ? "" : folder) + path[slash...]
     }
 
-    /// Whether the store's path is a symbolic link to something that is not there.
+    /// Whether the store's path is a symbolic link whose target does not exist.
     var isDanglingLink: Bool {
         guard let path = policy.store.kind.file else { return false }
         var facts = stat()
@@ -249,7 +249,7 @@ struct StoreOpening {
         return String(cString: real)
     }
 
-    /// The store's file.
+    /// The path of the store's file.
     private func storePath() throws(CommandFailure) -> String {
         guard let path = policy.store.kind.file else {
             throw CommandFailure(exitCode: 78, message: "\(policy.store.written) is not a file")
@@ -257,7 +257,7 @@ struct StoreOpening {
         return path
     }
 
-    /// The ledger's file: as the policy says, or ``besideStore()``.
+    /// The path of the ledger's file: the policy's, or ``besideStore()``.
     private func ledgerPath() throws -> String? {
         let path: String? =
             switch policy.ledger {
@@ -269,7 +269,7 @@ struct StoreOpening {
         return path
     }
 
-    /// Where the ledger is if the policy does not say: in the folder of the store; for a store on a server in the folder of the policy.
+    /// The default path of the ledger: in the folder of the store or, for a store on a server, in the folder of the policy.
     private func besideStore() throws -> String {
         var neighbour = policy.file.path
         if !policy.store.kind.isServer { neighbour = try realStorePath() }
@@ -278,8 +278,8 @@ struct StoreOpening {
 
     private static let ledgerName = "retention.ledger.sqlite"
 
-    /// Throws if a ledger is left behind that has runs of the store: beside a link that leads to the store, because the store was moved and
-    /// its ledger was not; or where it is by default, because the policy names another one that has none, or turns it off.
+    /// Throws if another ledger has runs of the store: beside a link to the store, because the store was moved without its ledger; or at
+    /// the default path, because the policy names another ledger that has none, or turns it off.
     private func requireNoOtherLedger(than path: String?) throws {
         let isNamed = policy.ledger != .besideStore
         var places = isNamed ? [try besideStore()] : []
@@ -294,7 +294,7 @@ struct StoreOpening {
         }
     }
 
-    /// Whether a ledger has runs of the store. One that this user may not read is not this user's: false.
+    /// Whether a ledger has runs of the store; false also if this user may not read it.
     private func knowsStore(_ ledger: String) throws -> Bool {
         do {
             let reader = try SQLiteReader(

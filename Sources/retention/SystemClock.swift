@@ -14,7 +14,7 @@ enum SystemClock {
         return Instant(unixSeconds: Int64(time.tv_sec)).advanced(byMicroseconds: Int64(time.tv_usec))
     }
 
-    /// Waits for a time; a signal may end it earlier.
+    /// Waits for a time. A signal may end the wait earlier.
     static func sleep(_ length: Duration) {
         let parts = length.components
         var time = timespec(tv_sec: Int(parts.seconds), tv_nsec: Int(parts.attoseconds / 1_000_000_000))

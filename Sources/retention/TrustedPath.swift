@@ -1,24 +1,23 @@
 @preconcurrency import Glibc
 import RetentionJob
 
-/// Whether a user other than root can change what a path leads to: the file itself, a folder on the way, or a symbolic
-/// link on the way.
+/// Finds whether a user other than root can change what a path leads to: the file itself, or a folder or symbolic link on the way.
 struct TrustedPath {
     /// What another user can change.
     struct Weakness {
         var path: String
-        /// The owner, if it is not root; nil: group or others can write it.
+        /// The owner, if it is not root; nil: the group or others can write it.
         var owner: uid_t?
-        /// Whether it is the file itself, not something on the way.
+        /// Whether this is the file itself, not something on the way.
         var isLast = false
-        /// Whether it is a folder that is for all users, such as `/tmp`.
+        /// Whether this is a folder for all users, such as `/tmp`.
         var isShared = false
     }
 
-    /// The first part of the path that others can change; nil if there is none. A missing part cannot be changed.
+    /// The first part of the path that others can change; nil: there is none. A missing part cannot be changed.
     ///
-    /// In a folder with the sticky bit, such as `/tmp`, other users cannot replace what belongs to root. The file
-    /// itself must be writable by root only.
+    /// In a folder with the sticky bit, such as `/tmp`, other users cannot replace what belongs to root. The file itself must be writable
+    /// by root only.
     static func weakness(_ path: String) -> Weakness? {
         var rest = parts(absolute(path))
         var place = "/"

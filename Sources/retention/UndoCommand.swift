@@ -4,7 +4,7 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// `retention undo`: restores what a run deleted, or lists the runs of which that is possible.
+/// `retention undo`: restores what a run deleted, or lists the runs that can be undone.
 struct UndoCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "undo",
@@ -64,7 +64,7 @@ struct UndoCommand: ConsoleCommand {
         do {
             run = try past.run(runID, formerStore: movedFrom)
         } catch let error as StoreError where error.kind == .permission && !dryRun {
-            // An undo that was killed can leave a change of the ledger half done. Opening it for writing takes the change back.
+            // A killed undo can leave a change of the ledger half done. Opening the ledger for writing rolls the change back.
             guard (try? store.ledgerWriter()) != nil else { throw error }
             run = try past.run(runID, formerStore: movedFrom)
         }
@@ -98,7 +98,7 @@ struct UndoCommand: ConsoleCommand {
 
     // MARK: The run
 
-    /// The archive of a run, or why it cannot be undone.
+    /// The archive of a run. Throws if the run cannot be undone.
     private static func archive(of run: LedgerRun, _ policy: Policy) throws(CommandFailure) -> RunReport.Archive {
         let id = run.report.runID
         func refused(_ message: String, hint: String) -> CommandFailure {
@@ -109,7 +109,7 @@ struct UndoCommand: ConsoleCommand {
                 "run \(id) is itself an undo, of run \(undo.run)",
                 hint: "a rule that would delete its rows again is refused (restored_rows)")
         }
-        // A server deletes a row and copies it in one transaction: whatever has become of the run, the archive fits.
+        // A server deletes a row and copies it in one transaction, so the archive fits whatever the outcome of the run.
         var place: String?
         if case .schema(let name)? = policy.archive?.place { place = name }
         switch run.outcome {
@@ -140,8 +140,8 @@ struct UndoCommand: ConsoleCommand {
         return archive
     }
 
-    /// The rules whose rows are to be restored; empty: all. Where an undo of an earlier run has changed restored rows since, those of a
-    /// table without a key could not be told from others: what is undone is not undone again.
+    /// The rules whose rows are restored; empty: all. Rules that are already undone are left out if an earlier run was undone later. That
+    /// undo may have changed restored rows, and in a table without a key these cannot be told from others.
     private static func rules(
         of run: LedgerRun, _ named: [String], besides past: PastRuns
     ) throws -> [String] {
@@ -162,7 +162,7 @@ struct UndoCommand: ConsoleCommand {
     }
 
     private static func rule(_ name: String, of run: LedgerRun) throws(CommandFailure) -> String {
-        // Which rules a crashed run has carried out, only its archive knows.
+        // Only its archive knows which rules a crashed run carried out.
         if run.outcome == .crashed { return name }
         let names = run.report.rules.filter { $0.archived != nil }.map(\.name)
         if names.contains(name) { return name }

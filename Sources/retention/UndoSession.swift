@@ -19,7 +19,7 @@ struct UndoSession {
         self.log = log
     }
 
-    /// Tells what the undo would restore.
+    /// Predicts what the undo would restore.
     func dryRun() throws -> RunReport {
         let opening = StoreOpening(policy)
         let reader = try opening.reader()
@@ -27,7 +27,7 @@ struct UndoSession {
         return try Undo.predict(request, setup: setup(policy), reader: reader)
     }
 
-    /// Carries the undo out.
+    /// Carries out the undo.
     func run() throws -> RunReport {
         let opening = StoreOpening(policy)
         try opening.requireDatabase()
