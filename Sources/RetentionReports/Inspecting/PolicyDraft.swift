@@ -1,8 +1,8 @@
 import PriceStore
 import RetentionJob
 
-/// A draft of a policy for a store: one disabled rule for each entity that seems to have dated rows, complete except
-/// for the age, which a person has to choose.
+/// A draft of a policy for a store. It has one disabled rule for each entity that seems to have dated rows, complete except for the age,
+/// which a person must choose.
 package struct PolicyDraft {
     private let inspection: StoreInspection
     private let model: String?
@@ -19,10 +19,10 @@ package struct PolicyDraft {
         self.showsTiers = showsTiers
     }
 
-    /// Whether there is an entity for which a rule can be made.
+    /// Whether there is an entity for which a rule can be proposed.
     package var hasRules: Bool { inspection.entities.contains { date(of: $0) != nil } }
 
-    /// Why no rule can be made for entities that may have dates: what this program cannot read of them, each as a sentence without a
+    /// Why no rule can be proposed for entities that may have dates: what this program cannot read of them, each as a sentence without a
     /// full stop; empty: there are none.
     package var obstacles: [String] {
         inspection.entities.filter { $0.trouble != nil || $0.dates.contains { $0.obstacle != nil } }.map {
@@ -30,7 +30,7 @@ package struct PolicyDraft {
         }
     }
 
-    /// The file, ending with a line end. Without an age for each rule it is not valid yet.
+    /// The file, ending with a line end. It is not valid until each rule has an age.
     package var text: String {
         var lines = [
             "# A policy for \(comment(inspection.store)), made by `retention init`. It deletes nothing until you change it.",
@@ -64,10 +64,10 @@ package struct PolicyDraft {
 
     // MARK: Contents of a rule
 
-    /// The date that best says how old an entity's rows are; nil if there is none that a rule should use.
+    /// The date that best says how old an entity's rows are; nil: there is none that a rule should use.
     ///
-    /// A creation date is preferred to a modification date, and a date with an index to one without. Of two equal ones
-    /// the later one is used, because it deletes fewer rows.
+    /// A creation date is preferred to a modification date, and a date with an index to one without. Of two equal dates the later one is
+    /// used, because it deletes fewer rows.
     private func date(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
         guard entity.entity.kind == .table, entity.entity.name != "retention_taken", !inheritsDate(entity) else {
             return nil
@@ -89,7 +89,7 @@ package struct PolicyDraft {
         }
     }
 
-    /// Why no rule is proposed by a date, as a sentence without a full stop; nil: one may be.
+    /// Why no rule is proposed for a date, as a sentence without a full stop; nil: one may be.
     private func obstacle(
         to date: StoreInspection.DateInspection, of entity: StoreInspection.EntityInspection
     ) -> String? {
@@ -114,7 +114,7 @@ package struct PolicyDraft {
         return date.newest == nil && entity.rowCount != 0 ? "none of its rows has a date that can be read" : nil
     }
 
-    /// Whether any entity has rows with a date: then those that are empty need no rule.
+    /// Whether any entity has rows with a date. If so, empty entities need no rule.
     private var hasRows: Bool { inspection.entities.contains { $0.dates.contains { $0.newest != nil } } }
 
     /// Whether the rows also belong to a parent entity, which has its own rule.
@@ -157,8 +157,8 @@ package struct PolicyDraft {
         return showsTiers ? lines + tiers(of: entity.entity, date.attribute) : lines
     }
 
-    /// Examples of what can be kept of rows that are past their age, as comments. Names that say what an attribute is are
-    /// believed; the examples can be changed.
+    /// Examples of what a rule can keep of rows past their age, as comments. Attributes are guessed from their names; the user can change
+    /// the examples.
     private func tiers(of entity: Entity, _ date: Attribute) -> [String] {
         // Candles are not prices.
         if CandleField.allCases.allSatisfy({ entity.attribute(named: $0.rawValue) != nil }) { return [] }
@@ -235,7 +235,7 @@ package struct PolicyDraft {
         return notes
     }
 
-    /// A name of lower-case letters, digits and `-`, that no rule has yet.
+    /// A name of lower-case letters, digits, `-`, `_` and `.` that no rule has yet.
     private func unusedName(for entity: String, _ names: inout Set<String>) -> String {
         var base = ""
         var wasLower = false
@@ -262,7 +262,7 @@ package struct PolicyDraft {
 
     // MARK: YAML
 
-    /// Text for a comment: one line.
+    /// The text as one line, for a comment.
     private func comment(_ text: String) -> String { SafeText.line(text) }
 
     /// A text that YAML reads back unchanged: plain if possible, otherwise in double quotes.
@@ -274,7 +274,7 @@ package struct PolicyDraft {
         let isWord = text.unicodeScalars.first.map { ("a"..."z").contains($0) || ("A"..."Z").contains($0) || $0 == "/" }
         let words = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
         if plain, isWord ?? false, !words.contains(text.lowercased()) { return text }
-        // JSON's strings are YAML's.
+        // A JSON string is also a YAML string.
         return JSONText.string(text).line
     }
 }

@@ -3,14 +3,14 @@ package import RetentionJob
 
 /// The contents of a store: its entities, their rows and sizes, their dates and relationships.
 package struct StoreInspection: Hashable, Sendable {
-    /// The store as named by the caller.
+    /// The store, as the caller named it.
     package var store: String
     package var engine: String
     /// The size of the whole store.
     package var sizeBytes: Int64
     /// The library, or the server and its extensions, with their versions.
     package var components: [EngineComponent] = []
-    /// The defects of these that can matter for the store.
+    /// The defects of these components that can matter for the store.
     package var knownDefects: [KnownDefect] = []
     /// The entities in the store's order.
     package var entities: [EntityInspection]
@@ -18,34 +18,34 @@ package struct StoreInspection: Hashable, Sendable {
     /// An entity and what was found in it.
     package struct EntityInspection: Hashable, Sendable {
         package var entity: Entity
-        /// Its rows; nil: they could not be counted, and ``trouble`` says why.
+        /// The number of rows; nil: they could not be counted, and ``trouble`` says why.
         package var rowCount: Int?
-        /// The space of its rows and indexes; nil: the engine does not know.
+        /// The space of the rows and indexes; nil: the engine does not know it.
         package var sizeBytes: Int64?
-        /// How the store holds its rows, where they are not in one plain table; nil: they are.
+        /// How the store holds the rows, if they are not in one plain table; nil: they are.
         package var layout: String?
         /// Its date attributes.
         package var dates: [DateInspection] = []
-        /// Attributes of other entities that look like references to it without being declared as such.
+        /// Attributes of other entities that look like references to this one without being declared as such.
         package var references: [UndeclaredReference] = []
-        /// Why something could not be read; nil: all was.
+        /// Why something could not be read; nil: everything was read.
         package var trouble: String?
     }
 
-    /// An attribute that holds dates, or that looks as if it should.
+    /// An attribute that holds dates, or seems to.
     package struct DateInspection: Hashable, Sendable {
         package var attribute: Attribute
         package var recognition: DateRecognition
         /// The oldest and the newest readable date; nil: there is none, or no format.
         package var oldest: Instant?
         package var newest: Instant?
-        /// Why no rule can delete rows by it, so that its rows were not read, as a clause; nil: one can.
+        /// Why no rule can delete rows by this date, so that its rows were not read, as a clause; nil: one can.
         package var obstacle: String?
         /// Rows whose date can be read; nil: they were not counted.
         package var readableCount: Int?
         /// Rows whose date cannot be used in the format, by kind.
         package var unreadable: [Survey.UnreadableRows] = []
-        /// The index that gives the rows in the order of their dates; nil if there is none.
+        /// The index that gives the rows in the order of their dates; nil: there is none.
         package var index: String?
         /// Why an index that begins with the date cannot be used, as a clause; nil: there is none, or it can be used.
         package var indexObstacle: String?
@@ -53,10 +53,10 @@ package struct StoreInspection: Hashable, Sendable {
 
     /// Inspects a store. Counts are exact; formats are recognised in a sample.
     ///
-    /// Nothing is written. An entity that cannot be read has an ``EntityInspection/trouble``; the others are inspected
-    /// anyway. It costs one scan of each entity, and one more for each date without an index.
+    /// Nothing is written. An entity that cannot be read has an ``EntityInspection/trouble``; the others are still inspected. The cost is
+    /// one scan of each entity, and one more for each date without an index.
     ///
-    /// - Parameter clock: the time to which dates are compared to decide whether they are plausible.
+    /// - Parameter clock: the time with which dates are compared to decide whether they are plausible.
     /// - Throws: ``StoreError`` if the store as a whole cannot be read.
     package static func read(_ reader: any RetentionReader, clock: Instant) throws(StoreError) -> StoreInspection {
         var inspection = StoreInspection(
@@ -110,7 +110,7 @@ extension StoreInspection.DateInspection {
     ) throws(StoreError) -> Self {
         var inspection = Self(attribute: attribute, recognition: recognition)
         guard let encoding = recognition.encoding else { return inspection }
-        // The same rows as for a rule without `earliest`.
+        // The rows of a rule without `earliest`.
         let earliest = Instant(unixSeconds: 31_536_000)
         let survey = try reader.survey(
             SurveyRequest(

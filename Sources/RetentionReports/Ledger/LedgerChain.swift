@@ -2,16 +2,16 @@ import Crypto
 import PriceStore
 import RetentionJob
 
-/// The hash chain over the ledger: each run that has ended has a hash over its record, which contains the hash of the run that ended
-/// before it.
+/// The hash chain over the ledger. Each ended run has a hash over its record, which contains the hash of the run that ended before it.
 ///
-/// What is hashed is what the run knows, never what the ledger reads back. A run that crashed is read back, when the next one begins.
+/// The hash is made from what the run knows, not from what the ledger reads back. Only a crashed run is read back, when the next run
+/// begins.
 enum LedgerChain {
     /// The hash before the first run.
     static let origin = String(repeating: "0", count: 64)
 
-    /// What the chain adds to the row of a run: its place from 1, the hash of the run at the place before, its own hash, and the last
-    /// place whose record the ledger has deleted.
+    /// What the chain adds to the row of a run: its place, counted from 1; the hash of the run at the previous place; its own hash; and the
+    /// last place whose record the ledger has deleted.
     static let columns =
         Int64.columns("place") + String.columns("previous_hash") + String.columns("hash")
         + Int64.columns("trimmed_through")
@@ -24,7 +24,7 @@ enum LedgerChain {
 
     /// The values that put a run at the end of the chain.
     ///
-    /// - Parameter through: the last place whose record was deleted just now; nil: none was.
+    /// - Parameter through: the last place whose record was just deleted; nil: none was.
     static func end(
         for run: [String: StoreValue], rules: [[String: StoreValue]], trimmedThrough through: Int64? = nil,
         in writer: any StoreWriter
@@ -39,7 +39,7 @@ enum LedgerChain {
         return values
     }
 
-    /// The run with the newest hash; nil: none has ended yet, or the ledger has no chain.
+    /// The run with the newest hash; nil: no run has ended yet, or the ledger has no chain.
     static func newest(in reader: any StoreReader) throws -> [String: StoreValue]? {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "place") != nil else { return nil }
         return try rows(
@@ -48,7 +48,7 @@ enum LedgerChain {
         ).first
     }
 
-    /// Rows of an entity of the ledger with all the attributes that they have, known here or not.
+    /// Rows of an entity of the ledger with all their attributes, including those that this version does not know.
     static func rows(
         _ entity: String, where predicate: StorePredicate, order: [StoreSortDescriptor] = [], limit: Int? = nil,
         in reader: any StoreReader
@@ -60,7 +60,7 @@ enum LedgerChain {
         ).map { Dictionary(zip(names, $0)) { first, _ in first } }
     }
 
-    /// The rules of some runs by their number, each run's by position.
+    /// The rules of some runs, by run number. The rules of each run are ordered by position.
     static func rules(
         ofRuns numbers: [Int64], in reader: any StoreReader
     ) throws -> [Int64: [[String: StoreValue]]] {

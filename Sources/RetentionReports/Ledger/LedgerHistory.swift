@@ -2,7 +2,7 @@ package import PriceStore
 package import RetentionJob
 import RetentionPolicy
 
-/// Past runs for reading.
+/// Reads past runs.
 package struct LedgerHistory {
     private let reader: any StoreReader
 
@@ -11,17 +11,17 @@ package struct LedgerHistory {
         self.reader = reader
     }
 
-    /// Which runs to read; nil: no condition.
+    /// The runs to read. Nil sets no condition.
     package struct Query: Hashable, Sendable {
-        /// At most this many, the newest.
+        /// The maximum number of runs, the newest ones.
         package var last: Int?
-        /// Runs with this rule; other rules are left out.
+        /// Runs with this rule. Their other rules are left out.
         package var rule: String?
-        /// Runs that started then or later.
+        /// Runs that started at this instant or later.
         package var since: Instant?
         /// Runs with this outcome, or with a rule of this outcome.
         package var outcome: String?
-        /// The run whose identifier begins so.
+        /// The run whose ID begins with this text.
         package var run: String?
 
         package init(
@@ -37,8 +37,8 @@ package struct LedgerHistory {
 
     /// The runs of a query, newest last; empty if the store contains no ledger.
     ///
-    /// - Parameter isAtWork: whether a run is in progress on the store of that path. The newest run without an end is
-    ///   then running; all others without an end have crashed.
+    /// - Parameter isAtWork: whether a run is in progress on the store of a path. If so, the newest run without an end is running; all
+    ///   others without an end have crashed.
     package func runs(_ query: Query = Query(), isAtWork: (String) -> Bool) throws -> [LedgerRun] {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return [] }
         var found: [LedgerRun] = []
@@ -46,7 +46,7 @@ package struct LedgerHistory {
         var storesWithLaterRuns: Set<String> = []
         // Undos are read before the runs that they undid.
         var undos: [String: LedgerRun.UndoneBy] = [:]
-        // By store and rule: the last run that was allowed to delete restored rows again.
+        // The last run that was allowed to delete restored rows again, by store and rule.
         var deletedAgain: [[String]: String] = [:]
         while true {
             let page = try page(before: lowest)
@@ -81,8 +81,8 @@ package struct LedgerHistory {
 
     /// What the guards need to know about the last thousand runs of a store; empty if the store contains no ledger.
     ///
-    /// The order is the order of recording, not of the clock. A run with a refused clock is ignored: otherwise the
-    /// refusal of one run would make the same clock acceptable to the next.
+    /// The order is that of recording, not of the clock. A run with a refused clock is ignored. Otherwise the refusal of one run would make
+    /// the same clock acceptable to the next.
     ///
     /// - Parameters:
     ///   - store: the real path or the address of the store.
@@ -121,7 +121,7 @@ package struct LedgerHistory {
         return memory
     }
 
-    /// The paths with which the runs of a store are recorded: where it is, and where it was when its ledger was moved with it.
+    /// The paths under which the runs of a store are recorded: its present path, and earlier ones if its ledger was moved with it.
     ///
     /// - Parameter store: the real path or the address of the store.
     package func names(of store: String) throws -> Set<String> {
@@ -139,11 +139,11 @@ package struct LedgerHistory {
                 entity: LedgerRow.runEntityName, predicate: try StoreNames(store, in: reader).predicate())) > 0
     }
 
-    /// What undos of a store have restored, the newest first. One that has not ended may have restored rows.
+    /// What undos of a store have restored, newest first. An undo that has not ended may have restored rows.
     private func restorations(_ ofStore: StorePredicate) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
         let isUndo = ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
-        // All attributes of a run are many: they are not asked for without one.
+        // A run has many attributes, so they are read only if there is an undo.
         guard try reader.count(StoreFetchRequest(entity: LedgerRow.runEntityName, predicate: isUndo)) > 0 else {
             return []
         }
@@ -153,7 +153,7 @@ package struct LedgerHistory {
         return try undos.compactMap { row, undo in
             guard let figures = undo.report.undo else { return nil }
             let isEnded = undo.outcome != .running && undo.outcome != .crashed
-            // Rows that were there already can have come from a backup.
+            // Rows that were already present may have come from a backup.
             guard !isEnded || figures.restoredCount + figures.presentCount + figures.referenceCount > 0 else {
                 return nil
             }
@@ -173,7 +173,7 @@ package struct LedgerHistory {
         }
     }
 
-    /// The rules that a later run of the store completed in spite of a refusal. A run that was stopped accepts nothing for the next one.
+    /// The rules that a later run of the store completed despite a refusal. A run that was stopped accepts nothing for the next one.
     private func rulesThatAccepted(
         _ code: RefusalCode, after number: Int64, _ ofStore: StorePredicate
     ) throws -> [RecordedRule] {
@@ -196,10 +196,10 @@ package struct LedgerHistory {
         }
     }
 
-    /// The number of the first run up to another one that an undo needs which still protects rows: the undo itself, or the run
-    /// that it undid. It protects them until later runs have accepted to delete them by all rules whose rows it restored.
+    /// The number of the first run, up to a given one, that is needed by an undo which still protects rows: the undo itself, or the run
+    /// that it undid. An undo protects rows until later runs have accepted their deletion by all rules whose rows it restored.
     ///
-    /// - Returns: nil: no such undo.
+    /// - Returns: the number; nil: there is no such undo.
     func firstHolding(through number: Int64) throws -> Int64? {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return nil }
         let undos = try rows(
@@ -228,7 +228,7 @@ package struct LedgerHistory {
         try LedgerChain.newest(in: reader)?["hash"]?.string
     }
 
-    /// Whether a run has this hash, or the chain begins after it: then every later record is still there.
+    /// Whether a run has this hash, or the chain begins after it. If so, every later record is still there.
     package func hasRun(hash: String) throws -> Bool {
         guard try chainHead() != nil else { return false }
         return try reader.count(
@@ -237,7 +237,7 @@ package struct LedgerHistory {
                 predicate: .compare("hash", .equal, .text(hash)) || .compare("previous_hash", .equal, .text(hash)))) > 0
     }
 
-    /// The run that has carried out a plan; nil: none has.
+    /// The run that carried out a plan; nil: none did.
     package func run(ofPlan sha256: String) throws -> String? {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "plan_sha256") != nil else {
             return nil
@@ -248,7 +248,7 @@ package struct LedgerHistory {
         ).first.map(LedgerRow.run)?.report.runID
     }
 
-    /// The lines of the rules as runs of a store last carried them out, and what the store noted.
+    /// The lines of the rules that runs of a store last carried out, and the notes of the store.
     private func carriedOut(_ ofStore: StorePredicate) throws -> (ruleLines: [String], storeNotes: [String: String]) {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "rules") != nil else {
             return ([], [:])
@@ -262,7 +262,7 @@ package struct LedgerHistory {
         return (lines.isEmpty && value != .null ? ["damaged"] : lines, LedgerRow.storeNotes(row))
     }
 
-    /// Whether a run crashed and none since has got further than to fail.
+    /// Whether a run crashed and every later one failed.
     private func hasCrash(_ ofStore: StorePredicate) throws -> Bool {
         let rows = try reader.fetch(
             StoreFetchRequest(
@@ -272,7 +272,7 @@ package struct LedgerHistory {
             attributes: ["outcome", "mode"])
         let outcomes = rows.compactMap { row -> LedgerRun.Outcome? in
             guard case .text(let word)? = row.first, let outcome = LedgerRun.Outcome(rawValue: word) else { return nil }
-            // An undo looks only at the tables of its archive.
+            // An undo checks only the tables of its archive.
             let isUndo = row.last == .text(RunReport.Mode.undo.rawValue)
             return isUndo && outcome != .crashed && outcome != .running ? nil : outcome
         }
@@ -316,7 +316,7 @@ package struct LedgerHistory {
         return rules
     }
 
-    /// - Parameter attributes: the wanted ones; nil: all.
+    /// - Parameter attributes: the attributes to read; nil: all.
     private func rows(
         _ entity: Entity, where predicate: StorePredicate, order: [StoreSortDescriptor], limit: Int?,
         attributes: [String]? = nil
@@ -333,7 +333,7 @@ package struct LedgerHistory {
 }
 
 extension LedgerRun {
-    /// By what its store is known; see ``StoreNames``.
+    /// The names by which the ledger knows the store of the run; see ``StoreNames``.
     fileprivate var storeKeys: [String] {
         [report.store] + [relativeStore, FilePlace.realPath(report.store)].compactMap(\.self)
     }

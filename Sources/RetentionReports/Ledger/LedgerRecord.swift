@@ -1,12 +1,12 @@
 package import PriceStore
 import RetentionJob
 
-/// The canonical form of values, from which hashes are made: equal values always have the same text, and different
-/// values different texts.
+/// The canonical form of values, from which hashes are made. Equal values always have the same text, and different values have different
+/// texts.
 ///
-/// One line for each value that is not NULL, sorted by name: `name=`, then `i` for an integer, `t` for a text, `r` for
-/// a double or `b` for bytes, the length of the value in bytes, `:`, and the value. NULL is omitted, so that an
-/// attribute of a later version does not change old records.
+/// There is one line for each value that is not NULL, sorted by name: `name=`, then `i` for an integer, `t` for a text, `r` for a double or
+/// `b` for bytes, the length of the value in bytes, `:`, and the value. NULL is omitted, so that an attribute of a later version does not
+/// change old records.
 package enum LedgerRecord {
     /// The text of some values.
     package static func text(_ values: [String: StoreValue]) -> String {
@@ -26,7 +26,7 @@ package enum LedgerRecord {
 }
 
 extension [String: StoreValue] {
-    /// The values as a store returns them: SQLite's text ends at a NUL character.
+    /// The values as a store returns them. In SQLite a text ends at a NUL character.
     var recordable: Self {
         mapValues { value in
             guard case .text(let text) = value, text.utf8.contains(0) else { return value }

@@ -2,7 +2,7 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 
-/// The entities of the ledger, and how runs and rules become their rows and back.
+/// The entities of the ledger, and the conversion of runs and rules to rows and back.
 enum LedgerRow {
     static let runEntityName = "run"
     static let ruleEntityName = "run_rule"
@@ -16,7 +16,7 @@ enum LedgerRow {
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
             + LedgerChain.columns + ["undo_tables", "rules", "store_notes", storeRelative].flatMap(String.columns))
 
-    /// The whole entity of the rules of runs.
+    /// The entity of the rules of runs.
     static let ruleEntity = entity(
         ruleEntityName, key: ["run_number", "position"],
         Int64.columns("run_number") + Int64.columns("position") + RunReport.RuleReport.columns)
@@ -29,7 +29,7 @@ enum LedgerRow {
 
     /// The values at the start of a run.
     ///
-    /// - Parameter relative: the path of the store from the folder of the ledger; nil: it is no file.
+    /// - Parameter relative: the path of the store from the folder of the ledger; nil: the store is not a file.
     static func values(
         starting report: RunReport, number: Int64, store: String, relative: String?, process: LedgerProcess
     ) -> [String: StoreValue] {
@@ -88,7 +88,7 @@ enum LedgerRow {
         return run
     }
 
-    /// What the store noted, by the name of the entity as the ledger has it.
+    /// The notes of the store, by the name of the entity in the ledger.
     static func storeNotes(_ row: [String: StoreValue]) -> [String: String] {
         let notes = row.lines("store_notes").compactMap { line -> (String, String)? in
             let parts = line.split(separator: "\t", maxSplits: 1)

@@ -4,9 +4,9 @@ import RetentionPolicy
 
 /// A past run, as recorded in the ledger.
 package struct LedgerRun: Sendable {
-    /// How a run ended.
+    /// The outcome of a run.
     package enum Outcome: String, Hashable, Sendable, CaseIterable {
-        /// It has not ended.
+        /// The run has not ended.
         case running
         /// Every rule was carried out.
         case completed
@@ -14,45 +14,45 @@ package struct LedgerRun: Sendable {
         case refused
         /// At least one rule failed, or an error ended the run.
         case failed
-        /// The budget or a signal ended it; rows remain.
+        /// The budget or a signal ended the run; expired rows remain.
         case interrupted
-        /// Its process ended without a record of it.
+        /// The process ended without recording the end.
         case crashed
     }
 
-    /// Its place in the order of all runs, from 1.
+    /// The run's place in the order of all runs, from 1.
     package var number: Int
-    /// What it found and did; the store is the real path, examples of unreadable values are not recorded.
+    /// What the run found and did. The store is its real path. Examples of unreadable values are not recorded.
     package var report: RunReport
     package var outcome: Outcome
     package var process: LedgerProcess
-    /// Whether the archive is where the run left it; nil: it was not looked for.
+    /// Whether the archive is where the run left it; nil: this was not checked.
     package var isArchiveThere: Bool?
     /// The undos of the run; nil: there is none.
     package var undoneBy: UndoneBy?
-    /// The path of the store from the folder of the ledger; nil: it is not recorded, or the store is no file.
+    /// The path of the store from the folder of the ledger; nil: it is not recorded, or the store is not a file.
     package var relativeStore: String?
 
     /// What undos did with the rows of a run.
     package struct UndoneBy: Hashable, Sendable {
-        /// An undo that came to its end.
+        /// An undo that ran to its end.
         package struct Ended: Hashable, Sendable {
             package var run: String
             package var started: Instant
             package var rules: [String]
-            /// Rows that are in the store since then: restored, or there already.
+            /// Rows that are in the store since the undo: restored, or already present.
             package var rows: Int
-            /// Rows that it skipped, and rows whose references it did not restore.
+            /// Rows that the undo skipped, and rows whose references it did not restore.
             package var skipped: Int
-            /// A later run that was allowed to delete the rows again; nil: none.
+            /// A later run that was allowed to delete the rows again; nil: there is none.
             package var deletedAgainBy: String?
         }
 
-        /// The newest first; each undid a rule that none before it in this list did.
+        /// The undos, newest first. Each undid a rule that no earlier one in this list undid.
         package var undos: [Ended] = []
-        /// The newest undo, if it did not come to its end.
+        /// The newest undo, if it did not run to its end.
         package var stopped: String?
-        /// Whether one of them was begun and not completed.
+        /// Whether an undo was begun and not completed.
         package var wasInterrupted = false
         /// The rules with archived rows that no undo has undone, and the number of these rows.
         package var rulesLeft: Set<String> = []
@@ -63,9 +63,9 @@ package struct LedgerRun: Sendable {
         /// Whether all rules were undone.
         package var isWhole: Bool { !undos.isEmpty && rulesLeft.isEmpty }
 
-        /// Adds an undo to those that are newer.
+        /// Adds an undo that is older than those in the list.
         mutating func note(_ undo: RunReport.Undo, by run: LedgerRun, deletedAgainBy: String?) {
-            // One that ended with differences has skipped rows, but none that became candles.
+            // An undo that ended with differences has skipped rows, but none that became candles.
             guard run.outcome == .completed || run.outcome == .refused else {
                 if undos.isEmpty, !wasInterrupted { stopped = run.report.runID }
                 wasInterrupted = true
@@ -79,9 +79,9 @@ package struct LedgerRun: Sendable {
                     skipped: undo.skippedCount + undo.skippedReferenceCount, deletedAgainBy: deletedAgainBy))
         }
 
-        /// Finds what is left to undo of the rules of the run.
+        /// Finds the rules of the run that are not undone yet.
         mutating func findLeft(in all: [RunReport.RuleReport]) {
-            // The rules of an undo are recorded as lines.
+            // The names of an undo's rules are recorded as lines.
             let left = all.filter { $0.archived ?? 0 > 0 && !rules.contains(SafeText.line($0.name)) }
             rulesLeft = Set(left.map(\.name))
             rowsLeft = left.reduce(0) { $0 + ($1.archived ?? 0) }
@@ -97,11 +97,11 @@ package struct LedgerRun: Sendable {
 }
 
 extension LedgerRun {
-    /// Whether what the run deleted can be restored, and until when, as a clause; nil: it deleted nothing.
+    /// Whether the deleted rows of the run can be restored, and until when, as a clause; nil: the run deleted nothing.
     package var undoText: String? {
         let gone = report.rules.reduce(0) { $0 + $1.goneCount }
         guard gone > 0 || report.archive != nil else { return nil }
-        // What was deleted without an archive stays deleted.
+        // Rows that were deleted without an archive stay deleted.
         let archived = report.archive.flatMap { $0.isComplete ? $0.rows : nil } ?? gone
         let rest =
             archived < gone ? " for \(Figures.grouped(archived)) of \(Figures.count(gone, "deleted row"))" : ""
@@ -114,7 +114,7 @@ extension LedgerRun {
         return "possible\(until)\(rest)\(stopped)"
     }
 
-    /// Whether archived rows are left that no undo has restored.
+    /// Whether there are archived rows that no undo has restored.
     package var canBeUndone: Bool {
         report.archive != nil && isArchiveThere != false && undoneBy?.isWhole != true
     }
@@ -127,7 +127,7 @@ extension LedgerRun {
     ///
     /// - Parameters:
     ///   - archived: the number of archived rows.
-    ///   - rest: how many of the deleted rows they are; blank: all.
+    ///   - rest: which part of the deleted rows they are; blank: all.
     private func undoneText(_ undone: UndoneBy, _ archived: Int, _ rest: String) -> String {
         let runs = undone.undos.map { "run \($0.run) on \(Figures.instant($0.started.toSecond))" }
             .joined(separator: " and ")
@@ -137,7 +137,7 @@ extension LedgerRun {
         if let again = undone.undos.lazy.compactMap(\.deletedAgainBy).first {
             notes += ", and run \(again) has deleted rows again"
         }
-        // Which rules a crashed run has carried out is not recorded.
+        // It is not recorded which rules a crashed run carried out.
         guard report.archive?.isComplete != false else {
             return "rows of \(undone.rules.sorted().joined(separator: ", ")) restored by \(runs)\(notes)"
         }
@@ -164,9 +164,9 @@ package struct LedgerProcess: Hashable, Reported {
     package var user: String
     /// The program's version.
     package var version: String
-    /// The number of the user whose rights the program has; nil: not recorded.
+    /// The ID of the user whose rights the program has; nil: not recorded.
     package var uid: Int?
-    /// The user who logged in, according to the kernel; nil: none, as for a cron job.
+    /// The user who logged in, according to the kernel; nil: nobody, as for a cron job.
     package var login: String?
     /// The user who called `sudo`, according to its variable; nil: none.
     package var sudoUser: String?
@@ -186,7 +186,7 @@ package struct LedgerProcess: Hashable, Reported {
         self.sudoUser = sudoUser
     }
 
-    /// Who it was, in words: `root (uid 0), login ann, sudo by ann`.
+    /// The user in words: `root (uid 0), login ann, sudo by ann`.
     package var operatorText: String {
         var text = user
         if let uid { text += " (uid \(uid))" }
@@ -197,14 +197,14 @@ package struct LedgerProcess: Hashable, Reported {
 }
 
 extension RunReport {
-    /// Whether the clock was checked and no rule was refused because of it. A run that ended before its plan was made
-    /// has not checked it.
+    /// Whether the clock was checked and no rule was refused because of it. A run that ended before its plan was made did not check the
+    /// clock.
     package var trustsClock: Bool {
         !rules.isEmpty
             && rules.allSatisfy { Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
     }
 
-    /// The outcome of the whole run: the worst of what happened.
+    /// The outcome of the whole run: the worst that happened.
     package var ledgerOutcome: LedgerRun.Outcome {
         if failure != nil || rules.contains(where: { $0.outcome == .failed }) { return .failed }
         if rules.contains(where: { $0.outcome == .interrupted }) || undo?.isInterrupted == true { return .interrupted }

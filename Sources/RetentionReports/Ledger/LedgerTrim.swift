@@ -1,23 +1,23 @@
 import PriceStore
 import RetentionJob
 
-/// The ledger's own retention: deletes records older than `keep`, oldest first. The next hash covers how far.
+/// The ledger's own retention: deletes records older than `keep`, oldest first. The next hash covers the last deleted place.
 struct LedgerTrim {
     let writer: any StoreWriter
 
-    /// The number of newest runs that are always kept: a clock that jumped ahead must not empty the ledger.
+    /// The number of newest runs that are always kept, because a clock that jumped ahead must not empty the ledger.
     static let fewestRuns = 100
-    /// At most so many are deleted by a run; the next one continues.
+    /// The maximum number of records that a run deletes. The next run continues.
     private static let mostDeleted: Int64 = 1000
 
-    /// Deletes the records of runs that began before an instant, and their rules. To be called in a transaction.
+    /// Deletes the records of runs that began before an instant, and their rules. It must be called in a transaction.
     ///
-    /// Only a beginning of the chain is deleted, up to the first run that is not old enough or whose record is still needed. Records that
+    /// Only the beginning of the chain is deleted, up to the first run that is not old enough or whose record is still needed. Records that
     /// do not match their hash stay, so that `log --verify` still finds them.
     ///
     /// - Parameters:
     ///   - cutoff: runs that began before it are old enough.
-    ///   - now: the time by which an archive is still kept.
+    ///   - now: the time at which archives may still be kept.
     /// - Returns: the place of the last deleted record; nil: none was deleted.
     func deleteRuns(before cutoff: Instant, now: Instant) throws -> Int64? {
         func first(_ attribute: String, _ predicate: StorePredicate, ascending: Bool = true) throws -> Int64? {
@@ -31,11 +31,11 @@ struct LedgerTrim {
         guard let newest = try first("number", .all, ascending: false), newest > Self.fewestRuns else { return nil }
         let started = DateAttribute(name: "started_us", encoding: .unixMicroseconds, earliest: .distantPast)
         let isOld = StorePredicate.date(DateRange(started, before: cutoff))
-        // Without its record a run cannot be undone, and its archive is never removed.
+        // A run without its record cannot be undone, and its archive would never be removed.
         let hasArchive = StorePredicate.compare("archive_until_us", .greater, .integer(now.microseconds))
         var isNeeded =
             .notTrue(isOld) || hasArchive || .compare("number", .greater, .integer(newest - Int64(Self.fewestRuns)))
-        // Without its record an undo holds no rule, and the next run would delete the rows that it restored.
+        // An undo without its record protects no rows, and the next run would delete the rows that it restored.
         if let holding = try LedgerHistory(reader: writer).firstHolding(through: newest) {
             isNeeded = isNeeded || .compare("number", .greaterOrEqual, .integer(holding))
         }

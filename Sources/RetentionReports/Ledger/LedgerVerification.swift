@@ -1,9 +1,9 @@
 package import PriceStore
 import RetentionJob
 
-/// What going through the hash chain of a ledger has shown.
+/// The result of verifying the hash chain of a ledger.
 package struct LedgerVerification: Hashable, Sendable {
-    /// The first record that is not what was recorded.
+    /// The first record that differs from what was recorded.
     package struct Fault: Hashable, Sendable {
         package enum Kind: String, Hashable, Sendable {
             case changed, removed, added
@@ -13,36 +13,36 @@ package struct LedgerVerification: Hashable, Sendable {
         package var message: String
     }
 
-    /// Runs whose hash was followed before the fault, or all of them.
+    /// The number of runs whose hash was verified: those before the fault, or all.
     package var runCount = 0
     /// Runs in progress, which have no hash yet.
     package var openCount = 0
     /// The number of runs that the ledger itself has deleted, because they were older than it keeps runs.
     package var trimmedCount: Int64 = 0
-    /// The hash of the last run; nil: no run has ended yet. Whoever writes it down elsewhere can show later that the chain
-    /// still holds everything up to it.
+    /// The hash of the last run; nil: no run has ended yet. If it is kept elsewhere, it can later prove that the chain still contains
+    /// everything up to that run.
     package var head: String?
-    /// The runs after the one with the witness's hash; nil: there is no witness, or no run has its hash.
+    /// The number of runs after the one with the witness's hash; nil: there is no witness, or no run has its hash.
     package var countAfterWitness: Int?
-    /// Nil: every record is what was recorded.
+    /// The first fault; nil: every record is unchanged.
     package var fault: Fault?
 
-    /// Runs are fetched in portions of so many.
+    /// How many runs are fetched at a time.
     private static let portion: Int64 = 500
 
-    /// Checks a ledger from the first run on, up to the first fault.
+    /// Verifies a ledger from the first run on, up to the first fault.
     ///
-    /// A chain beside its data cannot show alone that an older copy of the file was restored, that its end was cut off,
-    /// or that someone who can write the file rewrote all of it. A witness shows all three.
+    /// A chain beside its data cannot show by itself that an older copy of the file was restored, that its end was cut off, or that someone
+    /// with write access rewrote all of it. A witness shows all three.
     ///
     /// - Parameters:
-    ///   - witness: a hash that a run printed, kept outside of the ledger: one of the runs must have it.
-    ///   - through: the last place to check; nil: all.
+    ///   - witness: a hash that a run printed and that was kept outside of the ledger. One of the runs must have it.
+    ///   - through: the last place to verify; nil: all.
     /// - Throws: ``StoreError`` if the ledger cannot be read.
     package static func read(
         _ reader: any StoreInserter, witness: String? = nil, through: Int64? = nil
     ) throws -> LedgerVerification {
-        // In one snapshot: a run that is recorded meanwhile must not look like one that was added.
+        // One snapshot, so that a run that is recorded meanwhile does not look like an added one.
         try reader.transaction(.normal) {
             var verification = LedgerVerification()
             if let entity = try reader.entity(named: LedgerRow.runEntityName) {
@@ -57,9 +57,9 @@ package struct LedgerVerification: Hashable, Sendable {
         }
     }
 
-    /// Checks the record of one run by its own hash.
+    /// Verifies the record of one run by its own hash.
     ///
-    /// - Returns: nil: the run is what was recorded.
+    /// - Returns: the fault; nil: the record is unchanged.
     package static func fault(ofRun number: Int, _ reader: any StoreInserter) throws -> Fault? {
         try reader.transaction(.normal) {
             let run = try LedgerChain.rows(
@@ -107,7 +107,7 @@ package struct LedgerVerification: Hashable, Sendable {
         }
     }
 
-    /// Whether a run is what was recorded. One in progress contains no more than its beginning.
+    /// The fault of a run's record; nil: there is none. A run in progress has only its beginning.
     private static func fault(of run: [String: StoreValue], _ rules: [Int64: [[String: StoreValue]]]) -> Fault? {
         let its = run["number"]?.number.flatMap { rules[$0] } ?? []
         guard run["place"] ?? .null == .null else {
@@ -119,9 +119,9 @@ package struct LedgerVerification: Hashable, Sendable {
             ? nil : Fault(kind: .added, message: "\(name(run)) says \(outcome), and the chain does not have it")
     }
 
-    /// Finds runs and rules that the chain does not have.
+    /// Finds runs and rules that are not in the chain.
     private mutating func lookForOthers(_ reader: any StoreInserter, hasChain: Bool) throws {
-        // A place of another type is none.
+        // A place of another type does not count.
         let hasPlace =
             StorePredicate.compare("place", .greaterOrEqual, .integer(.min))
             && .compare("place", .lessOrEqual, .integer(.max))
@@ -157,12 +157,12 @@ package struct LedgerVerification: Hashable, Sendable {
                 + "it was rewritten" + (trimmedCount > 0 ? "; or the hash is older than the ledger keeps runs" : ""))
     }
 
-    /// How messages name a run.
+    /// The name of a run in messages.
     private static func name(_ run: [String: StoreValue]) -> String {
         "run \(run["run"]?.string ?? "") (number \(run["number"]?.number ?? 0))"
     }
 
-    /// What `retention log --verify` prints, ending with a line end.
+    /// The output of `retention log --verify`, ending with a line end.
     package var text: String {
         var lines: [String] = []
         if let fault {

@@ -2,32 +2,31 @@ package import PriceStore
 package import RetentionJob
 package import RetentionPolicy
 
-/// The gaps in which a run was expected.
+/// The periods in which an expected run is missing.
 package struct MissedRuns: Hashable, Sendable {
-    /// A stretch without a run that is longer than expected.
+    /// A period without a run that is longer than expected.
     package struct Gap: Hashable, Sendable {
-        /// When the run before it began; nil: there was none at all.
+        /// When the previous run began; nil: there was none at all.
         package var after: Instant?
-        /// When the next one began; nil: none has, up to now.
+        /// When the next run began; nil: none has begun up to now.
         package var until: Instant?
     }
 
     /// The gaps, in order; the last one may be open.
     package var gaps: [Gap]
-    /// As the policy says how often a run is expected.
+    /// How often a run is expected, as the policy writes it.
     package var expectedEvery: String
-    /// The clock.
+    /// The time of the clock.
     package var now: Instant
 
     /// Whether a run is missing now.
     package var isOverdue: Bool { gaps.last.map { $0.until == nil } ?? false }
 
-    /// Finds gaps between runs of one store. A gap may be a tenth longer than expected, because a run may begin a
-    /// little late.
+    /// Finds the gaps between runs of one store. A period may be a tenth longer than expected, because a run may begin a little late.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Undos, and runs that crashed or failed before their first rule, do not count; a
-    ///     run in progress does.
+    ///   - runs: past runs, in order. Undos do not count, nor do runs that crashed or failed before their first rule. A run in progress
+    ///     counts.
     ///   - every: how often a run is expected.
     ///   - zone: the zone of calendar units.
     ///   - since: gaps that end before it are left out; nil: all gaps.
@@ -58,7 +57,7 @@ package struct MissedRuns: Hashable, Sendable {
             : "MISSED: \(length) without a run; one is expected every \(expectedEvery)"
     }
 
-    /// What `retention log --missed` prints, ending with a line end.
+    /// The output of `retention log --missed`, ending with a line end.
     package var text: String {
         guard !gaps.isEmpty else {
             return "No run was missed; one is expected every \(SafeText.line(expectedEvery)).\n"

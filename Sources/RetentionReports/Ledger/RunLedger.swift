@@ -2,22 +2,22 @@ package import PriceStore
 package import RetentionJob
 package import RetentionPolicy
 
-/// The record of past runs, in its own store: for `retention log`, and for the guards that need past runs.
+/// The record of past runs in its own store, for `retention log` and for the guards that need past runs.
 ///
-/// Several stores can share a ledger. A run is recorded when it starts and when it ends, so a crashed run is recognised
-/// by its missing end. Dry runs are not recorded.
+/// Several stores can share a ledger. A run is recorded when it starts and when it ends, so a missing end shows that it crashed. Dry runs
+/// are not recorded.
 package final class RunLedger: RunRecorder {
     private let writer: any StoreWriter
     private let store: String
     private let process: LedgerProcess
     private let keep: MaxAge?
     private let zone: CalendarZone
-    /// The run that this process has begun, as it was recorded.
+    /// The recorded values of the run that this process has begun.
     private var begun: [String: StoreValue]?
 
     /// Identifies a ledger file: `RtnL` in the header of the file.
     package static let applicationID: Int32 = 0x5274_6E4C
-    /// All that a ledger's file holds.
+    /// The entities of a ledger's file.
     package static let entityNames: Set<String> = [
         LedgerRow.runEntityName, LedgerRow.ruleEntityName,
     ]
@@ -58,7 +58,7 @@ package final class RunLedger: RunRecorder {
                     entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number", ascending: false)],
                     fetchLimit: 1), attributes: ["number"])
             let number = try Self.number(after: last.first?.first?.number ?? 0, in: writer)
-            // At the end of the run it would be too late.
+            // At the end of the run it would be too late to fail.
             _ = try Self.number(after: LedgerChain.newest(in: writer)?["place"]?.number ?? 0, in: writer)
             let values = LedgerRow.values(
                 starting: report, number: number, store: store, relative: StoreNames(store, in: writer).relative,
@@ -69,7 +69,7 @@ package final class RunLedger: RunRecorder {
         }
     }
 
-    /// Records the end of the run that was begun, with its rules. Nothing happens if none was.
+    /// Records the end of the run that was begun, with its rules. Nothing happens if none was begun.
     package func finish(_ report: RunReport) throws {
         guard let begun, let number else { return }
         try writer.transaction(.normal) {
@@ -77,7 +77,7 @@ package final class RunLedger: RunRecorder {
                 LedgerRow.values(of: rule, position: position, runNumber: number).recordable
             }
             for rule in rules { try insert(LedgerRow.ruleEntityName, rule) }
-            // A clock that is in doubt says nothing about the age of a record.
+            // If the clock is in doubt, the ages of records are not known.
             let age = report.trustsClock ? keep : nil
             let through = try age.flatMap {
                 try LedgerTrim(writer: writer).deleteRuns(
@@ -96,14 +96,14 @@ package final class RunLedger: RunRecorder {
                     .inputOutput, store: writer.name, message: "the record of this run is not in the ledger any more")
             }
         }
-        // From now on it is one of the past runs.
+        // From now on the run is a past run.
         self.begun = nil
     }
 
     /// The number of the run that was begun.
     private var number: Int64? { begun?["number"]?.number }
 
-    /// The number that follows one that was read from a ledger.
+    /// The number that follows a number from a ledger.
     static func number(after number: Int64, in writer: any StoreWriter) throws(StoreError) -> Int64 {
         let (next, isTooLarge) = number.addingReportingOverflow(1)
         guard !isTooLarge else {
@@ -114,7 +114,7 @@ package final class RunLedger: RunRecorder {
         return next
     }
 
-    /// The newest hash of the chain; nil if there is none yet.
+    /// The newest hash of the chain; nil: there is none yet.
     package func chainHead() throws -> String? {
         try LedgerHistory(reader: writer).chainHead()
     }
@@ -122,8 +122,8 @@ package final class RunLedger: RunRecorder {
     /// The runs of the ledger, for reading.
     package var history: LedgerHistory { LedgerHistory(reader: writer) }
 
-    /// Marks the earlier runs of this store without an end as crashed. Call it while the run lock is held, when none of
-    /// them can be in progress.
+    /// Marks the earlier runs of this store without an end as crashed. It must be called while the run lock is held, when none of them can
+    /// be in progress.
     ///
     /// - Returns: how many there were.
     @discardableResult
@@ -133,7 +133,7 @@ package final class RunLedger: RunRecorder {
             predicate: try ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
             sortDescriptors: [StoreSortDescriptor("number")])
         return try writer.transaction(.normal) {
-            // All attributes of a run are many: they are not asked for without one.
+            // A run has many attributes, so they are read only if there is such a run.
             guard try writer.count(running) > 0 else { return 0 }
             let runs = try LedgerChain.rows(
                 LedgerRow.runEntityName, where: running.predicate, order: running.sortDescriptors, in: writer)
@@ -155,7 +155,7 @@ package final class RunLedger: RunRecorder {
         try LedgerHistory(reader: writer).memory(store: store, before: number.map(Int.init))
     }
 
-    /// What is recorded of some runs of this store.
+    /// The records of some runs of this store.
     package func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] {
         let runs = try LedgerChain.rows(
             LedgerRow.runEntityName, where: try ofThisStore && .isIn("run", identifiers.map { .text($0) }), in: writer)

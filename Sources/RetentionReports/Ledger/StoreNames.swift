@@ -3,12 +3,11 @@ import RetentionJob
 
 /// The names under which a ledger knows a store.
 ///
-/// A store is known by its path, by its path from the folder of the ledger, and by a former path that leads to its file today. So both can
-/// be moved together, a store that is mounted elsewhere with its ledger is the same one, and so is one that was moved if a link is in its
-/// old place.
+/// A store is known by its path, by its path from the folder of the ledger, and by a former path that now leads to its file. So the ledger
+/// recognises a store that was moved or mounted elsewhere together with it, and a store that was moved if a link is in its old place.
 struct StoreNames {
     let path: String
-    /// The path from the folder of the ledger; nil: the store is no file.
+    /// The path from the folder of the ledger; nil: the store is not a file.
     let relative: String?
     private let reader: any StoreReader
 
@@ -21,7 +20,7 @@ struct StoreNames {
         relative = Self.relative(path, to: FilePlace(reader.name, followsLink: true).folder)
     }
 
-    /// The path from a folder to a file, both without symbolic links; nil: one of them is not a whole path.
+    /// The path from a folder to a file, both without symbolic links; nil: one of them is not absolute.
     static func relative(_ path: String, to folder: String) -> String? {
         guard path.hasPrefix("/"), folder.hasPrefix("/") else { return nil }
         let (file, base) = (path.split(separator: "/"), folder.split(separator: "/"))
@@ -29,7 +28,7 @@ struct StoreNames {
         return (Array(repeating: "..", count: base.count - common) + file[common...]).joined(separator: "/")
     }
 
-    /// The paths with which runs of the store are recorded.
+    /// The paths under which runs of the store are recorded.
     func all() throws -> [String] {
         let others = StorePredicate.not(.compare("store", .equal, .text(path)))
         let hasRelative = try hasRelativePaths
@@ -46,16 +45,16 @@ struct StoreNames {
         return found.sorted()
     }
 
-    /// Whether a former path leads to the file of the store today.
+    /// Whether a former path now leads to the file of the store.
     private func leadsHere(_ other: String) -> Bool {
         guard path.hasPrefix("/"), other.hasPrefix("/"), let real = FilePlace.realPath(other) else { return false }
         return real == FilePlace.realPath(path)
     }
 
-    /// The condition of the runs of the store.
+    /// The condition for the runs of the store.
     func predicate() throws -> StorePredicate { .isIn("store", try all().map { .text($0) }) }
 
-    /// Other stores whose runs the ledger has, up to a number, the one of the newest run first.
+    /// Up to a number of other stores whose runs the ledger has, the one with the newest run first.
     func others(_ most: Int) throws -> [String] {
         let own = try all()
         var found: [String] = []
@@ -65,7 +64,7 @@ struct StoreNames {
         return found
     }
 
-    /// An earlier version did not record them.
+    /// Whether the ledger records relative paths. Those of an earlier version do not.
     private var hasRelativePaths: Bool {
         get throws {
             try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: LedgerRow.storeRelative) != nil

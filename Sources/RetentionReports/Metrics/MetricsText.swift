@@ -15,7 +15,7 @@ package struct MetricsText {
         expectedSeconds = expectedEvery
     }
 
-    /// What every such file begins with.
+    /// The beginning of every such file.
     static let firstWords = "# HELP retention_"
 
     /// The whole file. Every figure is a gauge of the last run, with a help line.
@@ -102,8 +102,8 @@ package struct MetricsText {
         Figures.seconds(Duration(wholeMicroseconds: instant.microseconds))
     }
 
-    /// A label's value: a backslash, a quote and a line end are escaped; other characters that are unsafe in a text, which the format has no
-    /// escape for, are written as in texts for people.
+    /// The value of a label. A backslash, a quote and a line end are escaped. The format has no escape for other unsafe characters, so they
+    /// are written as in texts for people.
     private static func escaped(_ value: String) -> String {
         var text = ""
         for scalar in value.unicodeScalars {
@@ -122,6 +122,6 @@ package struct MetricsText {
 }
 
 extension LedgerRun.Outcome {
-    /// The outcomes that a run can report itself.
+    /// The outcomes that a run itself can report.
     fileprivate static let recorded: [Self] = [.completed, .refused, .failed, .interrupted]
 }

@@ -1,20 +1,20 @@
 @preconcurrency import Glibc
 import RetentionJob
 
-/// A command of the policy that gets the report of a run: executed without a shell, with the report on standard input.
+/// A command of the policy that gets the report of a run on standard input. It is executed without a shell.
 ///
-/// It inherits only a few variables, so that no password of the job's environment reaches it. Its output goes to
-/// standard error, because standard output has only the report.
+/// It inherits only a few variables, so that no password in the job's environment reaches it. Its output goes to standard error, because
+/// standard output has only the report.
 package struct NoticeCommand {
     private let words: [String]
-    /// How long it may take before it, and all that it started, is killed.
+    /// How long the command may take before it and everything that it started are killed.
     package var timeLimit: Duration
     private let sleep: (Duration) -> Void
 
     /// Makes a command.
     ///
     /// - Parameters:
-    ///   - words: the program and its arguments; without a slash in it the program is looked for in the `PATH`.
+    ///   - words: the program and its arguments. A program without a slash is looked up in the `PATH`.
     ///   - sleep: waits for a time.
     package init(_ words: [String], timeLimit: Duration = .seconds(60), sleep: @escaping (Duration) -> Void) {
         self.words = words
@@ -60,7 +60,7 @@ package struct NoticeCommand {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // A process group of its own can be killed as a whole. Signals that this program ignores or handles are reset.
+        // A separate process group can be killed as a whole. Signals that this program ignores or handles are reset.
         var signals = sigset_t()
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)

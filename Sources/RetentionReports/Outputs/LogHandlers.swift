@@ -62,9 +62,9 @@ package struct LineLogHandler: LogHandler {
     }
 }
 
-/// The metadata of a record: its order and its words.
+/// The order and the words of a record's metadata.
 private enum LogFields {
-    /// The keys of the job's own records in the order of their importance; others follow by name.
+    /// The keys of the job's own records in the order of importance. Others follow by name.
     private static let order =
         ["run", "rule", "entity", "file", "refusal", "refusals"]
         + (RunReport.RuleReport.logged.map(\.name) + RunReport.logged.map(\.name)).filter { $0 != "entity" }
@@ -79,7 +79,7 @@ private enum LogFields {
 
     private static func rank(_ key: String) -> (Int, String) { (order.firstIndex(of: key) ?? order.count, key) }
 
-    /// A key or value as one word: quoted if a reader would read more than one.
+    /// A key or value as one word. It is quoted if a reader would see several words or none.
     static func word(_ text: String) -> String {
         let isPlain =
             !text.isEmpty && text.unicodeScalars.allSatisfy { $0 != " " && $0 != "=" && $0 != "\"" && $0 != "\\" }

@@ -7,15 +7,15 @@ package final class LogSink: Sendable {
     private let write: @Sendable ([UInt8]) -> Bool
     private let lost = LockedValue(0)
 
-    /// Makes a sink over a function that writes all the bytes of a record at once and says whether it could.
+    /// Makes a sink over a function that writes all bytes of a record at once and returns whether it could.
     package init(write: @escaping @Sendable ([UInt8]) -> Bool) {
         self.write = write
     }
 
-    /// Creates a sink that appends to a file, which is created with mode 0640 if it does not exist.
+    /// Makes a sink that appends to a file, which is created with mode 0640 if it does not exist.
     ///
-    /// The file stays open until the process ends. If it is renamed by a rotation, it still gets the last records. If
-    /// it is copied and truncated, nothing breaks, because every record goes to the end.
+    /// The file stays open until the process ends. If it is rotated by renaming, it still gets the last records. If it is copied and
+    /// truncated, nothing breaks, because every record goes to the end.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate`, also if the path is not a text file.
     package static func file(path: String) throws(StoreError) -> LogSink {
@@ -26,7 +26,7 @@ package final class LogSink: Sendable {
                 hint: "check the folder and its permissions, or change log.file")
         }
         if let objection = OutputContent.log.objection(to: place) { throw failure(objection) }
-        // Without O_NONBLOCK opening a named pipe would hang the run.
+        // Without O_NONBLOCK, opening a named pipe would block the run.
         let descriptor = open(
             place.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o640)
         guard descriptor >= 0 else { throw failure("cannot be opened: \(String(cString: strerror(errno)))") }
@@ -41,7 +41,7 @@ package final class LogSink: Sendable {
         if !write(Array(line.utf8)) { lost.withLock { $0 += 1 } }
     }
 
-    /// Writes all bytes to a descriptor, going on after an interruption or a short write; false: it failed.
+    /// Writes all bytes to a descriptor, and continues after an interruption or a short write; false: it failed.
     package static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var offset = 0
         while offset < bytes.count {

@@ -1,11 +1,11 @@
 @preconcurrency import Glibc
 import RetentionJob
 
-/// What an output file holds. By this the program recognises its own files.
+/// The content of an output file, by which the program recognises its own files.
 package enum OutputContent: Sendable {
-    /// A SQLite file; the engine and the ledger look inside.
+    /// A SQLite file, which the engine and the ledger check.
     case ledger
-    /// Lines at the end of a file of text.
+    /// Lines at the end of a text file.
     case log
     /// Figures for Prometheus, which replace those of the last run.
     case figures
@@ -14,11 +14,10 @@ package enum OutputContent: Sendable {
     /// A plan, which replaces an earlier one.
     case plan
 
-    /// The most that is read of a file to recognise it.
+    /// How many bytes of a file are read to recognise it.
     private static let sampleSize = 4096
 
-    /// Whether a byte may be in a log. Zeros may: after a power failure they are in place of lines that were not on
-    /// disk yet.
+    /// Whether a byte may be in a log. Zeros may: after a power failure they take the place of lines that were not on disk yet.
     private static func isText(_ byte: UInt8) -> Bool {
         let tab: UInt8 = 9
         let carriageReturn: UInt8 = 13
@@ -26,8 +25,8 @@ package enum OutputContent: Sendable {
         return byte >= 32 || byte == 0 || byte == escape || (tab...carriageReturn).contains(byte)
     }
 
-    /// Why the program must not write there: a clause about the file; nil: it may. The file is not there, is empty, or
-    /// holds what the program itself has written.
+    /// Why the program must not write to a file, as a clause about the file; nil: it may, because the file does not exist, is empty, or was
+    /// written by the program.
     func objection(to place: FilePlace) -> String? {
         if let obstacle = place.obstacle { return obstacle }
         guard self != .ledger else { return nil }

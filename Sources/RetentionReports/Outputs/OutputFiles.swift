@@ -4,12 +4,12 @@ package import RetentionPolicy
 
 /// The files that a policy tells the program to write, checked before anything is opened.
 ///
-/// None of them may be the store, the ledger, the policy or another file that the program reads, a file beside a database
-/// that begins with its name, another of them, or a pending file. None overwrites a file of someone else. See
+/// None of them may be the store, the ledger, the policy or another file that the program reads, a file beside a database that begins with
+/// its name, another output file, or a pending file. None may overwrite a file that the program did not write. See
 /// docs/decisions/0019-files-that-are-written.md.
 package struct OutputFiles {
     private struct Output {
-        /// As messages name it: `'log.file'`.
+        /// The name in messages: `'log.file'`.
         var name: String
         var place: FilePlace
         var content: OutputContent
@@ -17,7 +17,7 @@ package struct OutputFiles {
     }
 
     private struct Used {
-        /// As messages name it: `the store`.
+        /// The name in messages: `the store`.
         var what: String
         var place: FilePlace
     }
@@ -27,15 +27,15 @@ package struct OutputFiles {
     private var used: [Used] = []
     private var databases: [Used] = []
 
-    /// Checks the files of a policy.
+    /// Collects the files of a policy.
     ///
-    /// - Parameter ledger: the path of the ledger; nil if there is none.
+    /// - Parameter ledger: the path of the ledger; nil: there is none.
     package init(_ policy: Policy, ledger: String?) {
         self.policy = policy
         used.append(Used(what: "the policy", place: FilePlace(policy.file.path, followsLink: true)))
         if let path = policy.store.kind.file {
             used.append(Used(what: "the store", place: FilePlace(path, followsLink: true)))
-            // A link to a store may have side files of its own name, made by a program that used the link.
+            // A program that used a link to the store may have made side files with the name of the link.
             for place in [FilePlace(path, followsLink: true), FilePlace(path)] {
                 databases.append(Used(what: "the store", place: place))
             }
@@ -45,7 +45,7 @@ package struct OutputFiles {
             ("on_failure", policy.onFailure.first), ("on_success", policy.onSuccess.first),
         ]
         for (what, path) in files {
-            // A command without a slash is looked for in the PATH.
+            // A command without a slash is looked up in the PATH.
             guard let path, path.contains("/") else { continue }
             used.append(Used(what: "'\(what)'", place: FilePlace(path, followsLink: true)))
         }
@@ -65,7 +65,7 @@ package struct OutputFiles {
         outputs.append(Output(name: name, place: FilePlace(path), content: content, mark: mark))
     }
 
-    /// Every reason why one of the files must not be written, at its position in the policy.
+    /// The reasons why files must not be written, at their positions in the policy.
     package var diagnostics: [Diagnostic] {
         var found: [Diagnostic] = []
         for (index, output) in outputs.enumerated() {
@@ -87,7 +87,8 @@ package struct OutputFiles {
         return found.sorted { $0.mark < $1.mark }
     }
 
-    /// A ledger beside the store is not included: if its folder does not exist, the store does not either.
+    /// The outputs whose folder does not exist. A ledger beside the store is not included, because without its folder there is no store
+    /// either.
     private var outputsWithoutFolder: [Output] {
         outputs.filter { !$0.place.hasFolder && $0.name != Self.ledgerBesideStore }
     }
@@ -95,7 +96,7 @@ package struct OutputFiles {
     /// The name of a ledger without a path in the policy.
     private static let ledgerBesideStore = "the ledger"
 
-    /// The files whose folder does not exist, at their positions in the policy. A run ends with 73 then.
+    /// The files whose folder does not exist, at their positions in the policy. A run then ends with 73.
     package var missingFolders: [Diagnostic] {
         outputsWithoutFolder.map {
             Diagnostic(
@@ -103,8 +104,8 @@ package struct OutputFiles {
         }.sorted { $0.mark < $1.mark }
     }
 
-    /// Throws `StoreError` of kind `cannotCreate` if the folder of one of the files does not exist: a dry run
-    /// reports what a run would find.
+    /// Throws `StoreError` of kind `cannotCreate` if the folder of one of the files does not exist, so that a dry run reports what a run
+    /// would find.
     package func checkFolders() throws(StoreError) {
         guard let output = outputsWithoutFolder.first else { return }
         throw StoreError(
@@ -118,7 +119,7 @@ package struct OutputFiles {
         guard diagnostics.isEmpty else { throw PolicyError.invalid(diagnostics, policy.file) }
     }
 
-    /// Why a file that the command line names must not be written: a clause that begins with the path; nil: it may.
+    /// Why a file that the command line names must not be written, as a clause that begins with the path; nil: it may.
     package func objection(to content: OutputContent, at path: String) -> String? {
         let output = Output(name: "", place: FilePlace(path), content: content, mark: Mark(line: 1, column: 1))
         return objection(to: output, after: outputs[...])

@@ -2,9 +2,9 @@ package import PriceStore
 package import RetentionJob
 package import RetentionPolicy
 
-/// How many rows of a rule have which age. The cutoff is one of the edges.
+/// The number of a rule's rows by age. The cutoff is one of the edges.
 package struct AgeHistogram: Hashable, Sendable {
-    /// The rows of a stretch of time.
+    /// The rows of one period.
     package struct Bucket: Hashable, Sendable {
         /// Inclusive.
         package var start: Instant
@@ -15,7 +15,7 @@ package struct AgeHistogram: Hashable, Sendable {
 
     package var rule: String
     package var cutoff: Instant
-    /// In order of time, without gaps; empty if the rule has no readable rows.
+    /// The buckets in order of time, without gaps; empty: the rule has no readable rows.
     package var buckets: [Bucket]
 
     package init(rule: String, cutoff: Instant, buckets: [Bucket]) {
@@ -24,8 +24,8 @@ package struct AgeHistogram: Hashable, Sendable {
         self.buckets = buckets
     }
 
-    /// Counts the rows of a rule by age. Each interval is one count: about 30 with an index on the date, otherwise
-    /// about 8, because each count reads all rows.
+    /// Counts the rows of a rule by age. Each bucket takes one count: there are about 30 with an index on the date, otherwise about 8,
+    /// because each count reads all rows.
     ///
     /// - Parameters:
     ///   - report: the result of the rule in a dry run.
@@ -49,11 +49,10 @@ package struct AgeHistogram: Hashable, Sendable {
         return histogram
     }
 
-    /// Stretches of one length from the oldest row to the newest, and to the cutoff if that is not far away. The cutoff is
-    /// an edge.
+    /// Periods of one length from the oldest row to the newest, and to the cutoff if that is not far away. The cutoff is an edge.
     static func edges(oldest: Instant, newest: Instant, cutoff: Instant, count: Int) -> [(Instant, Instant)] {
         let range = max(Int128(newest.microseconds) - Int128(oldest.microseconds), 60_000_000)
-        // A cutoff that is far from all rows would press them into a corner.
+        // A cutoff far from all rows would squeeze them into a corner.
         let (low, high) = (Int128(oldest.microseconds) - range, Int128(newest.microseconds) + range)
         let anchor = min(max(Int128(cutoff.microseconds), low), high)
         let first = min(Int128(oldest.microseconds), anchor)

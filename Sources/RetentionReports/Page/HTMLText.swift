@@ -1,10 +1,10 @@
 import PriceStore
 import RetentionJob
 
-/// Pieces of HTML. Text of unknown origin becomes part of a page by ``escaped(_:)`` alone.
+/// Pieces of HTML. Only ``escaped(_:)`` puts text of unknown origin into a page.
 enum HTMLText {
-    /// A text as an element's content or an attribute's value in quotes: on one line, with nothing that is markup, hides
-    /// or turns the line.
+    /// A text as the content of an element or a quoted attribute value: on one line, without markup and without characters that hide or
+    /// reverse text.
     static func escaped(_ text: String) -> String {
         var safe = ""
         for scalar in SafeText.line(text).unicodeScalars {
@@ -20,16 +20,16 @@ enum HTMLText {
         return safe
     }
 
-    /// An instant, to the minute for people and in full for machines.
+    /// An instant, to the minute for people and in full for programs.
     static func time(_ instant: Instant) -> String {
         "<time datetime=\"\(instant.rfc3339)\">\(instant.toSecond.plain.dropLast(3))</time>"
     }
 
-    /// A table; cells are HTML.
+    /// A table whose cells are HTML.
     ///
     /// - Parameters:
     ///   - caption: what the table shows, as text.
-    ///   - columns: headings, as text, and whether the column holds numbers.
+    ///   - columns: the headings, as text, and whether the column holds numbers.
     ///   - rows: the cells, the first of which names the row; and a class for the row, or nil.
     static func table(
         _ caption: String, _ columns: [(heading: String, isNumber: Bool)], _ rows: [(cells: [String], style: String?)]

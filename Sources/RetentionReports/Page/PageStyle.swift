@@ -1,5 +1,5 @@
-/// How the review page looks: light and dark, on a wide screen, a phone and paper. Colours have a contrast of at least 4.5
-/// to their ground for text and 3 for what is drawn.
+/// The look of the review page: light and dark, on a wide screen, a phone and paper. The contrast of colours with the background is at
+/// least 4.5 for text and 3 for graphics.
 enum PageStyle {
     static let css = """
         :root { color-scheme: light dark;

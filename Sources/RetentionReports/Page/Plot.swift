@@ -1,6 +1,6 @@
 import PriceStore
 
-/// A plot over time as inline SVG: bars, or a line, with one scale and a few labels. A table beside it has the numbers.
+/// A plot over time as inline SVG: bars or a line, with one scale and a few labels. A table beside it has the numbers.
 struct Plot {
     /// A bar from one instant to another.
     struct Bar {
@@ -11,7 +11,7 @@ struct Plot {
         var style: String
     }
 
-    /// An upright line with a word.
+    /// A vertical line with a label.
     struct Mark {
         var instant: Instant
         var label: String
@@ -19,17 +19,17 @@ struct Plot {
 
     /// What the plot shows, as text.
     var title: String
-    /// What it says, as text, for those who do not see it.
+    /// The plot in words, for those who do not see it.
     var summary: String
     var bars: [Bar] = []
     /// Points of a line; only if there are no bars.
     var points: [(instant: Instant, value: Int64)] = []
     var mark: Mark?
-    /// How a value is written at the scale.
+    /// Formats a value for the scale.
     var label: (Int64) -> String
-    /// The scale ends at a round number of these.
+    /// The scale ends at a round number of these units.
     var unit: Int64 = 1
-    /// Distinguishes the plot from the others of its page.
+    /// Distinguishes the plot from others on its page.
     var identifier: String
 
     private static let (width, height) = (400, 220)
@@ -101,7 +101,7 @@ struct Plot {
         return parts.joined(separator: "\n")
     }
 
-    /// The next of 2, 4, 6, 8, 10, 20, 40 … units, so that half of it is a whole number too.
+    /// The next of 2, 4, 6, 8, 10, 20, 40 … units, so that half of it is also a whole number.
     private func scaleEnd(_ value: Int64) -> Int64 {
         let (quotient, rest) = max(1, value).quotientAndRemainder(dividingBy: unit)
         let count = rest > 0 ? quotient + 1 : quotient
@@ -113,7 +113,7 @@ struct Plot {
         return value
     }
 
-    /// A number of tenths.
+    /// A number given in tenths.
     private func decimal(_ tenths: Int) -> String {
         tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(abs(tenths % 10))"
     }

@@ -59,7 +59,7 @@ extension ReviewPage {
             + parts.joined(separator: "\n") + "\n</section>"
     }
 
-    /// What was refused or failed in the runs shown: once for each rule and reason, with how often and the last message.
+    /// What was refused or failed in the runs shown, once for each rule and reason, with its number of runs and the last message.
     private var pastProblems: [String] {
         var found: [(key: String, rule: RunReport.RuleReport, first: Instant, last: Instant, count: Int)] = []
         for run in runs.suffix(Self.mostRuns) {
@@ -94,7 +94,7 @@ extension ReviewPage {
 
     // MARK: Past runs
 
-    /// The runs of the ledger: the deleted rows, the size of the store, and each run in a line.
+    /// The runs of the ledger: the deleted rows, the size of the store, and one line for each run.
     var past: String {
         guard !runs.isEmpty else {
             return
@@ -110,7 +110,7 @@ extension ReviewPage {
     private var deletedPlot: String {
         guard let first = ended.first?.report.started, let last = ended.last?.report.started else { return "" }
         let total = ended.reduce(0) { $0 + $1.report.deletedCount }
-        // A bar is as wide as if the runs were evenly spread.
+        // The width that bars would have if the runs were evenly spread.
         let width = max(60_000_000, last.since(first).wholeMicroseconds / Int64(max(ended.count, 12)) * 3 / 4)
         let plot = Plot(
             title: "Rows deleted by each run",

@@ -2,8 +2,8 @@ import PriceStore
 package import RetentionJob
 import RetentionPolicy
 
-/// The page for reviewers: what the rules would do now, what past runs did, what remains and what was refused, in one
-/// file without references to others.
+/// The page for reviewers: what the rules would do now, what past runs did, what remains and what was refused. It is one file without
+/// references to others.
 package struct ReviewPage {
     /// What a run would do now.
     package var plan: RunReport
@@ -26,13 +26,13 @@ package struct ReviewPage {
         self.missed = missed
     }
 
-    /// Rows of tables of runs; the newest.
+    /// The maximum number of runs in a table, the newest ones.
     static let mostRuns = 30
 
-    /// What every page begins with.
+    /// The beginning of every page.
     static let firstLines = "<!DOCTYPE html>\n<!-- retention report -->\n"
 
-    /// The page, ending with a line end. Nothing of it is loaded from elsewhere, and it has no script.
+    /// The page, ending with a line end. It loads nothing and has no script.
     package var html: String {
         let title = "Retention review: " + plan.store
         return Self.firstLines + """
@@ -157,7 +157,7 @@ package struct ReviewPage {
         return "<section aria-labelledby=\"rules\">\n<h2 id=\"rules\">Rules</h2>\n\(table)\n</section>"
     }
 
-    /// What the rows of a rule become, as clauses; empty: they become nothing.
+    /// The candles that the rows of a rule become, as clauses; empty: there are none.
     private static func candles(of rule: RunReport.RuleReport) -> String {
         guard let created = rule.candlesCreated, let changed = rule.candlesChanged else { return "" }
         var text = "; \(Figures.count(created, "new candle"))"

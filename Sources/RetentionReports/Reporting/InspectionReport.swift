@@ -57,7 +57,7 @@ package struct InspectionReport {
 
     private func indent(_ line: String) -> String { "  " + line }
 
-    /// A sentence, indented and wrapped under itself; none for an empty one.
+    /// A sentence, wrapped with a hanging indent; none for an empty text.
     private func wrapped(_ text: String, _ width: Int) -> [String] {
         guard !text.isEmpty else { return [] }
         return TextWidth.wrap(SafeText.line(text), width: width - 4).enumerated().map { index, line in
@@ -166,8 +166,8 @@ package struct InspectionReport {
 
     // MARK: JSON
 
-    /// The report as JSON, schema `retention.inspect/1`, ending with a line end. Field names and their order never
-    /// change within it; new fields come at the end of their object.
+    /// The report as JSON, schema `retention.inspect/1`, ending with a line end. Field names and their order never change within this
+    /// schema; new fields come at the end of their object.
     package var json: String {
         JSONText.object([
             .init("schema", "retention.inspect/1".json),
@@ -271,7 +271,7 @@ package struct InspectionReport {
             isOrdered: relationship.isOrdered, deleteRule: relationship.deleteRule.reportWord, isIndexed: nil)
     }
 
-    /// A relationship of a model, or a foreign key: what one of the two does not have is null or empty.
+    /// A relationship of a model, or a foreign key. A field that one of the two does not have is null or empty.
     private func value(
         name: String?, attributes: [String], destination: String, destinationAttributes: [String], inverse: String?,
         isToMany: Bool, isOptional: Bool?, isOrdered: Bool, deleteRule: String, isIndexed: Bool?

@@ -2,7 +2,7 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 
-/// Past runs as `retention log` shows them.
+/// The report of `retention log`: past runs.
 package struct LogReport {
     private let runs: [LedgerRun]
     private let missed: MissedRuns?
@@ -106,7 +106,7 @@ package struct LogReport {
         return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + text
     }
 
-    /// The deleted rows, a line for each rule that deleted something.
+    /// The deleted rows, one line for each rule that deleted any.
     private static func deletedLines(_ report: RunReport) -> [String] {
         report.rules.filter { $0.deleted > 0 }.map { rule in
             let dates = [rule.oldestDeleted, rule.newestDeleted].map { $0.map(Figures.instant) ?? "?" }
@@ -141,7 +141,7 @@ package struct LogReport {
 
     private func unfinishedStyle(_ run: LedgerRun) -> Style { run.outcome == .crashed ? .bad : .good }
 
-    /// How many characters distinguish the identifiers of the runs; at least 10.
+    /// How many characters distinguish the IDs of the runs; at least 10.
     private var shortestDistinctLength: Int {
         let identifiers = runs.map(\.report.runID)
         let longest = identifiers.map(\.count).max() ?? 10
@@ -151,7 +151,7 @@ package struct LogReport {
 
     // MARK: JSON
 
-    /// The runs as JSON, schema `retention.log/1`: the fields of `retention.run/1` and those of the record.
+    /// The runs as JSON, schema `retention.log/1`: the fields of `retention.run/1` and of the record.
     package var json: String {
         JSONText.object([
             .init("schema", "retention.log/1".json),
@@ -188,7 +188,7 @@ extension LedgerRun {
 }
 
 extension RunReport.Outcome {
-    /// How a rule with this outcome is shown.
+    /// The style of a rule with this outcome.
     var style: Style {
         switch self {
         case .refused, .failed: .bad

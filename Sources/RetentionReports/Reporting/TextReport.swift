@@ -3,9 +3,9 @@ package import RetentionJob
 import RetentionPolicy
 
 extension RunReport.Archive {
-    /// What is in it, where it is and how long: `58,240 rows in archive/01KA….sqlite, 12.3 MiB, kept until …`.
+    /// The archive in words: `58,240 rows in archive/01KA….sqlite, 12.3 MiB, kept until …`.
     var text: String {
-        // Nobody has counted the rows that a crashed run archived.
+        // The rows that a crashed run archived were not counted.
         var parts = [isComplete || rows > 0 ? "\(Figures.count(rows, "row")) in \(path)" : path]
         if references > 0 { parts.append(Figures.count(references, "old value") + " of references") }
         if let sizeBytes { parts.append(Figures.bytes(sizeBytes)) }
@@ -62,7 +62,7 @@ package struct TextReport {
 
     private var pendingLines: [String] {
         let pending = report.pending
-        // What is not known is not shown as nothing.
+        // Unknown figures are not shown as nothing.
         guard pending != RunReport.Pending() || report.hasPendingSources && !(isDryRun && report.failure != nil) else {
             return []
         }
@@ -143,7 +143,7 @@ package struct TextReport {
 
     // MARK: Notes
 
-    /// What `keep_last` and `thin` keep of the rows before the cutoff; nil: nothing.
+    /// The rows before the cutoff that `keep_last` and `thin` keep, as a sentence; nil: none.
     private static func kept(_ rule: RunReport.RuleReport) -> String? {
         guard rule.keptByRule > 0 else { return nil }
         let rows = "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by"
@@ -156,7 +156,7 @@ package struct TextReport {
         return rows + (isMore ? " keep_last and thin" : " thin") + ": keeps \(Figures.tiers(rule.keptByTier))"
     }
 
-    /// The candles that the rows became; nil: none.
+    /// The candles that the rows became, as a sentence; nil: none.
     private func candles(_ rule: RunReport.RuleReport) -> String? {
         let (created, changed) = (rule.candlesCreated ?? 0, rule.candlesChanged ?? 0)
         guard created + changed > 0 else { return nil }
@@ -225,7 +225,7 @@ package struct TextReport {
         return lines
     }
 
-    /// The rows that were asked for, in one table with the columns of the store.
+    /// The requested rows, in one table with the columns of the store.
     private func sample(_ rule: RunReport.RuleReport) -> [String] {
         guard let sample = rule.sample else { return [] }
         let groups = [("deleted", sample.oldest), ("deleted", sample.newest), ("kept", sample.kept)]
@@ -241,7 +241,7 @@ package struct TextReport {
             + layout.lines(of: table)
     }
 
-    /// What a hold keeps, and why where it is not the rows themselves that are held.
+    /// The rows that a hold keeps, and why if they are not held themselves.
     private static func kept(_ count: Survey.HeldCount) -> String {
         let related =
             count.relatedCount == 0
@@ -267,7 +267,7 @@ package struct TextReport {
         ]
     }
 
-    /// Why another method than the usual one is used, and how long the store was locked.
+    /// Why another method than the usual one is used, and how long the store was locked, as a sentence; nil: neither is shown.
     private func method(_ rule: RunReport.RuleReport) -> String? {
         guard rule.expired > 0, let method = rule.method else { return nil }
         var parts: [String] = []
@@ -324,7 +324,7 @@ package struct TextReport {
         return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
     }
 
-    /// Refused rules whose expired rows may be among those of other rules of their entity, so that no sum is right.
+    /// Refused rules whose expired rows may also be counted by other rules of their entity, so that no sum is correct.
     private var overlapping: [RunReport.RuleReport] {
         report.rules.filter { rule in
             rule.outcome == .refused && rule.residue > 0
@@ -332,7 +332,7 @@ package struct TextReport {
         }
     }
 
-    /// What these rules found, each by itself: ` (a found 51 expired rows, b 56)`.
+    /// What each of these rules found: ` (a found 51 expired rows, b 56)`.
     private var foundByRefused: String {
         let rules = overlapping
         guard let first = rules.first else { return "" }

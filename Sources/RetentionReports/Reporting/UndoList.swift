@@ -7,7 +7,7 @@ package struct UndoList {
 
     package init(_ runs: [LedgerRun]) { self.runs = runs }
 
-    /// A table with a line for each run, ending with a line end; see ``TextReport`` for the widths.
+    /// A table with one line for each run, ending with a line end; see ``TextReport`` for the widths.
     package func text(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
         guard !runs.isEmpty else { return "No recorded run of this store has an archive.\n" }
         var table = TextTable(columns: [.init("RUN"), .init("STARTED (UTC)"), .init("ROWS", .right), .init("UNDO")])

@@ -17,10 +17,10 @@ package struct UndoText {
         layout = TextLayout(width: width, tableWidth: tableWidth, usesColour: usesColour)
     }
 
-    /// Skipped rows that are shown; the JSON report has more.
+    /// The maximum number of skipped rows that are shown. The JSON report has more.
     private static let mostShown = 20
 
-    /// What an undo has done.
+    /// The verbs for what an undo did.
     fileprivate static let done = ["restored", "restored", "skipped", "deleted", "left out"]
 
     private var isDryRun: Bool { report.mode == .undoDryRun }
@@ -46,7 +46,7 @@ package struct UndoText {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The triggers that the undo sets off, and what happens with them.
+    /// The triggers that the undo fires, and what happens to them.
     private var triggers: [String] {
         guard !undo.triggers.isEmpty else { return [] }
         let names = undo.triggers.joined(separator: ", ")
@@ -96,10 +96,10 @@ package struct UndoText {
 }
 
 extension RunReport.Undo {
-    /// For the list of runs: `undo of 01KA…: restored 12 rows and skipped 1 row`.
+    /// The undo in the list of runs: `undo of 01KA…: restored 12 rows and skipped 1 row`.
     var sentence: String { "undo of \(run): \(clauses(UndoText.done))" }
 
-    /// What was done, with the verbs for rows, for references, for rows that were left out, and for candles that the run had made.
+    /// What was done, with the verbs for rows, references, skipped rows, deleted candles, and rows without an archive.
     fileprivate func clauses(_ verbs: [String]) -> String {
         var parts = ["\(verbs[0]) " + (restoredCount == 0 ? "no rows" : Figures.count(restoredCount, "row"))]
         if referenceCount > 0 { parts.append("\(verbs[1]) the references of \(Figures.count(referenceCount, "row"))") }

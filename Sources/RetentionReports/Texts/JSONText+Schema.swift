@@ -2,7 +2,7 @@ package import RetentionJob
 package import RetentionPolicy
 
 extension JSONText {
-    /// The text of a schema.
+    /// Makes the JSON of a schema.
     package init(_ node: SchemaNode) {
         switch node {
         case .flag(let value): self = .bool(value)

@@ -1,7 +1,7 @@
 import RetentionJob
 import RetentionPolicy
 
-/// How the text of a report is laid out on a page or a terminal.
+/// The layout of a report on a page or a terminal.
 struct TextLayout {
     /// The columns to which sentences are wrapped.
     let width: Int
@@ -17,7 +17,7 @@ struct TextLayout {
 
     func paint(_ text: String, _ style: Style) -> String { usesColour ? style.painted(text) : text }
 
-    /// The first lines of a report: what it is about, in parts.
+    /// The first lines of a report: its mode and its subject, in parts.
     func heading(_ mode: String, _ parts: [String]) -> [String] {
         var lines = TextWidth.fit(([mode] + parts.map(SafeText.line)).joined(separator: " · "), width: width, indent: 4)
         lines[0] = paint(mode, .heading) + lines[0].dropFirst(mode.count)
@@ -26,7 +26,7 @@ struct TextLayout {
 
     func lines(of table: TextTable) -> [String] { table.lines(width: width, foldWidth: tableWidth, paint: paint) }
 
-    /// A sentence with a label before it, wrapped and indented under itself.
+    /// A sentence after a label, wrapped with a hanging indent.
     func note(_ label: String, _ text: String, _ style: Style) -> [String] {
         let start = label + ": "
         let indent = min(TextWidth.of(start), 24)

@@ -19,7 +19,7 @@ struct TextTable {
         }
     }
 
-    /// A row: one text for each column, or texts for the first columns and then a message in place of the rest.
+    /// A row: one text for each column, or texts for the first columns and then a message in place of the others.
     struct Row {
         var cells: [String]
         /// A sentence instead of the missing cells, wrapped to the width.
@@ -38,9 +38,8 @@ struct TextTable {
     ///
     /// - Parameters:
     ///   - width: the columns to which messages are wrapped.
-    ///   - foldWidth: the columns of a terminal: wider rows continue below, broken between cells. Nil: a row is always
-    ///     one line.
-    ///   - paint: formats a text in a style; widths are measured before.
+    ///   - foldWidth: the columns of a terminal. Wider rows continue below, broken between cells; nil: a row is always one line.
+    ///   - paint: formats a text in a style. Widths are measured before.
     func lines(
         width: Int, foldWidth: Int? = nil, paint: (String, Style) -> String
     ) -> [String] {
@@ -93,7 +92,7 @@ struct TextTable {
         return groups
     }
 
-    /// The cells of a row, a line for each group of columns that has any. A cell that is wider than the terminal is wrapped.
+    /// The cells of a row, one line for each group of columns that has any. A cell that is wider than the terminal is wrapped.
     private func folded(_ cells: [String], _ groups: [[Int]], _ widths: [Int], _ foldWidth: Int?) -> [String] {
         groups.enumerated().flatMap { number, group -> [String] in
             let present = group.filter { $0 < cells.count }
@@ -119,7 +118,7 @@ struct TextTable {
     }
 }
 
-/// How a piece of a report looks on a terminal that shows colours.
+/// The style of a piece of a report on a terminal that shows colours.
 package enum Style {
     case plain, heading, good, caution, bad
 
