@@ -3,6 +3,15 @@ public import PriceStore
 /// New rows that the store itself inserts in one transaction, without objects.
 ///
 /// The only checks are the constraints of the store. All rows are saved or none. Missing attributes use the defaults of the store.
+///
+/// ```swift
+/// let request = BatchInsertRequest(entity: "GoldPrice") { row in
+///     guard day < 1060 else { return .stop }
+///     row["time"] = StoreValue(1_735_689_600 + day * 86_400)
+///     day += 1
+///     return .insert
+/// }
+/// ```
 public struct BatchInsertRequest {
     /// Where new rows come from.
     public enum Source {
@@ -81,6 +90,12 @@ extension BatchInsertRequest: CustomStringConvertible {
 }
 
 /// What a batch insert did.
+///
+/// ```swift
+/// let insert = BatchInsertRequest(
+///     entity: "item", objects: [["id": 1, "name": "new"], ["name": "other"]], onConflict: .replace)
+/// let insertedCount = try context.execute(insert).insertedCount
+/// ```
 public struct BatchInsertResult: Hashable, Sendable {
     /// Rows that were inserted or replaced; always counted.
     public var insertedCount: Int

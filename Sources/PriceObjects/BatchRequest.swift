@@ -1,6 +1,10 @@
 public import PriceStore
 
 /// A request that a store itself carries out in one transaction, without loading objects: a batch delete, insert or update.
+///
+/// ```swift
+/// let result = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: doneItems))
+/// ```
 public protocol BatchRequest {
     /// What the store did.
     associatedtype Result

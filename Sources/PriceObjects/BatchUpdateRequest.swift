@@ -3,6 +3,12 @@ public import PriceStore
 /// A change of many rows that the store itself carries out in one transaction, without loading objects.
 ///
 /// It does not see unsaved changes of a context. The only checks are the constraints of the store. All rows are changed or none.
+///
+/// ```swift
+/// let update = BatchUpdateRequest(
+///     entity: "item", predicate: Attribute("name") == "new", propertiesToUpdate: ["done": true])
+/// let updatedCount = try context.execute(update).updatedCount
+/// ```
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
@@ -38,6 +44,12 @@ extension BatchUpdateRequest: CustomStringConvertible {
 }
 
 /// What a batch update did.
+///
+/// ```swift
+/// let update = BatchUpdateRequest(
+///     entity: "item", predicate: Attribute("name") == "new", propertiesToUpdate: ["done": true])
+/// let updatedCount = try context.execute(update).updatedCount
+/// ```
 public struct BatchUpdateResult: Hashable, Sendable {
     /// Rows that were found and set, even if no value changed; always counted.
     public var updatedCount: Int

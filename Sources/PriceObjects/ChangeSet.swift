@@ -4,6 +4,11 @@ public import PriceStore
 ///
 /// It can be sent to any thread to update a context there, see ``StoreContext/mergeChanges(fromRemoteContextSave:into:)``. Rows that a
 /// cascade deleted are missing, unless it was made from a history.
+///
+/// ```swift
+/// let changes = try here.save()
+/// try StoreContext.mergeChanges(fromRemoteContextSave: changes, into: [there])
+/// ```
 public struct ChangeSet: Hashable, Sendable {
     /// Rows that are new.
     public var inserted: [ObjectID]

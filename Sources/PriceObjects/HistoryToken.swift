@@ -4,6 +4,12 @@ import PriceStore
 ///
 /// It identifies the store by an identifier in the store itself, not by its path, so tokens remain valid when the file is moved. A token is
 /// valid while the store keeps all later transactions, also after a restart. Store its ``description``, or encode it.
+///
+/// ```swift
+/// let place = try context.currentHistoryToken()
+/// let text = place?.description ?? ""
+/// let placeAfterRestart = HistoryToken(text)
+/// ```
 public struct HistoryToken: Hashable, Sendable {
     /// The identifier that the store got when its history began: 32 hexadecimal digits.
     public let historyIdentifier: String

@@ -1,6 +1,12 @@
 public import PriceStore
 
 /// A transaction in the history of a store: who changed which rows, and when.
+///
+/// ```swift
+/// for transaction in try context.history(after: token) {
+///     for change in transaction.changes where change.kind == .delete { print(change.objectID) }
+/// }
+/// ```
 public struct HistoryTransaction: Hashable, Sendable {
     /// The position after the transaction, where reading continues.
     public let token: HistoryToken
@@ -22,6 +28,12 @@ public struct HistoryTransaction: Hashable, Sendable {
 }
 
 /// A change of one row in a history.
+///
+/// ```swift
+/// for transaction in try context.history(after: token) {
+///     for change in transaction.changes where change.kind == .delete { print(change.objectID) }
+/// }
+/// ```
 public struct HistoryChange: Hashable, Sendable {
     /// What happened to a row.
     public enum Kind: String, Hashable, Sendable, CaseIterable {

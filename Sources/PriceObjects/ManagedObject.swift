@@ -7,6 +7,13 @@ public import PriceStore
 ///
 /// Reading an attribute reads the row from the store if the object is a fault, see ``isFault``. Every access throws once the object is
 /// deleted or its context has released it, so stale values are never returned.
+///
+/// ```swift
+/// let prices = try context.fetch(gold)
+/// try prices[0].setValue(2630, for: "dollars")
+/// try context.delete(prices[1])
+/// try context.save()
+/// ```
 public final class ManagedObject {
     /// The state of an object.
     enum State {

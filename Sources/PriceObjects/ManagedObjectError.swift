@@ -1,6 +1,14 @@
 public import PriceStore
 
 /// Why an object cannot be read, changed or deleted.
+///
+/// ```swift
+/// do {
+///     print(try item.text(for: "name") ?? "")
+/// } catch let error as ManagedObjectError where error.kind == .deleted {
+///     print(error.description)
+/// }
+/// ```
 public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of error.
     public enum Kind: String, Hashable, Sendable {

@@ -1,6 +1,11 @@
 public import PriceStore
 
 /// What a save does with an object whose row another connection changed or deleted after the object was read.
+///
+/// ```swift
+/// context.mergePolicy = .storeWins
+/// try context.save()
+/// ```
 public enum MergePolicy: String, Hashable, Sendable, CaseIterable {
     /// Nothing is saved, and the save throws a ``MergeConflictError`` with all conflicts.
     case error
@@ -14,6 +19,17 @@ public enum MergePolicy: String, Hashable, Sendable, CaseIterable {
 }
 
 /// An object that was changed or deleted while another connection changed or deleted its row.
+///
+/// ```swift
+/// do {
+///     try context.save()
+/// } catch let error as MergeConflictError {
+///     for conflict in error.conflicts {
+///         try context.refresh(context.object(with: conflict.objectID), mergeChanges: true)
+///     }
+///     try context.save()
+/// }
+/// ```
 public struct MergeConflict: Hashable, Sendable {
     /// The row.
     public let objectID: ObjectID
@@ -34,6 +50,17 @@ public struct MergeConflict: Hashable, Sendable {
 }
 
 /// Changes that cannot be saved because others changed or deleted the same rows. Nothing was saved.
+///
+/// ```swift
+/// do {
+///     try context.save()
+/// } catch let error as MergeConflictError {
+///     for conflict in error.conflicts {
+///         try context.refresh(context.object(with: conflict.objectID), mergeChanges: true)
+///     }
+///     try context.save()
+/// }
+/// ```
 public struct MergeConflictError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The store, as messages name it.
     public let store: String

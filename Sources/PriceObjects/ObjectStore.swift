@@ -1,6 +1,11 @@
 public import PriceStore
 
 /// A store whose rows a ``StoreContext`` inserts, updates and deletes, one by one or in batches.
+///
+/// ```swift
+/// let id = try writer.insertObject(entity: "item", values: ["name": "new"])
+/// let isChanged = try writer.updateObject(id, set: ["note": "old"], ifStill: ["name": "new"])
+/// ```
 public protocol ObjectStore: StoreWriter {
     /// Whether a transaction is open.
     var isInTransaction: Bool { get }
@@ -39,6 +44,11 @@ public protocol ObjectStore: StoreWriter {
 }
 
 /// A store that keeps a history of the transactions of all programs that use this library.
+///
+/// ```swift
+/// try writer.keepHistory()
+/// let token = try writer.currentHistoryToken()
+/// ```
 public protocol StoreHistory: AnyObject {
     /// The position after the last transaction in the history; nil: the store keeps no history.
     func currentHistoryToken() throws(StoreError) -> HistoryToken?

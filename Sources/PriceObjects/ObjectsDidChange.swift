@@ -4,6 +4,12 @@ public import PriceStore
 ///
 /// It identifies objects by ID, so it can be sent to any thread. On the context's own thread, ``StoreContext/object(with:)`` returns the
 /// objects.
+///
+/// ```swift
+/// let observation = context.observeChanges { change in
+///     for id in change.deleted { shown.remove(id) }
+/// }
+/// ```
 public struct ObjectsDidChange: Hashable, Sendable {
     /// What the context did.
     public enum Cause: String, Hashable, Sendable {
@@ -47,6 +53,12 @@ public struct ObjectsDidChange: Hashable, Sendable {
 }
 
 /// An observer of a context. It observes until it is cancelled or released.
+///
+/// ```swift
+/// let observation = context.observeChanges { change in
+///     for id in change.deleted { shown.remove(id) }
+/// }
+/// ```
 public final class ChangeObservation {
     private var isCancelled = false
     private let body: (ObjectsDidChange) -> Void

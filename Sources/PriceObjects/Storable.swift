@@ -33,6 +33,13 @@ public protocol Storable {
 /// The values of a row, read one after the other.
 ///
 /// Generic code of this type is compiled in the program for its own types. In the library it would look up the types for each value.
+///
+/// ```swift
+/// init(_ row: inout StoredValues) throws {
+///     time = try row.next()
+///     dollars = try row.next()
+/// }
+/// ```
 public struct StoredValues {
     private let entity: String
     private let attributes: [String]

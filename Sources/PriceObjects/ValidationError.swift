@@ -1,6 +1,14 @@
 public import PriceStore
 
 /// Objects that cannot be saved. The store was not changed.
+///
+/// ```swift
+/// do {
+///     try context.save()
+/// } catch let error as ValidationError {
+///     for failure in error.failures { print(failure.description) }
+/// }
+/// ```
 public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A mistake in one object.
     public struct Failure: Hashable, Sendable {

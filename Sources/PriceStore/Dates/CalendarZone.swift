@@ -1,6 +1,11 @@
 /// A time zone, for calendar arithmetic and for dates without a zone.
 ///
 /// UTC uses integer arithmetic only. Other zones load Foundation's time zone data when they are created.
+///
+/// ```swift
+/// let noon = CivilDateTime(year: 2025, month: 1, day: 31, hour: 12)
+/// let instant = CalendarZone(identifier: "Europe/Berlin")?.instant(of: noon)
+/// ```
 public struct CalendarZone: Hashable, Sendable {
     /// The IANA name, as `Europe/Berlin`, or `UTC`.
     public let identifier: String

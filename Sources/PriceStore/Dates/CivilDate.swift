@@ -1,4 +1,9 @@
 /// A day of the proleptic Gregorian calendar, without a zone. Year 0 is 1 BC.
+///
+/// ```swift
+/// let lastDay = CivilDate(year: 2025, month: 2, day: CivilDate.daysInMonth(year: 2025, month: 2))
+/// let nextDay = CivilDate(dayNumber: lastDay.dayNumber + 1)
+/// ```
 public struct CivilDate: Hashable, Comparable, Sendable {
     /// The year in astronomical numbering.
     public var year: Int
@@ -59,6 +64,11 @@ public struct CivilDate: Hashable, Comparable, Sendable {
 }
 
 /// A day and a time of day on the clocks of some zone.
+///
+/// ```swift
+/// let noon = CivilDateTime(year: 2025, month: 1, day: 31, hour: 12)
+/// let instant = CalendarZone(identifier: "Europe/Berlin")?.instant(of: noon)
+/// ```
 public struct CivilDateTime: Hashable, Sendable {
     /// The day.
     public var date: CivilDate

@@ -1,4 +1,9 @@
 /// The format in which a stored value represents a date: the `date_format` of a rule.
+///
+/// ```swift
+/// let stored = DateEncoding.unixMilliseconds.value(of: midnight)
+/// let read = DateEncoding.unixMilliseconds.instant(of: stored)
+/// ```
 public enum DateEncoding: String, Hashable, Sendable, CaseIterable {
     /// Text of ISO 8601: a date, or a date and a time.
     case iso8601

@@ -2,6 +2,11 @@
 ///
 /// The range is about ±292,000 years. Arithmetic saturates at ``distantPast`` and ``distantFuture``, so a wrong age cannot wrap around and
 /// expire the present.
+///
+/// ```swift
+/// let midnight = Instant(unixSeconds: 1_738_281_600)
+/// let text = (midnight + .seconds(90)).rfc3339
+/// ```
 public struct Instant: Hashable, Comparable, Sendable {
     /// Microseconds since 1970-01-01T00:00:00Z; negative before it.
     public let microseconds: Int64

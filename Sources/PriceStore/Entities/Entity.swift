@@ -1,4 +1,14 @@
 /// A named kind of row: a table or, in a Core Data store, an entity of the model.
+///
+/// ```swift
+/// try writer.createEntity(
+///     Entity(
+///         name: "GoldPrice",
+///         attributes: [
+///             Attribute(name: "time", affinity: .real, isRequired: true),
+///             Attribute(name: "dollars", affinity: .real),
+///         ]))
+/// ```
 public struct Entity: Hashable, Sendable {
     /// The kind of database object that an entity is.
     public enum Kind: String, Hashable, Sendable {
@@ -66,6 +76,12 @@ public struct Entity: Hashable, Sendable {
 }
 
 /// A trigger of the store that runs when a row is changed.
+///
+/// ```swift
+/// for trigger in try writer.entity(named: "item")?.updateTriggers ?? [] {
+///     print(trigger.name, trigger.attributes)
+/// }
+/// ```
 public struct UpdateTrigger: Hashable, Sendable {
     /// The trigger's name.
     public let name: String
@@ -80,6 +96,12 @@ public struct UpdateTrigger: Hashable, Sendable {
 }
 
 /// A named value that every row of an entity has: a column.
+///
+/// ```swift
+/// let gold = StoreFetchRequest(
+///     entity: "Price", predicate: Attribute("metal") == "gold",
+///     sortDescriptors: [StoreSortDescriptor("time", ascending: false)], fetchLimit: 10)
+/// ```
 public struct Attribute: Hashable, Sendable {
     /// The values that a column prefers to store, after SQLite's column affinities.
     public enum Affinity: String, Hashable, Sendable {
@@ -150,6 +172,12 @@ extension Attribute {
 }
 
 /// A reference from the rows of one entity (the source) to a row of another (the destination): a foreign key.
+///
+/// ```swift
+/// let toShop = Relationship(from: "sign", "shop", to: "shop", "id", deleteRule: .cascade)
+/// try writer.createEntity(
+///     Entity(name: "sign", attributes: [Attribute(name: "shop", affinity: .integer)], relationships: [toShop]))
+/// ```
 public struct Relationship: Hashable, Sendable {
     /// What happens to the source rows when their destination row is deleted.
     public enum DeleteRule: String, Hashable, Sendable {

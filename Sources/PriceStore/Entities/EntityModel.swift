@@ -1,4 +1,11 @@
 /// What a Core Data model says about an entity besides its attributes.
+///
+/// ```swift
+/// let model = try writer.entity(named: "item")?.model
+/// for relationship in model?.relationships ?? [] {
+///     print(relationship.name, relationship.destination, relationship.deleteRule)
+/// }
+/// ```
 public struct EntityModel: Hashable, Sendable {
     /// The table that holds its rows.
     public let table: String
@@ -25,6 +32,13 @@ public struct EntityModel: Hashable, Sendable {
 }
 
 /// A relationship of a Core Data model, seen from the entity that declares it.
+///
+/// ```swift
+/// let model = try writer.entity(named: "item")?.model
+/// for relationship in model?.relationships ?? [] {
+///     print(relationship.name, relationship.destination, relationship.deleteRule)
+/// }
+/// ```
 public struct ModelRelationship: Hashable, Sendable {
     /// What a delete of the declaring row does to the rows at the other end.
     public enum DeleteRule: String, Hashable, Sendable {

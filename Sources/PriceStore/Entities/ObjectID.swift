@@ -1,6 +1,11 @@
 /// The identity of a saved row: its store, its entity and its key.
 ///
 /// Two connections to the same store give the same row the same ID. An ID does not say whether its row still exists.
+///
+/// ```swift
+/// let ids = try context.fetchObjectIDs(oldGold)
+/// try context.executeAndMergeChanges(using: BatchDeleteRequest(objectIDs: ids))
+/// ```
 public struct ObjectID: Sendable {
     /// The entity's name.
     public let entity: String

@@ -1,4 +1,9 @@
 /// A Swift type whose values a store can hold: `Int`, `Int64`, `Double`, `Bool`, `String`, bytes, and optionals of them.
+///
+/// ```swift
+/// let value = StoreValue(4.5)
+/// let dollars = Double(storeValue: value)
+/// ```
 public protocol StoreConvertible {
     /// The value as a store holds it.
     var storeValue: StoreValue { get }

@@ -1,4 +1,9 @@
 /// A value as a store holds it: one of five storage classes, as in SQLite.
+///
+/// ```swift
+/// let price: [String: StoreValue] = ["time": 1_735_689_600, "metal": "copper", "price": 4.5]
+/// context.insert(entity: "price", values: price)
+/// ```
 public enum StoreValue: Sendable {
     /// No value.
     case null

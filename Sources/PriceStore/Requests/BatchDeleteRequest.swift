@@ -3,6 +3,12 @@
 /// It does not see unsaved changes of a context, so save first. It does not update objects that a context holds;
 /// ``BatchDeleteResult/objectIDs`` identifies them. No validation runs. The request deletes all rows that it names or, if anything fails,
 /// none.
+///
+/// ```swift
+/// let old = StoreFetchRequest(entity: "price", predicate: .date("time", .unixSeconds, before: cutoff))
+/// if context.hasChanges { try context.save() }
+/// try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
+/// ```
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// What the result contains.
     public typealias ResultType = BatchResultType
@@ -89,6 +95,11 @@ extension StoreReader {
 }
 
 /// What the result of a batch request contains.
+///
+/// ```swift
+/// let result = try context.execute(BatchDeleteRequest(fetchRequest: doneItems, resultType: .objectIDs))
+/// for id in result.objectIDs { print(id) }
+/// ```
 public enum BatchResultType: Hashable, Sendable {
     /// Only success. Counts are included if they cost nothing.
     case statusOnly
@@ -113,6 +124,11 @@ package struct BatchContinuation: Hashable, Sendable {
 }
 
 /// What a batch delete did.
+///
+/// ```swift
+/// let result = try context.execute(BatchDeleteRequest(fetchRequest: doneItems, resultType: .objectIDs))
+/// for id in result.objectIDs { print(id) }
+/// ```
 public struct BatchDeleteResult: Hashable, Sendable {
     /// Deleted rows of the entity that the predicate named.
     public var deletedCount: Int

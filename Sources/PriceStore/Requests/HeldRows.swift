@@ -1,6 +1,11 @@
 /// Rows that must not be deleted, neither by a rule nor by a cascade from its rows.
 ///
 /// A row is also held if the condition is unknown for it.
+///
+/// ```swift
+/// let gold = HeldRows(name: "audit", entity: "price", rows: Attribute("metal") == "gold")
+/// let free = StoreFetchRequest(entity: "price", predicate: .notHeld([gold], by: nil))
+/// ```
 public struct HeldRows: Hashable, Sendable {
     /// The hold's name, for messages and counts.
     public let name: String

@@ -1,4 +1,10 @@
 /// Which rows to fetch: an entity, a condition, an order and a number.
+///
+/// ```swift
+/// let gold = StoreFetchRequest(
+///     entity: "Price", predicate: Attribute("metal") == "gold",
+///     sortDescriptors: [StoreSortDescriptor("time", ascending: false)], fetchLimit: 10)
+/// ```
 public struct StoreFetchRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
@@ -29,6 +35,10 @@ public struct StoreFetchRequest: Hashable, Sendable {
 }
 
 /// An attribute to sort by.
+///
+/// ```swift
+/// let oldest = StoreFetchRequest(entity: "price", sortDescriptors: [StoreSortDescriptor("time")], fetchLimit: 10)
+/// ```
 public struct StoreSortDescriptor: Hashable, Sendable {
     /// The attribute's name.
     public let attribute: String

@@ -5,6 +5,11 @@
 /// them unknown. ``not(_:)`` of unknown is unknown, so neither `p` nor `not(p)` finds a row whose attribute is NULL; ``notTrue(_:)`` finds
 /// it. A condition on keys is never unknown. A condition on a date that is NULL is unknown or false. Values are compared with the affinity
 /// and collation of the column.
+///
+/// ```swift
+/// let isOld = StorePredicate.date("time", .unixSeconds, before: now - .seconds(30 * 86_400))
+/// let oldGold = StoreFetchRequest(entity: "price", predicate: Attribute("metal") == "gold" && isOld)
+/// ```
 public indirect enum StorePredicate: Hashable, Sendable {
     /// How two values are compared.
     public enum Operator: String, Hashable, Sendable, CaseIterable {
@@ -93,6 +98,12 @@ public indirect enum StorePredicate: Hashable, Sendable {
 }
 
 /// A date attribute and how it is read.
+///
+/// ```swift
+/// let date = DateAttribute(name: "time", encoding: .unixSeconds)
+/// let january = DateRange(date, from: Instant(iso8601: "2025-01-01"), before: Instant(iso8601: "2025-02-01"))
+/// let prices = StoreFetchRequest(entity: "price", predicate: .date(january))
+/// ```
 public struct DateAttribute: Hashable, Sendable {
     /// The attribute's name.
     public let name: String
@@ -122,6 +133,12 @@ public struct DateAttribute: Hashable, Sendable {
 }
 
 /// A range of valid dates: wholly before one instant, and not wholly before another.
+///
+/// ```swift
+/// let date = DateAttribute(name: "time", encoding: .unixSeconds)
+/// let january = DateRange(date, from: Instant(iso8601: "2025-01-01"), before: Instant(iso8601: "2025-02-01"))
+/// let prices = StoreFetchRequest(entity: "price", predicate: .date(january))
+/// ```
 public struct DateRange: Hashable, Sendable {
     /// The date attribute.
     public let date: DateAttribute
@@ -143,6 +160,11 @@ public struct DateRange: Hashable, Sendable {
 ///
 /// A row is deleted only while all of these rows of its group exist. If another program deletes or changes one of them during a deletion,
 /// the rest of the group stays until the next one.
+///
+/// ```swift
+/// let newest = KeepLast(count: 1, groupedBy: ["metal"], among: .all, date: date)
+/// let others = StoreFetchRequest(entity: "price", predicate: .notKept(newest))
+/// ```
 public struct KeepLast: Hashable, Sendable {
     /// How many rows of each group are kept; at least 1.
     public let count: Int
@@ -166,6 +188,11 @@ public struct KeepLast: Hashable, Sendable {
 }
 
 /// A range of keys in key order: of rowids, or of primary keys in a table without rowids.
+///
+/// ```swift
+/// let firstKeys = KeyRange(after: nil, through: [2])
+/// let firstItems = StoreFetchRequest(entity: "item", predicate: .key(firstKeys))
+/// ```
 public struct KeyRange: Hashable, Sendable {
     /// The lower end, exclusive; nil: from the first row.
     public let after: [StoreValue]?

@@ -1,6 +1,14 @@
 /// An error of a store: its kind, the store, the engine's message, and what to do next.
 ///
 /// It never contains a bound value. Passwords in its texts are hidden.
+///
+/// ```swift
+/// do {
+///     _ = try context.fetch(StoreFetchRequest(entity: "trade"))
+/// } catch let error as StoreError where error.kind == .unknownName {
+///     print(error.message)
+/// }
+/// ```
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of a store's error.
     public enum Kind: String, Hashable, Sendable {

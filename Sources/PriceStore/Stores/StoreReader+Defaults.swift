@@ -6,6 +6,11 @@ extension StoreInserter {
 }
 
 /// The result of inserting several rows at once.
+///
+/// ```swift
+/// let inserted = try writer.insert(entity: "item", rows: rows, onConflict: .fail)
+/// if let inserted { print("\(inserted.savedCount) saved, \(inserted.ignoredCount) ignored") }
+/// ```
 public struct RowsInserted: Hashable, Sendable {
     /// Rows that are in the store now, as new rows or over old ones.
     public var savedCount: Int

@@ -1,6 +1,11 @@
 /// A store that can be read. Reading never changes a byte of the store.
 ///
 /// Readers and writers hold a connection and belong to one thread.
+///
+/// ```swift
+/// let reader = try SQLiteReader(path: path)
+/// let row = try reader.fetch(StoreFetchRequest(entity: "Price"), attributes: ["metal", "time", "dollars"])
+/// ```
 public protocol StoreReader: AnyObject {
     /// The path or address of the store, as messages name it, without a password.
     var name: String { get }
@@ -29,6 +34,14 @@ public protocol StoreReader: AnyObject {
 }
 
 /// A store into which rows can be inserted: a writer, or a rehearsal that only predicts the effects.
+///
+/// ```swift
+/// let outcome = try writer.insert(entity: "item", values: ["id": 1, "name": "again"], onConflict: .ignore)
+/// switch outcome {
+/// case .saved, .ignored: break
+/// case .rejected(let reason): print(reason)
+/// }
+/// ```
 public protocol StoreInserter: StoreReader {
     /// Inserts one row. Missing values use the defaults of the store. A row that breaks a constraint is ``InsertOutcome/rejected(_:)`` and
     /// not inserted.
@@ -46,6 +59,17 @@ public protocol StoreInserter: StoreReader {
 }
 
 /// A store that can be changed.
+///
+/// ```swift
+/// try writer.createEntity(
+///     Entity(
+///         name: "GoldPrice",
+///         attributes: [
+///             Attribute(name: "time", affinity: .real, isRequired: true),
+///             Attribute(name: "dollars", affinity: .real),
+///         ]))
+/// try writer.createIndex(on: "GoldPrice", attributes: ["time"])
+/// ```
 public protocol StoreWriter: StoreInserter {
     /// Executes a batch delete in one transaction.
     @discardableResult
@@ -94,6 +118,12 @@ extension StoreWriter {
 }
 
 /// What to do with a new row whose primary or unique key already exists.
+///
+/// ```swift
+/// let insert = BatchInsertRequest(
+///     entity: "item", objects: [["id": 1, "name": "new"], ["name": "other"]], onConflict: .replace)
+/// let insertedCount = try context.execute(insert).insertedCount
+/// ```
 public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     /// Reject the new row.
     case fail
@@ -104,6 +134,14 @@ public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
 }
 
 /// The result of inserting a row.
+///
+/// ```swift
+/// let outcome = try writer.insert(entity: "item", values: ["id": 1, "name": "again"], onConflict: .ignore)
+/// switch outcome {
+/// case .saved, .ignored: break
+/// case .rejected(let reason): print(reason)
+/// }
+/// ```
 public enum InsertOutcome: Hashable, Sendable {
     /// The row is in the store, as a new row or over an old one.
     case saved
@@ -114,6 +152,12 @@ public enum InsertOutcome: Hashable, Sendable {
 }
 
 /// Whether a transaction is on disk when it returns.
+///
+/// ```swift
+/// try writer.transaction(.full) {
+///     _ = try writer.insert(entity: "item", values: ["name": "c"], onConflict: .fail)
+/// }
+/// ```
 public enum Durability: Hashable, Sendable {
     /// As the store is configured.
     case normal
@@ -122,6 +166,11 @@ public enum Durability: Hashable, Sendable {
 }
 
 /// How free space is reclaimed.
+///
+/// ```swift
+/// let result = try writer.reclaim(ReclaimRequest(mode: .auto))
+/// let freed = result.sizeBytesBefore - result.sizeBytesAfter
+/// ```
 public enum ReclaimMode: String, Hashable, Sendable, CaseIterable {
     /// Not at all.
     case none
@@ -134,6 +183,11 @@ public enum ReclaimMode: String, Hashable, Sendable, CaseIterable {
 }
 
 /// How to reclaim space, and when to stop.
+///
+/// ```swift
+/// let result = try writer.reclaim(ReclaimRequest(mode: .auto))
+/// let freed = result.sizeBytesBefore - result.sizeBytesAfter
+/// ```
 public struct ReclaimRequest {
     /// How free space is reclaimed.
     public var mode: ReclaimMode
@@ -154,6 +208,11 @@ public struct ReclaimRequest {
 }
 
 /// The result of a reclaim.
+///
+/// ```swift
+/// let result = try writer.reclaim(ReclaimRequest(mode: .auto))
+/// let freed = result.sizeBytesBefore - result.sizeBytesAfter
+/// ```
 public struct ReclaimResult: Hashable, Sendable {
     /// The size of the store before, in bytes.
     public var sizeBytesBefore: Int64
@@ -171,6 +230,12 @@ public struct ReclaimResult: Hashable, Sendable {
 }
 
 /// A row as a store returns it: its ID and the requested values.
+///
+/// ```swift
+/// for row in try writer.fetchRows(StoreFetchRequest(entity: "item"), attributes: ["name"]) {
+///     print(row.objectID, row.values)
+/// }
+/// ```
 public struct StoredRow: Hashable, Sendable {
     /// The row's ID.
     public let objectID: ObjectID
