@@ -45,8 +45,7 @@ extension CalendarZone {
         return nil
     }
 
-    /// The local times, in seconds, that clocks skip when they are set forward; nil: none are skipped, or the instant is not among those
-    /// that both a skipped time and a time after it mean.
+    /// The local times, in seconds, that clocks skip when they are set forward, if one of them is read as this instant; nil: none is.
     package func skip(at instant: Instant) -> Range<Int64>? {
         let day: Int64 = 86_400_000_000
         let pieces = offsetPieces(from: instant.advanced(byMicroseconds: -day), to: instant)
