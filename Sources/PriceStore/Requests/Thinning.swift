@@ -2,6 +2,14 @@
 ///
 /// A tier has buckets of one size, and an age. A row is kept if it is the pick of its bucket in at least one tier whose age it has not
 /// passed. Picks are chosen among all readable rows, including those at or after the cutoff.
+///
+/// ```swift
+/// let cutoff = Instant(unixSeconds: 1_740_787_200)
+/// let monthly = Thinning(
+///     tiers: [Thinning.Tier(.month, since: .distantPast)], groupedBy: [], among: .all, date: date, before: cutoff)
+/// let old = StoreFetchRequest(
+///     entity: "price", predicate: .date(DateRange(date, before: cutoff)) && .notPicked(monthly))
+/// ```
 public struct Thinning: Hashable, Sendable {
     /// Which row of a bucket is kept. Among rows of one date, the row with the highest key is the last, and the one with the lowest key the
     /// first.
@@ -39,11 +47,22 @@ public struct Thinning: Hashable, Sendable {
     public let among: StorePredicate
     /// The date that determines the bucket of a row. Buckets follow the calendar in the zone of the date.
     public let date: DateAttribute
-    /// Rows at or after this instant stay anyway, so it matters only for earlier rows which of them are picks. A request sets its own.
+    /// Rows at or after this instant are not looked at, except to choose picks. A request of a rule sets its own.
     package var cutoff = Instant.distantPast
 
     /// Makes a description of the rows to keep.
+    ///
+    /// - Parameter cutoff: the instant before which rows are deleted; later rows count as not picked.
     public init(
+        tiers: [Tier], pick: Pick = .last, groupedBy: [String], among: StorePredicate, date: DateAttribute,
+        before cutoff: Instant
+    ) {
+        self.init(tiers: tiers, pick: pick, groupedBy: groupedBy, among: among, date: date)
+        self.cutoff = cutoff
+    }
+
+    /// Makes the description of a rule, whose request sets the cutoff.
+    package init(
         tiers: [Tier], pick: Pick = .last, groupedBy: [String], among: StorePredicate, date: DateAttribute
     ) {
         self.tiers = tiers.sorted { $0.unit.size < $1.unit.size }

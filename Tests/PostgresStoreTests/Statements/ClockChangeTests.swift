@@ -1,6 +1,7 @@
 import PostgresCluster
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import PostgresStore
@@ -12,7 +13,7 @@ struct ClockChangeTests {
         .init(.yyyymmdd, "text"), .init(.yyyymmddhhmmss, "int8"), .init(.yyyymmddhhmmss, "text"),
     ]
 
-    @Test(arguments: columns, ClockChanges.all)
+    @Test(arguments: columns, Trials.cases(ClockChanges.all))
     func localTimesAreReadAsInSwift(column: ClockChanges.Column, change: ClockChanges.Change) throws {
         let zone = try #require(CalendarZone(identifier: change.zone))
         let rows = column.values(change).map { "('\($0.serverText ?? "")'::\(column.type))" }.joined(separator: ", ")

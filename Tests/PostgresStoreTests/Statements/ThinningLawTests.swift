@@ -1,6 +1,7 @@
 import PostgresCluster
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import PostgresStore
@@ -8,7 +9,7 @@ import Testing
 /// The laws of thinning over time, on a server where others are at work too.
 @Suite(.needsPostgres)
 struct ThinningLawTests {
-    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: Trials.cases(Array(1...12 as ClosedRange<UInt64>)))
     func aRunEveryNightLeavesTheRowsOfOneRunAtTheEnd(_ seed: UInt64) throws {
         let rows = ThinningCase(seed)
         let breaches = try rows.breachesOfNights(60, on: make(rows, seed), once: make(rows, seed))

@@ -63,6 +63,14 @@ struct TypeSampleTests {
         let gold = HeldRows(name: "audit", entity: "price", rows: Attribute("metal") == "gold")
         let free = StoreFetchRequest(entity: "price", predicate: .notHeld([gold], by: nil))
         #expect(try context.count(free) == 1)
+        let cutoff = Instant(unixSeconds: 1_740_787_200)
+        let monthly = Thinning(
+            tiers: [Thinning.Tier(.month, since: .distantPast)], groupedBy: [], among: .all, date: date, before: cutoff)
+        let old = StoreFetchRequest(
+            entity: "price", predicate: .date(DateRange(date, before: cutoff)) && .notPicked(monthly))
+        #expect(try context.count(old) == 0)
+        try store.change("INSERT INTO price VALUES (1738368001, 'gold', 2)")
+        #expect(try context.count(old) == 1)
         let firstKeys = KeyRange(after: nil, through: [2])
         let firstItems = StoreFetchRequest(entity: "item", predicate: .key(firstKeys))
         #expect(try context.count(firstItems) == 2)

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
@@ -119,7 +120,8 @@ struct FiredTriggerTests {
 
     /// Rows with as many columns as SQLite allows, with and without a key.
     @Test(
-        arguments: [499, 500, 999, 1000, 1500, 1990], ["id INTEGER PRIMARY KEY", "id TEXT PRIMARY KEY", "id INTEGER"])
+        arguments: Trials.cases([499, 500, 999, 1000, 1500, 1990]),
+        ["id INTEGER PRIMARY KEY", "id TEXT PRIMARY KEY", "id INTEGER"])
     func wideTablesComeBack(_ columns: Int, _ key: String) throws {
         let names = (1...columns).map { "c\($0)" }.joined(separator: ", ")
         let values = (1...columns).map { "i + \($0)" }.joined(separator: ", ")
