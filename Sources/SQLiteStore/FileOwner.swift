@@ -41,7 +41,7 @@ extension SQLiteFileConnection {
         guard try check(owner) else { return }
         do {
             try transaction(.normal) {
-                try run("making the file") { db in
+                try run("creating the file") { db in
                     // Another process may have created the file meanwhile. The first change gives an empty file a page.
                     if try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema") == 0,
                         try Int32.fetchOne(db, sql: "PRAGMA main.application_id") == 0
@@ -52,7 +52,7 @@ extension SQLiteFileConnection {
                 }
             }
         } catch {
-            throw StoreError(error, store: name, doing: "making the file")
+            throw StoreError(error, store: name, doing: "creating the file")
         }
     }
 

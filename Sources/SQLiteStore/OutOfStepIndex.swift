@@ -114,7 +114,7 @@ extension SQLiteFileConnection {
         let remedies = suspects.compactMap(\.remedy)
         return (
             "\(which) out of step with the rows that it indexes",
-            remedies.isEmpty ? "make it again from its rows" : "execute \(remedies.joined(separator: "; "))"
+            remedies.isEmpty ? "rebuild it from its rows" : "execute \(remedies.joined(separator: "; "))"
         )
     }
 }

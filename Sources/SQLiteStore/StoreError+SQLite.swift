@@ -57,13 +57,13 @@ extension StoreError {
                 + "sqlite3 \(store) 'SELECT count(*) FROM sqlite_master'"
         }
         if error.extendedResultCode == .SQLITE_CORRUPT_VTAB {
-            return "a virtual table is out of step with the rows that it indexes; make it again from its rows"
+            return "a virtual table is out of step with the rows that it indexes; rebuild it from its rows"
         }
         return switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             "another program has locked the store; try again later, or raise the busy timeout"
         case .SQLITE_CANTOPEN where !StoreFile.isForbidden(store):
-            "a file beside the store could not be made or opened: the disk may be full"
+            "a file beside the store could not be created or opened: the disk may be full"
         case .SQLITE_CANTOPEN, .SQLITE_READONLY:
             StoreFile.folderIsWritable(store)
                 ? nil

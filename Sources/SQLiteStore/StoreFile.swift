@@ -79,9 +79,11 @@ enum StoreFile {
                 .inputOutput, store: path,
                 message: "\(file), which belongs to the store, "
                     + (isRegular ? "has \(status.st_nlink) names (hard links)" : "is not a regular file"),
-                hint:
-                    "stop all programs that use the store, close it with sqlite3 if it has changes there, and remove the other name or the link"
-            )
+                hint: "stop all programs that use the store; if \(file) "
+                    + (isRegular
+                        ? "contains changes, run sqlite3 \(path) 'SELECT count(*) FROM sqlite_master', which takes them into the "
+                            + "store; then remove the other name"
+                        : "leads to a file with changes, move that file to its place; otherwise remove it"))
         }
     }
 

@@ -36,7 +36,7 @@ struct CoreDataHistory: Hashable {
             let string = numbers["TRANSACTIONSTRING"]
         else {
             history.unknownForm =
-                "its entities CHANGE, TRANSACTION and TRANSACTIONSTRING are not all known to the store"
+                "Z_PRIMARYKEY does not list all of CHANGE, TRANSACTION and TRANSACTIONSTRING"
             return history
         }
         history.change = change
@@ -69,10 +69,12 @@ struct CoreDataHistory: Hashable {
         for entity in entities {
             let kept = entity.preserved
             if kept.count > 1 {
-                return "\(entity.name) keeps \(kept.joined(separator: ", ")) of deleted rows, and their order is "
-                    + "unknown"
+                return "\(entity.name) preserves \(kept.joined(separator: ", ")) of deleted rows, and it is unknown "
+                    + "which column is for which"
             }
-            if kept.count == 1, tombstones.isEmpty { return "ACHANGE has no column for what \(entity.name) keeps" }
+            if kept.count == 1, tombstones.isEmpty {
+                return "ACHANGE has no tombstone column for the value that \(entity.name) preserves"
+            }
         }
         return nil
     }

@@ -13,7 +13,7 @@ extension CoreDataSchema {
             where !relationship.isTransient {
                 guard let destination = self.entity(relationship.destination), let target = destination.managed else {
                     entities[key]?.unsupported =
-                        "its relationship \(relationship.name) leads to \(relationship.destination), which is not there"
+                        "its relationship \(relationship.name) leads to \(relationship.destination), which does not exist"
                     continue
                 }
                 let inverse = relationship.inverse.flatMap { target.relationships[$0] }

@@ -10,12 +10,12 @@ enum Inflate {
         var state = z_stream()
         // A negative window size means that the stream is raw.
         guard inflateInit2_(&state, -MAX_WBITS, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
-            throw ModelArchiveError("there is no memory to unpack the bytes")
+            throw ModelArchiveError("there is not enough memory to decompress the model")
         }
         defer { inflateEnd(&state) }
         // zlib counts in 32 bits and does not write to its input.
         guard let count = UInt32(exactly: stream.count) else {
-            throw ModelArchiveError("the packed bytes are more than \(UInt32.max)")
+            throw ModelArchiveError("the compressed data has more than \(UInt32.max) bytes")
         }
         var stream = stream
         return try stream.withUnsafeMutableBufferPointer { input throws(ModelArchiveError) in
@@ -31,16 +31,16 @@ enum Inflate {
                 }
                 output += piece.prefix(piece.count - free)
                 guard output.count <= limit else {
-                    throw ModelArchiveError("the packed bytes unpack to more than \(limit) bytes")
+                    throw ModelArchiveError("the compressed data expands to more than \(limit) bytes")
                 }
                 switch status {
                 case Z_STREAM_END: return output
                 case Z_OK: continue
                 // This is not an error in zlib: it needs more input, and there is none.
-                case Z_BUF_ERROR: throw ModelArchiveError("the packed bytes are damaged: they end early")
+                case Z_BUF_ERROR: throw ModelArchiveError("the compressed data is damaged: it ends early")
                 default:
                     let reason = state.msg.map { String(cString: $0) } ?? "zlib's error \(status)"
-                    throw ModelArchiveError("the packed bytes are damaged: \(reason)")
+                    throw ModelArchiveError("the compressed data is damaged: \(reason)")
                 }
             }
         }

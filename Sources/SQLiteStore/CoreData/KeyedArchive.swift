@@ -18,7 +18,7 @@ struct KeyedArchive {
         else { throw ModelArchiveError("the property list is not a keyed archive: it lacks $objects or $top") }
         self.table = table
         guard case .uid(let index) = list.objects[root], table.indices.contains(index) else {
-            throw ModelArchiveError("the archive is damaged: its outermost object is not there")
+            throw ModelArchiveError("the archive is damaged: its root object is missing")
         }
         self.root = table[index]
     }

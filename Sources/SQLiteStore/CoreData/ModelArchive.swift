@@ -33,15 +33,15 @@ struct ModelArchive {
         for object in try archive.values("NSEntities", of: archive.root) {
             let entity = try entity(object)
             guard entities.updateValue(entity, forKey: entity.name) == nil else {
-                throw archive.damage(object, "a second entity '\(entity.name)'")
+                throw archive.damage(object, "the entity '\(entity.name)' occurs twice")
             }
         }
         try addInherited(&entities)
         for entity in entities.values {
             for relationship in entity.relationships.values where entities[relationship.destination] == nil {
                 throw ModelArchiveError(
-                    "the model has no entity '\(relationship.destination)', where the relationship "
-                        + "'\(relationship.name)' of '\(entity.name)' leads")
+                    "the relationship '\(relationship.name)' of '\(entity.name)' leads to '\(relationship.destination)', "
+                        + "which the model does not contain")
             }
         }
         return ManagedObjectModel(entities: entities)
@@ -75,11 +75,11 @@ struct ModelArchive {
         for _ in 0..<64 {
             guard try archive.isKind(property, of: "_NSPropertyDescriptionProxy") else { return property }
             guard let next = try archive.member("NSUnderlyingProperty", of: property) else {
-                throw archive.damage(property, "a stand-in for no property")
+                throw archive.damage(property, "a property proxy without a property")
             }
             property = next
         }
-        throw archive.damage(property, "a property that stands in for itself")
+        throw archive.damage(property, "a property proxy that refers to itself")
     }
 
     private func attribute(_ object: Int) throws(ModelArchiveError) -> ManagedAttribute {
@@ -98,9 +98,9 @@ struct ModelArchive {
         let name = try propertyName(object)
         guard let rule = try archive.integer("NSDeleteRule", of: object),
             let deleteRule = Int(exactly: rule).flatMap(ManagedRelationship.DeleteRule.init)
-        else { throw archive.damage(object, "the relationship '\(name)' has no delete rule that is known") }
+        else { throw archive.damage(object, "the relationship '\(name)' has an unknown delete rule") }
         guard let maxCount = try archive.integer("NSMaxCount", of: object) else {
-            throw archive.damage(object, "the relationship '\(name)' has no greatest count")
+            throw archive.damage(object, "the relationship '\(name)' has no maximum count")
         }
         let destination: String
         if let entity = try archive.member("NSDestinationEntity", of: object) {
@@ -108,7 +108,7 @@ struct ModelArchive {
         } else if let name = try archive.string("_NSDestinationEntityName", of: object) {
             destination = name
         } else {
-            throw archive.damage(object, "the relationship '\(name)' leads nowhere")
+            throw archive.damage(object, "the relationship '\(name)' has no destination")
         }
         let inverse: String?
         if let property = try archive.member("NSInverseRelationship", of: object) {
@@ -147,7 +147,7 @@ struct ModelArchive {
             var next: String? = name
             while let current = next, !isWhole.contains(current) {
                 guard let entity = entities[current] else {
-                    throw ModelArchiveError("the model has no entity '\(current)', from which another one inherits")
+                    throw ModelArchiveError("an entity inherits from '\(current)', which the model does not contain")
                 }
                 guard line.count <= entities.count else {
                     throw ModelArchiveError("the entity '\(current)' inherits from itself")

@@ -277,7 +277,9 @@ extension Survey.Obstacle {
         let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(relationship.destination)"
         return switch objection {
         case .pointing, .fixedReference: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) refer to them"
-        case .denyRule: "the delete rule of \(name) is deny, which a batch delete cannot carry out; \(rows) at its end"
+        case .denyRule:
+            "the delete rule of \(name) is deny, so a batch delete is refused; \(rows) "
+                + "\(rowCount == 1 ? "is" : "are") at its other end"
         case .mandatoryInverse: "the inverse of \(name) is mandatory, and \(rows) would lose it"
         case .unproven:
             "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) may refer to them; only the model shows whether they do"

@@ -80,7 +80,7 @@ extension SQLiteFileConnection {
         guard let schema = try catalog.coreData(db),
             let link = schema.links(of: entity).first(where: { $0.relationship == relationship }),
             case .own(let reference) = link.storage, reference.companions.isEmpty, link.back == nil
-        else { return "\(entity.name).\(relationship.name) cannot be set by a key alone" }
+        else { return "\(entity.name).\(relationship.name) cannot be set with a key only" }
         let found = try row(
             SQLFragment(
                 "SELECT 1 FROM main.\(link.destinationTable.quotedIdentifier) WHERE Z_PK = ?", [value.databaseValue]),

@@ -63,7 +63,7 @@ struct PropertyList {
             let entry = table + index * offsetSize
             guard let offset = BigEndian.count(bytes[entry..<entry + offsetSize]), offset >= headerSize, offset < table
             else {
-                throw ModelArchiveError("the property list is damaged at byte \(entry): an object outside of the list")
+                throw ModelArchiveError("the property list is damaged at byte \(entry): an object is outside the list")
             }
             objects.append(try reader.object(at: offset))
         }
@@ -163,8 +163,8 @@ private struct ObjectReader {
     }
 
     private mutating func take(_ count: Int, each size: Int = 1) throws(ModelArchiveError) -> ArraySlice<UInt8> {
-        guard count <= (end - cursor) / size else { throw damage("an object that does not end inside the list") }
-        guard count * size <= unread else { throw damage("an object that lies over another") }
+        guard count <= (end - cursor) / size else { throw damage("an object extends past the end of the list") }
+        guard count * size <= unread else { throw damage("objects overlap") }
         defer {
             cursor += count * size
             unread -= count * size
@@ -188,7 +188,7 @@ private struct ObjectReader {
         references.reserveCapacity(count)
         for place in stride(from: slice.startIndex, to: slice.endIndex, by: referenceSize) {
             guard let number = BigEndian.count(slice[place..<place + referenceSize]), number < objectCount else {
-                throw damage("a reference to an object that is not there")
+                throw damage("a reference to a missing object")
             }
             references.append(number)
         }

@@ -69,7 +69,7 @@ extension SQLiteFile {
     func historyPlace(_ token: HistoryToken, _ db: Database) throws -> Int64 {
         guard token.historyIdentifier == (try historyIdentifier(db)) else {
             throw StoreError(
-                .unsupported, store: name, message: "the history token is of another store",
+                .unsupported, store: name, message: "the history token belongs to another store",
                 hint: "use only tokens of this store")
         }
         guard (0...(try HistoryTables.lastNumber(db))).contains(token.transactionNumber) else {
@@ -104,7 +104,7 @@ extension SQLiteFile {
 
     private func missingHistory() -> StoreError {
         StoreError(
-            .historyMissing, store: name, message: "a part of the history after the token is deleted",
+            .historyMissing, store: name, message: "part of the history after the token was deleted",
             hint: "reset the contexts, fetch again and start with a new token")
     }
 

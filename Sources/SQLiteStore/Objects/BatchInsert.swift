@@ -88,7 +88,7 @@ private struct BatchInsert {
         case .rejected(let reason):
             throw StoreError(
                 .constraint, store: connection.name,
-                message: "saving row \(rowCount) for \(scope.table.name), so none is saved: \(reason)")
+                message: "row \(rowCount) of \(scope.table.name) cannot be saved, so none is saved: \(reason)")
         }
     }
 
@@ -114,7 +114,7 @@ private struct BatchInsert {
 
     private func failure() -> any Error {
         let error = DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
-        let what = "saving row \(rowCount) for \(scope.table.name), so none is saved"
+        let what = "row \(rowCount) of \(scope.table.name) cannot be saved, so none is saved"
         var storeError = StoreError(error, store: connection.name, doing: what)
         // A value that the column cannot hold counts as a broken constraint.
         if error.resultCode == .SQLITE_MISMATCH { storeError.kind = .constraint }

@@ -12,7 +12,7 @@ extension SQLiteWriter {
                 of: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
             guard !request.propertiesToUpdate.isEmpty else {
                 throw StoreError(
-                    .unsupported, store: name, message: "the batch update of \(scope.table.name) names no property")
+                    .unsupported, store: name, message: "the batch update of \(scope.table.name) sets no attribute")
             }
             if scope.table.managed != nil {
                 return try transaction(.normal) {

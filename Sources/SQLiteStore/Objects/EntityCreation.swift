@@ -98,7 +98,7 @@ extension SQLiteWriter {
         else {
             throw StoreError(
                 .unsupported, store: name,
-                message: "\(attribute.name) cannot be of the type \(type) and of the affinity \(attribute.affinity)")
+                message: "the type \(type) of \(attribute.name) does not have the affinity \(attribute.affinity)")
         }
         var text = "\(attribute.name.standardIdentifier) \(type)" + (isRequired ? " NOT NULL" : "")
         if let value = attribute.defaultValue {

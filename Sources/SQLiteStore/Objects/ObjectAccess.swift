@@ -22,7 +22,7 @@ extension SQLiteWriter {
             guard let key else {
                 throw StoreError(
                     .constraint, store: name,
-                    message: "a trigger of the store ignored a new row of \(scope.table.name)")
+                    message: "a trigger of the store skipped a new row of \(scope.table.name)")
             }
             return objectID(scope, key)
         }
@@ -119,7 +119,7 @@ extension SQLiteFileConnection {
         } catch let error as DatabaseError where error.resultCode == .SQLITE_MISMATCH {
             throw StoreError(
                 .constraint, store: name,
-                message: "a value for \(entity) is of a kind that its column cannot hold: "
+                message: "a value for \(entity) has a type that its column cannot hold: "
                     + (error.message ?? "datatype mismatch"))
         }
     }

@@ -84,7 +84,7 @@ final class SurvivorCopy {
             try db.inTransaction(.deferred) {
                 guard try reader.pragma("schema_version", db) == schemaVersion else {
                     throw StoreError(
-                        .busy, store: store.name, message: "the store's schema has just been changed",
+                        .busy, store: store.name, message: "another program has just changed the store's schema",
                         hint: "try again")
                 }
                 try refusingBrokenRows { try copyRows(db) }

@@ -59,13 +59,13 @@ extension SQLiteFileConnection {
             let entities = Set(ids.filter { $0.storeIdentifier == other }.map(\.entity)).sorted()
             return StoreError(
                 .unsupported, store: connection.name,
-                message: "object IDs of \(entities.joined(separator: ", ")) are of another store, \(other)",
-                hint: "send each store a request of its own")
+                message: "object IDs of \(entities.joined(separator: ", ")) belong to another store, \(other)",
+                hint: "send a separate request to each store")
         }
         let entities = Set(ids.map(\.entity)).union([entity]).sorted()
         return StoreError(
             .unsupported, store: connection.name,
-            message: "the object IDs of one request are of several entities: \(entities.joined(separator: ", "))",
+            message: "the object IDs of one request belong to several entities: \(entities.joined(separator: ", "))",
             hint: "make one request for each entity")
     }
 

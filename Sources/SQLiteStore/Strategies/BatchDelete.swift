@@ -180,7 +180,7 @@ struct BatchDelete {
         guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "a delete in batches by the technique \(request.technique.rawValue) has no offset",
+                message: "a delete in batches by the technique \(request.technique.rawValue) cannot have an offset",
                 hint: "use the technique whole")
         }
         switch request.technique {

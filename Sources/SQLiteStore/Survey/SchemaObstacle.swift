@@ -124,9 +124,9 @@ extension SQLiteFileConnection {
     /// its own table, at any depth.
     private func circleOfCascades(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
         try keyGraph(of: request.fetchRequest.entity, request.relationships, db)?.circle.map { key in
-            "cascades lead from \(key.destination) back to \(key.source) (\(key.sourceAttributes.joined(separator: ", "))), so that "
-                + "a row may take any number of rows of its own table along; with relationships: nullify they stay and lose "
-                + "their reference"
+            "cascades lead from \(key.destination) back to \(key.source) (\(key.sourceAttributes.joined(separator: ", "))), so the "
+                + "delete of one row may delete any number of rows of its own table; with relationships: nullify these rows stay "
+                + "and lose their reference"
         }
     }
 

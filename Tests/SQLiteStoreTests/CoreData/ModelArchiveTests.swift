@@ -67,7 +67,7 @@ struct ModelArchiveTests {
 
     private static let bends = [
         Bend("the archive holds no Core Data model") { $0.root = ArchiveSample.item },
-        Bend("the archive is damaged: its outermost object is not there") { $0.root = 999 },
+        Bend("the archive is damaged: its root object is missing") { $0.root = 999 },
         Bend("the archive is damaged: it refers to object 999, but has 27 objects") {
             $0.set("NSEntities", of: ArchiveSample.model, to: .uid(999))
         },
@@ -80,7 +80,7 @@ struct ModelArchiveTests {
         Bend("the archive is damaged at object 4: an entity without a name") {
             $0.set("NSEntityName", of: ArchiveSample.note, to: nil)
         },
-        Bend("the archive is damaged at object 4: a second entity 'Item'") {
+        Bend("the archive is damaged at object 4: the entity 'Item' occurs twice") {
             $0.set("NSEntityName", of: ArchiveSample.note, to: .string("Item"))
         },
         Bend("the archive is damaged at object 3: its NSEntityName is not text") {
@@ -101,28 +101,28 @@ struct ModelArchiveTests {
         Bend("the archive is damaged at object 6: its NSFlagsKey is not an integer") {
             $0.set("NSFlagsKey", of: ArchiveSample.itemDate, to: .string("16"))
         },
-        Bend("the archive is damaged at object 7: the relationship 'folder' has no delete rule that is known") {
+        Bend("the archive is damaged at object 7: the relationship 'folder' has an unknown delete rule") {
             $0.set("NSDeleteRule", of: ArchiveSample.itemFolder, to: .integer(4))
         },
-        Bend("the archive is damaged at object 7: the relationship 'folder' has no delete rule that is known") {
+        Bend("the archive is damaged at object 7: the relationship 'folder' has an unknown delete rule") {
             $0.set("NSDeleteRule", of: ArchiveSample.itemFolder, to: nil)
         },
-        Bend("the archive is damaged at object 7: the relationship 'folder' has no greatest count") {
+        Bend("the archive is damaged at object 7: the relationship 'folder' has no maximum count") {
             $0.set("NSMaxCount", of: ArchiveSample.itemFolder, to: nil)
         },
-        Bend("the archive is damaged at object 9: the relationship 'items' leads nowhere") {
+        Bend("the archive is damaged at object 9: the relationship 'items' has no destination") {
             $0.set("_NSDestinationEntityName", of: ArchiveSample.folderItems, to: nil)
         },
-        Bend("the model has no entity 'Price', where the relationship 'items' of 'Folder' leads") {
+        Bend("the relationship 'items' of 'Folder' leads to 'Price', which the model does not contain") {
             $0.set("_NSDestinationEntityName", of: ArchiveSample.folderItems, to: .string("Price"))
         },
-        Bend("the model has no entity 'Item', from which another one inherits") {
+        Bend("an entity inherits from 'Item', which the model does not contain") {
             $0.set("NS.objects", of: ArchiveSample.entities, to: .array([.uid(ArchiveSample.note)]))
         },
-        Bend("the archive is damaged at object 10: a stand-in for no property") {
+        Bend("the archive is damaged at object 10: a property proxy without a property") {
             $0.set("NSUnderlyingProperty", of: ArchiveSample.proxy, to: nil)
         },
-        Bend("the archive is damaged at object 10: a property that stands in for itself") {
+        Bend("the archive is damaged at object 10: a property proxy that refers to itself") {
             $0.set("NSUnderlyingProperty", of: ArchiveSample.proxy, to: .uid(ArchiveSample.proxy))
         },
     ]
@@ -189,11 +189,11 @@ struct ModelArchiveTests {
         #expect(try ManagedObjectModel.read(cache: packed).entities.count == 3)
         #expect(try ManagedObjectModel.read(cache: packed + [0xFF]).entities.count == 3)
         for count in 0..<packed.count {
-            #expect(throws: ModelArchiveError("the packed bytes are damaged: they end early")) {
+            #expect(throws: ModelArchiveError("the compressed data is damaged: it ends early")) {
                 try ManagedObjectModel.read(cache: Array(packed.prefix(count)))
             }
         }
-        #expect(throws: ModelArchiveError("the packed bytes are damaged: invalid block type")) {
+        #expect(throws: ModelArchiveError("the compressed data is damaged: invalid block type")) {
             try ManagedObjectModel.read(cache: [7] + packed)
         }
     }
@@ -207,7 +207,7 @@ struct ModelArchiveTests {
         }
         let packed =
             bytes.prefix(3) + Array(repeatElement(bytes.dropFirst(3), count: (64 << 20) / (8 * 258) + 1).joined())
-        #expect(throws: ModelArchiveError("the packed bytes unpack to more than \(64 << 20) bytes")) {
+        #expect(throws: ModelArchiveError("the compressed data expands to more than \(64 << 20) bytes")) {
             try ManagedObjectModel.read(cache: Array(packed))
         }
     }

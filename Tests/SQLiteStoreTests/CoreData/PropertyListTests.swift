@@ -54,24 +54,24 @@ struct PropertyListTests {
             (list(objects: [9], offsets: [8], top: 1), "the sizes at its end do not fit"),
             (list(objects: [9], offsets: [8], table: 11), "the sizes at its end do not fit"),
             (list(objects: [9], offsets: [8], table: .max), "the sizes at its end do not fit"),
-            (list(objects: [9], offsets: [9]), "at byte 9: an object outside of the list"),
-            (list(objects: [9], offsets: [7]), "at byte 9: an object outside of the list"),
+            (list(objects: [9], offsets: [9]), "at byte 9: an object is outside the list"),
+            (list(objects: [9], offsets: [7]), "at byte 9: an object is outside the list"),
             (list(objects: [0xF0], offsets: [8]), "at byte 8: an object of an unknown kind"),
             (list(objects: [0x15], offsets: [8]), "at byte 8: an object of an unknown kind"),
-            (list(objects: [0x11, 1], offsets: [8]), "at byte 8: an object that does not end inside the list"),
+            (list(objects: [0x11, 1], offsets: [8]), "at byte 8: an object extends past the end of the list"),
             (
                 list(objects: [0x5F, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255], offsets: [8]),
-                "not end inside the list"
+                "extends past the end of the list"
             ),
             (
                 list(objects: [0x5F, 0x13, 0xFF, 255, 255, 255, 255, 255, 255, 255], offsets: [8]),
                 "a count that is not a number"
             ),
             (list(objects: [0xAF, 0x53], offsets: [8]), "a count that is not a number"),
-            (list(objects: [0xA1, 1], offsets: [8]), "at byte 8: a reference to an object that is not there"),
+            (list(objects: [0xA1, 1], offsets: [8]), "at byte 8: a reference to a missing object"),
             (list(objects: [0x87] + [UInt8](repeating: 255, count: 8), offsets: [8]), "a reference that is too large"),
             // Two objects that are the same bytes: many of them would be larger than the list.
-            (list(objects: [0x52, 0x41, 0x41], offsets: [8, 8]), "at byte 8: an object that lies over another"),
+            (list(objects: [0x52, 0x41, 0x41], offsets: [8, 8]), "at byte 8: objects overlap"),
         ]
         for (bytes, message) in cases {
             let error = #expect(throws: ModelArchiveError.self, "\(message)") { try PropertyList(bytes) }

@@ -140,7 +140,7 @@ struct ObjectAccessTests {
             #expect {
                 try reader.count(StoreFetchRequest(entity: entity, predicate: .objectIDs(foreign)))
             } throws: {
-                "\($0)".contains("object IDs of t are of another store, \(foreign[0].storeIdentifier ?? "?")")
+                "\($0)".contains("object IDs of t belong to another store, \(foreign[0].storeIdentifier ?? "?")")
             }
         }
         let own = try reader.fetchObjectIDs(StoreFetchRequest(entity: "t"))

@@ -93,7 +93,7 @@ struct BatchDeleteTests {
         #expect {
             try writer.execute(BatchDeleteRequest(objectIDs: t + foreign))
         } throws: {
-            ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("object IDs of t are of another store")
+            ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("object IDs of t belong to another store")
         }
         #expect(try store.rows("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)") == ["1|1"])
     }
