@@ -84,7 +84,7 @@ extension BatchInsertRequest: CustomStringConvertible {
         } catch {
             throw StoreError(
                 error is CancellationError ? .cancelled : .inputOutput, store: store,
-                message: "row \(number) for \(entity) could not be made, and none is saved: \(error)")
+                message: "row \(number) of \(entity) could not be made; no row is saved: \(error)")
         }
     }
 }

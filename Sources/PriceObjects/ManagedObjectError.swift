@@ -42,12 +42,12 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         let attribute = attribute ?? ""
         return switch kind {
         case .deleted: "the object of \(entity) is deleted"
-        case .detached: "the object of \(entity) belongs to no context any more"
+        case .detached: "the object of \(entity) no longer belongs to a context"
         case .otherContext: "the object of \(entity) belongs to another context"
         case .unknownAttribute: "\(entity) has no attribute '\(attribute)'"
         case .readOnlyAttribute:
             "\(entity).\(attribute) cannot be set: it is computed by the store or part of a saved object's primary key"
-        case .wrongKind: "\(entity).\(attribute) holds a value of another kind"
+        case .wrongKind: "\(entity).\(attribute) holds a value of another type"
         case .wrongCount: "a typed row of \(entity) does not have one value for each attribute"
         }
     }

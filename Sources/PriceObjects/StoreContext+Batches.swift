@@ -25,7 +25,7 @@ extension StoreContext {
         guard rowCount > 0, fetch.sortDescriptors.isEmpty, fetch.fetchLimit == nil, fetch.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: inserter.name,
-                message: "a delete in batches has rows in each batch, and no order, limit or offset of its own")
+                message: "a delete in batches needs at least one row per batch, and takes no order, limit or offset")
         }
         var next = fetch
         next.fetchLimit = rowCount

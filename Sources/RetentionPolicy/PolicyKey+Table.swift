@@ -120,7 +120,7 @@ extension PolicyKey {
             "relationships", .word(["as_declared", "deny", "cascade", "nullify"]),
             "What happens to related rows; default as_declared"),
         PolicyKey("allow_empty", .flag, "Whether the rule may delete every row of the entity; default false"),
-        PolicyKey("limits", .group(ruleLimits), "More than this is refused and nothing is deleted"),
+        PolicyKey("limits", .group(ruleLimits), "Limits above which a rule is refused and deletes nothing"),
         PolicyKey(
             "accept", .list(.word(PolicyWord.refusals), atLeast: 0), "Refusals that the rule accepts"),
         PolicyKey("batch", .group(batch), "How much is deleted in one transaction"),
@@ -164,7 +164,7 @@ extension PolicyKey {
             "Whether a price may be 0 or less, such as a spread or a yield; default false"),
         PolicyKey(
             "columns", .named(.text),
-            "Parts of a candle, and attributes of per, whose column has another name; default: same names"),
+            "Columns of the candle's fields and of per, where their names differ; default: same names"),
     ]
 
     static let session: [PolicyKey] = [
@@ -177,7 +177,7 @@ extension PolicyKey {
         PolicyKey("max_fraction", .fraction, "The largest part of the readable rows that a run may delete"),
         PolicyKey(
             "max_late_rows", .integer(0...Int.max),
-            "The largest number of expired rows that came back after a run that had left none; default: 1000, or 1 % of the rows"
+            "The largest number of expired rows that may come back after a run that left none; default: 1000, or 1 % of the rows"
         ),
     ]
 

@@ -187,7 +187,7 @@ extension SettingReader {
         let path = try text(scalar)
         let lowercased = path.lowercased()
         if lowercased.hasPrefix(":memory:") {
-            throw Complaint(message: "'\(name)' cannot be in memory: nothing would be there to delete or to keep")
+            throw Complaint(message: "'\(name)' cannot be in memory: it would always be empty")
         }
         if lowercased.hasPrefix("file:") {
             throw Complaint(message: "'\(name)' cannot be a file: URI; write the path itself")

@@ -12,8 +12,8 @@ struct CheckCommand: ConsoleCommand {
         discussion: """
             Opens the store read-only and changes nothing. Advice is not a mistake: it is about missing indexes, \
             rules that another rule covers, and ages shorter than the time between runs. Warns of each rule that the next run \
-            would refuse now, or at the instant of --as-of, also because of what past runs did; of rules that have \
-            never matched a row; and of entities that get no new rows.
+            would refuse now, or at --as-of, including refusals that depend on past runs; of rules that have never matched \
+            a row; and of entities that get no new rows.
 
             EXAMPLES
               retention check

@@ -86,7 +86,7 @@ struct LogCommand: ConsoleCommand {
             }
             guard runs.count == 1 || first.report.runID == runID else {
                 throw .usage(
-                    "--run '\(runID)' matches \(runs.count) runs", hint: "write more of the ID")
+                    "--run '\(runID)' matches \(runs.count) runs", hint: "give more characters of the ID")
             }
             if format == .text {
                 return LogReport.full(

@@ -87,7 +87,7 @@ struct NoticeProgram {
             else {
                 throw CommandFailure(
                     exitCode: 77,
-                    message: "refusing to run as root: the first line of \(path) does not tell which program runs it",
+                    message: "refusing to run as root: the first line of \(path) does not show which program runs it",
                     hint: "name the program itself, as in #!/usr/bin/python3, or pass --allow-insecure")
             }
             found.append(program)

@@ -77,7 +77,7 @@ struct PastRuns {
                 hint: "retention undo --list shows the runs that have an archive; dry runs are not recorded")
         }
         guard found.count == 1 || first.report.runID == id else {
-            throw CommandFailure.usage("'\(id)' matches \(found.count) runs", hint: "write more of the ID")
+            throw CommandFailure.usage("'\(id)' matches \(found.count) runs", hint: "give more characters of the ID")
         }
         guard
             try formerStore.map({ [$0] })?.contains(first.report.store)

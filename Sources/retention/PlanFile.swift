@@ -25,7 +25,7 @@ struct PlanFile {
             throw Self.failure(
                 path, "was made for another policy: \(policy.file.path) has changed since, or is another file")
         }
-        guard plan.asOf <= clock else { throw Self.failure(path, "has a later time than the clock") }
+        guard plan.asOf <= clock else { throw Self.failure(path, "is dated later than the clock") }
         guard clock < plan.validUntil else {
             throw Self.failure(path, "was valid until \(Figures.instant(plan.validUntil))")
         }
@@ -45,7 +45,7 @@ struct PlanFile {
         if let hash = plan.ledgerHash, try ledger?.hasRun(hash: hash) != true {
             throw Self.failure(
                 path,
-                "was made after a run that the ledger does not have: the ledger is another one, or has deleted the record "
+                "was made after a run that the ledger does not have: it is another ledger, or it has deleted the record "
                     + "since")
         }
     }

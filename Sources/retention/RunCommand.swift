@@ -48,7 +48,8 @@ struct RunCommand: ConsoleCommand {
     var accept: [String] = []
     @Flag(
         help: ArgumentHelp(
-            "Copy a SQLite store without the expired rows, where most of it goes and all other programs are stopped."))
+            "Rebuild a SQLite store without the expired rows. Use it when most rows are expired and all other programs are stopped."
+        ))
     var rebuild = false
     @Option(
         help: ArgumentHelp("The technique of the engine to use.", valueName: "name", visibility: .private))

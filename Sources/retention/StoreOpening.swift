@@ -290,7 +290,7 @@ struct StoreOpening {
             if let path, other.isSame(as: FilePlace(path)) { continue }
             guard try knowsStore(other.path) else { continue }
             if isNamed, let path, try knowsStore(path) { continue }
-            throw CommandFailure(exitCode: 78, message: passedOver(other.path, path), hint: wayOut(other.path, path))
+            throw CommandFailure(exitCode: 78, message: passedOver(other.path, path), hint: remedy(other.path, path))
         }
     }
 
@@ -315,13 +315,13 @@ struct StoreOpening {
         return "\(found) and is beside a link to it, but a run would \(verb) the ledger beside the file: \(path)"
     }
 
-    private func wayOut(_ other: String, _ path: String?) -> String {
+    private func remedy(_ other: String, _ path: String?) -> String {
         let move =
             path.flatMap { access($0, F_OK) == 0 || policy.ledger == .besideStore ? nil : "move it to \($0), or " }
             ?? ""
         let forget =
             policy.ledger == .besideStore
-            ? "" : "; to go on without what it knows, such as what was undone, give it another name"
+            ? "" : "; to continue without its records, for example of undos, rename it"
         return "nothing was changed; \(move)name it in the policy, as in `ledger: \(other)`\(forget)"
     }
 }

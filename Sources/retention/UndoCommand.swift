@@ -12,7 +12,7 @@ struct UndoCommand: ConsoleCommand {
         discussion: """
             Needs `archive` in the policy at the time of the run. Rows that are already in the store are not changed. \
             A row whose key another row uses is skipped and listed. Afterwards each rule that would delete restored rows again \
-            is refused (restored_rows), until it is changed so that it keeps them, or a run with --accept restored_rows. The \
+            is refused (restored_rows), until it is changed to keep them, or a run passes --accept restored_rows. The \
             report names these rules.
 
             Triggers of the store that the undo would fire need --triggers skip or --triggers fire.
@@ -158,7 +158,7 @@ struct UndoCommand: ConsoleCommand {
             message:
                 "run \(run.report.runID) is undone already, by \(undo.run), and the earlier run \(earlier.report.runID) was undone "
                 + "after it",
-            hint: "nothing was changed; its rows are there, and may have got their references back since")
+            hint: "nothing was changed; its rows are in the store, and their references may have been restored since")
     }
 
     private static func rule(_ name: String, of run: LedgerRun) throws(CommandFailure) -> String {

@@ -186,7 +186,7 @@ import Testing
         #expect(try job.retention("log", "--run", String(id)).output.contains("undo      possible until "))
         #expect(try job.retention("log", "--verify").status == 0)
         unlink(job.path(file))
-        #expect(try job.retention("log", "--run", String(id)).output.contains("the archive is not there any more"))
+        #expect(try job.retention("log", "--run", String(id)).output.contains("the archive no longer exists"))
     }
 
     /// A run that was killed leaves an archive that is not complete; the next run says so and keeps it.

@@ -58,7 +58,7 @@ import Testing
         let page = try job.retention("report", "--html", "-")
         let text = try job.retention("run", "--dry-run").output
         #expect(text.contains("gold: 3 expired rows kept by the hold tax\n"), "\(text)")
-        #expect(text.contains("gold: 1 expired row kept by the hold notes, because rows under the hold"), "\(text)")
+        #expect(text.contains("gold: 1 expired row kept by the hold notes, because held rows"), "\(text)")
         let run = try job.report()
         #expect(
             run.rules[0].deleted == 4 && run.rules[0].held == 4 && run.rules[0].keptByHold == dry.rules[0].keptByHold)

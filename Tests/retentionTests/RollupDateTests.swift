@@ -155,7 +155,8 @@ struct RollupDateTests {
                 Sample.rule(Self.rollup("into: candle, every: 1h, price: price"), entity: "Tick", format: format)))
         let run = try job.report()
         #expect(run.rules[0].outcome == "failed" && run.rules[0].deleted == 0, "\(run)")
-        let reason = "candle has a candle of 2025-01-01T10:00:00Z whose time is not written as a run writes it"
+        let reason =
+            "candle has a candle of 2025-01-01T10:00:00Z whose time is spelled in another way than a run spells it"
         #expect(run.rules[0].message?.contains(reason) == true, "\(run)")
         #expect(try job.report("--dry-run").failure?.contains(reason) == true)
         #expect(try job.rows("SELECT (SELECT count(*) FROM Tick), count(*) FROM candle") == ["1|1"])

@@ -196,7 +196,7 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
     private func restoreCandles(_ portion: ArchivedRows, _ part: inout RestorationPart) throws {
         guard let found = try work.restoreCandles(portion) else {
             throw StoreError.candlesCannotBeRestored(
-                name(portion.table), "one of them was changed during the undo, or is there more than once",
+                name(portion.table), "one of them was changed during the undo, or exists more than once",
                 store: work.storeName)
         }
         // A candle that an earlier transaction of the run also changed is counted there.

@@ -35,9 +35,10 @@ package struct Rollup: Hashable, Sendable {
         self.allowsNonPositive = allowsNonPositive
     }
 
-    /// Says that rows cannot be added to a candle whose time is not written as a run writes it.
+    /// Says that rows cannot be added to a candle whose time is spelled in another way than a run spells it.
     package func otherSpelling(of start: Instant) -> String {
-        "\(target) has a candle of \(start.rfc3339) whose time is not written as a run writes it, so rows cannot be added to it"
+        "\(target) has a candle of \(start.rfc3339) whose time is spelled in another way than a run spells it, so rows cannot be "
+            + "added to it"
     }
 
     /// The rows with a price, which is positive unless ``allowsNonPositive``, and with a volume or none. Numbers are finite. The prices of

@@ -26,8 +26,8 @@ extension Entity {
 extension Relationship {
     /// Why a rule that chooses its rows by the relationship is refused if a delete changes the relationship.
     package var changingChoice: String {
-        "a delete from \(destination) changes \(sourceAttributes.joined(separator: ", ")) in rows of \(source), and the rule "
-            + "chooses its rows by it"
+        "a delete from \(destination) changes \(sourceAttributes.joined(separator: ", ")) in rows of \(source), by which "
+            + "the rule chooses its rows"
     }
 }
 

@@ -260,8 +260,8 @@ extension Entity {
             for key in try incoming(next) where key.deleteRule == .cascade {
                 if key.source == name {
                     return
-                        "a cascade leads from \(key.destination) back to \(name), so the rule for relationships that "
-                        + "was given and that of the schema would apply to the same rows"
+                        "a cascade leads from \(key.destination) back to \(name), so the given relationship "
+                        + "rule and the schema's rule would both apply to the same rows"
                 }
                 waiting.append(key.source)
             }

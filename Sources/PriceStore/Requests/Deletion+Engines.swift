@@ -80,7 +80,7 @@ extension EngineFindings {
             let reason = named.flatMap { techniqueObstacles[$0] }.map { ": \($0)" } ?? ""
             throw StoreError(
                 .unknownName, store: store, message: "a \(name) is not possible for \(request.entity)\(reason)",
-                hint: "without it the rows are deleted in batches; --rule runs some rules only")
+                hint: "without it, the rows are deleted in batches; --rule selects rules")
         }
         take(named)
     }

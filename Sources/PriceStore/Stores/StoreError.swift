@@ -71,7 +71,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
             .constraint, store: store,
             message:
                 "the last batch is rolled back, because no readable row of \(entity) would be left: another program has deleted "
-                + "the rows that were to stay",
+                + "the rows that should stay",
             hint: "if \(entity) may be emptied, write allow_empty: true in the rule")
     }
 

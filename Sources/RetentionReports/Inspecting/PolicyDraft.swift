@@ -133,7 +133,7 @@ package struct PolicyDraft {
         case .table: break
         }
         if entity.entity.name == "retention_taken" { return "the job's own record of pending files" }
-        if inheritsDate(entity) { return "its rows are those of \(entity.entity.model?.parent ?? ""), too" }
+        if inheritsDate(entity) { return "its rows also belong to \(entity.entity.model?.parent ?? "")" }
         if entity.rowCount == 0 { return "it has no rows" }
         let reasons = entity.dates.compactMap { date in
             obstacle(to: date, of: entity).map { "\(date.attribute.name): \($0)" }
@@ -283,7 +283,7 @@ extension Relationship.DeleteRule {
     /// What happens to rows that refer to a deleted row.
     fileprivate var draftText: String {
         switch self {
-        case .cascade: "its rows are deleted, too"
+        case .cascade: "its rows are also deleted"
         case .nullify: "its reference becomes NULL"
         case .restrict, .noAction, .setDefault: "a row that it refers to cannot be deleted"
         }

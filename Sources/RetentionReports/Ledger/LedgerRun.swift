@@ -109,7 +109,7 @@ extension LedgerRun {
             undoneBy?.stopped.map { "; undo \($0) was stopped, and the same undo continues it" } ?? ""
         if let undoneBy, !undoneBy.undos.isEmpty { return undoneText(undoneBy, archived, rest) + stopped }
         guard let archive = report.archive else { return "not possible: no archive was made" }
-        guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
+        guard isArchiveThere != false else { return "not possible: the archive no longer exists" }
         guard archive.isComplete else { return "possible in part: the archive is not complete" }
         return "possible\(until)\(rest)\(stopped)"
     }
@@ -148,7 +148,7 @@ extension LedgerRun {
             "\(Figures.grouped(restored)) of \(Figures.count(archived, rest.isEmpty ? "row" : "archived row")) restored by \(runs)\(notes); "
             + (canBeUndone
                 ? "\(left) can still be restored\(until)"
-                : "the other \(left) cannot: the archive is not there any more")
+                : "the other \(left) cannot: the archive no longer exists")
     }
 }
 

@@ -116,7 +116,7 @@ package struct LedgerVerification: Hashable, Sendable {
         }
         let outcome = run["outcome"]?.string ?? ""
         return its.isEmpty && outcome == LedgerRun.Outcome.running.rawValue && run["finished_us"]?.number == nil
-            ? nil : Fault(kind: .added, message: "\(name(run)) says \(outcome), and the chain does not have it")
+            ? nil : Fault(kind: .added, message: "\(name(run)) is recorded as \(outcome) but is not in the chain")
     }
 
     /// Finds runs and rules that are not in the chain.
@@ -167,7 +167,7 @@ package struct LedgerVerification: Hashable, Sendable {
         var lines: [String] = []
         if let fault {
             lines.append("\(fault.kind.rawValue.uppercased()): \(SafeText.line(fault.message))")
-            lines.append("Runs before it, as they were written: \(Figures.grouped(runCount)).")
+            lines.append("Unchanged runs before it: \(Figures.grouped(runCount)).")
         } else if let head {
             lines.append("The ledger is intact: \(Figures.count(runCount, "run")).")
             lines.append("The last hash is \(head).")

@@ -247,8 +247,8 @@ package struct TextReport {
             count.relatedCount == 0
             ? ""
             : count.relatedCount == count.rowCount
-                ? ", because rows under the hold would be deleted with \(count.rowCount == 1 ? "it" : "them")"
-                : ", \(Figures.grouped(count.relatedCount)) of them because rows under the hold would be deleted with them"
+                ? ", because held rows would be deleted with \(count.rowCount == 1 ? "it" : "them")"
+                : ", \(Figures.grouped(count.relatedCount)) of them because held rows would be deleted with them"
         return "\(Figures.count(count.rowCount, "expired row")) kept by the hold \(count.hold)\(related)"
     }
 

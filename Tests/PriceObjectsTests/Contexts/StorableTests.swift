@@ -78,6 +78,6 @@ struct StorableTests {
     @Test func aValueOfAnotherTypeNamesItsAttribute() throws {
         try store.change("INSERT INTO GoldPrice (time, dollars) VALUES ('soon', 1)")
         let error = try #require(throws: ManagedObjectError.self) { try context.fetch(GoldPrice.self) }
-        #expect("\(error)" == "GoldPrice.time holds a value of another kind")
+        #expect("\(error)" == "GoldPrice.time holds a value of another type")
     }
 }

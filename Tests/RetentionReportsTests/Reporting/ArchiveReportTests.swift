@@ -168,7 +168,7 @@ struct ArchiveReportTests {
         #expect(run.undoText == "possible until 2026-12-21 00:00:00Z")
         #expect(LogReport.full(run).contains("undo      possible until 2026-12-21 00:00:00Z\n"))
         run.isArchiveThere = false
-        #expect(run.undoText == "not possible: the archive is not there any more")
+        #expect(run.undoText == "not possible: the archive no longer exists")
         run.isArchiveThere = true
         run.report.archive?.until = nil
         #expect(run.undoText == "possible")

@@ -97,7 +97,7 @@ struct BatchInsertTests {
         }
         #expect {
             try store.writer().execute(request)
-        } throws: { "\($0)".contains("row 3 for gold could not be made") }
+        } throws: { "\($0)".contains("row 3 of gold could not be made") }
         #expect(try store.rows("SELECT count(*) FROM gold") == ["0"])
     }
 

@@ -176,7 +176,7 @@ struct InsecureTests {
             chmod(job.path(path), path == "retention.yaml" ? 0o644 : 0o755)
         }
         let end = try job.retention("check")
-        #expect(end.status == 77 && end.errors.contains("does not tell which program runs it"), "\(end)")
+        #expect(end.status == 77 && end.errors.contains("does not show which program runs it"), "\(end)")
     }
 
     @Test func checkSaysThatAProgramIsNotThere() throws {
