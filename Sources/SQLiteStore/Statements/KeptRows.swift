@@ -43,7 +43,7 @@ struct KeptRows {
     /// The threshold of the single group, or nil if it has no more rows than the rule keeps.
     fileprivate var threshold: StoreValue?
     /// The state of the store in which they were found.
-    var mark: ChangeMark?
+    let mark: ChangeMark
 
     fileprivate var tables: [String] { [rows] + (groups.map { [$0] } ?? []) }
 }
@@ -53,7 +53,7 @@ extension SQLiteFileConnection {
     func notKept(_ keepLast: KeepLast, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let kept = try keptRows(keepLast, entity: scope, db)
         let date = try dateSQL(keepLast.date, scope, db)
-        guard let mark = kept.mark, try !changeMark(db).hasOnlyDeleted(since: mark) else {
+        guard try !changeMark(db).hasOnlyDeleted(since: kept.mark) else {
             switch kept.rest {
             case .everything: return .always
             case .nothing: return .never
@@ -99,9 +99,7 @@ extension SQLiteFileConnection {
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
         let key = KeptRows.Key(.notKept(keepLast), of: entity)
         if let known = temporaries.keptRows[key] {
-            guard let mark = known.mark, !isInBatch(db), try changeMark(db) != mark else {
-                return known
-            }
+            guard try !isInBatch(db) && changeMark(db) != known.mark else { return known }
             for table in known.tables { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
         }
         let kept = try countingTemporaryRows(db) {
@@ -110,11 +108,8 @@ extension SQLiteFileConnection {
             let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
             // The mark is taken first. If another program writes before the statement below, the mark is too old, not too new.
             let mark = try changeMark(db)
-            var kept =
-                try keepLast.groupedBy.isEmpty
-                ? single(keepLast, rows, date, scope, db) : groups(keepLast, rows, date, scope, db)
-            kept.mark = mark
-            return kept
+            return try keepLast.groupedBy.isEmpty
+                ? single(keepLast, rows, date, scope, mark, db) : groups(keepLast, rows, date, scope, mark, db)
         }
         temporaries.keptRows[key] = kept
         return kept
@@ -126,7 +121,8 @@ extension SQLiteFileConnection {
     }
 
     private func single(
-        _ keepLast: KeepLast, _ rows: SQLFragment, _ date: DateSQL, _ scope: RowScope, _ db: Database
+        _ keepLast: KeepLast, _ rows: SQLFragment, _ date: DateSQL, _ scope: RowScope, _ mark: ChangeMark,
+        _ db: Database
     ) throws -> KeptRows {
         let table = temporaryName("newest")
         let keys = scope.key.enumerated().map { "\($1) AS k\($0)" }.joined(separator: ", ")
@@ -141,13 +137,14 @@ extension SQLiteFileConnection {
                 "SELECT value, (SELECT count(*) FROM temp.\(table)) FROM temp.\(table) ORDER BY rowid DESC LIMIT 1"),
             db)
         guard let last, last[1] == .integer(Int64(keepLast.count)) else {
-            return KeptRows(rest: .nothing, rows: table)
+            return KeptRows(rest: .nothing, rows: table, mark: mark)
         }
-        return KeptRows(rest: .before(last[0]), rows: table, threshold: last[0])
+        return KeptRows(rest: .before(last[0]), rows: table, threshold: last[0], mark: mark)
     }
 
     private func groups(
-        _ keepLast: KeepLast, _ rows: SQLFragment, _ date: DateSQL, _ scope: RowScope, _ db: Database
+        _ keepLast: KeepLast, _ rows: SQLFragment, _ date: DateSQL, _ scope: RowScope, _ mark: ChangeMark,
+        _ db: Database
     ) throws -> KeptRows {
         let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: name)) }
         let names = columns.indices.map { "g\($0)" }
@@ -186,7 +183,7 @@ extension SQLiteFileConnection {
         try execute(SQLFragment("DROP TABLE temp.\(found)"), db)
         try execute(SQLFragment("CREATE INDEX temp.\(table)_groups ON \(table) (\(groups))"), db)
         try execute(SQLFragment("CREATE INDEX temp.\(table)_numbers ON \(table) (n)"), db)
-        var kept = KeptRows(rest: .groups(table: table), groups: table, rows: newest)
+        var kept = KeptRows(rest: .groups(table: table), groups: table, rows: newest, mark: mark)
         if let before = keepLast.relevantBefore {
             // If all kept rows are newer, no row in question is one of them.
             let lowest = DateSQL(date: keepLast.date, column: "lowest", affinity: date.affinity, function: nil)
@@ -223,8 +220,6 @@ struct ListedRows {
 extension DateSQL {
     /// The condition that a sort value is before an instant: in microseconds for parsed formats, otherwise in the format's own number.
     func isBefore(_ instant: Instant, parsed: Bool) -> SQLFragment {
-        parsed
-            ? SQLFragment("\(column) < ?", [instant.microseconds.databaseValue])
-            : compare(.less, date.encoding.cutoffBound(instant))
+        parsed ? SQLFragment("\(column) < ?", [instant.microseconds.databaseValue]) : isBefore(instant)
     }
 }
