@@ -10,13 +10,8 @@ extension SQLiteWriter {
             if scope.table.managed != nil { return try insertManagedObject(values, scope, db) }
             let named = values.sorted { $0.key < $1.key }
             let columns = try scope.attributes(named.map(\.key), store: name).map(\.name.quotedIdentifier)
-            let values =
-                columns.isEmpty
-                ? "DEFAULT VALUES"
-                : "(\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
             let statement = SQLFragment(
-                "INSERT OR ABORT INTO \(scope.table.sql) \(values) "
-                    + "RETURNING \(scope.table.keySQL.joined(separator: ", "))",
+                insertText(into: scope.table.sql, columns, .fail, sets: [], returning: scope.table.keySQL),
                 named.map(\.value.databaseValue))
             let key = try constrained(entity) { try rows(statement, db).first }
             guard let key else {
