@@ -125,8 +125,6 @@ private struct BatchInsert {
 extension StoreValue {
     /// Binds the value to a parameter and returns SQLite's result code. SQLite copies the value.
     func bind(_ statement: OpaquePointer, _ index: Int32) -> Int32 {
-        // -1 is SQLITE_TRANSIENT, a macro that is not imported.
-        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         switch self {
         case .null: return sqlite3_bind_null(statement, index)
         case .integer(let value): return sqlite3_bind_int64(statement, index, value)

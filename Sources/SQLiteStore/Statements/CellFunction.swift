@@ -29,7 +29,7 @@ final class CellFunction {
         }
         _ = self.buckets.initialize(from: numbers)
         try db.addFunctions(
-            of: self, flags: SQLITE_DETERMINISTIC | 0x0020_0000 /* SQLITE_INNOCUOUS, a macro that is not imported */,
+            of: self, flags: SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
             [(name, 1, findCell), ("\(name)_bucket", 2, findBucket)])
     }
 

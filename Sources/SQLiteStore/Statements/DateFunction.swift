@@ -25,7 +25,7 @@ final class DateFunction {
         startName = "retention_start_\(number)"
         recentDay.initialize(to: RecentDay(zone: key.zone))
         try db.addFunctions(
-            of: self, flags: SQLITE_DETERMINISTIC | 0x0020_0000 /* SQLITE_INNOCUOUS, a macro that is not imported */,
+            of: self, flags: SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
             [(rangeName, 4, isInRange), (startName, 1, start)])
     }
 

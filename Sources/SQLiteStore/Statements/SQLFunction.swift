@@ -32,6 +32,10 @@ func functionObject<T: AnyObject>(_ context: OpaquePointer?, _ type: T.Type) -> 
     sqlite3_user_data(context).map { Unmanaged<T>.fromOpaque($0).takeUnretainedValue() }
 }
 
+/// Makes SQLite copy a value: -1 is `SQLITE_TRANSIENT`, a macro that is not imported.
+@inline(__always)
+var transient: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
 extension StoreValue {
     /// Reads an argument of an SQL function.
     init(_ value: OpaquePointer) {
@@ -50,8 +54,6 @@ extension StoreValue {
 
     /// Returns the value from an SQL function. SQLite copies it.
     func become(resultOf context: OpaquePointer?) {
-        // -1 is SQLITE_TRANSIENT, a macro that is not imported.
-        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         switch self {
         case .null: sqlite3_result_null(context)
         case .integer(let value): sqlite3_result_int64(context, value)
