@@ -12,10 +12,7 @@ extension SQLiteFile {
             return "the primary key of \(target.name) must be \(key), so that each bucket has one candle"
         }
         return try run("looking for \(rollup.target)") { db in
-            let name = rollup.target.folded
-            let isTaken = "SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE"
-            guard try name.hasPrefix("sqlite_") || Row.fetchOne(db, sql: isTaken, arguments: [rollup.target]) != nil
-            else { return nil }
+            guard try rollup.target.folded.hasPrefix("sqlite_") || isTaken(rollup.target, db) else { return nil }
             return "the store uses the name \(rollup.target) for something else; choose another one"
         }
     }
@@ -55,6 +52,12 @@ extension SQLiteFile {
 }
 
 extension SQLiteFileConnection {
+    /// Whether something in the store has a name.
+    func isTaken(_ name: String, _ db: Database) throws -> Bool {
+        let query = "SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE"
+        return try Row.fetchOne(db, sql: query, arguments: [name]) != nil
+    }
+
     /// The condition that none of the deletes removes a row.
     func isLeft(_ scope: RowScope, after removed: RemovedRows, _ db: Database) throws -> SQLFragment {
         guard !removed.steps.isEmpty else { return .always }

@@ -54,8 +54,7 @@ extension SQLiteWriter {
             }
             guard !isThere, isUnique || columns != [scope.table.rowIDAlias] else { return }
             var index = "\(isUnique ? "ux" : "ix")_\(scope.table.name)_\(columns.joined(separator: "_"))"
-            let isTaken = "SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE"
-            while try row(SQLFragment(isTaken, [index.databaseValue]), db) != nil { index += "_" }
+            while try isTaken(index, db) { index += "_" }
             try db.execute(
                 sql: "CREATE \(isUnique ? "UNIQUE " : "")INDEX main.\(index.quotedIdentifier) "
                     + "ON \(scope.table.name.quotedIdentifier) \(columns.quotedList)")
