@@ -219,10 +219,7 @@ extension SQLiteFileConnection {
         let query = SQLFragment(
             "SELECT max(\(date.orderValue)) FROM temp.\(table) AS removed CROSS JOIN \(scope.from()) "
                 + "WHERE \(matches) AND removed.step = ? AND removed.wave = 0", [step.databaseValue])
-        guard let value = try row(query, db)?.first, !value.isNull else { return nil }
-        if date.function != nil, case .integer(let start) = value { return Instant(microseconds: start) }
-        guard case .span(let start, _) = request.date.encoding.read(value, zone: request.date.zone) else { return nil }
-        return start
+        return try row(query, db)?.first.flatMap(request.date.instant)
     }
 }
 

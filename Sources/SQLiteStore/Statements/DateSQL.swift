@@ -208,3 +208,11 @@ struct DateSQL {
             [outer, bound.integer.databaseValue, bound.real.databaseValue])
     }
 }
+
+extension DateAttribute {
+    /// The first instant of a value of ``DateSQL/orderValue``, or nil if it cannot be read.
+    func instant(_ value: StoreValue) -> Instant? {
+        if !encoding.isNumeric, case .integer(let start) = value { return Instant(microseconds: start) }
+        return encoding.read(value, zone: zone).start
+    }
+}

@@ -143,7 +143,7 @@ private struct ThinningQuery {
             SQLFragment("SELECT \(date.orderValue) FROM \(scope.from())")
             + store.whereClause(.all([date.readable(before: thinning.cutoff), among]))
             + " ORDER BY \(date.orderValue) LIMIT 1"
-        guard let value = try store.row(query, db)?.first, let oldest = date.start(of: value) else { return nil }
+        guard let value = try store.row(query, db)?.first, let oldest = thinning.date.instant(value) else { return nil }
         cells = ThinningCells(thinning, oldest: oldest)
         guard let first = cells.starts.first, let end = cells.starts.last else { return nil }
         let bounds = cells.starts.map { start in
@@ -292,11 +292,5 @@ extension DateSQL {
         guard function == nil else { return nil }
         let bound = date.encoding.lowerBound(instant)
         return affinity == .real ? .real(bound.real) : bound.singleParameter
-    }
-
-    /// The first instant of a value of ``orderValue``.
-    fileprivate func start(of value: StoreValue) -> Instant? {
-        if function != nil, case .integer(let microseconds) = value { return Instant(microseconds: microseconds) }
-        return date.encoding.read(value, zone: date.zone).start
     }
 }

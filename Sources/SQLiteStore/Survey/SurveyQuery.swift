@@ -267,8 +267,3 @@ extension SQLiteFileConnection {
         }
     }
 }
-
-extension DateAttribute {
-    /// The first instant of a stored date, or nil if it cannot be read.
-    fileprivate func instant(_ value: StoreValue) -> Instant? { encoding.read(value, zone: zone).start }
-}

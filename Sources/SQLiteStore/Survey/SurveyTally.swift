@@ -231,10 +231,7 @@ struct SurveyTally {
         }
     }
 
-    private func instant(_ key: DateKey) -> Instant? {
-        if function != nil, case .integer(let start) = key { return Instant(microseconds: start) }
-        return request.date.encoding.read(key.storeValue, zone: request.date.zone).start
-    }
+    private func instant(_ key: DateKey) -> Instant? { request.date.instant(key.storeValue) }
 }
 
 /// What ISO 8601 texts must have in common to sort in date order: the length, the separator between date and time, and the offset.
