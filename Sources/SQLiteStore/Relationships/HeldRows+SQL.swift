@@ -225,7 +225,7 @@ struct CascadeWay {
             key in
             let parent = try connection.scope(key.destination, db)
             guard reaches(parent.table) || parent.table.name == scope.table.name else { return nil }
-            let isChild = child.table.keySQL.enumerated().map { "child.\($0.element) = +held.k\($0.offset)" }
+            let isChild = child.table.keySQL.map { "child." + $0 }.areFound(by: "held")
             let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
                 "parent.\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
             }
@@ -233,7 +233,7 @@ struct CascadeWay {
                 table: parent.table, columns: parent.table.keySQL.map { "parent.\($0)" }.joined(separator: ", "),
                 rows:
                     " FROM temp.\(noted) AS held CROSS JOIN \(child.source) AS child CROSS JOIN \(parent.source) AS parent "
-                    + "WHERE \((isChild + refers).joined(separator: " AND ")) AND held.wave = \(wave)")
+                    + "WHERE \(([isChild] + refers).joined(separator: " AND ")) AND held.wave = \(wave)")
         }
     }
 

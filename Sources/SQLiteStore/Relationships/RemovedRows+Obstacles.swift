@@ -32,8 +32,7 @@ extension SQLiteFileConnection {
     /// A further condition that the child is not the removed row itself; empty if they belong to two tables.
     private func isAnother(_ key: Relationship, _ db: Database) throws -> String {
         guard key.source.folded == key.destination.folded else { return "" }
-        let same = try scope(key.source, db).table.keySQL.enumerated().map { "child.\($1) = +removed.k\($0)" }
-        return " AND NOT (\(same.joined(separator: " AND ")))"
+        return " AND NOT (\(try scope(key.source, db).table.keySQL.map { "child." + $0 }.areFound(by: "removed")))"
     }
 
     private func isNullable(_ key: Relationship, _ db: Database) throws -> Bool {

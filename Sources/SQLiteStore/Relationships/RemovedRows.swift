@@ -248,14 +248,13 @@ extension RowScope {
                 "\(alias).\(reference.quotedIdentifier) = \(noted).k0"
             )
         }
-        // The plus removes the affinity, so that keys are searched and not compared row by row.
-        let isParent = self.table.keySQL.enumerated().map { "parent.\($0.element) = +\(noted).k\($0.offset)" }
+        let isParent = self.table.keySQL.map { "parent." + $0 }.areFound(by: noted)
         let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
             "parent.\($1.quotedIdentifier) = \(alias).\($0.quotedIdentifier)"
         }
         return (
             "\(keys) CROSS JOIN \(source) AS parent CROSS JOIN \(children)",
-            (isParent + refers).joined(separator: " AND ")
+            ([isParent] + refers).joined(separator: " AND ")
         )
     }
 }

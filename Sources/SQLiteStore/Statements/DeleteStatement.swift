@@ -63,7 +63,7 @@ struct DeleteStatement {
     /// The condition that a row's key is in the result of a query. SQLite sorts that result by key in a temporary b-tree that may spill to
     /// disk, and reads the rows in that order.
     func isAmong(_ keys: SQLFragment) -> SQLFragment {
-        SQLFragment(scope.key.count == 1 ? "\(keyList) IN (" : "(\(keyList)) IN (") + keys + ")"
+        SQLFragment("\(scope.key.operand) IN (") + keys + ")"
     }
 
     private func target(_ path: RowPath) -> String {
@@ -101,9 +101,6 @@ struct DeleteStatement {
     private var keyList: String { scope.key.joined(separator: ", ") }
 
     private func compareKey(_ sign: String, _ key: [StoreValue]) -> SQLFragment {
-        let marks = key.map { _ in "?" }.joined(separator: ", ")
-        let isTuple = key.count > 1
-        return SQLFragment(
-            "\(isTuple ? "(\(keyList))" : keyList) \(sign) \(isTuple ? "(\(marks))" : marks)", key.map(\.databaseValue))
+        SQLFragment("\(scope.key.operand) \(sign) \(key.map { _ in "?" }.operand)", key.map(\.databaseValue))
     }
 }

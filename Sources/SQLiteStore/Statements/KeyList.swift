@@ -18,8 +18,7 @@ extension SQLiteFileConnection {
         try check(ids, scope.table)
         guard !ids.isEmpty else { return .never }
         let columns = scope.key
-        let left = columns.count == 1 ? columns[0] : "(" + columns.joined(separator: ", ") + ")"
-        return SQLFragment(left + " IN (") + (try keyList(ids.map(\.key), columns: columns.count, db)) + ")"
+        return SQLFragment(columns.operand + " IN (") + (try keyList(ids.map(\.key), columns: columns.count, db)) + ")"
     }
 
     /// The condition that a row has this ID.

@@ -78,14 +78,10 @@ extension SQLiteFileConnection {
     }
 
     private func keyCondition(_ range: KeyRange, _ scope: RowScope) -> SQLFragment {
-        let key = scope.key.count == 1 ? scope.key[0] : "(" + scope.key.joined(separator: ", ") + ")"
-        func marks(_ values: [StoreValue]) -> SQLFragment {
-            let marks = values.map { _ in "?" }.joined(separator: ", ")
-            return SQLFragment(values.count == 1 ? marks : "(\(marks))", values.map(\.databaseValue))
+        func compare(_ sign: String, _ values: [StoreValue]) -> SQLFragment {
+            SQLFragment("\(scope.key.operand) \(sign) \(values.map { _ in "?" }.operand)", values.map(\.databaseValue))
         }
-        var parts: [SQLFragment] = []
-        if let after = range.after { parts.append(SQLFragment("\(key) > ") + marks(after)) }
-        if let through = range.through { parts.append(SQLFragment("\(key) <= ") + marks(through)) }
+        let parts = [range.after.map { compare(">", $0) }, range.through.map { compare("<=", $0) }].compactMap(\.self)
         return .joined(parts, by: " AND ", empty: .always)
     }
 

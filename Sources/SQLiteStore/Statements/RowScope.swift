@@ -98,4 +98,13 @@ extension [String] {
     func areKey(of keys: String) -> String {
         enumerated().map { "\(keys).k\($0.offset) = +\($0.element)" }.joined(separator: " AND ")
     }
+
+    /// The same condition for a search of the rows by the keys of the table. Here the plus removes the affinity of the table's columns, so
+    /// that rows are searched and not compared one by one.
+    func areFound(by keys: String) -> String {
+        enumerated().map { "\($0.element) = +\(keys).k\($0.offset)" }.joined(separator: " AND ")
+    }
+
+    /// The columns or values as one operand of a comparison.
+    var operand: String { count == 1 ? self[0] : "(" + joined(separator: ", ") + ")" }
 }

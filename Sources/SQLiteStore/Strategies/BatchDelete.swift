@@ -208,13 +208,11 @@ struct BatchDelete {
             return try delete(statement.condition(), by: statement.access != nil ? .date : .any)
         }
         let scope = try connection.tableScope(of: fetch, db)
-        let key = scope.key.joined(separator: ", ")
         let order = try connection.order(fetch.sortDescriptors, scope)
         let chosen =
             statement.keys(statement.condition(), by: .any)
             + SQLFragment(" ORDER BY \(order)") + connection.limits(fetch)
-        try delete(
-            SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", by: .any)
+        try delete(statement.isAmong(chosen), by: .any)
     }
 }
 

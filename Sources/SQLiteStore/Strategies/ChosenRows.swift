@@ -82,12 +82,10 @@ struct ChosenRows {
     /// some.
     func goneKeys(listed: Bool) throws -> (count: Int, keys: [[StoreValue]]) {
         let columns = Self.columns(scope)
-        // The plus removes the affinity, so that the store's key is searched and not compared row by row.
-        let same = zip(scope.key, columns).map { "\($0) = +chosen.\($1)" }.joined(separator: " AND ")
         let gone =
             " FROM temp.\(try table(scope)) AS chosen"
             + (scope.table.entity.deleteTriggers.isEmpty
-                ? "" : " WHERE NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(same))")
+                ? "" : " WHERE NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(scope.key.areFound(by: "chosen")))")
         guard listed else { return (try connection.count(SQLFragment("SELECT count(*)" + gone), db), []) }
         let list = columns.joined(separator: ", ")
         let keys = try connection.rows(SQLFragment("SELECT \(list)" + gone + " ORDER BY \(list)"), db)
@@ -168,14 +166,14 @@ struct ChosenRows {
         guard isTouched else { return }
         let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
         try execute(
-            "UPDATE \(child.from()) SET \(sets) WHERE \(Self.tuple(child.key)) IN (SELECT * FROM temp.\(touched))"
+            "UPDATE \(child.from()) SET \(sets) WHERE \(child.key.operand) IN (SELECT * FROM temp.\(touched))"
         )
     }
 
     /// Rows that lost a reference before and are deleted now count as deleted only.
     private mutating func forgetCleared(_ table: RowScope) throws {
         guard let cleared = connection.temporaries.clearedRows[table.table.name.folded]?.all else { return }
-        let key = Self.tuple(Self.columns(table))
+        let key = Self.columns(table).operand
         try connection.countingTemporaryRows(db) {
             try execute("DELETE FROM temp.\(cleared) WHERE \(key) IN (SELECT * FROM temp.\(try self.table(table)))")
             nullifiedCount -= db.changesCount
@@ -229,7 +227,7 @@ struct ChosenRows {
         let link = parent.link(key, from: try table(parent), as: "chosen", to: child, as: RowScope.alias)
         var condition = link.condition
         if sparingChosen {
-            let same = zip(Self.columns(child), child.key).map { "own.\($0) = +\($1)" }.joined(separator: " AND ")
+            let same = child.key.areKey(of: "own")
             condition += " AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same))"
         }
         return SQLFragment("\(child.key.joined(separator: ", ")) FROM \(link.rows) WHERE \(condition)")
@@ -237,14 +235,10 @@ struct ChosenRows {
 
     /// The condition that a row is recorded.
     private func isChosen(_ scope: RowScope) throws -> SQLFragment {
-        SQLFragment("\(Self.tuple(scope.key)) IN (SELECT * FROM temp.\(try table(scope)))")
+        SQLFragment("\(scope.key.operand) IN (SELECT * FROM temp.\(try table(scope)))")
     }
 
     private static func columns(_ scope: RowScope) -> [String] { scope.key.indices.map { "k\($0)" } }
-
-    private static func tuple(_ columns: [String]) -> String {
-        columns.count == 1 ? columns[0] : "(" + columns.joined(separator: ", ") + ")"
-    }
 
     private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
 }
