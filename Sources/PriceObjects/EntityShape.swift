@@ -20,11 +20,6 @@ final class EntityShape {
     /// The position of an attribute; nil: there is none of that name.
     func place(of name: String) -> Int? { places[name] ?? placesWithoutCase[name.folded] }
 
-    /// A row's values by name.
-    func dictionary(_ values: [StoreValue]) -> [String: StoreValue] {
-        Dictionary(zip(names, values), uniquingKeysWith: { first, _ in first })
-    }
-
     /// Whether the attribute is the whole primary key and the store may assign its value.
     func mayBeNumbered(_ attribute: Attribute) -> Bool {
         entity.primaryKey == [attribute.name] && attribute.declaredType.uppercased() == "INTEGER"

@@ -9,7 +9,8 @@ struct ObjectRegistry {
     }
 
     private var entries: [ObjectID: Entry] = [:]
-    private var sweepCount = 1024
+    /// The number of entries at which those of released objects are removed.
+    private var limit = 1024
 
     /// The object of an ID; nil: none is in memory.
     subscript(id: ObjectID) -> ManagedObject? { entries[id]?.object }
@@ -19,9 +20,9 @@ struct ObjectRegistry {
 
     /// Adds an object. Entries of released objects are removed from time to time.
     mutating func add(_ object: ManagedObject, _ id: ObjectID) {
-        if entries.count >= sweepCount {
+        if entries.count >= limit {
             entries = entries.filter { $0.value.object != nil }
-            sweepCount = max(1024, entries.count * 2)
+            limit = max(1024, entries.count * 2)
         }
         entries[id] = Entry(object: object)
     }
