@@ -228,10 +228,10 @@ struct StoreOpening {
     /// The store's file with symbolic links followed, or the server and its database. The ledger identifies the store by it.
     func realStorePath() throws -> String {
         guard let path = policy.store.kind.file else { return serverName }
-        if let real = Self.resolved(path) { return real }
+        if let real = FilePlace.realPath(path) { return real }
         // A missing store is identified by the real path of its folder.
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex,
-            let folder = Self.resolved(String(path[..<slash]))
+            let folder = FilePlace.realPath(String(path[..<slash]))
         else { return path }
         return (folder == "/" ? "" : folder) + path[slash...]
     }
@@ -241,12 +241,6 @@ struct StoreOpening {
         guard let path = policy.store.kind.file else { return false }
         var facts = stat()
         return lstat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFLNK && access(path, F_OK) != 0
-    }
-
-    private static func resolved(_ path: String) -> String? {
-        guard let real = realpath(path, nil) else { return nil }
-        defer { free(real) }
-        return String(cString: real)
     }
 
     /// The path of the store's file.
