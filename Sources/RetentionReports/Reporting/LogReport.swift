@@ -73,9 +73,7 @@ package struct LogReport {
             }
         }
         appendGaps(before: nil)
-        return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }) {
-            usesColour ? $1.painted($0) : $0
-        }
+        return TextLayout(width: max(60, width), tableWidth: tableWidth, usesColour: usesColour).lines(of: table)
     }
 
     /// One run in full, ending with a line end.

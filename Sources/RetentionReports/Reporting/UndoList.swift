@@ -21,8 +21,7 @@ package struct UndoList {
                     ], message: SafeText.line(run.undoText ?? "nothing was deleted"),
                     style: run.canBeUndone ? .plain : .caution))
         }
-        return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }) {
-            usesColour ? $1.painted($0) : $0
-        }.joined(separator: "\n") + "\n"
+        let layout = TextLayout(width: max(60, width), tableWidth: tableWidth, usesColour: usesColour)
+        return layout.lines(of: table).joined(separator: "\n") + "\n"
     }
 }
