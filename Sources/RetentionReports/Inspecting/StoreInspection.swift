@@ -1,5 +1,6 @@
 package import PriceStore
 package import RetentionJob
+import RetentionPolicy
 
 /// The contents of a store: its entities, their rows and sizes, their dates and relationships.
 package struct StoreInspection: Hashable, Sendable {
@@ -111,7 +112,7 @@ extension StoreInspection.DateInspection {
         var inspection = Self(attribute: attribute, recognition: recognition)
         guard let encoding = recognition.encoding else { return inspection }
         // The rows of a rule without `earliest`.
-        let earliest = Instant(unixSeconds: 31_536_000)
+        let earliest = Rule.defaultEarliest(.utc)
         let survey = try reader.survey(
             SurveyRequest(
                 entity: entity.name,
