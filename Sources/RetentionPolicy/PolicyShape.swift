@@ -90,11 +90,13 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
 
     /// The refusals that a policy can accept.
     static let refusals = RefusalCode.allCases.map { code in
-        guard RefusalCode.acceptableByHandOnly.contains(code) else { return PolicyWord(code.rawValue) }
+        let name = code.rawValue
+        if !RefusalCode.acceptable.contains(code) {
+            return PolicyWord(name, unavailable: "'\(name)' cannot be accepted", isListed: false)
+        }
+        guard RefusalCode.acceptableByHandOnly.contains(code) else { return PolicyWord(name) }
         return PolicyWord(
-            code.rawValue,
-            unavailable:
-                "'\(code.rawValue)' is accepted by hand for one run, with --accept \(code.rawValue), never by a policy",
+            name, unavailable: "'\(name)' is accepted by hand for one run, with --accept \(name), never by a policy",
             isListed: false)
     }
 }

@@ -33,6 +33,7 @@ public class SQLiteFileConnection {
     let functions = ConnectionFunctions()
     package var heldFromReplacing: [HeldRows] = []
     package var rowsToKeep = RowsToKeep()
+    package var looksAtRowsToKeep: Bool { true }
     package var didBeginPhase: ((String) -> Void)?
     var otherUsers = OtherUsers()
     /// What the surveys found, for the deletions that follow.

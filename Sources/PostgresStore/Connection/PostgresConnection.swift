@@ -51,6 +51,7 @@ public class PostgresConnection {
     var shadows: [Int: ShadowTable] = [:]
     package var heldFromReplacing: [HeldRows] = []
     package var rowsToKeep = RowsToKeep()
+    package var looksAtRowsToKeep: Bool { false }
     package var didBeginPhase: ((String) -> Void)?
     /// Tables that batches have deleted from, in SQL, for a reclaim.
     var changedTables: Set<String> = []

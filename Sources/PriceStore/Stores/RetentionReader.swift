@@ -120,6 +120,9 @@ package protocol RetentionReader: StoreReader {
     /// `constraint`.
     var rowsToKeep: RowsToKeep { get set }
 
+    /// Whether a batch looks at ``rowsToKeep``. If not, cascades that lead to such rows are refused in the plan.
+    var looksAtRowsToKeep: Bool { get }
+
     /// Called when a phase of a long delete begins, with a phrase: `copying the rows that stay`.
     var didBeginPhase: ((String) -> Void)? { get set }
 

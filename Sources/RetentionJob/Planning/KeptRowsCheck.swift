@@ -75,6 +75,10 @@ struct KeptRowsCheck {
                 + "\(attribute) of \(entity)"
         }
         guard try canReach(entity, delete) else { return nil }
+        guard reader.looksAtRowsToKeep else {
+            return
+                "its cascades lead to \(entity), of which '\(keeper.name)' keeps rows, and no batch looks at what a cascade takes there"
+        }
         for rows in kept.keptRows {
             func count(by deletes: [BatchDeleteRequest]) throws -> Int {
                 try reader.countSpared(entity, date: kept.date, filter: rows, by: deletes, limit: nil)
@@ -103,7 +107,10 @@ struct KeptRowsCheck {
         return try reader.entity(named: own).map { entity in
             // The cascades of a model may lead back, also by other entities.
             if let model = entity.model { return !model.relationships.isEmpty }
-            return try SchemaAdvice.incomingRelationships(of: entity, in: reader).contains { $0.source == own }
+            return try SchemaAdvice.incomingRelationships(of: entity, in: reader).contains {
+                $0.source == own
+                    && ($0.deleteRule == .cascade || delete.relationships == .cascade || reader.looksAtRowsToKeep)
+            }
         } ?? false
     }
 

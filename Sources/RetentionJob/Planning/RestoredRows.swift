@@ -84,6 +84,8 @@ extension Entity {
     /// Whether its rows are in a table, as an archive names it.
     fileprivate func isIn(_ table: String, _ reader: any RetentionReader) throws -> Bool {
         if let own = model?.table, own.folded == table.folded { return true }
-        return try name.folded == table.folded || reader.entity(named: table)?.name == name
+        if name.folded == table.folded { return true }
+        guard let other = try reader.entity(named: table) else { return false }
+        return other.name == name || containers.contains(other.name) || other.containers.contains(name)
     }
 }

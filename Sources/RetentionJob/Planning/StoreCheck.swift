@@ -35,6 +35,7 @@ package enum StoreCheck {
             found += try withoutCandles(policy, reader)
         }
         found += try rulesOfOtherDates(policy, reader)
+        found += try rulesOfParts(policy, reader)
         found += tooManyRules(policy)
         return found.sorted { $0.mark < $1.mark }
     }
@@ -80,6 +81,23 @@ package enum StoreCheck {
                 at: rule.marks.value("date_attribute"),
                 "'\(other.rule.name)' and '\(rule.name)' keep rows of \(entity.name) by different dates; rules with thin or "
                     + "keep_last on one entity must have the same date_attribute and date_format")
+        }
+    }
+
+    /// Rules of a table and of a part of it: neither would know what the other keeps.
+    private static func rulesOfParts(_ policy: Policy, _ reader: any RetentionReader) throws -> [Diagnostic] {
+        let rules = try policy.rules.filter(\.isEnabled).compactMap { rule in
+            try reader.entity(named: rule.entity).map { (rule: rule, entity: $0) }
+        }
+        let names = Dictionary(rules.map { ($0.entity.name, $0.rule.name) }, uniquingKeysWith: { first, _ in first })
+        return rules.compactMap { rule, part in
+            guard let whole = part.containers.first(where: { names[$0] != nil }), let other = names[whole] else {
+                return nil
+            }
+            return Diagnostic(
+                at: rule.marks.value("entity"),
+                "rows of \(part.name) are rows of \(whole) too, from which the rule '\(other)' deletes: neither rule would know what the "
+                    + "other keeps. Name \(whole) in both rules, or its parts")
         }
     }
 

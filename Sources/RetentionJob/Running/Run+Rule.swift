@@ -155,10 +155,12 @@ extension Run {
             status.hasRefusedRule = true
         case .finished:
             report.rules[index].outcome = .completed
+            let triggers = report.rules[index].triggers
+            let keeper = triggers.isEmpty ? "" : ", or a trigger (\(triggers.joined(separator: ", "))) keeps rows"
             warn(
                 "rows left",
                 "\(report.rules[index].name) leaves \(Figures.count(residue, "expired row")) for the next run: a run deletes as many rows "
-                    + "as its plan counted, and others arrived or changed meanwhile")
+                    + "as its plan counted, and others arrived or changed meanwhile\(keeper)")
         case .interrupted:
             report.rules[index].outcome = .interrupted
             report.rules[index].message =

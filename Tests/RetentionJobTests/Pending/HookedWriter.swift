@@ -21,6 +21,7 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         get { writer.heldFromReplacing }
         set { writer.heldFromReplacing = newValue }
     }
+    var looksAtRowsToKeep: Bool { writer.looksAtRowsToKeep }
     var rowsToKeep: RowsToKeep {
         get { writer.rowsToKeep }
         set { writer.rowsToKeep = newValue }

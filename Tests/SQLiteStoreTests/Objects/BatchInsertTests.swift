@@ -70,7 +70,7 @@ struct BatchInsertTests {
         #expect {
             try writer.execute(request)
         } throws: {
-            ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("row 2 for gold")
+            ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("row 2 of gold")
                 && "\($0)".contains("gold.at")
         }
         #expect(try store.rows("SELECT count(*) FROM gold") == ["1"])
