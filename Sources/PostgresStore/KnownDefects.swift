@@ -35,7 +35,7 @@ extension PostgresConnection {
     /// Switches off what an installed extension does wrong. Other versions may not know the setting.
     static func avoidKnownDefects(_ link: ServerLink) throws(ServerFault) {
         let found = try link.execute("SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'", [])
-        guard let version = found.rows.first?[0] else { return }
+        guard let version = found.rows.first?.texts[0] else { return }
         let component = EngineComponent(name: "TimescaleDB", version: version)
         guard KnownDefect.ofTimescale.contains(where: { $0.isIn(component) }) else { return }
         _ = try link.execute("SELECT set_config('\(KnownDefect.directDeletes)', 'off', false)", [])
@@ -44,10 +44,11 @@ extension PostgresConnection {
     /// Why rows of a hypertable must not be deleted by this session, as a clause; nil: they may.
     func obstacleOfKnownDefects() throws -> String? {
         let setting = "current_setting('\(KnownDefect.directDeletes)', true)"
-        let row = try rows(
-            SQLFragment("SELECT extversion, \(setting) FROM pg_extension WHERE extname = 'timescaledb'")
-        ).first
-        return row.flatMap { KnownDefect.obstacle(version: $0[0] ?? "", directDeletes: $0[1]) }
+        return try row(
+            SQLFragment("SELECT extversion, \(setting) AS setting FROM pg_extension WHERE extname = 'timescaledb'")
+        ).flatMap {
+            KnownDefect.obstacle(version: try $0.text("extversion"), directDeletes: try $0.optionalText("setting"))
+        }
     }
 }
 
@@ -55,12 +56,14 @@ extension PostgresDatabase {
     /// The server, and those of its extensions that the program treats in a way of their own.
     package func components() throws(StoreError) -> [EngineComponent] {
         try run("reading the versions") {
-            let extensions = "SELECT extname, extversion FROM pg_extension WHERE extname IN ('timescaledb', 'citus')"
-            let names = ["postgresql": "PostgreSQL", "timescaledb": "TimescaleDB", "citus": "Citus"]
+            let names = ["timescaledb": "TimescaleDB", "citus": "Citus"]
             return try rows(
                 SQLFragment(
-                    "SELECT 'postgresql', current_setting('server_version') UNION ALL (\(extensions) ORDER BY 1)")
-            ).map { EngineComponent(name: names[$0[0] ?? ""] ?? "", version: $0[1] ?? "") }
+                    """
+                    SELECT 'postgresql' AS name, current_setting('server_version') AS version UNION ALL (
+                        SELECT extname, extversion FROM pg_extension WHERE extname IN ('timescaledb', 'citus') ORDER BY 1)
+                    """)
+            ).map { EngineComponent(name: names[try $0.text("name")] ?? "PostgreSQL", version: try $0.text("version")) }
         }
     }
 

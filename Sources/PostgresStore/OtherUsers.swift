@@ -52,14 +52,15 @@ extension PostgresConnection {
     private func replicationLag() throws -> Duration {
         let query = SQLFragment(
             """
-            SELECT max(pg_current_wal_lsn() - '0/0')::int8, min(replay_lsn - '0/0')::int8,
-                coalesce(max(extract(epoch FROM replay_lag)) * 1000, 0)::int8
+            SELECT max(pg_current_wal_lsn() - '0/0')::int8 AS written, min(replay_lsn - '0/0')::int8 AS replayed,
+                coalesce(max(extract(epoch FROM replay_lag)) * 1000, 0)::int8 AS lag
             FROM pg_stat_replication WHERE replay_lsn IS NOT NULL AND NOT pg_is_in_recovery()
             """)
-        let row = try execute(query, isRepeated: true).rows.first?.map { $0.flatMap { Int64($0) } } ?? []
-        guard row.count == 3, let written = row[0], let replayed = row[1] else { return .zero }
+        guard let row = try row(query, isRepeated: true), let written = try row.optionalInt("written"),
+            let replayed = try row.optionalInt("replayed")
+        else { return .zero }
         let seen = standbyDelay.delay(at: .now, written: written, replayed: replayed)
-        return replayed < written ? max(seen, .milliseconds(row[2] ?? 0)) : .zero
+        return try replayed < written ? max(seen, .milliseconds(row.int("lag"))) : .zero
     }
 }
 
@@ -69,10 +70,10 @@ extension PostgresConnection {
 /// replaying. Source: PostgreSQL manual, "pg_stat_replication".
 struct StandbyDelay {
     /// Ends of the log that the standby had not replayed yet, and when they were seen first.
-    private var positions: [(seen: ContinuousClock.Instant, written: Int64)] = []
+    private var positions: [(seen: ContinuousClock.Instant, written: Int)] = []
 
     /// Records what is written and what is replayed now, and returns since when the replay is behind.
-    mutating func delay(at now: ContinuousClock.Instant, written: Int64, replayed: Int64) -> Duration {
+    mutating func delay(at now: ContinuousClock.Instant, written: Int, replayed: Int) -> Duration {
         positions.removeAll { $0.written <= replayed }
         if written > positions.last?.written ?? replayed { positions.append((now, written)) }
         // A long wait must not fill the memory: every other place will do.

@@ -18,10 +18,10 @@ extension PostgresConnection {
             try execute("BEGIN READ WRITE")
             for entity in entities {
                 // The check of the policy reports what does not exist or is not a table.
-                guard let table = try table(entity), table.entity.kind == .table, shadows[table.number] == nil,
+                guard let table = try table(entity), table.entity.kind == .table, shadows[table.oid] == nil,
                     try !isSharded(table)
                 else { continue }
-                shadows[table.number] = try makeShadow(of: table)
+                shadows[table.oid] = try makeShadow(of: table)
             }
             try execute("COMMIT")
         } catch {
@@ -31,27 +31,27 @@ extension PostgresConnection {
 
     /// Citus does not join the rows of several servers with those of a temporary table by their places.
     func isSharded(_ table: PostgresTable) throws -> Bool {
-        try table.isDistributed && exists(CitusSQL.isSharded(table.number))
+        try table.isDistributed && exists(CitusSQL.isSharded(table.oid))
     }
 
     private func makeShadow(of table: PostgresTable) throws -> ShadowTable {
-        let shadow = "retention_shadow_\(table.number)"
-        let replaced = "retention_replaced_\(table.number)"
+        let shadow = "retention_shadow_\(table.oid)"
+        let replaced = "retention_replaced_\(table.oid)"
         try execute(
             "CREATE TEMP TABLE \(shadow) (LIKE \(table.sql) INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED "
                 + "INCLUDING INDEXES)")
         try execute("CREATE TEMP TABLE \(replaced) (t oid, c tid)")
         // A number that the store would give is not taken from its own sequence.
-        let numbered = try rows(
+        let numbered = try texts(
             "SELECT a.attname FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
                 + "WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attidentity <> '' OR "
                 + "pg_get_expr(d.adbin, d.adrelid) LIKE '%nextval(%') AND a.attrelid = "
-                + .bound("\(table.number)", "oid"))
+                + .bound("\(table.oid)", "oid"))
         if !numbered.isEmpty {
             try execute("CREATE TEMP SEQUENCE \(shadow)_numbers INCREMENT -1 START -1")
-            for row in numbered {
+            for name in numbered {
                 try execute(
-                    "ALTER TABLE \(shadow) ALTER COLUMN \((row[0] ?? "").quotedIdentifier) SET DEFAULT "
+                    "ALTER TABLE \(shadow) ALTER COLUMN \(name.quotedIdentifier) SET DEFAULT "
                         + "nextval('pg_temp.\(shadow)_numbers')")
             }
         }
@@ -80,7 +80,7 @@ extension PostgresReader {
                         + "(unsupported_schema)",
                     hint: "a run saves the rows")
             }
-            guard let shadow = shadows[table.number] else {
+            guard let shadow = shadows[table.oid] else {
                 throw StoreError(
                     .unsupported, store: name,
                     message: "no rehearsal of \(entity) was prepared when the store was opened")
@@ -114,22 +114,15 @@ extension PostgresReader {
         _ values: [String: StoreValue], _ table: PostgresTable, _ shadow: ShadowTable, _ onConflict: ConflictPolicy
     ) throws -> InsertOutcome {
         let scope = RowScope(table)
-        let named = try values.sorted { $0.key < $1.key }.map { (try scope.attribute($0.key, store: name), $0.value) }
-        let columns = named.map(\.0.name.quotedIdentifier).joined(separator: ", ")
-        let expressions = named.map { newValue($0.1, $0.0, table) }
-        let source =
-            named.isEmpty
-            ? SQLFragment("DEFAULT VALUES")
-            : "(\(columns)) VALUES (" + .joined(expressions, by: ", ", empty: .never) + ")"
-        let inserted = try rows(
-            "INSERT INTO \(shadow.table) AS \(RowScope.alias) " + source
-                + (try conflictClause(onConflict, named.map(\.0.name), scope)) + " RETURNING \(RowScope.alias).ctid")
+        let inserted = try texts(
+            insertStatement(scope, values, onConflict, into: shadow.table) + " RETURNING \(RowScope.alias).ctid")
         let replaceable = try replaceable(onConflict, scope)
-        guard let place = inserted.first?[0] else {
+        guard let place = inserted.first else {
             guard let replaceable, try !isStored(values, scope, in: shadow.table) else { return .ignored }
             return .rejected(replaceable.otherwise)
         }
-        try checkKeys(table, shadow, place, values, named.map(\.0.name), onConflict)
+        let names = try named(values, scope).map(\.attribute.name)
+        try checkKeys(table, shadow, place, values, names, onConflict)
         for key in table.entity.relationships {
             let parent = try self.scope(key.destination)
             let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
@@ -196,6 +189,6 @@ extension PostgresReader {
         // Bit 2 of the type: on INSERT.
         try exists(
             "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 4 <> 0 AND tgrelid = "
-                + .bound("\(table.number)", "oid") + " LIMIT 1")
+                + .bound("\(table.oid)", "oid") + " LIMIT 1")
     }
 }

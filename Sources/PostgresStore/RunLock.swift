@@ -20,23 +20,22 @@ extension PostgresConnection {
             // The server may notice the end of a session a moment later.
             let end = ContinuousClock.now + .seconds(1)
             while true {
-                if try rows(SQLFragment("SELECT pg_try_advisory_lock(\(Self.key))")).first?[0] == "t" {
+                if try exists(SQLFragment("SELECT 1 WHERE pg_try_advisory_lock(\(Self.key))")) {
                     holdsRunLock = true
                     return
                 }
                 guard ContinuousClock.now < end else { break }
                 usleep(50_000)
             }
-            let holder = try rows(
+            let holder = try row(
                 SQLFragment(
                     """
-                    SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') FROM pg_locks l
+                    SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') AS host FROM pg_locks l
                     LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted
                     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
                     AND l.classid = 1919251557 AND l.objid = 1853122927
-                    """)
-            ).first
-            throw StoreError(.busy, store: name, message: Self.message(holder), hint: "try again later")
+                    """))
+            throw StoreError(.busy, store: name, message: try Self.message(holder), hint: "try again later")
         } catch {
             throw StoreError(error, store: name, doing: "taking the lock of a run")
         }
@@ -52,12 +51,13 @@ extension PostgresConnection {
         try execute("SELECT pg_terminate_backend(\(process), 5000)")
     }
 
-    private static func message(_ holder: [String?]?) -> String {
-        guard let holder, let server = holder[0] else { return "another run is using this store" }
-        let client = holder[1].flatMap { name in
-            name.hasPrefix("retention ") ? "process \(name.dropFirst(10)) on \(holder[2] ?? "another host"), " : nil
-        }
-        return "another run is using this store: \(client ?? "")server process \(server) holds its lock"
+    private static func message(_ holder: ServerRow?) throws -> String {
+        guard let holder else { return "another run is using this store" }
+        let (name, prefix) = (try holder.optionalText("application_name") ?? "", "retention ")
+        let client =
+            try name.hasPrefix(prefix)
+            ? "process \(name.dropFirst(prefix.count)) on \(holder.text("host")), " : ""
+        return "another run is using this store: \(client)server process \(try holder.int("pid")) holds its lock"
     }
 }
 

@@ -36,7 +36,7 @@ struct KnownDefectTests {
         let server = try #require(try reader.components().first)
         #expect(server.name == "PostgreSQL" && ComponentVersion(server.version) != nil)
         #expect(
-            try reader.rows(SQLFragment("SELECT current_setting('\(KnownDefect.directDeletes)', true)"))[0][0] == nil)
+            try reader.texts(SQLFragment("SELECT current_setting('\(KnownDefect.directDeletes)', true)")).isEmpty)
         #expect(try reader.obstacleOfKnownDefects() == nil)
     }
 }

@@ -14,58 +14,69 @@ extension PostgresDatabase {
                 return "\(table.name) is a continuous aggregate, into which no rows can be inserted"
             }
             let rule = request.relationships == .deny ? .asDeclared : request.relationships
-            let reach = try reach(of: table, rule)
-            for table in reach.losing {
-                if table.hasChildren, !table.isHypertable {
-                    return "other tables inherit from \(table.name), and their rows could not be distinguished"
-                }
-                if table.entity.attributes.count >= Self.mostColumns {
-                    return "\(table.name) has \(Self.mostColumns) columns, and a table of the archive needs one more"
-                }
-            }
-            if let reason = try ruleObstacle(reach) ?? changeBehind(reach) ?? overlap(reach) { return reason }
-            for cleared in try clearedReferences(reach) {
-                let (name, key) = (cleared.table.name, cleared.table.entity.primaryKey)
-                if key.isEmpty { return "rows of \(name), which has no primary key, lose a reference" }
-                if let column = key.first(where: cleared.columns.contains) {
-                    return "\(column) of \(name) is a reference that is cleared, and a part of its primary key"
-                }
-            }
-            return try triggerObstacle(reach)
+            return try ArchiveObstacle(session: self, reach: ReachOfDelete(of: table, rule, self)).text()
         }
     }
+}
+
+/// What keeps the rows of a delete from being archived.
+struct ArchiveObstacle {
+    let session: PostgresConnection
+    let reach: ReachOfDelete
 
     /// As many columns as a table can have. Source: PostgreSQL manual, "PostgreSQL Limits".
     private static let mostColumns = 1600
 
-    private func ruleObstacle(_ reach: ReachOfDelete) throws -> String? {
-        let cleared = try clearedReferences(reach).map(\.table)
-        return try rows(
-            "SELECT rulename, ev_class::regclass, ev_type = '4' FROM pg_rewrite WHERE ev_type = '4' AND ev_class = ANY ("
-                + .tables(reach.losing.map(\.number)) + ") OR ev_type = '2' AND ev_class = ANY ("
-                + .tables(cleared.map(\.number))
-                + ") ORDER BY 1"
-        ).first.map {
-            "the rule \($0[0] ?? "") of \($0[1] ?? "") changes what \($0[2] == "t" ? "a delete" : "a change") does"
+    /// Why the rows cannot be archived, as a clause; nil: they can.
+    func text() throws -> String? {
+        for table in reach.losing {
+            if table.hasChildren, !table.isHypertable {
+                return "other tables inherit from \(table.name), and their rows could not be distinguished"
+            }
+            if table.entity.attributes.count >= Self.mostColumns {
+                return "\(table.name) has \(Self.mostColumns) columns, and a table of the archive needs one more"
+            }
         }
+        if let reason = try rule() ?? reach.changeBehind() ?? reach.overlap() { return reason }
+        for cleared in try reach.cleared() {
+            let (name, key) = (cleared.table.name, cleared.table.entity.primaryKey)
+            if key.isEmpty { return "rows of \(name), which has no primary key, lose a reference" }
+            if let column = key.first(where: cleared.columns.contains) {
+                return "\(column) of \(name) is a reference that is cleared, and a part of its primary key"
+            }
+        }
+        return try trigger()
+    }
+
+    private func rule() throws -> String? {
+        let cleared = try reach.cleared().map(\.table)
+        return try session.row(
+            "SELECT rulename, ev_class::regclass::text AS relation, CASE ev_type WHEN '4' THEN 'a delete' ELSE 'a change' END AS act FROM pg_rewrite WHERE ev_type = '4' AND ev_class = ANY ("
+                + .tables(reach.losing.map(\.oid)) + ") OR ev_type = '2' AND ev_class = ANY ("
+                + .tables(cleared.map(\.oid))
+                + ") ORDER BY 1"
+        ).map { try "the rule \($0.text("rulename")) of \($0.text("relation")) changes what \($0.text("act")) does" }
     }
 
     /// Triggers that may delete rows themselves, or change rows before they are archived or references besides clearing them, by the
     /// words of their functions. What they do in other ways, each batch finds by the server's own counts.
-    private func triggerObstacle(_ reach: ReachOfDelete) throws -> String? {
-        guard try firesTriggers(reach) else { return nil }
+    private func trigger() throws -> String? {
+        guard try reach.firesTriggers() else { return nil }
         if let table = reach.losing.first(where: \.isDistributed) {
             return "\(table.name) is distributed, and what its triggers delete on other servers is not known"
         }
         // The server counts no changes of rows that are on other servers.
-        if try schema(ofExtension: "citus") != nil, try exists(SQLFragment("SELECT 1 FROM pg_dist_partition LIMIT 1")) {
+        if try session.schema(ofExtension: "citus") != nil,
+            try session.exists(SQLFragment("SELECT 1 FROM pg_dist_partition LIMIT 1"))
+        {
             return "its triggers may delete rows of distributed or reference tables, which cannot be seen"
         }
-        for table in reach.losing where try table.isHypertable && !rows(TimescaleSQL.compressedChunks(table)).isEmpty {
+        for table in reach.losing
+        where try table.isHypertable && !session.rows(TimescaleSQL.compressedChunks(table)).isEmpty {
             return
                 "\(table.name) has compressed chunks, and what its triggers delete cannot be distinguished from what the server does"
         }
-        let cleared = try clearedReferences(reach).map(\.table)
+        let cleared = try reach.cleared().map(\.table)
         let deletes = "\\mdelete\\s+from\\M|\\m(truncate|execute|perform|call|merge)\\M"
         let names = (reach.losing + cleared).map { $0.relation.regularExpression }.joined(separator: "|")
         let changed = "(\\m\\w+\\.|\"[^\"]*\"\\.)?\"?(\(names))\"?"
@@ -73,17 +84,17 @@ extension PostgresDatabase {
         let column = "\\mnew(\\s*\\.\\s*(\\w+|\"[^\"]*\"))?\\s*"
         let assigns =
             "\(column):=|(;|\\m(begin|then|else|loop)\\M)\\s*\(column)=|\\minto\\s+(strict\\s+)?new\\M"
-        let found = try rows(
-            "WITH RECURSIVE tree (oid, event) AS (SELECT unnest(" + .tables(reach.losing.map(\.number))
+        let found = try session.row(
+            "WITH RECURSIVE tree (oid, event) AS (SELECT unnest(" + .tables(reach.losing.map(\.oid))
                 + "), 8 UNION SELECT unnest("
-                + .tables(cleared.map(\.number))
+                + .tables(cleared.map(\.oid))
                     + """
                     ), 16 UNION SELECT i.inhrelid, event FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-                    SELECT t.tgname, t.tgrelid::regclass, l.lanname <> 'plpgsql' OR p.prosrc ~*
+                    SELECT t.tgname, t.tgrelid::regclass::text AS relation, l.lanname <> 'plpgsql' OR p.prosrc ~*
                     """
                 + " " + .bound(deletes, "text")
                     + """
-                     FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid
+                     AS deletes FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid
                     JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_language l ON l.oid = p.prolang
                     WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & event <> 0
                     AND (event = 8 OR t.tgattr = '' OR EXISTS (SELECT 1 FROM pg_constraint f
@@ -95,8 +106,7 @@ extension PostgresDatabase {
                     """
                 + " " + .bound("\(deletes)|\(changes)", "text")
                 + " OR event = 16 AND t.tgtype & 2 <> 0 AND p.prosrc ~* "
-                + .bound(assigns, "text") + ") ORDER BY 1"
-        ).first
+                + .bound(assigns, "text") + ") ORDER BY 1")
         guard let found else {
             // A row could be changed twice, and the server's counts would not tell by what.
             let keys = Dictionary(grouping: reach.nullifying, by: \.source)
@@ -106,8 +116,8 @@ extension PostgresDatabase {
                     + "change there cannot be detected"
             }
         }
-        return "the trigger \(found[0] ?? "") of \(found[1] ?? "") "
-            + (found[2] == "t"
+        return try "the trigger \(found.text("tgname")) of \(found.text("relation")) "
+            + (found.isTrue("deletes")
                 ? "may delete other rows, which cannot be seen"
                 : "changes rows that are archived, so that they could not be restored as they were")
     }
@@ -116,21 +126,20 @@ extension PostgresDatabase {
 extension PostgresConnection {
     /// Why candles of a table cannot be deleted or written again without changes that an archive does not have; nil: they can.
     func obstacle(toUndoneCandlesOf table: PostgresTable) throws -> String? {
-        if let key = try reach(of: table, .asDeclared).keys.first {
+        if let key = try ReachOfDelete(of: table, .asDeclared, self).keys.first {
             return "rows of \(key.source) refer to candles of \(table.name), and an undo could not delete these candles"
         }
-        let found = try rows(
-            "WITH RECURSIVE tree (oid) AS (SELECT " + .bound("\(table.number)", "oid")
-                + """
-                 UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-                SELECT 'trigger', tgname FROM pg_trigger JOIN tree ON tree.oid = tgrelid WHERE NOT tgisinternal AND tgenabled <> 'D'
+        return try row(
+            SQLFragment(
+                """
+                \(Self.tree("\(table.oid)::oid"))
+                SELECT 'trigger' AS kind, tgname AS name FROM pg_trigger JOIN tree ON tree.oid = tgrelid WHERE NOT tgisinternal AND tgenabled <> 'D'
                 AND \(TimescaleSQL.isNotItsOwn("tgfoid"))
                 UNION ALL SELECT 'rule', rulename FROM pg_rewrite JOIN tree ON tree.oid = ev_class WHERE ev_enabled <> 'D'
                 ORDER BY 1, 2
-                """
-        ).first
-        return found.map {
-            "the \($0[0] ?? "") \($0[1] ?? "") of \(table.name) changes how candles are written and deleted"
+                """)
+        ).map {
+            try "the \($0.text("kind")) \($0.text("name")) of \(table.name) changes how candles are written and deleted"
         }
     }
 }

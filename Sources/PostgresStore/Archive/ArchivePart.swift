@@ -31,10 +31,10 @@ final class ArchivePart {
     /// - Parameters:
     ///   - source: the table that is deleted from, in SQL.
     ///   - key: the columns whose values are returned.
-    /// - Returns: how many there were, and a row of each key.
+    /// - Returns: how many there were, and rows that begin with each key.
     func delete(
         _ condition: SQLFragment, of scope: RowScope, from source: String, returning key: [String], isRepeated: Bool
-    ) throws -> (count: Int, keys: ServerResult) {
+    ) throws -> (count: Int, keys: [ServerRow]) {
         if takesOthers { try copyOthers(condition, of: scope, from: source) }
         let table = try archiver.rows(of: scope.table)
         let names = table.columns.map(\.quotedIdentifier).joined(separator: ", ")
@@ -45,15 +45,13 @@ final class ArchivePart {
             + "), kept AS (INSERT INTO \(table.sql) (\(names)) "
             + "SELECT \(names) FROM gone RETURNING \(([number] + key).joined(separator: ", "))) "
         guard !key.isEmpty else {
-            statement += "SELECT count(*), min(\(number)), max(\(number)) FROM kept"
-            let row = try connection.execute(statement, isRepeated: isRepeated).rows.first ?? []
-            return (try add(row[...], to: table), ServerResult())
+            statement += Self.span(number) + " FROM kept"
+            return (try add(connection.row(statement, isRepeated: isRepeated), to: table), [])
         }
-        statement += "SELECT \(key.joined(separator: ", ")), \(number) FROM kept ORDER BY \(number)"
-        let result = try connection.execute(statement)
-        let count = try add(
-            ["\(result.rows.count)", result.rows.first?.last ?? nil, result.rows.last?.last ?? nil], to: table)
-        return (count, result)
+        statement += "SELECT \(key.map { "kept.\($0)" }.joined(separator: ", ")), span.* FROM kept, ("
+        statement += Self.span(number) + " FROM kept) AS span ORDER BY kept.\(number)"
+        let rows = try connection.rows(statement)
+        return (try add(rows.first, to: table), rows)
     }
 
     /// Deletes rows of the rule's table, copies them to the archive, and returns the end of a query for the copies.
@@ -90,16 +88,19 @@ final class ArchivePart {
         }
         copy +=
             "kept (n) AS (INSERT INTO \(table.sql) (\(values)) SELECT \(values) FROM \(source) RETURNING \(table.rowNumber)) "
-            + "SELECT count(*), min(n), max(n) FROM kept"
-        return try add(connection.execute(copy).rows.first?[...] ?? [], to: table)
+            + Self.span("n") + " FROM kept"
+        return try add(connection.row(copy), to: table)
     }
 
-    /// Adds rows that a statement has copied: their number, the first and the last.
-    private func add(_ row: ArraySlice<String?>, to table: ArchiveTable) throws -> Int {
-        let values = row.map { $0.flatMap { Int64($0) } }
-        guard values.count == 3, let count = values[0], count > 0, let first = values[1], let last = values[2] else {
-            return 0
-        }
+    /// How many rows there are, and the first and the last number of them.
+    private static func span(_ number: String) -> String {
+        "SELECT count(*) AS retention_rows, min(\(number)) AS retention_first, max(\(number)) AS retention_last"
+    }
+
+    /// Adds rows that a statement has copied, as their ``span(_:)`` says.
+    private func add(_ row: ServerRow?, to table: ArchiveTable) throws -> Int {
+        guard let row, case let count = try row.int("retention_rows"), count > 0 else { return 0 }
+        let (first, last) = (Int64(try row.int("retention_first")), Int64(try row.int("retention_last")))
         let before = portions[table.number]
         guard last - first + 1 == count, before == nil || before?.upperBound == first - 1 else {
             throw StoreError(
@@ -107,7 +108,7 @@ final class ArchivePart {
                 message: "another session writes to the archive: nothing of this batch is deleted")
         }
         portions[table.number] = (before?.lowerBound ?? first)...last
-        return Int(count)
+        return count
     }
 
     // MARK: Rows of others
@@ -124,13 +125,13 @@ final class ArchivePart {
         var removed = RemovedRows(connection)
         try removed.add(condition, from: "\(source) AS \(RowScope.alias)", reach, isBatch: !includingOwn)
         var copies: [(table: ArchiveTable, query: String)] = []
-        for table in reach.losing where includingOwn || reach.leadsBack || table.number != scope.table.number {
+        for table in reach.losing where includingOwn || reach.leadsBack || table.oid != scope.table.oid {
             let archive = try archiver.rows(of: table)
             let rows = "SELECT t, c FROM gone_0" + (includingOwn ? "" : " EXCEPT SELECT t, c FROM named_0")
             let names = archive.columns.map(\.quotedIdentifier)
             copies.append((archive, copy(rows, of: table, names, to: archive, names)))
         }
-        for cleared in try connection.clearedReferences(reach) {
+        for cleared in try reach.cleared() {
             let archive = try archiver.references(of: cleared.table, cleared.columns)
             let rows = try cleared.keys.map { key in
                 let parents = RemovedRows.rows(of: RowScope(try connection.requireTable(key.destination)), as: "parent")
@@ -150,11 +151,12 @@ final class ArchivePart {
         }
         var statement = removed.tables
         for (index, copy) in copies.enumerated() { statement += ", kept_\(index) (n) AS (\(copy.query))" }
-        let counts = copies.indices.map { "SELECT count(*), min(n), max(n) FROM kept_\($0)" }
-        let ordered = counts.enumerated().map { "SELECT \($0) AS place, k.* FROM (\($1)) AS k" }
+        let ordered = copies.indices.map {
+            "SELECT \($0) AS place, k.* FROM (\(Self.span("n")) FROM kept_\($0)) AS k"
+        }
         let result = try connection.rows(
             statement + " SELECT * FROM (\(ordered.joined(separator: " UNION ALL "))) AS counts ORDER BY place")
-        for (copy, row) in zip(copies, result) { _ = try add(row.dropFirst(), to: copy.table) }
+        for (copy, row) in zip(copies, result) { _ = try add(row, to: copy.table) }
     }
 
     /// The statement that copies rows by their places.
@@ -195,12 +197,9 @@ final class ArchivePart {
         if firesTriggers {
             counts.append("(SELECT coalesce(sum(n_tup_del), 0)::int8 FROM pg_stat_xact_user_tables)")
             counts.append(connection.changeCount("updated", reach.losing))
-            counts += try connection.clearedReferences(reach).map { connection.changeCount("updated", [$0.table]) }
+            counts += try reach.cleared().map { connection.changeCount("updated", [$0.table]) }
         }
-        guard !counts.isEmpty else { return [] }
-        return try connection.rows(SQLFragment("SELECT \(counts.joined(separator: ", "))")).first?.map {
-            $0.flatMap { Int($0) } ?? 0
-        } ?? []
+        return try connection.numbers(ofEach: counts)
     }
 
     private func counted(_ firesTriggers: Bool) -> [PostgresTable] {
@@ -214,7 +213,7 @@ final class ArchivePart {
     ///   - ownCount: deleted rows of the rule.
     func check(_ changes: [Int], ownCount: Int, firesTriggers: Bool) throws {
         let copied = try counted(firesTriggers).map { portions[try archiver.rows(of: $0).number]?.count ?? 0 }
-        let cleared = try connection.clearedReferences(reach).map {
+        let cleared = try reach.cleared().map {
             portions[try archiver.references(of: $0.table, $0.columns).number]?.count ?? 0
         }
         guard changes == copied + (firesTriggers ? [rowCount, 0] + cleared : []),

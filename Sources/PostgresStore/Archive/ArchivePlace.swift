@@ -3,7 +3,8 @@ import PriceStore
 /// The schema of a database that holds archives: four tables that describe them, and the tables of each run.
 ///
 /// Every table has a comment that marks it as one of an archive.
-struct ArchivePlace: Hashable {
+struct ArchivePlace {
+    let session: PostgresConnection
     let schema: String
 
     /// The format of the archives that this version makes and reads.
@@ -41,48 +42,46 @@ struct ArchivePlace: Hashable {
 
     /// The name of a table of an archive.
     static func tableName(_ run: String, _ number: Int) -> String { "\(run).\(number)" }
-}
 
-extension PostgresConnection {
     /// Throws unless the schema is this user's alone, and its tables are ours.
     ///
     /// - Returns: whether the tables that describe the archives exist.
     @discardableResult
-    func check(_ place: ArchivePlace) throws -> Bool {
+    func check() throws -> Bool {
         func refused(_ kind: StoreError.Kind, _ problem: String, hint: String) -> StoreError {
             StoreError(
-                kind, store: name, message: "the schema of the archives, \(place.schema), \(problem)", hint: hint)
+                kind, store: session.name, message: "the schema of the archives, \(schema), \(problem)", hint: hint)
         }
-        let make = "CREATE SCHEMA \(place.schema.quotedIdentifier)"
-        let found = try rows(
-            "SELECT current_user, pg_get_userbyid(nspowner), has_schema_privilege(oid, 'CREATE'), "
+        let make = "CREATE SCHEMA \(schema.quotedIdentifier)"
+        let found = try session.row(
+            "SELECT current_user AS user, pg_get_userbyid(nspowner) AS owner, has_schema_privilege(oid, 'CREATE') AS may_create, "
                 + "(SELECT string_agg(DISTINCT CASE grantee WHEN 0 THEN 'everybody' ELSE pg_get_userbyid(grantee) END, ', ') "
-                + "FROM aclexplode(nspacl) WHERE privilege_type = 'CREATE' AND grantee <> nspowner) "
-                + "FROM pg_namespace WHERE nspname = " + .bound(place.schema, "name")
-        ).first
-        guard let found, let user = found[0] else {
+                + "FROM aclexplode(nspacl) WHERE privilege_type = 'CREATE' AND grantee <> nspowner) AS others "
+                + "FROM pg_namespace WHERE nspname = " + .bound(schema, "name"))
+        guard let found else {
             throw refused(.cannotCreate, "does not exist", hint: "create it as the user of the job: \(make)")
         }
-        guard found[1] == user else {
+        let (user, owner) = try (found.text("user"), found.text("owner"))
+        guard owner == user else {
             throw refused(
-                .permission, "belongs to \(found[1] ?? "another role"), who could read and change the archives",
+                .permission, "belongs to \(owner), who could read and change the archives",
                 hint: "name a schema of this user alone: \(make) AUTHORIZATION \(user.quotedIdentifier)")
         }
-        if let others = found[3] {
+        if let others = try found.optionalText("others") {
             throw refused(
                 .permission, "lets others create tables in it: \(others)",
                 hint:
-                    "REVOKE CREATE ON SCHEMA \(place.schema.quotedIdentifier) FROM \(others == "everybody" ? "PUBLIC" : others)"
+                    "REVOKE CREATE ON SCHEMA \(schema.quotedIdentifier) FROM \(others == "everybody" ? "PUBLIC" : others)"
             )
         }
-        guard found[2] == "t" else {
+        guard try found.isTrue("may_create") else {
             throw refused(
                 .permission, "does not let \(user) create tables",
-                hint: "GRANT CREATE ON SCHEMA \(place.schema.quotedIdentifier) TO \(user.quotedIdentifier)")
+                hint: "GRANT CREATE ON SCHEMA \(schema.quotedIdentifier) TO \(user.quotedIdentifier)")
         }
         var known = 0
-        for (table, _) in ArchivePlace.catalog {
-            guard let isOurs = try isOurs(place.table(table), ArchivePlace.mark) else { continue }
+        for (table, _) in Self.catalog {
+            guard let isOurs = try isOurs(self.table(table), Self.mark) else { continue }
             guard isOurs else {
                 throw refused(
                     .cannotCreate, "has a table \(table) that no run created",
@@ -90,7 +89,7 @@ extension PostgresConnection {
             }
             known += 1
         }
-        guard known == 0 || known == ArchivePlace.catalog.count else {
+        guard known == 0 || known == Self.catalog.count else {
             throw refused(
                 .inputOutput, "lacks some of the tables that describe the archives",
                 hint: "restore them from a backup, or name another schema")
@@ -100,21 +99,22 @@ extension PostgresConnection {
 
     /// Whether a relation is a table of this user with a comment; nil: there is none of that name.
     func isOurs(_ relation: String, _ mark: String) throws -> Bool? {
-        try rows(
+        try session.row(
             "SELECT relkind = 'r' AND pg_get_userbyid(relowner) = current_user AND obj_description(oid, 'pg_class') = "
-                + .bound(mark, "text") + " IS TRUE FROM pg_class WHERE oid = to_regclass(" + .bound(relation, "text")
+                + .bound(mark, "text") + " IS TRUE AS is_ours FROM pg_class WHERE oid = to_regclass("
+                + .bound(relation, "text")
                 + ")"
-        ).first.map { $0[0] == "t" }
+        )?.isTrue("is_ours")
     }
 
     /// Creates a table that only this user can use, whatever the default privileges are.
     func makeTable(_ table: String, _ definition: String, mark: String) throws {
-        try execute("CREATE TABLE \(table) \(definition)")
-        let grantees = try rows(
+        try session.execute("CREATE TABLE \(table) \(definition)")
+        let grantees = try session.texts(
             "SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END "
                 + "FROM pg_class, aclexplode(relacl) WHERE grantee <> relowner AND oid = to_regclass("
                 + .bound(table, "text") + ")")
-        for grantee in grantees { try execute("REVOKE ALL ON \(table) FROM \(grantee[0] ?? "")") }
-        try execute("COMMENT ON TABLE \(table) IS \(mark.quotedLiteral)")
+        for grantee in grantees { try session.execute("REVOKE ALL ON \(table) FROM \(grantee)") }
+        try session.execute("COMMENT ON TABLE \(table) IS \(mark.quotedLiteral)")
     }
 }

@@ -12,21 +12,18 @@ extension CandleStates {
                 parts, presentCount: present.count, names: Dictionary(uniqueKeysWithValues: names)
             ) { number, body in
                 let table = archive.tables[number]
-                let rows = archive.tables.firstIndex { $0.holdsRows && $0.target.number == table.target.number }
+                let rows = archive.tables.firstIndex { $0.holdsRows && $0.target.oid == table.target.oid }
                 let query = table.candleStates(
                     parts.joinedRows(of: number),
                     restored: present.isEmpty
                         ? nil : (rows.map { archive.tables[$0] }, rows.map(present.joinedRows) ?? []))
                 try connection.forEachPortion(of: query) { found in
                     for row in found.rows {
-                        guard let place = row[0].flatMap({ Int64($0) }), let first = row[1].flatMap({ Int64($0) })
-                        else {
-                            continue
-                        }
                         try body(
                             ArchivedCandle(
-                                row: place, first: first, isMade: row[2] == "t", isWritten: row[3] == "t",
-                                follows: row[4] == "t", isBefore: row[5] == "t"))
+                                row: Int64(row.int("row")), first: Int64(row.int("first")),
+                                isMade: row.isTrue("is_made"), isWritten: row.isTrue("is_written"),
+                                follows: row.isTrue("follows"), isBefore: row.isTrue("is_before")))
                     }
                 }
             }
@@ -36,14 +33,14 @@ extension CandleStates {
                 // It is unknown which row of a table without a key uses the place of another.
                 guard !table.key.isEmpty else { continue }
                 let freed = archive.tables.enumerated().filter {
-                    $1.holdsCandles && $1.target.number == table.target.number
+                    $1.holdsCandles && $1.target.oid == table.target.oid
                 }.map { $1.isMade(in: left.joinedRows(of: $0)) }
                 for rows in left.joinedRows(of: number) {
-                    let found = try connection.rows(
-                        table.conflicts(rows, archive.references(of: table), isFreed: .any(freed))
-                    ).first?.compactMap { $0.flatMap { Int($0) } }
-                    guard let found, found.count == 3 else { continue }
-                    states.addConflicts(found[0], freed: found[1], freedEqual: found[2], in: table.table)
+                    let query = table.conflicts(rows, archive.references(of: table), isFreed: .any(freed))
+                    guard let found = try connection.row(query) else { continue }
+                    states.addConflicts(
+                        try found.int("conflicts"), freed: try found.int("freed"),
+                        freedEqual: try found.int("freed_equal"), in: table.table)
                 }
             }
             return states

@@ -22,7 +22,7 @@ final class FiredTriggers {
         guard hasTriggers else { return }
         for table in tables {
             if !isLeftOut {
-                names[table.target.number] = try wholeName(of: table.target)
+                names[table.target.oid] = try wholeName(of: table.target)
             } else if !table.firedTriggers.isEmpty {
                 try requireControl(of: table)
             }
@@ -39,10 +39,10 @@ final class FiredTriggers {
                     + (target.isDistributed ? "distributed" : "a hypertable"),
                 hint: "nothing was changed; --triggers fire restores the rows and fires them")
         }
-        let owned = try connection.rows(
-            "SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class WHERE oid = ANY ("
+        let isOthers = try connection.exists(
+            "SELECT 1 FROM pg_class WHERE NOT pg_has_role(relowner, 'USAGE') AND oid = ANY ("
                 + .tables(table.firedTriggers.map(\.relation)) + ")")
-        guard owned.first?[0] != "t" else { return }
+        guard isOthers else { return }
         throw StoreError(
             .permission, store: connection.name,
             message:
@@ -77,7 +77,7 @@ final class FiredTriggers {
 
     /// Carries out a statement that writes rows of tables of the archive, and counts what triggers write with it.
     ///
-    /// - Parameter own: the rows that the statement itself writes, by the number of their table.
+    /// - Parameter own: the rows that the statement itself writes, by the `oid` of their table.
     func observing<T>(_ body: () throws -> T, own: (T) -> [(table: Int, rows: TriggeredRows)]) throws -> T {
         guard areFired else { return try body() }
         let before = try written()
@@ -97,28 +97,26 @@ final class FiredTriggers {
                 WITH RECURSIVE up (top, i, u, d) AS (SELECT relid, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_xact_user_tables
                     WHERE n_tup_ins + n_tup_upd + n_tup_del > 0
                     UNION ALL SELECT h.inhparent, i, u, d FROM up JOIN pg_inherits h ON h.inhrelid = up.top)
-                SELECT \(PostgresConnection.displayName), sum(i)::int8, sum(u)::int8, sum(d)::int8
+                SELECT \(PostgresConnection.displayName) AS name, sum(i) AS inserted, sum(u) AS changed, sum(d) AS deleted
                 FROM up JOIN pg_class c ON c.oid = up.top JOIN pg_namespace n ON n.oid = c.relnamespace
                 WHERE NOT EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhrelid = up.top) GROUP BY 1
                 """))
-        return Dictionary(
-            found.map { row in
-                let numbers = row.dropFirst().map { $0.flatMap { Int($0) } ?? 0 }
-                return (
-                    row[0] ?? "",
-                    TriggeredRows(insertedCount: numbers[0], changedCount: numbers[1], deletedCount: numbers[2])
-                )
-            }
-        ) { first, _ in first }
+        return try Dictionary(
+            uniqueKeysWithValues: found.map { row in
+                let (inserted, changed) = try (row.int("inserted"), row.int("changed"))
+                let rows = TriggeredRows(
+                    insertedCount: inserted, changedCount: changed, deletedCount: try row.int("deleted"))
+                return (try row.text("name"), rows)
+            })
     }
 
     private func wholeName(of table: PostgresTable) throws -> String {
-        let found = try connection.rows(
-            "WITH RECURSIVE up (top) AS (SELECT " + .bound("\(table.number)", "oid")
+        let found = try connection.texts(
+            "WITH RECURSIVE up (top) AS (SELECT " + .bound("\(table.oid)", "oid")
                 + " UNION ALL SELECT h.inhparent FROM up JOIN pg_inherits h ON h.inhrelid = up.top) SELECT "
                 + "\(PostgresConnection.displayName) FROM up JOIN pg_class c ON c.oid = up.top JOIN pg_namespace n "
                 + "ON n.oid = c.relnamespace WHERE NOT EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhrelid = up.top)")
-        return found.first?[0] ?? table.name
+        return found.first ?? table.name
     }
 }
 

@@ -39,7 +39,7 @@ final class PostgresRestoration: RestorationWork {
             try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
             try triggers.leavingOut(body)
             // A value would be changed to the type that a column has by now.
-            try writer.refuseChangedSchema(
+            try writer.requireSchema(
                 of: archive.tables.map(\.target), since: "the undo began: nothing of this batch is restored")
         }
         return triggers.counts
@@ -57,12 +57,12 @@ final class PostgresRestoration: RestorationWork {
         let table = archive.tables[rows.table]
         guard !table.key.isEmpty else { return (try restored.rows(of: table).filter(rows.rows.contains), []) }
         let found = try writer.rows(
-            "SELECT a.\(table.rowNumber), \(table.isEqual(archive.references(of: table))) FROM \(table.source) AS a "
+            "SELECT a.\(table.rowNumber) AS number, \(table.isEqual(archive.references(of: table))) AS is_equal FROM \(table.source) AS a "
                 + "\(table.join("a")) WHERE " + table.isIn(rows.rows))
-        func numbers(_ isEqual: Bool) -> Set<Int64> {
-            Set(found.filter { ($0[1] == "t") == isEqual }.compactMap { $0[0].flatMap { Int64($0) } })
+        func numbers(_ isEqual: Bool) throws -> Set<Int64> {
+            Set(try found.filter { try $0.isTrue("is_equal") == isEqual }.map { Int64(try $0.int("number")) })
         }
-        return (numbers(true), numbers(false))
+        return (try numbers(true), try numbers(false))
     }
 
     func children(
@@ -70,13 +70,13 @@ final class PostgresRestoration: RestorationWork {
     ) throws -> [Int64] {
         let table = archive.tables[rows.table]
         let references = relationship.sourceAttributes.map { "a.\($0.quotedIdentifier)" }
-        return try writer.rows(
+        return try writer.numbers(
             "SELECT a.\(table.rowNumber) FROM \(table.source) AS a WHERE "
                 + .all([
                     table.isIn(rows.rows, besides: rows.leftOut.sorted()),
                     isSkipped(references, relationship, parent, parents),
                 ])
-        ).compactMap { $0[0].flatMap { Int64($0) } }
+        ).map { Int64($0) }
     }
 
     /// The condition that values refer to a skipped row.
@@ -93,10 +93,10 @@ final class PostgresRestoration: RestorationWork {
     func key(of row: Int64, in number: Int) throws -> [StoreValue] {
         let table = archive.tables[number]
         guard !table.key.isEmpty else { return [.integer(row)] }
-        let result = try writer.execute(
+        let found = try writer.row(
             "SELECT \(table.archivedKey.joined(separator: ", ")) FROM \(table.source) AS a WHERE "
                 + table.isIn(row...row))
-        return zip(result.rows.first ?? [], result.types).map { StoreValue($0, type: $1) }
+        return found?.values(at: table.key.indices) ?? []
     }
 
     /// Remembers that rows without a key were restored.
@@ -122,7 +122,7 @@ final class PostgresRestoration: RestorationWork {
             // If rows of several tables are not as expected, none of them stays.
             rows.map {
                 (
-                    archive.tables[$0.table].target.number,
+                    archive.tables[$0.table].target.oid,
                     TriggeredRows(insertedCount: rows.count == 1 ? count : $0.count)
                 )
             }
@@ -146,7 +146,7 @@ final class PostgresRestoration: RestorationWork {
         let isInserted = try attempt {
             try triggers.observing(
                 { try writer.execute(table.insertion(row...row)).changedCount },
-                own: { [(table.target.number, TriggeredRows(insertedCount: $0))] }) == 1
+                own: { [(table.target.oid, TriggeredRows(insertedCount: $0))] }) == 1
         }
         return isInserted ? nil : failure?.refusal ?? .isIgnored
     }
@@ -177,18 +177,17 @@ final class PostgresRestoration: RestorationWork {
     func restoreReferences(_ portion: ArchivedRows, skipped: [Int: Set<Int64>]) throws -> RestoredReferences {
         let table = archive.tables[portion.table]
         let isOwnRowSkipped = isOwnRowSkipped(table, skipped)
-        var changed: Set<String> = []
+        var changed: Set<Int> = []
         var restored = RestoredReferences()
         for update in table.referenceUpdates {
             let isBlocked = refersToSkipped(table, update, skipped)
             func restore(_ rows: ClosedRange<Int64>) throws -> Bool {
-                var found: [String] = []
+                var found: [Int] = []
                 let isDone = try attempt {
                     found = try triggers.observing(
                         {
-                            try writer.rows(table.update(update, rows, unless: .any([isOwnRowSkipped, isBlocked])))
-                                .compactMap { $0[0] }
-                        }, own: { [(table.target.number, TriggeredRows(changedCount: $0.count))] })
+                            try writer.numbers(table.update(update, rows, unless: .any([isOwnRowSkipped, isBlocked])))
+                        }, own: { [(table.target.oid, TriggeredRows(changedCount: $0.count))] })
                     return true
                 }
                 if isDone { changed.formUnion(found) }
@@ -201,9 +200,9 @@ final class PostgresRestoration: RestorationWork {
             }
             let left = try writer.rows(table.left(update, portion.rows, isBlocked: isBlocked, unless: isOwnRowSkipped))
             for row in left {
-                guard let number = row[0].flatMap({ Int64($0) }) else { continue }
-                restored.obstacles[number] =
-                    row[1] == "t" ? "its row is not in the store" : "the row that it refers to was not restored"
+                restored.obstacles[Int64(try row.int("number"))] =
+                    try row.isTrue("is_missing")
+                    ? "its row is not in the store" : "the row that it refers to was not restored"
             }
         }
         restored.changedCount = changed.count
@@ -214,7 +213,7 @@ final class PostgresRestoration: RestorationWork {
     private func isOwnRowSkipped(_ table: RestorationTable, _ skipped: [Int: Set<Int64>]) -> SQLFragment {
         .any(
             archive.tables.enumerated().filter { number, rows in
-                rows.holdsRows && rows.target.number == table.target.number && skipped[number] != nil
+                rows.holdsRows && rows.target.oid == table.target.oid && skipped[number] != nil
             }.map { number, rows in
                 let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
                 return
@@ -240,7 +239,7 @@ final class PostgresRestoration: RestorationWork {
     func restoreCandles(_ rows: ArchivedRows) throws -> (restored: [Int64], deleted: [Int64])? {
         let table = archive.tables[rows.table]
         func change(_ statement: SQLFragment) throws -> [Int64] {
-            try writer.rows(statement).compactMap { $0[0].flatMap { Int64($0) } }
+            try writer.numbers(statement).map { Int64($0) }
         }
         let deleted = try table.candleDeletes(rows.rows).flatMap(change)
         let restored = try table.candleUpdates(rows.rows).flatMap(change)

@@ -3,17 +3,17 @@ package import PriceStore
 extension PostgresDatabase {
     /// Throws unless a schema can hold archives, and is this user's alone.
     package func checkArchivePlace(_ name: String) throws(StoreError) {
-        try run("looking at the schema of the archives") { _ = try check(ArchivePlace(schema: name)) }
+        try run("looking at the schema of the archives") { _ = try ArchivePlace(session: self, schema: name).check() }
     }
 
     /// The archives in a schema, the oldest first.
     package func archives(in place: String) throws(StoreError) -> [StoredArchive] {
-        let place = ArchivePlace(schema: place)
+        let place = ArchivePlace(session: self, schema: place)
         return try run("looking for archives") {
-            guard try check(place) else { return [] }
+            guard try place.check() else { return [] }
             return try rows(
                 SQLFragment("SELECT run, complete FROM \(place.table("retention_archives")) ORDER BY run COLLATE \"C\"")
-            ).map { StoredArchive(run: $0[0] ?? "", isComplete: $0[1] == "t") }
+            ).map { StoredArchive(run: try $0.text("run"), isComplete: try $0.isTrue("complete")) }
         }
     }
 }
@@ -21,13 +21,13 @@ extension PostgresDatabase {
 extension PostgresWriter {
     /// Begins the archive of a run, in the schema that the request names.
     package func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
-        let place = ArchivePlace(schema: request.place)
+        let place = ArchivePlace(session: self, schema: request.place)
         let facts = request.facts.sorted { $0.key < $1.key }
         func list(_ values: [String]) -> SQLFragment { .bound(ServerArray.text(values), "text[]") }
         try batch("beginning the archive") {
-            if try !check(place) {
+            if try !place.check() {
                 for (table, columns) in ArchivePlace.catalog {
-                    try makeTable(place.table(table), "(\(columns))", mark: ArchivePlace.mark)
+                    try place.makeTable(place.table(table), "(\(columns))", mark: ArchivePlace.mark)
                 }
             }
             let rules = SQLFragment.joined(
@@ -61,13 +61,11 @@ extension PostgresWriter {
             try execute("SET LOCAL synchronous_commit = on")
             var result = ArchiveResult(path: archiver.place.schema, rowCount: 0, referenceCount: 0)
             for table in archiver.tables {
-                let counts =
-                    try rows(
-                        "SELECT (SELECT count(*) FROM \(table.sql)), coalesce(sum(last_row - first_row + 1), 0)::int8 FROM "
-                            + "\(archiver.place.table("retention_parts")) WHERE table_number = \(table.number) AND run = "
-                            + .bound(archiver.run, "text")
-                    ).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
-                guard counts.count == 2, counts[0] == counts[1] else {
+                let rowCount = try count(SQLFragment("SELECT count(*) FROM \(table.sql)"))
+                let copiedCount = try count(
+                    "SELECT sum(last_row - first_row + 1) FROM \(archiver.place.table("retention_parts")) "
+                        + "WHERE table_number = \(table.number) AND run = " + .bound(archiver.run, "text"))
+                guard rowCount == copiedCount else {
                     throw StoreError(
                         .constraint, store: name,
                         message:
@@ -75,8 +73,8 @@ extension PostgresWriter {
                     )
                 }
                 switch table.kind {
-                case .rows: result.rowCount += counts[0]
-                case .references: result.referenceCount += counts[0]
+                case .rows: result.rowCount += rowCount
+                case .references: result.referenceCount += rowCount
                 case .candles: break
                 }
             }
@@ -89,13 +87,13 @@ extension PostgresWriter {
 
     /// Removes the tables of an archive and its description. If another table has the place of one of them, nothing is removed.
     package func removeArchive(of run: String, in place: String) throws(StoreError) {
-        let place = ArchivePlace(schema: place)
+        let place = ArchivePlace(session: self, schema: place)
         try batch("removing the archive of run \(run)") {
-            guard try check(place) else { return }
+            guard try place.check() else { return }
             let isThisRun = " WHERE run = " + SQLFragment.bound(run, "text")
-            for row in try rows("SELECT archive_table FROM \(place.table("retention_tables"))" + isThisRun) {
-                let table = place.table(row[0] ?? "")
-                guard let isOurs = try isOurs(table, ArchivePlace.mark(of: run)) else { continue }
+            for name in try texts("SELECT archive_table FROM \(place.table("retention_tables"))" + isThisRun) {
+                let table = place.table(name)
+                guard let isOurs = try place.isOurs(table, ArchivePlace.mark(of: run)) else { continue }
                 guard isOurs else {
                     throw StoreError(
                         .unsupported, store: name,

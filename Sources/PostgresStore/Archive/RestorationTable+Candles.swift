@@ -83,8 +83,8 @@ extension RestorationTable {
     /// Counts archived rows of a range whose keys rows of the store use: those with other values, those of them whose keys become
     /// free, and rows with the same values whose keys become free.
     func conflicts(_ rows: ClosedRange<Int64>, _ references: [RestorationTable], isFreed: SQLFragment) -> SQLFragment {
-        "SELECT count(*) FILTER (WHERE NOT is_equal), count(*) FILTER (WHERE NOT is_equal AND is_freed), "
-            + "count(*) FILTER (WHERE is_equal AND is_freed) FROM (SELECT \(isEqual(references)) AS is_equal, "
+        "SELECT count(*) FILTER (WHERE NOT is_equal) AS conflicts, count(*) FILTER (WHERE NOT is_equal AND is_freed) AS freed, "
+            + "count(*) FILTER (WHERE is_equal AND is_freed) AS freed_equal FROM (SELECT \(isEqual(references)) AS is_equal, "
             + isFreed
             + " AS is_freed FROM \(source) AS a \(join("a")) WHERE " + isIn(rows) + ") AS found"
     }

@@ -25,7 +25,7 @@ struct RestorationTable: RestorableSource {
 
     /// A trigger of a table or of a part of it.
     struct FiredTrigger: Hashable {
-        /// The number of the table or part.
+        /// The `oid` of the table or part.
         var relation: Int
         /// The table or part in SQL.
         var sql: String
@@ -251,7 +251,7 @@ struct RestorationTable: RestorableSource {
     ) -> SQLFragment {
         let isMissing = "m.\((key.first ?? "").quotedIdentifier) IS NULL"
         return
-            "SELECT r.\(rowNumber), \(isMissing) FROM \(source) AS r LEFT JOIN \(target.sql) AS m ON \(isSameKey("r")) WHERE "
+            "SELECT r.\(rowNumber) AS number, \(isMissing) AS is_missing FROM \(source) AS r LEFT JOIN \(target.sql) AS m ON \(isSameKey("r")) WHERE "
             + SQLFragment.all([
                 isIn(rows, alias: "r"), SQLFragment(wasCleared(update)), "NOT (" + ownRowIsSkipped + ")",
                 "(\(isMissing) OR \(isCleared(update)) AND (" + isBlocked + "))",

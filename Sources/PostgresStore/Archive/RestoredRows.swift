@@ -21,8 +21,8 @@ final class RestoredRows {
             + " AND done.table_number = \(table.number)"
         let isRestored =
             "EXISTS (SELECT 1 " + done + " AND a.\(table.rowNumber) BETWEEN done.first_row AND done.last_row)"
-        let rows = try connection.exists("SELECT 1 " + done) ? connection.rows(table.stored(isRestored)) : []
-        let numbers = Set(rows.compactMap { $0[0].flatMap { Int64($0) } })
+        let rows = try connection.exists("SELECT 1 " + done) ? connection.numbers(table.stored(isRestored)) : []
+        let numbers = Set(rows.map { Int64($0) })
         found[table.number] = numbers
         return numbers
     }

@@ -11,22 +11,18 @@ extension ServerArchive {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
             for rows in parts.joinedRows(of: number) {
                 if !table.holdsRows {
-                    let row =
-                        try connection.rows(references(table, rows)).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
-                    guard row.count == 2 else { continue }
-                    counts[index].referenceCount += row[0]
-                    counts[index].skippedReferenceCount += row[1]
+                    let row = try connection.row(references(table, rows))
+                    counts[index].referenceCount += try row?.int("changes") ?? 0
+                    counts[index].skippedReferenceCount += try row?.int("missing") ?? 0
                 } else if table.key.isEmpty {
                     counts[index].presentCount += try restored.rows(of: table).count(where: rows.contains)
                 } else {
-                    let row =
-                        try connection.rows(
-                            "SELECT count(*), count(*) FILTER (WHERE \(table.isEqual(references(of: table)))) FROM \(table.source) AS a "
-                                + "\(table.join("a")) WHERE " + table.isIn(rows)
-                        ).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
-                    guard row.count == 2 else { continue }
-                    counts[index].presentCount += row[1]
-                    counts[index].conflictCount += row[0] - row[1]
+                    let row = try connection.row(
+                        "SELECT count(*) FILTER (WHERE is_equal) AS present, count(*) FILTER (WHERE NOT is_equal) AS conflicts "
+                            + "FROM (SELECT \(table.isEqual(references(of: table))) AS is_equal FROM \(table.source) AS a "
+                            + "\(table.join("a")) WHERE " + table.isIn(rows) + ") AS found")
+                    counts[index].presentCount += try row?.int("present") ?? 0
+                    counts[index].conflictCount += try row?.int("conflicts") ?? 0
                 }
             }
         }
@@ -38,7 +34,7 @@ extension ServerArchive {
     /// those that are not in the store.
     private func references(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
         let first = (table.key.first ?? "").quotedIdentifier
-        let own = tables.filter { $0.holdsRows && $0.target.number == table.target.number }.map { rows in
+        let own = tables.filter { $0.holdsRows && $0.target.oid == table.target.oid }.map { rows in
             let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
             return "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")))"
         }
@@ -48,8 +44,8 @@ extension ServerArchive {
         }
         let wasCleared = table.referenceUpdates.map(table.wasCleared).joined(separator: " OR ")
         return
-            "SELECT count(*) FILTER (WHERE \(changes.map { "(\($0))" }.joined(separator: " OR "))), "
-            + "count(*) FILTER (WHERE m.\(first) IS NULL AND NOT \(isArchived) AND (\(wasCleared))) "
+            "SELECT count(*) FILTER (WHERE \(changes.map { "(\($0))" }.joined(separator: " OR "))) AS changes, "
+            + "count(*) FILTER (WHERE m.\(first) IS NULL AND NOT \(isArchived) AND (\(wasCleared))) AS missing "
             + "FROM \(table.source) AS r LEFT JOIN \(table.target.sql) AS m ON \(table.isSameKey("r")) WHERE "
             + table.isIn(rows, alias: "r")
     }

@@ -16,28 +16,30 @@ struct ServerArchive {
     ///
     /// One that is not complete is taken, too: each transaction of its run has copied exactly the rows that it has deleted.
     init(_ request: RestorationRequest, _ connection: PostgresConnection) throws {
-        place = ArchivePlace(schema: request.archive)
+        let place = ArchivePlace(session: connection, schema: request.archive)
+        self.place = place
         run = request.run
         mayBeUndoneInPart = request.mayBeUndoneInPart
+        let reading = ArchiveReading(place: place, run: run)
         let isThisRun = " WHERE run = " + SQLFragment.bound(run, "text")
-        guard try connection.check(place),
-            let facts = try connection.rows("SELECT format FROM \(place.table("retention_archives"))" + isThisRun).first
+        guard try place.check(),
+            let format = try connection.numbers("SELECT format FROM \(place.table("retention_archives"))" + isThisRun)
+                .first
         else {
             throw StoreError(
                 .missing, store: connection.name, message: "the schema \(place.schema) has no archive of run \(run)",
                 hint: "nothing was changed; archive.keep in the policy says how long archives are kept")
         }
-        guard facts[0] == "\(ArchivePlace.format)" else {
+        guard format == ArchivePlace.format else {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message:
-                    "the archive of run \(run) has the format \(facts[0] ?? "?"), and this version reads \(ArchivePlace.format)",
+                    "the archive of run \(run) has the format \(format), and this version reads \(ArchivePlace.format)",
                 hint: "nothing was changed; use the version of retention that made it, or a newer one")
         }
-        let names = try connection.rows(
+        let names = try connection.texts(
             "SELECT r.rule ->> 'name' FROM \(place.table("retention_archives")), "
-                + "jsonb_array_elements(rules) WITH ORDINALITY AS r (rule, place)" + isThisRun + " ORDER BY r.place"
-        ).map { $0[0] ?? "" }
+                + "jsonb_array_elements(rules) WITH ORDINALITY AS r (rule, place)" + isThisRun + " ORDER BY r.place")
         for rule in request.rules where !names.contains(rule) {
             throw StoreError(
                 .unsupported, store: connection.name, message: "run \(run) has archived no rows of a rule '\(rule)'",
@@ -49,15 +51,14 @@ struct ServerArchive {
             "SELECT part, rule, table_number, first_row, last_row FROM \(place.table("retention_parts"))" + isThisRun
                 + " ORDER BY part, table_number")
         {
-            let numbers = row.map { $0.flatMap { Int64($0) } ?? 0 }
-            let rule = Int(numbers[1])
+            let (part, rule, table) = try (row.int("part"), row.int("rule"), row.int("table_number"))
+            let (first, last) = try (Int64(row.int("first_row")), Int64(row.int("last_row")))
             guard names.indices.contains(rule), request.rules.isEmpty || request.rules.contains(names[rule]) else {
                 continue
             }
-            partRules[Int(numbers[0])] = names[rule]
-            found[Int(numbers[0]), default: []].append(
-                ArchivedRows(table: Int(numbers[2]), rows: numbers[3]...max(numbers[3], numbers[4])))
-            used.insert(Int(numbers[2]))
+            partRules[part] = names[rule]
+            found[part, default: []].append(ArchivedRows(table: table, rows: first...max(first, last)))
+            used.insert(table)
             ruleNumbers.insert(rule)
         }
         rules = ruleNumbers.sorted().map { names[$0] }
@@ -65,12 +66,12 @@ struct ServerArchive {
         for row in try connection.rows(
             "SELECT number, kind, store_schema, store_table, archive_table, key, columns FROM "
                 + "\(place.table("retention_tables"))" + isThisRun + " ORDER BY number")
-        where used.contains(row[0].flatMap { Int($0) } ?? -1) {
-            tables.append(try connection.restorationTable(row, place, run))
+        where try used.contains(row.int("number")) {
+            tables.append(try reading.table(row))
         }
         let places = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.number, $0) })
         guard used.allSatisfy({ places[$0] != nil }) else {
-            throw connection.damaged(run, "a part of it belongs to a table that is not in its list")
+            throw reading.damaged("a part of it belongs to a table that is not in its list")
         }
         parts = found.sorted { $0.key < $1.key }.compactMap { number, part in
             let part = part.map { ArchivedRows(table: places[$0.table] ?? 0, rows: $0.rows) }
@@ -83,7 +84,7 @@ struct ServerArchive {
                 let count = try connection.count(
                     "SELECT count(*) FROM \(table.source) AS a WHERE " + table.isIn(rows))
                 guard count == rows.count else {
-                    throw connection.damaged(run, "rows of \(table.source) are missing")
+                    throw reading.damaged("rows of \(table.source) are missing")
                 }
             }
         }
@@ -91,72 +92,78 @@ struct ServerArchive {
 
     /// Throws unless the archive has all rows that its parts name, and all that the run has counted.
     private func checkCounts(_ connection: PostgresConnection) throws {
+        let reading = ArchiveReading(place: place, run: run)
         let isThisRun = SQLFragment.bound(run, "text")
         var rowCount = 0
         for row in try connection.rows(
-            "SELECT t.archive_table, t.kind, coalesce(sum(p.last_row - p.first_row + 1), 0)::int8 FROM "
+            "SELECT t.archive_table, t.kind, coalesce(sum(p.last_row - p.first_row + 1), 0) AS rows FROM "
                 + "\(place.table("retention_tables")) t LEFT JOIN \(place.table("retention_parts")) p "
                 + "ON p.run = t.run AND p.table_number = t.number WHERE t.run = " + isThisRun
                 + " GROUP BY t.number, 1, 2")
         {
-            let (name, named) = (place.table(row[0] ?? ""), row[2].flatMap { Int($0) } ?? 0)
-            guard try connection.isOurs(name, ArchivePlace.mark(of: run)) == true,
+            let (name, named) = try (place.table(row.text("archive_table")), row.int("rows"))
+            guard try place.isOurs(name, ArchivePlace.mark(of: run)) == true,
                 try connection.count(SQLFragment("SELECT count(*) FROM \(name)")) == named
-            else { throw connection.damaged(run, "the table \(name) does not have the rows that the run copied") }
-            if row[1] == ArchivedKind.rows.rawValue { rowCount += named }
+            else { throw reading.damaged("the table \(name) does not have the rows that the run copied") }
+            if try row.text("kind") == ArchivedKind.rows.rawValue { rowCount += named }
         }
-        let facts = try connection.rows(
-            "SELECT complete, row_count FROM \(place.table("retention_archives")) WHERE run = " + isThisRun
-        ).first
-        if let facts, facts[0] == "t", facts[1] != "\(rowCount)" {
-            throw connection.damaged(run, "it has \(rowCount.counted("row")), and the run copied \(facts[1] ?? "?")")
+        let copied = try connection.numbers(
+            "SELECT row_count FROM \(place.table("retention_archives")) WHERE complete AND run = " + isThisRun)
+        if let copied = copied.first, copied != rowCount {
+            throw reading.damaged("it has \(rowCount.counted("row")), and the run copied \(copied)")
         }
     }
 
     /// The tables with the old values of references, for a table with rows.
     func references(of table: RestorationTable) -> [RestorationTable] {
-        table.holdsRows ? tables.filter { $0.kind == .references && $0.target.number == table.target.number } : []
+        table.holdsRows ? tables.filter { $0.kind == .references && $0.target.oid == table.target.oid } : []
     }
 }
 
-extension PostgresConnection {
-    fileprivate func damaged(_ run: String, _ reason: String) -> StoreError {
+/// The tables of an archive, as `retention_tables` lists them.
+private struct ArchiveReading {
+    let place: ArchivePlace
+    let run: String
+
+    private var session: PostgresConnection { place.session }
+
+    func damaged(_ reason: String) -> StoreError {
         StoreError(
-            .inputOutput, store: name, message: "the archive of run \(run) is damaged: \(reason)",
+            .inputOutput, store: session.name, message: "the archive of run \(run) is damaged: \(reason)",
             hint: "nothing was changed; restore the schema from a backup")
     }
 
     /// A table of an archive, as a row of `retention_tables` says.
     ///
     /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archive has.
-    fileprivate func restorationTable(
-        _ row: [String?], _ place: ArchivePlace, _ run: String
-    ) throws -> RestorationTable {
+    func table(_ row: ServerRow) throws -> RestorationTable {
         func refused(_ message: String) -> StoreError {
             StoreError(
-                .unsupported, store: name, message: message,
+                .unsupported, store: session.name, message: message,
                 hint: "nothing was changed; restore the earlier definition of the table, and run undo again")
         }
-        let source = place.table(row[4] ?? "")
-        guard let kind = ArchivedKind(rawValue: row[1] ?? ""), let number = row[0].flatMap({ Int($0) }),
-            try isOurs(source, ArchivePlace.mark(of: run)) == true
-        else { throw damaged(run, "it has no table \(source)") }
-        let fullName = "\(row[2] ?? "").\(row[3] ?? "")"
-        guard let target = try table(fullName), target.schema == row[2], target.relation == row[3],
+        let source = place.table(try row.text("archive_table"))
+        guard let kind = ArchivedKind(rawValue: try row.text("kind")),
+            try place.isOurs(source, ArchivePlace.mark(of: run)) == true
+        else { throw damaged("it has no table \(source)") }
+        let (schema, relation) = try (row.text("store_schema"), row.text("store_table"))
+        let fullName = "\(schema).\(relation)"
+        guard let target = try session.table(fullName), target.schema == schema, target.relation == relation,
             target.entity.kind == .table
         else { throw refused("the store has no table \(fullName) any more") }
-        let keyNames = ServerArray.elements(row[5] ?? "{}").compactMap { $0 }
-        let restored = ServerArray.elements(row[6] ?? "{}").compactMap { $0 }
-        let found = try rows(
-            "SELECT attname, format_type(atttypid, atttypmod), attidentity <> '' FROM pg_attribute WHERE attnum > 0 "
+        let (keyNames, restored) = try (row.names("key"), row.names("columns"))
+        let found = try session.rows(
+            "SELECT attname, format_type(atttypid, atttypmod) AS type, attidentity <> '' AS is_number FROM pg_attribute WHERE attnum > 0 "
                 + "AND NOT attisdropped AND attrelid = to_regclass(" + .bound(source, "text") + ") ORDER BY attnum")
-        let types = Dictionary(found.map { ($0[0] ?? "", $0[1] ?? "") }) { first, _ in first }
+        let types = try Dictionary(uniqueKeysWithValues: found.map { try ($0.text("attname"), $0.text("type")) })
         let archived = ArchiveTable.names(kind, key: keyNames, columns: restored)
-        guard let rowNumber = found.first(where: { $0[2] == "t" })?[0], archived.allSatisfy({ types[$0] != nil }) else {
-            throw damaged(run, "columns of \(source) are missing")
+        guard let rowNumber = try found.first(where: { try $0.isTrue("is_number") })?.text("attname"),
+            archived.allSatisfy({ types[$0] != nil })
+        else {
+            throw damaged("columns of \(source) are missing")
         }
         // A column that was computed then may have to be written now.
-        let names = kind != .rows ? restored : found.compactMap { $0[0] }.filter { $0 != rowNumber }
+        let names = kind != .rows ? restored : try found.map { try $0.text("attname") }.filter { $0 != rowNumber }
         for column in restored {
             guard let attribute = target.entity.attribute(named: column) else {
                 throw refused(
@@ -191,24 +198,24 @@ extension PostgresConnection {
             case .candles: ["SELECT", "UPDATE", "DELETE"]
             }
         for privilege in privileges
-        where try rows(
-            "SELECT has_table_privilege(" + .bound("\(target.number)", "oid") + ", '\(privilege)')"
-        ).first?[0] != "t" {
+        where try !session.exists(
+            "SELECT 1 WHERE has_table_privilege(" + .bound("\(target.oid)", "oid") + ", '\(privilege)')")
+        {
             throw StoreError(
-                .permission, store: name, message: "this user may not restore rows of \(target.name)",
+                .permission, store: session.name, message: "this user may not restore rows of \(target.name)",
                 engineCode: "SQLSTATE 42501", hint: "GRANT \(privilege) ON \(target.sql) TO the user of the job")
         }
-        if kind == .candles, let reason = try obstacle(toUndoneCandlesOf: target) {
-            throw StoreError.candlesCannotBeRestored(target.name, reason, .unsupported, store: name)
+        if kind == .candles, let reason = try session.obstacle(toUndoneCandlesOf: target) {
+            throw StoreError.candlesCannotBeRestored(target.name, reason, .unsupported, store: session.name)
         }
         // PostgreSQL gives pg_rewrite.ev_type as 2 for UPDATE and 3 for INSERT.
-        let rule = try rows(
+        let rule = try session.texts(
             "SELECT rulename FROM pg_rewrite WHERE ev_enabled <> 'D' AND ev_type = '\(kind == .rows ? 3 : 2)' AND ev_class = "
-                + .bound("\(target.number)", "oid") + " ORDER BY 1"
+                + .bound("\(target.oid)", "oid") + " ORDER BY 1"
         ).first
         if let rule {
             throw refused(
-                "the rule \(rule[0] ?? "") of \(target.name) changes what \(kind == .rows ? "an insert" : "a change") does"
+                "the rule \(rule) of \(target.name) changes what \(kind == .rows ? "an insert" : "a change") does"
             )
         }
         var newTypes: [String: String] = [:]
@@ -224,12 +231,28 @@ extension PostgresConnection {
             newTypes[column] = type
         }
         return RestorationTable(
-            kind: kind, number: number, target: target, source: source, rowNumber: rowNumber.quotedIdentifier,
+            kind: kind, number: try row.int("number"), target: target, source: source,
+            rowNumber: rowNumber.quotedIdentifier,
             key: keyNames, columns: names.filter { target.entity.attribute(named: $0) != nil }, newTypes: newTypes,
             relationships: try relationshipsOfWholes(target),
-            firedTriggers: try triggersFired(by: kind, of: target, changing: names))
+            firedTriggers: try session.triggersFired(by: kind, of: target, changing: names))
     }
 
+    /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were
+    /// deleted.
+    private func relationshipsOfWholes(_ table: PostgresTable) throws -> [Relationship] {
+        try table.entity.relationships.flatMap { key in
+            guard let part = try session.table(key.destination), part.isPartition else { return [key] }
+            let wholes = try session.texts(
+                "SELECT \(PostgresConnection.displayName) FROM pg_partition_ancestors("
+                    + .bound("\(part.oid)", "regclass")
+                    + ") AS a JOIN pg_class c ON c.oid = a.relid JOIN pg_namespace n ON n.oid = c.relnamespace")
+            return wholes.map { key.with(destination: $0) }
+        }
+    }
+}
+
+extension PostgresConnection {
     /// The triggers of a table and its parts that a restoration sets off. Foreign keys and TimescaleDB's own are none. Source of the
     /// bits: PostgreSQL manual, "System Catalogs", `pg_trigger.tgtype`: 4 INSERT, 8 DELETE, 16 UPDATE.
     func triggersFired(
@@ -242,35 +265,21 @@ extension PostgresConnection {
             case .candles: 24
             }
         return try rows(
-            "WITH RECURSIVE tree (oid) AS (SELECT " + .bound("\(table.number)", "oid")
-                + """
-                 UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-                SELECT c.oid::int8, n.nspname, c.relname, t.tgname, t.tgenabled = 'A'
-                FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_class c ON c.oid = t.tgrelid
-                JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(events) <> 0
-                AND (t.tgtype & \(events) <> 16 OR t.tgattr = '' OR EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.tgrelid
-                    AND a.attnum = ANY (t.tgattr::int2[]) AND (a.attgenerated <> '' OR a.attname = ANY (
-                """
+            """
+            \(Self.tree("\(table.oid)::oid"))
+            SELECT c.oid, n.nspname, c.relname, t.tgname, t.tgenabled = 'A' AS is_always
+            FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_class c ON c.oid = t.tgrelid
+            JOIN pg_namespace n ON n.oid = c.relnamespace
+            WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(events) <> 0
+            AND (t.tgtype & \(events) <> 16 OR t.tgattr = '' OR EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.tgrelid
+                AND a.attnum = ANY (t.tgattr::int2[]) AND (a.attgenerated <> '' OR a.attname = ANY (
+            """
                 + .bound(ServerArray.text(columns), "text[]")
                 + ")))) AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) ORDER BY c.oid, t.tgname"
         ).map { row in
             RestorationTable.FiredTrigger(
-                relation: row[0].flatMap { Int($0) } ?? 0,
-                sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[3] ?? "",
-                isAlways: row[4] == "t")
-        }
-    }
-
-    /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were
-    /// deleted.
-    private func relationshipsOfWholes(_ table: PostgresTable) throws -> [Relationship] {
-        try table.entity.relationships.flatMap { key in
-            guard let part = try self.table(key.destination), part.isPartition else { return [key] }
-            let wholes = try rows(
-                "SELECT \(Self.displayName) FROM pg_partition_ancestors(" + .bound("\(part.number)", "regclass")
-                    + ") AS a JOIN pg_class c ON c.oid = a.relid JOIN pg_namespace n ON n.oid = c.relnamespace")
-            return wholes.map { key.with(destination: $0[0] ?? "") }
+                relation: try row.int("oid"), sql: try row.relation("nspname", "relname"),
+                name: try row.text("tgname"), isAlways: try row.isTrue("is_always"))
         }
     }
 }

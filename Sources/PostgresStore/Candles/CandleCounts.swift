@@ -69,7 +69,7 @@ struct RowsLeft {
         guard let request, let connection else { return .always }
         let isGone = removed.flatMap { $0.isGone(RowScope.alias, before: $0.stepCount) }
         return .all([
-            try connection.notPreceding(request, scope), isGone.map { SQLFragment("NOT \($0)") } ?? .always,
+            try request.notPreceding(scope, connection), isGone.map { SQLFragment("NOT \($0)") } ?? .always,
         ])
     }
 }

@@ -106,19 +106,19 @@ struct CandleTable {
     func stored(_ keys: [CandleBuilder.Key], lock: String = "") throws -> [CandleBuilder.Key: Candle] {
         var found: [CandleBuilder.Key: Candle] = [:]
         for (isNull, keys) in Dictionary(grouping: keys, by: isNull) {
-            let result = try connection.execute(
-                left.tables + "SELECT made.place, \(isGroup), " + .joined(candle.columns, by: ", ", empty: .never)
+            let rows = try connection.rows(
+                left.tables + "SELECT made.place, \(isGroup) AS is_group, " + .columns(candle.columns)
                     + " FROM " + list(try keys.map(values)) + " JOIN \(scope.from) ON "
                     + .all([SQLFragment(isKey(isNull)), span(keys), left.condition(scope)]) + SQLFragment(lock))
-            for row in result.rows {
-                guard row[1] == "t" else {
+            for row in rows {
+                guard try row.isTrue("is_group") else {
                     throw failure(
                         "\(rollup.target) has a candle of another group with the same key as one of these rows")
                 }
-                guard let place = row[0].flatMap({ Int($0) }),
-                    let candle = candle.candle(row[2...], types: result.types[2...])
-                else { throw failure("a row of \(rollup.target) is not a candle, so new rows cannot be added to it") }
-                found[keys[place - 1]] = candle
+                guard let candle = try candle.candle(row) else {
+                    throw failure("a row of \(rollup.target) is not a candle, so new rows cannot be added to it")
+                }
+                found[keys[try row.int("place") - 1]] = candle
             }
         }
         return found
@@ -127,13 +127,13 @@ struct CandleTable {
     /// Throws if a candle has a time whose text differs from that of a run: it would not be found by its key.
     func checkTimes() throws {
         guard rollup.date.encoding == .iso8601, time.type == .text else { return }
-        let times = try CandleTimeSQL(time.date, scope, store: connection.name)
-        let found = try connection.execute(
-            "SELECT " + .joined(times.columns, by: ", ", empty: .never)
+        let times = try CandleTimeSQL(time.date, scope, store: connection.name, as: "time")
+        let found = try connection.row(
+            "SELECT " + .columns(times.columns)
                 + " FROM \(scope.from) WHERE \(time.column) !~ '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$' AND "
                 + time.readable()
                 + " LIMIT 1")
-        guard let row = found.rows.first, let start = times.time(row[...], types: found.types[...]) else { return }
+        guard let found, let start = try times.time(found) else { return }
         throw failure(rollup.otherSpelling(of: start.instant))
     }
 
@@ -211,10 +211,7 @@ extension BatchDelete {
             try made.add(rows.rows(gone)) { try table.stored($0, lock: " FOR UPDATE OF \(RowScope.alias)") }
             try table.write(made, deletedCount: gone.rows.count, part)
         }
-        if isListed {
-            let keys = rows.keys(gone)
-            objectIDs += keys.rows.map { connection.objectID(scope, $0, types: keys.types) }
-        }
+        if isListed { objectIDs += gone.rows.map { connection.objectID(scope, rows.key($0)) } }
         candles.add(made)
         writtenCount += made.changes.count
         deletedCount += gone.rows.count
@@ -229,21 +226,18 @@ extension BatchDelete {
         of rollup: Rollup, _ body: (inout BatchDelete) throws -> BatchContinuation?
     ) throws -> BatchContinuation? {
         let (rows, target) = ([scope.table], [try connection.requireTable(rollup.target)])
-        func changes() throws -> (rows: Int, candles: Int) {
-            let found = try connection.rows(
-                SQLFragment(
-                    "SELECT \(connection.changeCount("deleted", rows)), "
-                        + ["inserted", "updated", "deleted"].map { connection.changeCount($0, target) }
-                        .joined(separator: " + "))
-            ).first
-            return (found?[0].flatMap { Int($0) } ?? 0, found?[1].flatMap { Int($0) } ?? 0)
+        func changes() throws -> [Int] {
+            let candleChanges = ["inserted", "updated", "deleted"].map { connection.changeCount($0, target) }
+            return try connection.numbers(ofEach: [
+                connection.changeCount("deleted", rows), candleChanges.joined(separator: " + "),
+            ])
         }
         let before = try changes()
         let result = try body(&self)
         // What triggers have put off until the commit.
         try connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
         let after = try changes()
-        guard after == (before.rows + deletedCount, before.candles + writtenCount) else {
+        guard after == [before[0] + deletedCount, before[1] + writtenCount] else {
             throw StoreError(
                 .constraint, store: connection.name,
                 message: "a trigger of \(scope.table.name) or \(rollup.target) deletes rows or changes candles")

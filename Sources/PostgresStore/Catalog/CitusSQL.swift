@@ -3,16 +3,16 @@ import PriceStore
 /// The SQL for a Citus coordinator.
 enum CitusSQL {
     /// Finds a row if a table is spread over several servers.
-    static func isDistributed(_ number: Int) -> SQLFragment {
-        "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = " + .bound("\(number)", "regclass")
+    static func isDistributed(_ oid: Int) -> SQLFragment {
+        "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = " + .bound("\(oid)", "regclass")
     }
 
     /// Finds a row if a table's rows are divided among servers, and not all on each.
-    static func isSharded(_ number: Int) -> SQLFragment { isDistributed(number) + " AND partmethod <> 'n'" }
+    static func isSharded(_ oid: Int) -> SQLFragment { isDistributed(oid) + " AND partmethod <> 'n'" }
 
     /// How many tables on the workers are a distributed table.
-    static func shardCount(_ number: Int) -> SQLFragment {
-        "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = " + .bound("\(number)", "regclass")
+    static func shardCount(_ oid: Int) -> SQLFragment {
+        "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = " + .bound("\(oid)", "regclass")
     }
 
     /// What `SET LOCAL` says from here on holds on the workers too.
@@ -30,8 +30,8 @@ enum CitusSQL {
     static let recoverPrepared = "SELECT recover_prepared_transactions()"
 
     /// The bytes of a table's rows, of its shards if it is distributed.
-    static func bytes(_ number: String) -> String {
-        "CASE WHEN EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = \(number)) "
-            + "THEN citus_relation_size(\(number)) ELSE pg_relation_size(\(number)) END"
+    static func bytes(_ oid: String) -> String {
+        "CASE WHEN EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = \(oid)) "
+            + "THEN citus_relation_size(\(oid)) ELSE pg_relation_size(\(oid)) END"
     }
 }

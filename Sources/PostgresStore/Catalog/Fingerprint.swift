@@ -7,11 +7,11 @@ extension PostgresConnection {
     /// refer to it, triggers with their functions, rules, row security, and tables that inherit from it.
     ///
     /// New partitions and chunks are not a change: what they have of their own is.
-    func fingerprints(of tables: [String]) throws -> [(table: String, fingerprint: String)] {
+    func fingerprints(of tables: [String]) throws -> [String: String] {
         let isNoChunk =
             try schema(ofExtension: "timescaledb") == nil ? "" : " AND \(TimescaleSQL.isNoChunk("i.inhrelid"))"
         let query =
-            "SELECT name, md5(string_agg(fact, chr(10) ORDER BY fact)) FROM unnest("
+            "SELECT name, md5(string_agg(fact, chr(10) ORDER BY fact)) AS fingerprint FROM unnest("
             + SQLFragment.bound(ServerArray.text(tables), "text[]")
                 + """
                 ) AS t (name) CROSS JOIN LATERAL (SELECT to_regclass(name)::oid AS root) AS r CROSS JOIN LATERAL (
@@ -33,58 +33,22 @@ extension PostgresConnection {
                     FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class WHERE w.ev_type <> '1'
                 ) AS facts GROUP BY name
                 """
-        return try execute(query, isRepeated: true).rows.map { ($0[0] ?? "", $0[1] ?? "") }
-    }
-
-    /// The tables whose rows a delete takes or changes.
-    private func changed(_ reach: ReachOfDelete) throws -> [PostgresTable] {
-        let others = Set(reach.nullifying.map(\.source)).subtracting(reach.losing.map(\.name))
-        return try reach.losing + others.sorted().compactMap { try table($0) }
-    }
-
-    /// Throws if a table that a delete reaches is not what it was when the plan was made. The transaction has locks on the
-    /// tables, so that none changes before it ends.
-    func refuseChangedSchema(_ reach: ReachOfDelete) throws {
-        try refuseChangedSchema(
-            of: changed(reach), since: "the plan was made: nothing of this batch is deleted")
+        return try Dictionary(
+            uniqueKeysWithValues: execute(query, isRepeated: true).rows.map {
+                try ($0.text("name"), $0.text("fingerprint"))
+            })
     }
 
     /// Throws if one of some tables is not what it was when it was first read.
     ///
     /// - Parameter moment: when that was, and what the error means, for its message.
-    func refuseChangedSchema(of tables: [PostgresTable], since moment: String) throws {
-        let now = Dictionary(try fingerprints(of: Set(tables.map(\.sql)).sorted()).map { ($0.table, $0.fingerprint) }) {
-            first, _ in
-            first
-        }
+    func requireSchema(of tables: [PostgresTable], since moment: String) throws {
+        let now = try fingerprints(of: Set(tables.map(\.sql)).sorted())
         for table in tables where catalog.fingerprints[table.sql] != now[table.sql] {
             throw StoreError(
                 .unsupported, store: name,
                 message: "the schema of \(table.name) has changed since \(moment)",
                 hint: "run it again")
         }
-    }
-
-    /// The statement that locks the tables of a delete before the transaction sees a state of them: no column, key or
-    /// trigger changes after it.
-    func locks(_ reach: ReachOfDelete) throws -> String {
-        let tables = Dictionary(grouping: try changed(reach).filter { !$0.isDistributed && $0.lockMode != nil }) {
-            $0.lockMode ?? ""
-        }
-        return tables.sorted { $0.key < $1.key }.map { mode, tables in
-            let names = tables.map { $0.isHypertable ? "ONLY \($0.sql)" : $0.sql }
-            return "LOCK TABLE \(names.joined(separator: ", ")) IN \(mode) MODE; "
-        }.joined()
-    }
-
-    /// Why rows of a delete could be archived twice, as a clause: one table is a part of another one; nil: none is.
-    func overlap(_ reach: ReachOfDelete) throws -> String? {
-        let tables = try changed(reach)
-        for table in tables {
-            let parts = try descendants(of: table)
-            guard let part = tables.first(where: { parts.contains($0.number) }) else { continue }
-            return "rows of \(part.name), which are rows of \(table.name), have foreign keys of their own"
-        }
-        return nil
     }
 }

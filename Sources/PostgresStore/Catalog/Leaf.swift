@@ -2,7 +2,7 @@ import PriceStore
 
 /// A real table that holds rows of an entity: the table itself, or a partition that has none of its own.
 struct Leaf: Hashable {
-    let number: Int
+    let oid: Int
     /// The table in SQL.
     let sql: String
     let name: String
@@ -12,8 +12,6 @@ struct Leaf: Hashable {
     var isColumnar = false
     /// The table that it is a partition of, in SQL; nil: of none.
     var parent: String?
-    /// The number of that table; 0: none.
-    var parentNumber = 0
     /// What the catalog says of its bounds, as `FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')`; empty: nothing.
     var bounds = ""
     /// The column by whose ranges the table is divided that it is a partition of; nil: by anything else.
@@ -21,40 +19,37 @@ struct Leaf: Hashable {
 }
 
 extension PostgresConnection {
-    /// The real tables of an entity in the order of their numbers.
+    /// The real tables of an entity in the order in which they were created.
     func leaves(of table: PostgresTable) throws -> [Leaf] {
         guard table.isPartitioned else {
-            return [Leaf(number: table.number, sql: table.sql, name: table.name)]
+            return [Leaf(oid: table.oid, sql: table.sql, name: table.name)]
         }
-        if let known = catalog.leaves?[table.number] { return known }
-        let query =
+        if let known = catalog.leaves?[table.oid] { return known }
+        let found = try rows(
             SQLFragment(
                 """
-                SELECT c.oid::int8, n.nspname, c.relname, c.relkind = 'f', pn.nspname, p.relname, p.oid::int8,
-                    coalesce(pg_get_expr(c.relpartbound, c.oid), ''),
+                SELECT c.oid, n.nspname, c.relname, c.relkind = 'f' AS is_foreign, pn.nspname AS parent_schema,
+                    p.relname AS parent_name,
+                    coalesce(pg_get_expr(c.relpartbound, c.oid), '') AS bounds,
                     (SELECT a.attname FROM pg_partitioned_table k JOIN pg_attribute a
                         ON a.attrelid = k.partrelid AND a.attnum = k.partattrs[0]
                     JOIN pg_opclass o ON o.oid = k.partclass[0] AND o.opcdefault
                     -- The catalog prints fewer digits of a real than it has.
                     JOIN pg_type y ON y.oid = a.atttypid AND 'real'::regtype NOT IN (y.oid, y.typbasetype)
-                    WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0),
-                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar'
-                FROM pg_partition_tree(
-                """) + .bound("\(table.number)", "regclass")
-                + """
-                ) t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
+                    WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0) AS range_column,
+                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar
+                FROM pg_partition_tree(\(table.oid)) t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
                 JOIN pg_class p ON p.oid = t.parentrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
                 WHERE t.isleaf ORDER BY c.oid
-                """
-        let leaves = try rows(query).map { row in
+                """))
+        let leaves = try found.map { row in
             Leaf(
-                number: row[0].flatMap { Int($0) } ?? 0,
-                sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[2] ?? "",
-                isForeign: row[3] == "t", isColumnar: row[9] == "t",
-                parent: "\((row[4] ?? "").quotedIdentifier).\((row[5] ?? "").quotedIdentifier)",
-                parentNumber: row[6].flatMap { Int($0) } ?? 0, bounds: row[7] ?? "", rangeColumn: row[8])
+                oid: try row.int("oid"), sql: try row.relation("nspname", "relname"), name: try row.text("relname"),
+                isForeign: try row.isTrue("is_foreign"), isColumnar: try row.isTrue("is_columnar"),
+                parent: try row.relation("parent_schema", "parent_name"), bounds: try row.text("bounds"),
+                rangeColumn: try row.optionalText("range_column"))
         }
-        catalog.leaves?[table.number] = leaves
+        catalog.leaves?[table.oid] = leaves
         return leaves
     }
 }

@@ -4,9 +4,9 @@ import PriceStore
 struct PostgresCatalog {
     /// The tables by the name they were asked for; nil: there is none.
     fileprivate var tables: [String: PostgresTable?] = [:]
-    /// The real tables of tables by their numbers, while one state of the database is looked at.
+    /// The real tables of tables by the `oid` of these, while one state of the database is looked at.
     var leaves: [Int: [Leaf]]?
-    /// The chunks of hypertables by their numbers, as long.
+    /// The chunks of hypertables by the `oid` of these, as long.
     var chunks: [Int: [Chunk]]?
     /// What the tables were when they were first asked for; see ``PostgresConnection/fingerprints(of:)``.
     private(set) var fingerprints: [String: String] = [:]
@@ -32,13 +32,12 @@ extension PostgresConnection {
     /// Tables, views and foreign tables that are nobody's partition. Those that the search path does not find are named
     /// with their schema.
     func visibleNames() throws -> [String] {
-        try rows(
+        try texts(
             SQLFragment(
                 """
                 SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                 WHERE \(Self.isOurs) AND NOT c.relispartition ORDER BY NOT pg_table_is_visible(c.oid), 1
-                """)
-        ).compactMap { $0[0] }
+                """))
     }
 
     /// The name of a relation `c` in schema `n`, as entities are called.
@@ -82,17 +81,16 @@ extension PostgresConnection {
     /// Source: PostgreSQL manual, "System Catalogs": bits 2, 3 and 4 of a trigger's type say that it is for INSERT, DELETE and UPDATE,
     /// bits 0 and 1 that it is asked for each row before; the events 2 and 4 of a rule are UPDATE and DELETE.
     private func triggers(
-        _ number: Int, on event: Int, isPartitioned: Bool
+        _ oid: Int, on event: Int, isPartitioned: Bool
     ) throws -> [(name: String, mayRefuse: Bool, columns: [String])] {
         let events = isPartitioned && event == 16 ? 28 : event
         return try rows(
             SQLFragment(
                 """
-                WITH RECURSIVE tree (oid) AS (SELECT \(number)::oid
-                    UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-                SELECT t.tgname, bool_or(t.tgtype & 3 = 3 OR p.prosrc ~* '\\mraise\\M'),
+                \(Self.tree("\(oid)::oid"))
+                SELECT t.tgname AS name, bool_or(t.tgtype & 3 = 3 OR p.prosrc ~* '\\mraise\\M') AS may_refuse,
                     CASE WHEN bool_and(t.tgattr <> '' AND t.tgtype & \(events) = 16 AND a.attgenerated IS NOT DISTINCT FROM '')
-                        THEN array_agg(lower(a.attname)) FILTER (WHERE a.attname IS NOT NULL) END
+                        THEN array_agg(lower(a.attname)) FILTER (WHERE a.attname IS NOT NULL) END AS columns
                 FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
                 LEFT JOIN pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr)
                 WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(events) <> 0
@@ -100,17 +98,18 @@ extension PostgresConnection {
                 UNION ALL SELECT w.rulename, bool_or(w.is_instead), NULL FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class
                 WHERE w.ev_type = '\(event == 8 ? 4 : 2)' AND w.ev_enabled IN ('O', 'A') GROUP BY 1 ORDER BY 1
                 """)
-        ).map { ($0[0] ?? "", $0[1] == "t", ServerArray.elements($0[2] ?? "{}").compactMap { $0 }) }
+        ).map { try ($0.text("name"), $0.isTrue("may_refuse"), $0.names("columns")) }
     }
 
     private func readTable(_ name: String) throws -> PostgresTable? {
         let query =
             SQLFragment(
                 """
-                SELECT c.oid::int8, n.nspname, c.relname, \(Self.displayName), c.relkind, c.relhassubclass, c.relispartition,
-                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar', pg_table_is_visible(c.oid),
+                SELECT c.oid, n.nspname, c.relname, \(Self.displayName) AS name, c.relkind, c.relhassubclass, c.relispartition,
+                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar,
+                    pg_table_is_visible(c.oid) AS is_visible,
                     CASE WHEN has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') THEN 'ROW EXCLUSIVE'
-                        WHEN has_table_privilege(c.oid, 'SELECT') THEN 'ACCESS SHARE' END
+                        WHEN has_table_privilege(c.oid, 'SELECT') THEN 'ACCESS SHARE' END AS lock_mode
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                 WHERE \(Self.isReadable) AND (pg_table_is_visible(c.oid) AND lower(c.relname) = lower(
                 """) + .bound(name, "text") + ") OR lower(n.nspname || '.' || c.relname) = lower("
@@ -118,111 +117,114 @@ extension PostgresConnection {
             + " OR n.nspname || '.' || c.relname = " + .bound(name, "text")
             + "), NOT pg_table_is_visible(c.oid), c.oid LIMIT 2"
         let found = try rows(query)
-        guard var row = found.first else { return nil }
+        guard let row = found.first else { return nil }
         // A key leads to one of them, and what its rows are must not be read from the other.
-        if found.count == 2, found.allSatisfy({ $0[3] == name }) {
+        if found.count == 2, try found.allSatisfy({ try $0.text("name") == name }) {
             throw StoreError(
                 .unsupported, store: self.name, message: "two tables are called \(name)", hint: "rename one of them")
         }
-        let ownName = [row[1] ?? "", row[2] ?? ""]
-        var aggregate: String?
-        if row[4] == "v", try hasExtension("timescaledb"),
-            let rows = try rows(TimescaleSQL.materialized(schema: ownName[0], view: ownName[1])).first
+        var (kind, source, aggregate): (String, ServerRow, String?) = (try row.text("relkind"), row, nil)
+        if kind == "v", try hasExtension("timescaledb"),
+            let hypertable = try self.row(
+                TimescaleSQL.materialized(schema: row.text("nspname"), view: row.text("relname")))
         {
             // The rows of a continuous aggregate are in a hypertable, and are deleted there.
-            aggregate = ownName.map(\.quotedIdentifier).joined(separator: ".")
-            (row[0], row[1], row[2], row[4], row[5]) = (rows[0], rows[1], rows[2], "r", "t")
+            (kind, source, aggregate) = ("r", hypertable, try row.relation("nspname", "relname"))
         }
-        guard let number = row[0].flatMap({ Int($0) }) else { return nil }
-        let sql = "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)"
+        let (oid, schema, relation) = try (source.int("oid"), source.text("nspname"), source.text("relname"))
         // Before all else is read: what changes meanwhile is seen by the first batch.
-        for (table, fingerprint) in try fingerprints(of: [sql]) { catalog.keep(fingerprint, of: table) }
-        let columns = try readColumns(number)
-        let isPartition = row[6] == "t"
+        for (table, fingerprint) in try fingerprints(of: [source.relation("nspname", "relname")]) {
+            catalog.keep(fingerprint, of: table)
+        }
+        let columns = try readColumns(oid)
+        let (isPartition, isPartitioned) = (try row.isTrue("relispartition"), kind == "p")
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
-        let incoming = try relationships("confrelid", number, isPartition: isPartition)
-        let triggers = try triggers(number, on: 8, isPartitioned: row[4] == "p")
-        let updateTriggers = try self.triggers(number, on: 16, isPartitioned: row[4] == "p")
+        let triggers = try triggers(oid, on: 8, isPartitioned: isPartitioned)
+        let updateTriggers = try self.triggers(oid, on: 16, isPartitioned: isPartitioned)
         let entity = Entity(
-            name: row[3] ?? name, kind: kinds[row[4] ?? ""] ?? .view, attributes: columns.map(\.attribute),
-            primaryKey: try primaryKey(number),
-            relationships: try relationships("conrelid", number, isPartition: isPartition).map(\.relationship),
-            incomingRelationships: incoming.map(\.relationship), deleteTriggers: triggers.map(\.name),
+            name: try row.text("name"), kind: kinds[kind] ?? .view, attributes: columns.map(\.attribute),
+            primaryKey: try primaryKey(oid),
+            relationships: try relationships("conrelid", oid, isPartition: isPartition),
+            incomingRelationships: try relationships("confrelid", oid, isPartition: isPartition),
+            deleteTriggers: triggers.map(\.name),
             updateTriggers: updateTriggers.map { UpdateTrigger(name: $0.name, attributes: $0.columns) },
             refusingTriggers: Set((triggers + updateTriggers).filter(\.mayRefuse).map(\.name)),
-            schema: row[8] == "t" ? nil : ownName[0])
+            schema: try row.isTrue("is_visible") ? nil : row.text("nspname"))
         return PostgresTable(
-            number: number, schema: row[1] ?? "", relation: row[2] ?? "", entity: entity,
+            oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
             typeNames: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.attribute.declaredType) }),
-            indexes: try indexes(number), isPartitioned: row[4] == "p", hasChildren: row[5] == "t" && row[4] != "p",
-            isDistributed: try isDistributed(number), isHypertable: try isHypertable(row[1] ?? "", row[2] ?? ""),
-            aggregate: aggregate, isColumnar: row[7] == "t", isPartition: isPartition, lockMode: row[9])
+            indexes: try indexes(oid), isPartitioned: isPartitioned,
+            hasChildren: try !isPartitioned && (aggregate != nil || row.isTrue("relhassubclass")),
+            isDistributed: try hasExtension("citus") && exists(CitusSQL.isDistributed(oid)),
+            isHypertable: try hasExtension("timescaledb")
+                && exists(TimescaleSQL.isHypertable(schema: schema, relation: relation)),
+            aggregate: aggregate, isColumnar: try row.isTrue("is_columnar"), isPartition: isPartition,
+            lockMode: try row.optionalText("lock_mode"))
     }
 
-    private func readColumns(_ number: Int) throws -> [(attribute: Attribute, type: ColumnType)] {
+    private func readColumns(_ oid: Int) throws -> [(attribute: Attribute, type: ColumnType)] {
         // A domain is what the type below it is.
-        let query =
+        return try rows(
             SQLFragment(
                 """
-                SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(nullif(t.typbasetype, 0), t.oid)::int8,
-                    a.attnotnull, a.attgenerated <> '', a.atthasdef OR a.attidentity <> ''
+                SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type_name, coalesce(nullif(t.typbasetype, 0), t.oid) AS type,
+                    a.attnotnull, a.attgenerated <> '' AS is_generated, a.atthasdef OR a.attidentity <> '' AS has_default
                 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-                WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid =
-                """) + " " + .bound("\(number)", "oid") + " ORDER BY a.attnum"
-        return try rows(query).map { row in
-            let number = row[2].flatMap { Int($0) } ?? 0
-            let type = ColumnType(number: number)
+                WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid = \(oid) ORDER BY a.attnum
+                """)
+        ).map { row in
+            let (typeOID, isGenerated) = try (row.int("type"), row.isTrue("is_generated"))
+            let type = ColumnType(oid: typeOID)
             var attribute = Attribute(
-                name: row[0] ?? "", affinity: type.affinity, declaredType: row[1] ?? "", isRequired: row[3] == "t",
-                isGenerated: row[4] == "t", hasDefault: row[5] == "t" && row[4] != "t",
-                dateEncoding: type.isDate ? .native : nil)
-            attribute.precision = type == .numeric ? .decimal : number == 700 ? .single : .double
+                name: try row.text("attname"), affinity: type.affinity, declaredType: try row.text("type_name"),
+                isRequired: try row.isTrue("attnotnull"), isGenerated: isGenerated,
+                hasDefault: try !isGenerated && row.isTrue("has_default"), dateEncoding: type.isDate ? .native : nil)
+            attribute.precision = type == .numeric ? .decimal : typeOID == 700 ? .single : .double
             return (attribute, type)
         }
     }
 
-    private func primaryKey(_ number: Int) throws -> [String] {
-        let query =
+    private func primaryKey(_ oid: Int) throws -> [String] {
+        try texts(
             SQLFragment(
                 """
                 SELECT a.attname FROM pg_index i CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
                 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
-                WHERE i.indisprimary AND k.place <= i.indnkeyatts AND i.indrelid =
-                """) + " " + .bound("\(number)", "oid") + " ORDER BY k.place"
-        return try rows(query).compactMap { $0[0] }
+                WHERE i.indisprimary AND k.place <= i.indnkeyatts AND i.indrelid = \(oid) ORDER BY k.place
+                """))
     }
 
-    private func indexes(_ number: Int) throws -> [PostgresTable.Index] {
-        let query =
+    private func indexes(_ oid: Int) throws -> [PostgresTable.Index] {
+        try rows(
             SQLFragment(
                 """
                 SELECT c.relname, i.indisunique AND NOT EXISTS (
                         SELECT 1 FROM unnest(i.indkey::int2[], i.indcollation::oid[]) AS k (attnum, collated)
                         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.collated <> a.attcollation
-                        JOIN pg_collation s ON s.oid = a.attcollation AND NOT s.collisdeterministic),
-                    i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree',
+                        JOIN pg_collation s ON s.oid = a.attcollation AND NOT s.collisdeterministic) AS is_unique,
+                    i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AS is_ordered,
                     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
                         AS k (attnum, place)
                     LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
-                    WHERE k.place <= i.indnkeyatts),
+                    WHERE k.place <= i.indnkeyatts) AS columns,
                     -- Before PostgreSQL 15 there is no such column.
-                    to_jsonb(i) ->> 'indnullsnotdistinct' = 'true'
+                    to_jsonb(i) ->> 'indnullsnotdistinct' = 'true' AS nulls_are_equal
                 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
-                WHERE i.indrelid =
-                """) + " " + .bound("\(number)", "oid") + " ORDER BY c.relname"
-        return try rows(query).map { row in
+                WHERE i.indrelid = \(oid) ORDER BY c.relname
+                """)
+        ).map { row in
             PostgresTable.Index(
-                name: row[0] ?? "", columns: ServerArray.elements(row[3] ?? "{}"), isUnique: row[1] == "t",
-                isOrdered: row[2] == "t", nullsAreEqual: row[4] == "t")
+                name: try row.text("relname"), columns: try row.list("columns"), isUnique: try row.isTrue("is_unique"),
+                isOrdered: try row.isTrue("is_ordered"), nullsAreEqual: try row.isTrue("nulls_are_equal"))
         }
     }
 
     /// The foreign keys at one of their ends. Of a partitioned table or a hypertable those of the whole, not the copies of
     /// its parts. Keys that refer to a part alone are keys of the whole, too.
     private func relationships(
-        _ end: String, _ number: Int, isPartition: Bool
-    ) throws -> [(number: Int, relationship: Relationship)] {
+        _ end: String, _ oid: Int, isPartition: Bool
+    ) throws -> [Relationship] {
         func names(_ key: String, _ table: String) -> String {
             "(SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(\(key)) WITH ORDINALITY AS k (attnum, place) "
                 + "JOIN pg_attribute a ON a.attrelid = \(table) AND a.attnum = k.attnum)"
@@ -231,21 +233,17 @@ extension PostgresConnection {
             "(SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = \(table))"
         }
         let select = """
-            SELECT f.oid::int8, \(entity("f.conrelid")), \(names("f.conkey", "f.conrelid")), \(entity("f.confrelid")),
-                \(names("f.confkey", "f.confrelid")), CASE WHEN f.confdeltype = 'd' AND NOT EXISTS (SELECT 1 FROM pg_attribute a
+            SELECT \(entity("f.conrelid")) AS source, \(names("f.conkey", "f.conrelid")) AS source_columns,
+                \(entity("f.confrelid")) AS destination, \(names("f.confkey", "f.confrelid")) AS destination_columns, CASE WHEN f.confdeltype = 'd' AND NOT EXISTS (SELECT 1 FROM pg_attribute a
                     WHERE a.attrelid = f.conrelid AND a.attnum = ANY (f.conkey) AND (a.atthasdef OR a.attidentity <> ''))
-                    THEN 'n' ELSE f.confdeltype END,
+                    THEN 'n' ELSE f.confdeltype END AS action,
                 EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = f.conrelid AND i.indisvalid AND i.indpred IS NULL
-                    AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey)
+                    AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey) AS is_indexed
             FROM pg_constraint f WHERE f.contype = 'f' AND
             """
-        let isOfParts = """
-            f.conparentid = 0 AND f.confrelid IN (WITH RECURSIVE tree (oid) AS (SELECT inhrelid FROM pg_inherits
-            WHERE inhparent = \(number) UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-            SELECT oid FROM tree)
-            """
-        var conditions = ["f.\(end) = \(number)" + (isPartition ? "" : " AND f.conparentid = 0")]
-        if end == "confrelid" { conditions.append(isOfParts) }
+        let parts = "\(Self.tree("\(oid)::oid")) SELECT oid FROM tree WHERE oid <> \(oid)"
+        var conditions = ["f.\(end) = \(oid)" + (isPartition ? "" : " AND f.conparentid = 0")]
+        if end == "confrelid" { conditions.append("f.conparentid = 0 AND f.confrelid IN (\(parts))") }
         var query = "\(select) (\(conditions.joined(separator: " OR ")))"
         if try hasExtension("timescaledb") { query += " AND \(TimescaleSQL.isNoChunk("f.conrelid"))" }
         query += " ORDER BY f.conname, f.oid"
@@ -253,14 +251,10 @@ extension PostgresConnection {
             "a": .noAction, "r": .restrict, "c": .cascade, "n": .nullify, "d": .setDefault,
         ]
         return try rows(SQLFragment(query)).map { row in
-            (
-                row[0].flatMap { Int($0) } ?? 0,
-                Relationship(
-                    source: row[1] ?? "", sourceAttributes: ServerArray.elements(row[2] ?? "{}").compactMap { $0 },
-                    destination: row[3] ?? "",
-                    destinationAttributes: ServerArray.elements(row[4] ?? "{}").compactMap { $0 },
-                    deleteRule: rules[row[5] ?? ""] ?? .noAction, isIndexed: row[6] == "t")
-            )
+            Relationship(
+                source: try row.text("source"), sourceAttributes: try row.names("source_columns"),
+                destination: try row.text("destination"), destinationAttributes: try row.names("destination_columns"),
+                deleteRule: rules[try row.text("action")] ?? .noAction, isIndexed: try row.isTrue("is_indexed"))
         }
     }
 
@@ -276,18 +270,8 @@ extension PostgresConnection {
                     "SELECT e.extname, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
                         + "WHERE e.extname IN ('timescaledb', 'citus')"))
             catalog.extensions = Dictionary(
-                uniqueKeysWithValues: rows.map { ($0[0] ?? "", ($0[1] ?? "").quotedIdentifier) })
+                uniqueKeysWithValues: try rows.map { try ($0.text("extname"), $0.text("nspname").quotedIdentifier) })
         }
         return catalog.extensions?[name]
-    }
-
-    private func isHypertable(_ schema: String, _ relation: String) throws -> Bool {
-        guard try hasExtension("timescaledb") else { return false }
-        return try exists(TimescaleSQL.isHypertable(schema: schema, relation: relation))
-    }
-
-    private func isDistributed(_ number: Int) throws -> Bool {
-        guard try hasExtension("citus") else { return false }
-        return try exists(CitusSQL.isDistributed(number))
     }
 }

@@ -2,8 +2,7 @@ import PriceStore
 
 /// What the catalog says of a table.
 struct PostgresTable {
-    /// The table's number in the catalog.
-    let number: Int
+    let oid: Int
     let schema: String
     let relation: String
     let entity: Entity

@@ -21,9 +21,9 @@ struct TableGuards {
     private var reasons: [Kind: String] = [:]
 
     /// Reads the rows of ``query(_:)``.
-    init(_ rows: [[String?]]) {
+    init(_ rows: [ServerRow]) throws {
         for row in rows {
-            if let kind = row[0].flatMap({ Int($0) }).flatMap(Kind.init) { reasons[kind] = row[1] ?? "" }
+            if let kind = Kind(rawValue: try row.int("kind")) { reasons[kind] = try row.text("reason") }
         }
     }
 
@@ -47,7 +47,7 @@ struct TableGuards {
         "WITH RECURSIVE tree (oid) AS (SELECT unnest(" + .tables(tables)
             + """
             ) UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-            SELECT kind, (array_agg(reason ORDER BY place, reason))[1] FROM (
+            SELECT kind, (array_agg(reason ORDER BY place, reason))[1] AS reason FROM (
                 SELECT 2 - (~t.tgtype & 1) AS kind, tree.oid AS place,
                     'the trigger ' || t.tgname || ' of ' || tree.oid::regclass || ' would not fire' AS reason
                 FROM pg_trigger t JOIN tree ON t.tgrelid = tree.oid WHERE NOT t.tgisinternal AND t.tgtype & 8 <> 0
@@ -95,32 +95,31 @@ extension PostgresConnection {
     /// The guards of a table that is divided; nil: it is not.
     func guards(of table: PostgresTable) throws -> TableGuards? {
         guard table.isPartitioned || table.isHypertable else { return nil }
-        return TableGuards(try rows(TableGuards.query([table.number])))
+        return try TableGuards(rows(TableGuards.query([table.oid])))
     }
 
     /// Why the server refuses every delete from a table, as a sentence; nil: it does not. What a publication sends must say which
     /// row is deleted. Source: PostgreSQL manual, "Publication", on replica identity.
     func identityObstacle(_ table: PostgresTable) throws -> String? {
         let published = TableGuards.publications(
-            "SELECT \(table.number)::oid AS oid UNION SELECT inhrelid FROM pg_inherits WHERE inhparent = \(table.number) "
-                + "UNION SELECT relid FROM pg_partition_tree(\(table.number)) WHERE isleaf")
-        let row = try rows(
+            "SELECT \(table.oid)::oid AS oid UNION SELECT inhrelid FROM pg_inherits WHERE inhparent = \(table.oid) "
+                + "UNION SELECT relid FROM pg_partition_tree(\(table.oid)) WHERE isleaf")
+        let row = try row(
             SQLFragment(
                 """
                 SELECT publication, c.relname FROM (\(published)) AS published JOIN pg_class c ON c.oid = published.oid
                 WHERE c.relkind = 'r' AND c.relreplident <> 'f' AND NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid
                     AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END)
                 ORDER BY c.oid, 1 LIMIT 1
-                """)
-        ).first
-        return row.map { row in
-            "the publication \(row[0] ?? "") publishes deletes, and \(row[1] ?? "") has no replica identity, which identifies "
+                """))
+        return try row.map { row in
+            "the publication \(try row.text("publication")) publishes deletes, and \(try row.text("relname")) has no replica identity, which identifies "
                 + "the rows: set one (ALTER TABLE … REPLICA IDENTITY), or stop publishing deletes"
         }
     }
 
     /// Whether row security applies to a user's deletes and reads of a table.
     func isRowSecurityActive(_ table: PostgresTable) throws -> Bool {
-        try exists("SELECT 1 WHERE row_security_active(" + .bound("\(table.number)", "oid") + ")")
+        try exists("SELECT 1 WHERE row_security_active(" + .bound("\(table.oid)", "oid") + ")")
     }
 }

@@ -4,7 +4,7 @@ extension PostgresDatabase {
     /// The size of the database in bytes.
     package func sizeBytes() throws(StoreError) -> Int64 {
         try run("reading the size") {
-            try rows(SQLFragment("SELECT pg_database_size(current_database())")).first?[0].flatMap { Int64($0) } ?? 0
+            try Int64(count(SQLFragment("SELECT pg_database_size(current_database())")))
         }
     }
 
@@ -17,8 +17,7 @@ extension PostgresDatabase {
                 ? "\(schema(ofExtension: "timescaledb") ?? "public").hypertable_size"
                 : table.isDistributed ? "citus_total_relation_size" : "pg_total_relation_size"
             return try leaves(of: table).reduce(0) { sum, leaf in
-                let query = "SELECT \(function)(" + SQLFragment.bound("\(leaf.number)", "regclass") + ")"
-                return try sum + (rows(query).first?[0].flatMap { Int64($0) } ?? 0)
+                try sum + Int64(count("SELECT \(function)(" + .bound("\(leaf.oid)", "regclass") + ")"))
             }
         }
     }
@@ -27,54 +26,61 @@ extension PostgresDatabase {
     package func layout(ofEntity entity: String) throws(StoreError) -> String? {
         try run("reading the layout of \(entity)") {
             guard let table = try table(entity), table.entity.kind == .table else { return nil }
-            var parts: [String] = []
-            if table.isHypertable { parts.append(try hypertableLayout(table)) }
-            if table.isDistributed { parts.append(try distributedLayout(table)) }
-            if table.isPartitioned { parts.append(try partitionLayout(table)) }
-            if table.isColumnar { parts.append("columnar") }
-            return parts.isEmpty ? nil : parts.joined(separator: "; ")
+            return try TableLayout(session: self, table: table).text()
         }
     }
+}
 
-    private func hypertableLayout(_ table: PostgresTable) throws -> String {
-        let row = try rows(
-            "SELECT d.column_name, coalesce(d.time_interval::text, d.integer_interval::text) "
+/// How a table is divided.
+private struct TableLayout {
+    let session: PostgresConnection
+    let table: PostgresTable
+
+    func text() throws -> String? {
+        var parts: [String] = []
+        if table.isHypertable { parts.append(try hypertable()) }
+        if table.isDistributed { parts.append(try distributed()) }
+        if table.isPartitioned { parts.append(try partitions()) }
+        if table.isColumnar { parts.append("columnar") }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
+    }
+
+    private func hypertable() throws -> String {
+        let dimension = try session.row(
+            "SELECT d.column_name, coalesce(d.time_interval::text, d.integer_interval::text) AS length "
                 + "FROM timescaledb_information.dimensions d "
                 + "WHERE d.dimension_number = 1 AND d.hypertable_schema = " + .bound(table.schema, "name")
-                + " AND d.hypertable_name = " + .bound(table.relation, "name")
-        ).first
-        let chunkCount =
-            try rows(
-                "SELECT count(*) FROM pg_inherits WHERE inhparent = " + .bound("\(table.number)", "oid")
-            ).first?[0].flatMap { Int($0) } ?? 0
-        let compressedCount = try rows(TimescaleSQL.compressedChunks(table)).count
+                + " AND d.hypertable_name = " + .bound(table.relation, "name"))
+        let chunkCount = try session.count(
+            "SELECT count(*) FROM pg_inherits WHERE inhparent = " + .bound("\(table.oid)", "oid"))
+        let compressedCount = try session.rows(TimescaleSQL.compressedChunks(table)).count
         var text = table.aggregate == nil ? "hypertable" : "continuous aggregate"
         text += ", " + chunkCount.counted("chunk")
-        if let row, let column = row[0], let interval = row[1] { text += " of \(interval) by \(column)" }
+        if let dimension, let length = try dimension.optionalText("length") {
+            text += " of \(length) by \(try dimension.text("column_name"))"
+        }
         if compressedCount > 0 { text += ", \(compressedCount) of them compressed" }
-        let policies = try rows(
+        let policies = try session.rows(
             "SELECT j.proc_name, coalesce(j.config ->> 'drop_after', j.config ->> 'compress_after', j.config ->> 'start_offset') "
-                + "FROM _timescaledb_config.bgw_job j JOIN _timescaledb_catalog.hypertable h ON h.id = j.hypertable_id "
-                + "WHERE h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
-                + .bound(table.relation, "name") + " ORDER BY j.id"
-        ).map { "\($0[0] ?? "")\($0[1].map { " (\($0))" } ?? "")" }
+                + "AS age FROM _timescaledb_config.bgw_job j JOIN _timescaledb_catalog.hypertable h ON h.id = j.hypertable_id "
+                + "WHERE " + TimescaleSQL.isOf(table) + " ORDER BY j.id"
+        ).map { try $0.text("proc_name") + ($0.optionalText("age").map { " (\($0))" } ?? "") }
         if !policies.isEmpty { text += "; policies of the server: \(policies.joined(separator: ", "))" }
         return text
     }
 
-    private func distributedLayout(_ table: PostgresTable) throws -> String {
-        let row = try rows(
+    private func distributed() throws -> String {
+        let row = try session.row(
             "SELECT citus_table_type, distribution_column, shard_count FROM citus_tables WHERE table_name = "
-                + .bound("\(table.number)", "regclass")
-        ).first
-        guard let row, row[0] == "distributed" else { return "\(row?[0] ?? "reference") table" }
-        let shards = row[2].flatMap { Int($0) } ?? 0
-        return "distributed by \(row[1] ?? ""), \(shards.counted("shard"))"
+                + .bound("\(table.oid)", "regclass"))
+        let kind = try row?.text("citus_table_type") ?? "reference"
+        guard let row, kind == "distributed" else { return "\(kind) table" }
+        return "distributed by \(try row.text("distribution_column")), \(try row.int("shard_count").counted("shard"))"
     }
 
-    private func partitionLayout(_ table: PostgresTable) throws -> String {
-        let key = try rows("SELECT pg_get_partkeydef(" + .bound("\(table.number)", "oid") + ")").first?[0] ?? ""
-        let leaves = try leaves(of: table)
+    private func partitions() throws -> String {
+        let key = try session.texts("SELECT pg_get_partkeydef(" + .bound("\(table.oid)", "oid") + ")").first ?? ""
+        let leaves = try session.leaves(of: table)
         let columnarCount = leaves.count(where: \.isColumnar)
         return "\(leaves.count.counted("partition")) by \(key)"
             + (columnarCount > 0 ? ", \(columnarCount) of them columnar" : "")

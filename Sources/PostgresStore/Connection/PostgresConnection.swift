@@ -45,9 +45,9 @@ public class PostgresConnection {
     var keeping: KeptTables.Mode?
     /// The batches of this session that may have changed rows.
     var ownChanges = OwnChanges()
-    /// A readable row that is known to be left, by the number of the table.
+    /// A readable row that is known to be left, by the `oid` of the table.
     var lastSeen: [Int: RowPlace] = [:]
-    /// Tables that stand beside real ones for a rehearsal, by the real one's number.
+    /// Tables that stand beside real ones for a rehearsal, by the real one's `oid`.
     var shadows: [Int: ShadowTable] = [:]
     package var heldFromReplacing: [HeldRows] = []
     package var rowsToKeep = RowsToKeep()
@@ -55,13 +55,13 @@ public class PostgresConnection {
     package var didBeginPhase: ((String) -> Void)?
     /// Tables that batches have deleted from, in SQL, for a reclaim.
     var changedTables: Set<String> = []
-    /// The slices that a delete goes through, by table number.
+    /// The slices that a delete goes through, by the table's `oid`.
     var slices: [Int: DateSlices] = [:]
-    /// The parts of compressed chunks that a delete goes through first, by table number.
+    /// The parts of compressed chunks that a delete goes through first, by the table's `oid`.
     var segments: [Int: [SegmentPart]] = [:]
-    /// By the number of a hypertable: transactions whose changes of it the server has noted over remaining rows.
-    private(set) var notedNumbers: [Int: [String]] = [:]
-    private var batchNumber: String?
+    /// By the `oid` of a hypertable: transactions whose changes of it the server has noted over remaining rows.
+    private(set) var notedXIDs: [Int: [String]] = [:]
+    private var batchXID: Int?
     /// How many chunks the next drop takes.
     var chunkPortion = 64
     /// Who keeps partitions or chunks from being dropped, so that their rows are deleted instead; nil: nobody.
@@ -165,7 +165,12 @@ public class PostgresConnection {
     }
 
     /// The rows of a query.
-    func rows(_ fragment: SQLFragment) throws -> [[String?]] { try execute(fragment).rows }
+    func rows(_ fragment: SQLFragment) throws -> [ServerRow] { try execute(fragment).rows }
+
+    /// The first row of a query; nil: it finds none.
+    func row(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerRow? {
+        try execute(fragment, isRepeated: isRepeated).rows.first
+    }
 
     /// Reads the rows of a query, 10,000 at a time, inside a transaction.
     func forEachPortion(of query: SQLFragment, _ body: (ServerResult) throws -> Void) throws {
@@ -178,10 +183,29 @@ public class PostgresConnection {
         try execute("CLOSE retention_rows")
     }
 
-    /// The first column of the first row as a count; 0 without a row.
-    func count(_ fragment: SQLFragment) throws -> Int {
-        try execute(fragment).rows.first?.first.flatMap { $0 }.flatMap { Int($0) } ?? 0
+    /// The values of a query's only column; NULL is left out.
+    func texts(_ fragment: SQLFragment) throws -> [String] {
+        let result = try execute(fragment)
+        guard result.columns.count == 1 else { throw ColumnFault(description: "a statement has not one column") }
+        return result.rows.compactMap { $0.texts[0] }
     }
+
+    /// The values of a query's only column as whole numbers.
+    func numbers(_ fragment: SQLFragment) throws -> [Int] {
+        try texts(fragment).map { text in
+            guard let number = Int(text) else { throw ColumnFault(description: "a statement gave no whole number") }
+            return number
+        }
+    }
+
+    /// The numbers of some expressions, in their order.
+    func numbers(ofEach expressions: [String]) throws -> [Int] {
+        guard !expressions.isEmpty else { return [] }
+        return try numbers(SQLFragment("SELECT unnest(ARRAY[\(expressions.joined(separator: ", "))])"))
+    }
+
+    /// A query's only value as a number; 0: it is NULL.
+    func count(_ fragment: SQLFragment) throws -> Int { try numbers(fragment).first ?? 0 }
 
     /// Whether a query finds a row.
     func exists(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> Bool {
@@ -200,7 +224,7 @@ public class PostgresConnection {
         guard ["SELECT", "DELETE", "UPDATE", "INSERT", "WITH"].contains(where: text.hasPrefix),
             let rows = try? link.execute("EXPLAIN " + text, values).rows
         else { return [] }
-        return rows.compactMap { $0.first.flatMap { $0 } }
+        return rows.compactMap { $0.texts[0] }
     }
 
     // MARK: Work
@@ -308,7 +332,7 @@ public class PostgresConnection {
             (isExclusive ? "SET LOCAL lock_timeout = \(Self.exclusiveWait); " : "") + locks
         while true {
             // A commit whose answer was lost may have happened.
-            var committing: (number: String?, value: T)?
+            var committing: (xid: Int?, value: T)?
             do {
                 return try enclosed(
                     begin: "BEGIN ISOLATION LEVEL \(isolation); SET LOCAL statement_timeout = '10min'; "
@@ -316,11 +340,11 @@ public class PostgresConnection {
                         + (usesOnePlan ? "force_generic_plan" : "auto") + "; SELECT pg_current_xact_id()",
                     end: "COMMIT", undo: "ROLLBACK"
                 ) { begun in
-                    let number = begun.rows.first?[0]
-                    takeNumber(number.flatMap { Int($0) })
-                    batchNumber = number
+                    let xid = try begun.rows.first?.int("pg_current_xact_id")
+                    takeXID(xid)
+                    batchXID = xid
                     let value = try body()
-                    committing = (number, value)
+                    committing = (xid, value)
                     return value
                 }
             } catch {
@@ -328,7 +352,7 @@ public class PostgresConnection {
                 failures += 1
                 if storeError.kind == .unreachable {
                     try reconnect(after: storeError)
-                    if let committing, let number = committing.number, try isCommitted(number) {
+                    if let committing, let xid = committing.xid, try isCommitted(xid) {
                         return committing.value
                     }
                     guard ContinuousClock.now < lossEnd else { throw storeError }
@@ -342,23 +366,21 @@ public class PostgresConnection {
         }
     }
 
-    /// Keeps the number of the current batch: what the server records for it is not a change of another session.
+    /// Keeps the `xid` of the current batch: what the server records for it is not a change of another session.
     func noteChanges(of table: Int) {
         // What the server shows of a row are the lower 32 bits.
-        guard let number = batchNumber.flatMap({ UInt64($0) }).map({ "\($0 & 0xFFFF_FFFF)" }),
-            notedNumbers[table]?.last != number
-        else { return }
-        notedNumbers[table, default: []].append(number)
+        guard let xid = batchXID.map({ "\($0 & 0xFFFF_FFFF)" }), notedXIDs[table]?.last != xid else { return }
+        notedXIDs[table, default: []].append(xid)
     }
 
     /// How long an exclusive lock is waited for at a time, in milliseconds.
     private static let exclusiveWait = 50
 
-    private func isCommitted(_ number: String) throws(StoreError) -> Bool {
+    private func isCommitted(_ xid: Int) throws(StoreError) -> Bool {
         do {
-            return try rows("SELECT pg_xact_status(" + .bound(number, "xid8") + ")").first?[0] == "committed"
+            return try texts("SELECT pg_xact_status(" + .bound("\(xid)", "xid8") + ")") == ["committed"]
         } catch let fault as ServerFault where fault.code == "22023" {
-            // A number still to come: a standby took over that never heard of the batch.
+            // An `xid` still to come: a standby took over that never heard of the batch.
             return false
         } catch {
             throw StoreError(error, store: name, doing: "checking whether a batch was committed")

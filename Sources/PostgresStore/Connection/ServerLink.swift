@@ -127,12 +127,9 @@ import PriceStore
         /// Whether a transaction is open on the server.
         var isInTransaction: Bool { PQtransactionStatus(handle) != PQTRANS_IDLE }
 
-        /// A parameter of the session that the server reports, as `server_encoding`.
-        func parameter(_ name: String) -> String? { PQparameterStatus(handle, name).map { String(cString: $0) } }
-
-        /// Where the session leads: the host or socket folder, the port, the database and the user.
-        var place: (host: String, port: String, database: String, user: String) {
-            (text(PQhost(handle)), text(PQport(handle)), text(PQdb(handle)), text(PQuser(handle)))
+        /// Where the session leads: the host or socket folder, the port and the database.
+        var place: (host: String, port: String, database: String) {
+            (text(PQhost(handle)), text(PQport(handle)), text(PQdb(handle)))
         }
 
         private func result(_ result: OpaquePointer?) throws(ServerFault) -> ServerResult {
@@ -147,18 +144,17 @@ import PriceStore
                     code: code, message: firstLine(message ?? text(PQresultErrorMessage(result))),
                     isConnectionLost: !isOpen)
             }
-            let (rowCount, columnCount) = (PQntuples(result), PQnfields(result))
-            var rows: [[String?]] = []
-            rows.reserveCapacity(Int(rowCount))
-            for row in 0..<rowCount {
-                rows.append(
-                    (0..<columnCount).map { column in
+            let columns = (0..<PQnfields(result)).map {
+                ServerColumn(name: text(PQfname(result, $0)), type: Int(PQftype(result, $0)))
+            }
+            let rows = (0..<PQntuples(result)).map { row in
+                ServerRow(
+                    columns: columns,
+                    texts: (0..<Int32(columns.count)).map { column in
                         PQgetisnull(result, row, column) == 1 ? nil : text(PQgetvalue(result, row, column))
                     })
             }
-            return ServerResult(
-                types: (0..<columnCount).map { Int(PQftype(result, $0)) }, rows: rows,
-                changedCount: Int(text(PQcmdTuples(result))) ?? 0)
+            return ServerResult(columns: columns, rows: rows, changedCount: Int(text(PQcmdTuples(result))) ?? 0)
         }
 
         private func lostConnection() -> ServerFault {
@@ -204,7 +200,7 @@ import PriceStore
         let isOpen = false
         let isInTransaction = false
         let serverProcess = 0
-        let place = (host: "", port: "", database: "", user: "")
+        let place = (host: "", port: "", database: "")
 
         private init() {}
 
@@ -222,17 +218,8 @@ import PriceStore
         func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult { ServerResult() }
         func execute(script: String) throws(ServerFault) -> ServerResult { ServerResult() }
         func copy(_ statement: String, _ lines: () -> String?) throws(ServerFault) {}
-        func parameter(_ name: String) -> String? { nil }
     }
 #endif
-
-/// What a statement gave: its rows as text, or the number of rows that it changed.
-struct ServerResult {
-    /// The types of the columns, by PostgreSQL's numbers.
-    var types: [Int] = []
-    var rows: [[String?]] = []
-    var changedCount = 0
-}
 
 /// What went wrong on a session, in the server's own words.
 struct ServerFault: Error {

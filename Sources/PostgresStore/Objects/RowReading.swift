@@ -20,10 +20,7 @@ extension PostgresDatabase {
     public func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try run("reading the rows of \(request.entity)") {
             let scope = try scope(request.entity)
-            let result = try execute(try select(request, attributes, key: [], scope))
-            return result.rows.map { row in
-                attributes.indices.map { StoreValue(row[$0], type: result.types[$0]) }
-            }
+            return try rows(select(request, attributes, key: [], scope)).map { $0.values(at: attributes.indices) }
         }
     }
 
@@ -32,13 +29,10 @@ extension PostgresDatabase {
         try run("reading the rows of \(request.entity)") {
             let scope = try scope(request.entity)
             let key = try requireKey(scope)
-            let result = try execute(try select(request, attributes, key: key, scope))
-            return result.rows.map { row in
+            return try rows(select(request, attributes, key: key, scope)).map { row in
                 StoredRow(
-                    objectID: objectID(scope, row[..<key.count], types: result.types[..<key.count]),
-                    values: attributes.indices.map {
-                        StoreValue(row[key.count + $0], type: result.types[key.count + $0])
-                    })
+                    objectID: objectID(scope, row.values(at: key.indices)),
+                    values: row.values(at: key.count..<key.count + attributes.count))
             }
         }
     }
@@ -64,9 +58,8 @@ extension PostgresDatabase {
             for direction in scope.key.isEmpty ? [""] : ["ASC", "DESC"] {
                 var query = "SELECT \(column) FROM \(scope.from) WHERE \(column) IS NOT NULL"
                 if let key = scope.key.first { query += " ORDER BY \(key) \(direction)" }
-                let result = try execute(SQLFragment(query + " LIMIT \(max(1, limit / 2))"))
-                for row in result.rows {
-                    let value = StoreValue(row[0], type: result.types[0])
+                for row in try rows(SQLFragment(query + " LIMIT \(max(1, limit / 2))")) {
+                    let value = row.value(at: 0)
                     if !found.contains(value) { found.append(value) }
                 }
             }

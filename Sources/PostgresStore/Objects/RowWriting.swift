@@ -16,14 +16,14 @@ extension PostgresConnection {
         }
     }
 
-    fileprivate func named(
+    func named(
         _ values: [String: StoreValue], _ scope: RowScope
     ) throws -> [(attribute: Attribute, value: StoreValue)] {
         try values.sorted { $0.key < $1.key }.map { (try scope.attribute($0.key, store: name), $0.value) }
     }
 
-    fileprivate func insertStatement(
-        _ scope: RowScope, _ values: [String: StoreValue], _ onConflict: ConflictPolicy
+    func insertStatement(
+        _ scope: RowScope, _ values: [String: StoreValue], _ onConflict: ConflictPolicy, into target: String? = nil
     ) throws -> SQLFragment {
         let named = try named(values, scope)
         let columns = named.map(\.attribute.name.quotedIdentifier).joined(separator: ", ")
@@ -32,7 +32,7 @@ extension PostgresConnection {
             named.isEmpty
             ? SQLFragment("DEFAULT VALUES")
             : "(\(columns)) VALUES (" + .joined(expressions, by: ", ", empty: .never) + ")"
-        return "INSERT INTO \(scope.table.sql) AS \(RowScope.alias) " + source
+        return "INSERT INTO \(target ?? scope.table.sql) AS \(RowScope.alias) " + source
             + (try conflictClause(onConflict, named.map(\.attribute.name), scope))
     }
 
@@ -87,9 +87,10 @@ extension PostgresConnection {
         _ onConflict: ConflictPolicy, _ scope: RowScope
     ) throws -> (condition: SQLFragment, otherwise: String)? {
         guard onConflict == .replace, !heldFromReplacing.isEmpty else { return nil }
-        let holds = try heldFromReplacing.filter { try held($0, scope) != nil }
+        let all = Holds(session: self, all: heldFromReplacing)
+        let holds = try heldFromReplacing.filter { try all.held($0, scope) != nil }
         guard !holds.isEmpty else { return nil }
-        return (try notHeld(holds, by: nil, scope), holds.refusalToReplace)
+        return (try Holds(session: self, all: holds).areSpared(by: nil, scope), holds.refusalToReplace)
     }
 }
 

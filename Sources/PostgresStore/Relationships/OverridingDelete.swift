@@ -1,7 +1,11 @@
 import PriceStore
 
 /// A request's override of the delete rules, `cascade` or `nullify`, whatever the schema declares.
-extension PostgresConnection {
+struct OverridingDelete {
+    let session: PostgresConnection
+    let work: DeleteWork
+    let reach: ReachOfDelete
+
     /// Deletes the rows of a request and changes the rows that refer to them as the request says, in one statement.
     ///
     /// The server checks its foreign keys at the end of a statement. By then the referring rows are deleted or have
@@ -10,48 +14,42 @@ extension PostgresConnection {
     /// the database. The transaction must be REPEATABLE READ, so that it fails if others change these rows meanwhile.
     ///
     /// - Parameter part: what copies the rows to an archive; nil: they are not archived.
-    func deleteOverridingRules(
-        _ request: DeleteWork, _ reach: ReachOfDelete, _ part: ArchivePart?
-    ) throws -> BatchDeleteResult {
-        guard request.technique == .whole, !reach.losing[0].isDistributed else {
+    func execute(_ part: ArchivePart?) throws -> BatchDeleteResult {
+        guard work.technique == .whole, !reach.losing[0].isDistributed else {
             throw StoreError(
-                .unsupported, store: name,
-                message: "`relationships: \(request.relationships.rawValue)` is carried out in one statement",
-                hint: "use the technique whole, and no distributed table")
+                .unsupported, store: session.name,
+                message: "`relationships: \(work.relationships.rawValue)` is carried out in one statement",
+                hint: "use the method whole, and no distributed table")
         }
-        var removed = RemovedRows(self)
-        try removed.add(request.request)
-        let predicted = try counts(of: removed, request.relationships, nil)
+        var removed = RemovedRows(session)
+        try removed.add(work.request)
+        let predicted = try removed.counts(work.relationships)
         let scope = RowScope(reach.losing[0])
-        let own = try condition(request.fetchRequest.predicate, scope)
-        if let memory = request.rollupMemory, let date = request.fetchRequest.predicate.dateRange?.date {
-            try requireMaterialized(scope, scope.date(date, store: name), own, knowing: memory)
+        let own = try session.condition(work.fetchRequest.predicate, scope)
+        if let memory = work.rollupMemory, let date = work.fetchRequest.predicate.dateRange?.date {
+            try Aggregates(session: session, table: scope.table).requireMaterialized(
+                scope, scope.date(date, store: session.name), own, knowing: memory)
         }
         if let part { try part.copyOthers(own, of: scope, from: scope.source, includingOwn: true) }
-        let key = request.resultType == .objectIDs ? try requireKey(scope) : []
-        let result = try execute(overridingStatement(removed, reach, key: key))
-        let counts = result.rows.first?.prefix(2).map { $0.flatMap { Int($0) } ?? 0 } ?? [0, 0]
-        guard counts[0] == predicted.named else {
+        let key = work.resultType == .objectIDs ? try session.requireKey(scope) : []
+        let result = try session.execute(statement(removed, key: key))
+        let deletedCount = try result.rows.first?.int("retention_deleted") ?? 0
+        guard deletedCount == predicted.named else {
             throw StoreError(
-                .constraint, store: name,
+                .constraint, store: session.name,
                 message: "a trigger kept rows of \(reach.losing[0].name), but not the rows that refer to them: "
                     + "nothing of this batch is deleted")
         }
         return BatchDeleteResult(
-            deletedCount: counts[0], cascadedCount: counts[1], nullifiedCount: predicted.nullified,
-            objectIDs: key.isEmpty
-                ? []
-                : result.rows.map {
-                    objectID(scope, $0[2...], types: result.types[2...])
-                })
+            deletedCount: deletedCount, cascadedCount: try result.rows.first?.int("retention_cascaded") ?? 0,
+            nullifiedCount: predicted.nullified,
+            objectIDs: key.isEmpty ? [] : result.rows.map { session.objectID(scope, $0.values(at: 2..<2 + key.count)) })
     }
 
     /// The statement: its rows begin with the count of deleted rows and that of cascaded ones.
-    private func overridingStatement(_ removed: RemovedRows, _ reach: ReachOfDelete, key: [String]) throws
-        -> SQLFragment
-    {
+    private func statement(_ removed: RemovedRows, key: [String]) throws -> SQLFragment {
         var statement = removed.tables
-        for (number, update) in try taking(removed, reach).enumerated() {
+        for (number, update) in try taking(removed).enumerated() {
             statement += ", changed_\(number) AS (\(update))"
         }
         for (number, table) in reach.losing.enumerated() {
@@ -64,19 +62,19 @@ extension PostgresConnection {
         }
         let named = "(SELECT count(*) FROM lost_0 WHERE retention_named)"
         let all = reach.losing.indices.map { "(SELECT count(*) FROM lost_\($0))" }.joined(separator: " + ")
-        let counts = " SELECT \(named), \(all) - \(named)"
+        let counts = " SELECT \(named) AS retention_deleted, \(all) - \(named) AS retention_cascaded"
         guard !key.isEmpty else { return statement + counts }
         let columns = reach.losing[0].entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")
         return statement + counts + ", \(columns) FROM lost_0 WHERE retention_named"
     }
 
     /// The statements that clear the references of remaining rows to deleted rows; one for each table.
-    private func taking(_ removed: RemovedRows, _ reach: ReachOfDelete) throws -> [String] {
+    private func taking(_ removed: RemovedRows) throws -> [String] {
         guard reach.override == .nullify else { return [] }
         let table = reach.losing[0]
         let keys = Dictionary(grouping: table.entity.incomingRelationships, by: \.source)
         return try keys.sorted { $0.key < $1.key }.map { source, keys in
-            let row = RowScope(try requireTable(source))
+            let row = RowScope(try session.requireTable(source))
             let place = "(\(RowScope.alias).tableoid, \(RowScope.alias).ctid)"
             let points = try keys.map {
                 "\(place) IN (SELECT child.tableoid, child.ctid\(try removed.references($0, in: [0])))"

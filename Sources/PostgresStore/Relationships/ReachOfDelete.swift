@@ -2,14 +2,36 @@ import PriceStore
 
 /// The tables that deletes of a table can reach by foreign keys, whatever the rows are.
 struct ReachOfDelete {
+    let session: PostgresConnection
     /// The table itself and those that lose rows by a cascade, in the order in which they are found.
-    var losing: [PostgresTable]
+    private(set) var losing: [PostgresTable]
     /// The keys that refer to them, with the delete rules that apply to this delete.
-    var keys: [Relationship] = []
+    private(set) var keys: [Relationship] = []
     /// The request's delete rule for the keys that refer to its table; nil: the schema's rule applies.
-    var override: Relationship.DeleteRule?
+    let override: Relationship.DeleteRule?
     /// Whether a chain of cascades leads back to the table itself.
-    var leadsBack = false
+    private(set) var leadsBack = false
+
+    /// With `deny` only the tables that refer to the table.
+    init(
+        of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule, _ session: PostgresConnection
+    ) throws {
+        (self.session, losing, override) = (session, [table], rule.deleteRule)
+        var waiting = [table]
+        var seen: Set = [table.name]
+        while let next = waiting.popLast() {
+            for declared in next.entity.incomingRelationships {
+                let key = declared.with(deleteRule: deleteRule(of: declared))
+                keys.append(key)
+                guard key.deleteRule == .cascade else { continue }
+                if key.source == table.name { leadsBack = true }
+                guard rule != .deny, seen.insert(key.source).inserted, let source = try session.table(key.source)
+                else { continue }
+                losing.append(source)
+                waiting.append(source)
+            }
+        }
+    }
 
     /// The keys by which more rows are deleted.
     var cascading: [Relationship] { keys.filter { $0.deleteRule == .cascade } }
@@ -25,6 +47,16 @@ struct ReachOfDelete {
             ? override ?? key.deleteRule : key.deleteRule
     }
 
+    /// The references that deletes can clear, by table.
+    func cleared() throws -> [ClearedReferences] {
+        try Dictionary(grouping: nullifying, by: \.source).sorted { $0.key < $1.key }.map { source, keys in
+            let table = try session.requireTable(source)
+            let names = Set(keys.flatMap(\.sourceAttributes))
+            return ClearedReferences(
+                table: table, keys: keys, columns: table.entity.attributes.map(\.name).filter(names.contains))
+        }
+    }
+
     /// Whether the server's own counts of changed rows could count a row twice, or under the wrong kind, so that the
     /// keys must be followed in advance.
     var isEntangled: Bool {
@@ -32,56 +64,105 @@ struct ReachOfDelete {
         return leadsBack || Set(sources).count < sources.count
             || !Set(sources).isDisjoint(with: losing.map(\.name))
     }
-}
-
-extension PostgresConnection {
-    /// The tables that deletes of a table can reach; with `deny` only those that refer to it.
-    func reach(of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule = .asDeclared) throws
-        -> ReachOfDelete
-    {
-        var reach = ReachOfDelete(losing: [table], override: rule.deleteRule)
-        var waiting = [table]
-        var seen = [table.name: true]
-        while let next = waiting.popLast() {
-            for declared in next.entity.incomingRelationships {
-                let key = declared.with(deleteRule: reach.deleteRule(of: declared))
-                reach.keys.append(key)
-                guard key.deleteRule == .cascade else { continue }
-                if key.source == table.name { reach.leadsBack = true }
-                guard rule != .deny else { continue }
-                guard seen.updateValue(true, forKey: key.source) == nil, let source = try self.table(key.source) else {
-                    continue
-                }
-                reach.losing.append(source)
-                waiting.append(source)
-            }
-        }
-        return reach
-    }
 
     /// A key that changes rows when a reference is cleared, as a clause; nil: there is none. The rows that it changes are
     /// not followed.
-    func changeBehind(_ reach: ReachOfDelete) throws -> String? {
-        for cleared in try clearedReferences(reach) {
-            let found = try rows(
-                "WITH RECURSIVE tree (oid) AS (SELECT " + .bound("\(cleared.table.number)", "oid")
-                    + """
-                     UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-                    SELECT f.conname, f.conrelid::regclass FROM pg_constraint f JOIN tree ON tree.oid = f.confrelid
-                    WHERE f.contype = 'f' AND f.confupdtype NOT IN ('a', 'r') AND EXISTS (SELECT 1 FROM pg_attribute a
-                        WHERE a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey) AND (a.attgenerated <> '' OR a.attname = ANY (
-                    """
-                    + .bound(ServerArray.text(cleared.columns), "text[]") + "))) ORDER BY f.oid"
-            ).first
+    func changeBehind() throws -> String? {
+        for cleared in try cleared() {
+            let found = try session.row(
+                """
+                \(PostgresConnection.tree("\(cleared.table.oid)::oid"))
+                SELECT f.conname, f.conrelid::regclass::text AS source FROM pg_constraint f JOIN tree ON tree.oid = f.confrelid
+                WHERE f.contype = 'f' AND f.confupdtype NOT IN ('a', 'r') AND EXISTS (SELECT 1 FROM pg_attribute a
+                    WHERE a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey) AND (a.attgenerated <> '' OR a.attname = ANY (
+                """
+                    + .bound(ServerArray.text(cleared.columns), "text[]") + "))) ORDER BY f.oid")
             if let found {
                 return
-                    "a reference of \(cleared.table.name) is cleared, to which the key \(found[0] ?? "") of \(found[1] ?? "") refers: what "
+                    "a reference of \(cleared.table.name) is cleared, to which the key \(try found.text("conname")) of \(try found.text("source")) refers: what "
                     + "its ON UPDATE changes is not known"
             }
         }
         return nil
     }
 
+    /// Whether a cascade can take rows of a table, or the delete itself.
+    ///
+    /// - Parameter byCascade: whether only cascades count.
+    func takes(_ table: PostgresTable, byCascade: Bool = false) throws -> Bool {
+        try losing.dropFirst(byCascade && !leadsBack ? 1 : 0).contains {
+            if case .none = try session.kinship(of: table, to: $0) { false } else { true }
+        }
+    }
+
+    /// The keys with some attributes of a table that a delete can clear.
+    func cleared(_ attributes: [String], of table: PostgresTable) throws -> [Relationship] {
+        try nullifying.filter { key in
+            guard let child = try session.table(key.source), child.entity.uses(key, attributes) else { return false }
+            if case .none = try session.kinship(of: table, to: child) { return false }
+            return true
+        }
+    }
+
+    /// Whether triggers or rules of the store act when rows are deleted or references cleared.
+    func firesTriggers() throws -> Bool {
+        if losing.contains(where: { !$0.entity.deleteTriggers.isEmpty }) { return true }
+        return try nullifying.contains { key in
+            try session.table(key.source)?.entity.updateTriggers.contains {
+                $0.attributes.isEmpty
+                    || !Set(key.sourceAttributes.map { $0.lowercased() }).isDisjoint(with: $0.attributes)
+            } == true
+        }
+    }
+
+    // MARK: The schema
+
+    /// The tables whose rows a delete takes or changes.
+    private func changed() throws -> [PostgresTable] {
+        let others = Set(nullifying.map(\.source)).subtracting(losing.map(\.name))
+        return try losing + others.sorted().compactMap { try session.table($0) }
+    }
+
+    /// Throws if a table that a delete reaches is not what it was when the plan was made. The transaction has locks on the
+    /// tables, so that none changes before it ends.
+    func requireSchema() throws {
+        try session.requireSchema(
+            of: changed(), since: "the plan was made: nothing of this batch is deleted")
+    }
+
+    /// The statement that locks the tables of a delete before the transaction sees a state of them: no column, key or
+    /// trigger changes after it.
+    func locks() throws -> String {
+        let tables = Dictionary(grouping: try changed().filter { !$0.isDistributed && $0.lockMode != nil }) {
+            $0.lockMode ?? ""
+        }
+        return tables.sorted { $0.key < $1.key }.map { mode, tables in
+            let names = tables.map { $0.isHypertable ? "ONLY \($0.sql)" : $0.sql }
+            return "LOCK TABLE \(names.joined(separator: ", ")) IN \(mode) MODE; "
+        }.joined()
+    }
+
+    /// Why rows of a delete could be archived twice, as a clause: one table is a part of another one; nil: none is.
+    func overlap() throws -> String? {
+        let tables = try changed()
+        for table in tables {
+            let parts = try session.descendants(of: table)
+            guard let part = tables.first(where: { parts.contains($0.oid) }) else { continue }
+            return "rows of \(part.name), which are rows of \(table.name), have foreign keys of their own"
+        }
+        return nil
+    }
+}
+
+/// The references of a table that deletes can clear.
+struct ClearedReferences {
+    let table: PostgresTable
+    let keys: [Relationship]
+    /// The columns of all keys.
+    let columns: [String]
+}
+
+extension PostgresConnection {
     /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not predict it.
     func relationshipsAreInPlay(_ request: SurveyRequest) throws -> Bool {
         try (request.preceding.map(\.fetchRequest.entity) + [request.entity]).contains {

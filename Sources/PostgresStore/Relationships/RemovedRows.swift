@@ -19,7 +19,7 @@ struct RemovedRows {
         let step = stepCount
         let scope = try connection.scope(delete.fetchRequest.entity)
         let condition = try connection.condition(delete.fetchRequest.predicate, scope)
-        let reach = try connection.reach(of: scope.table, delete.relationships)
+        let reach = try ReachOfDelete(of: scope.table, delete.relationships, connection)
         let before = isGone("\(RowScope.alias)", before: step)
         let limits = connection.limits(delete.fetchRequest)
         var chosen = SQLFragment("")
@@ -98,37 +98,150 @@ struct RemovedRows {
             "child.\($0.quotedIdentifier) = parent.\($1.quotedIdentifier)"
         }.joined(separator: " AND ")
     }
+
+    /// Counts what the last step does, in one statement. `rows` are those of the step's entity; nil: the date and the
+    /// remaining rows are of no interest.
+    func counts(_ rule: BatchDeleteRequest.RelationshipRule, _ rows: SurveyRows? = nil) throws -> RemovedCounts {
+        let step = stepCount - 1
+        let reach = reaches[step]
+        let stays = isGone("child", in: 0..<step + 1).map { "NOT \($0)" } ?? "TRUE"
+        let isThere = isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
+        var columns: [SQLFragment] = [
+            SQLFragment("(SELECT count(*) FROM named_\(step)) AS named"),
+            SQLFragment("(SELECT count(*) FROM gone_\(step)) AS gone"),
+        ]
+        let nullified = try (rule == .deny ? [] : reach.nullifying).map {
+            "SELECT child.tableoid, child.ctid\(try references($0, in: step..<step + 1)) AND \(stays)"
+        }
+        columns.append(
+            SQLFragment(
+                nullified.isEmpty
+                    ? "0 AS nullified"
+                    : "(SELECT count(*) FROM (\(nullified.joined(separator: " UNION "))) AS changed) AS nullified"))
+        if let rows {
+            let newest = rows.date.orderValue
+            columns.append(
+                "(SELECT \(rows.date.instantSQL("newest")) FROM (SELECT max(" + newest
+                    + ") AS newest FROM \(rows.scope.from) WHERE (\(RowScope.alias).tableoid, \(RowScope.alias).ctid) IN "
+                    + "(SELECT t, c FROM named_\(step))) AS newest_row) AS newest")
+            let deletion = try connection.condition(rows.request.expired, rows.scope)
+            columns.append(
+                reach.leadsBack
+                    ? "EXISTS (SELECT 1 FROM \(rows.scope.from) WHERE "
+                        + .all([
+                            rows.date.readable(), "(" + deletion + ") IS NOT TRUE",
+                            SQLFragment(
+                                "NOT \(isGone(RowScope.alias, in: step..<step + 1) ?? "FALSE")"),
+                        ]) + ") AS leaves" : SQLFragment("TRUE AS leaves"))
+        }
+        // Rows that refer, without a cascade, to others that are deleted in the same step: which goes first is not known.
+        let crossing = try reach.keys.filter { [.noAction, .restrict].contains($0.deleteRule) }.map {
+            let goes = isGone("child", in: step..<step + 1) ?? "FALSE"
+            return "EXISTS (SELECT 1\(try references($0, in: step..<step + 1)) AND \(goes))"
+        }
+        columns.append(SQLFragment((crossing + ["FALSE"]).joined(separator: " OR ") + " AS crosses"))
+        var suspects: [Relationship] = []
+        for key in reach.keys {
+            let counted: String
+            switch key.deleteRule {
+            case .restrict, .noAction: counted = stays
+            case .nullify where try !isNullable(key, reach): counted = isThere
+            case .setDefault: counted = isThere
+            case .cascade, .nullify:
+                guard rule == .deny else { continue }
+                counted = stays
+            }
+            columns.append(
+                SQLFragment(
+                    "(SELECT count(*) FROM (SELECT DISTINCT child.tableoid, child.ctid\(try references(key, in: step..<step + 1)) "
+                        + "AND \(counted)) AS obstacles) AS obstacle_\(suspects.count)"))
+            suspects.append(key)
+        }
+        let query = tables + " SELECT " + .joined(columns, by: ", ", empty: .never)
+        guard let row = try connection.row(query) else { return RemovedCounts() }
+        let named = try row.int("named")
+        var counts = RemovedCounts(
+            named: named, cascaded: try row.int("gone") - named, nullified: try row.int("nullified"),
+            newest: try rows?.date.instant(row.value("newest")),
+            leavesReadableRows: try rows == nil || row.isTrue("leaves"), crossesBatches: try row.isTrue("crosses"))
+        for (place, key) in suspects.enumerated() {
+            let rowCount = try row.int("obstacle_\(place)")
+            if rowCount > 0 { counts.obstacles.append(Survey.Obstacle(relationship: key, rowCount: rowCount)) }
+        }
+        return counts
+    }
+
+    /// The rows that the last step takes by cascades, by the name of their table.
+    func cascadedCounts() throws -> [String: Int] {
+        let step = stepCount - 1
+        var counts: [String: Int] = [:]
+        for table in reaches[step].losing {
+            counts[table.name] = try connection.count(
+                tables + " SELECT count(*) FROM \(connection.scope(table.name).source) AS child WHERE "
+                    + "(child.tableoid, child.ctid) IN (SELECT t, c FROM gone_\(step) EXCEPT SELECT t, c FROM named_\(step))"
+            )
+        }
+        return counts
+    }
+
+    private func isNullable(_ key: Relationship, _ reach: ReachOfDelete) throws -> Bool {
+        guard let child = try connection.table(key.source) else { return true }
+        let required = key.sourceAttributes.filter { child.entity.attribute(named: $0)?.isRequired == true }
+        guard !required.isEmpty else { return true }
+        guard reach.override == nil || key.destination != reach.losing[0].name else { return false }
+        // ON DELETE SET NULL (column) leaves the other columns as they are. Before version 15 there is none.
+        let names = try connection.texts(
+            "SELECT a.attname FROM pg_constraint f, jsonb_array_elements_text(nullif(to_jsonb(f) -> 'confdelsetcols', 'null')) AS c (n) "
+                + "JOIN pg_attribute a ON a.attnum = c.n::int2 WHERE f.contype = 'f' AND f.confdeltype = 'n' AND a.attrelid = f.conrelid "
+                + "AND f.conrelid = " + .bound("\(child.oid)", "oid") + " AND f.confrelid = "
+                + .bound("\(try connection.requireTable(key.destination).oid)", "oid")
+                + " AND (SELECT array_agg(k.attname::text ORDER BY p.place) FROM unnest(f.conkey) WITH ORDINALITY AS p (n, place) "
+                + "JOIN pg_attribute k ON k.attrelid = f.conrelid AND k.attnum = p.n) = "
+                + .bound(ServerArray.text(key.sourceAttributes), "text[]"))
+        return !names.isEmpty && Set(names).isDisjoint(with: required)
+    }
 }
 
-extension PostgresConnection {
+/// What the last step does.
+struct RemovedCounts {
+    var named = 0
+    var cascaded = 0
+    var nullified = 0
+    var newest: Instant?
+    var leavesReadableRows = true
+    var crossesBatches = false
+    var obstacles: [Survey.Obstacle] = []
+}
+
+extension SurveyQuery {
     /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
-    func followRelationships(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings) throws {
+    func followRelationships(_ rows: SurveyRows, into survey: inout Findings) throws {
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.expired),
             relationships: request.relationships)
-        var removed = RemovedRows(self)
-        let reached = try reach(of: rows.scope.table, request.relationships)
+        var removed = RemovedRows(session)
+        let reached = try ReachOfDelete(of: rows.scope.table, request.relationships, session)
         let names = Set(reached.keys.map(\.source) + reached.losing.map(\.name))
         for earlier in request.preceding {
             // Rows of compressed chunks have no places; where no key binds them they need none.
-            let table = try requireTable(earlier.fetchRequest.entity)
+            let table = try session.requireTable(earlier.fetchRequest.entity)
             if !table.isHypertable || names.contains(table.name) { try removed.add(earlier) }
         }
         try removed.add(delete)
-        let counts = try counts(of: removed, request.relationships, rows)
+        let counts = try removed.counts(request.relationships, rows)
         survey.expiredCount = counts.named
         survey.cascadedCount = counts.cascaded
-        if counts.cascaded > 0 { survey.cascadedCounts = try cascadedCounts(of: removed) }
+        if counts.cascaded > 0 { survey.cascadedCounts = try removed.cascadedCounts() }
         survey.nullifiedCount = counts.nullified
         survey.obstacles = counts.obstacles
         survey.newestExpired = counts.newest
         survey.leavesReadableRows = survey.leavesReadableRows && counts.leavesReadableRows
-        survey.unsupported = try changingChoice(request, rows.scope.table, removed)
+        survey.unsupported = try changingChoice(rows.scope.table, removed)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
         let reach = removed.reaches[removed.stepCount - 1]
         if survey.unsupported == nil, reach.overridesRules {
             survey.unsupported = try rows.scope.table.entity.conflictOfOverride {
-                try table($0)?.entity.incomingRelationships ?? []
+                try session.table($0)?.entity.incomingRelationships ?? []
             }
         }
         // A trigger may change rows of the tables in which a batch looks for what `deny` forbids.
@@ -145,127 +258,9 @@ extension PostgresConnection {
         }
     }
 
-    /// What the last step of a removed does.
-    struct RemovedCounts {
-        var named = 0
-        var cascaded = 0
-        var nullified = 0
-        var newest: Instant?
-        var leavesReadableRows = true
-        var crossesBatches = false
-        var obstacles: [Survey.Obstacle] = []
-    }
-
-    /// Counts what the last step does, in one statement. `rows` are those of the step's entity; nil: the date and the
-    /// remaining rows are of no interest.
-    func counts(
-        of removed: RemovedRows, _ rule: BatchDeleteRequest.RelationshipRule, _ rows: SurveyRows?
-    ) throws -> RemovedCounts {
-        let step = removed.stepCount - 1
-        let reach = removed.reaches[step]
-        let stays = removed.isGone("child", in: 0..<step + 1).map { "NOT \($0)" } ?? "TRUE"
-        let isThere = removed.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
-        var columns: [SQLFragment] = [
-            SQLFragment("(SELECT count(*) FROM named_\(step))"), SQLFragment("(SELECT count(*) FROM gone_\(step))"),
-        ]
-        let nullified = try (rule == .deny ? [] : reach.nullifying).map {
-            "SELECT child.tableoid, child.ctid\(try removed.references($0, in: step..<step + 1)) AND \(stays)"
-        }
-        columns.append(
-            SQLFragment(
-                nullified.isEmpty
-                    ? "0" : "(SELECT count(*) FROM (\(nullified.joined(separator: " UNION "))) AS changed)"))
-        if let rows {
-            let newest = rows.date.orderValue
-            columns.append(
-                "(SELECT \(rows.date.instantSQL("newest")) FROM (SELECT max(" + newest
-                    + ") AS newest FROM \(rows.scope.from) WHERE (\(RowScope.alias).tableoid, \(RowScope.alias).ctid) IN "
-                    + "(SELECT t, c FROM named_\(step))) AS newest_row)")
-            let deletion = try condition(rows.request.expired, rows.scope)
-            columns.append(
-                reach.leadsBack
-                    ? "EXISTS (SELECT 1 FROM \(rows.scope.from) WHERE "
-                        + .all([
-                            rows.date.readable(), "(" + deletion + ") IS NOT TRUE",
-                            SQLFragment(
-                                "NOT \(removed.isGone(RowScope.alias, in: step..<step + 1) ?? "FALSE")"),
-                        ]) + ")" : SQLFragment("TRUE"))
-        } else {
-            columns += [SQLFragment("NULL::int8"), SQLFragment("TRUE")]
-        }
-        // Rows that refer, without a cascade, to others that are deleted in the same step: which goes first is not known.
-        let crossing = try reach.keys.filter { [.noAction, .restrict].contains($0.deleteRule) }.map {
-            let goes = removed.isGone("child", in: step..<step + 1) ?? "FALSE"
-            return "EXISTS (SELECT 1\(try removed.references($0, in: step..<step + 1)) AND \(goes))"
-        }
-        columns.append(SQLFragment(crossing.isEmpty ? "FALSE" : crossing.joined(separator: " OR ")))
-        var suspects: [Relationship] = []
-        for key in reach.keys {
-            let counted: String
-            switch key.deleteRule {
-            case .restrict, .noAction: counted = stays
-            case .nullify where try !isNullable(key, reach): counted = isThere
-            case .setDefault: counted = isThere
-            case .cascade, .nullify:
-                guard rule == .deny else { continue }
-                counted = stays
-            }
-            suspects.append(key)
-            columns.append(
-                SQLFragment(
-                    "(SELECT count(*) FROM (SELECT DISTINCT child.tableoid, child.ctid\(try removed.references(key, in: step..<step + 1)) "
-                        + "AND \(counted)) AS obstacles)"))
-        }
-        let result = try execute(removed.tables + " SELECT " + .joined(columns, by: ", ", empty: .never))
-        guard let row = result.rows.first else { return RemovedCounts() }
-        func number(_ index: Int) -> Int { row[index].flatMap { Int($0) } ?? 0 }
-        var counts = RemovedCounts(
-            named: number(0), cascaded: number(1) - number(0), nullified: number(2),
-            newest: rows?.date.instant(row[3], type: result.types[3]), leavesReadableRows: row[4] == "t",
-            crossesBatches: row[5] == "t")
-        for (index, key) in suspects.enumerated() where number(6 + index) > 0 {
-            counts.obstacles.append(Survey.Obstacle(relationship: key, rowCount: number(6 + index)))
-        }
-        return counts
-    }
-
-    /// The rows that the last step takes by cascades, by the name of their table.
-    private func cascadedCounts(of removed: RemovedRows) throws -> [String: Int] {
-        let step = removed.stepCount - 1
-        var counts: [String: Int] = [:]
-        for table in removed.reaches[step].losing {
-            let row = try rows(
-                removed.tables + " SELECT count(*) FROM \(scope(table.name).source) AS child WHERE "
-                    + "(child.tableoid, child.ctid) IN (SELECT t, c FROM gone_\(step) EXCEPT SELECT t, c FROM named_\(step))"
-            ).first
-            counts[table.name] = row?[0].flatMap { Int($0) } ?? 0
-        }
-        return counts
-    }
-
-    private func isNullable(_ key: Relationship, _ reach: ReachOfDelete) throws -> Bool {
-        guard let child = try table(key.source) else { return true }
-        let required = key.sourceAttributes.filter { child.entity.attribute(named: $0)?.isRequired == true }
-        guard !required.isEmpty else { return true }
-        guard reach.override == nil || key.destination != reach.losing[0].name else { return false }
-        // ON DELETE SET NULL (column) leaves the other columns as they are. Before version 15 there is none.
-        let names = try rows(
-            "SELECT a.attname FROM pg_constraint f, jsonb_array_elements_text(nullif(to_jsonb(f) -> 'confdelsetcols', 'null')) AS c (n) "
-                + "JOIN pg_attribute a ON a.attnum = c.n::int2 WHERE f.contype = 'f' AND f.confdeltype = 'n' AND a.attrelid = f.conrelid "
-                + "AND f.conrelid = " + .bound("\(child.number)", "oid") + " AND f.confrelid = "
-                + .bound("\(try requireTable(key.destination).number)", "oid")
-                + " AND (SELECT array_agg(k.attname::text ORDER BY p.place) FROM unnest(f.conkey) WITH ORDINALITY AS p (n, place) "
-                + "JOIN pg_attribute k ON k.attrelid = f.conrelid AND k.attnum = p.n) = "
-                + .bound(ServerArray.text(key.sourceAttributes), "text[]")
-        ).compactMap { $0[0] }
-        return !names.isEmpty && Set(names).isDisjoint(with: required)
-    }
-
     /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
     /// for a rule before, an attribute by which the rule chooses. Nil: none does.
-    private func changingChoice(
-        _ request: SurveyRequest, _ table: PostgresTable, _ removed: RemovedRows
-    ) throws -> String? {
+    private func changingChoice(_ table: PostgresTable, _ removed: RemovedRows) throws -> String? {
         let step = removed.stepCount - 1
         let isThere = removed.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
         for key in table.entity.relationships(choosing: request.expired) {
@@ -273,7 +268,7 @@ extension PostgresConnection {
             let changing = (0...step).filter { removed.reaches[$0].deleteRule(of: key) == .nullify }
             guard !changing.isEmpty else { continue }
             let references = try removed.references(key, in: changing)
-            guard try exists(removed.tables + " SELECT 1\(references) AND \(isThere) LIMIT 1") else { continue }
+            guard try session.exists(removed.tables + " SELECT 1\(references) AND \(isThere) LIMIT 1") else { continue }
             return key.changingChoice
         }
         return nil

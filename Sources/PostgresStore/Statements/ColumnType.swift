@@ -19,10 +19,10 @@ enum ColumnType: Hashable {
     /// Anything else.
     case other
 
-    /// The type of a column, by the number of its type in the catalog; of a domain, of the type below it.
-    init(number: Int) {
+    /// The type of a column, by the `oid` of its type; of a domain, by that of the type below it.
+    init(oid: Int) {
         self =
-            switch number {
+            switch oid {
             case 20, 21, 23: .integer
             case 700, 701: .real
             case 1700: .numeric
@@ -50,7 +50,7 @@ enum ColumnType: Hashable {
 }
 
 extension StoreValue {
-    /// A value that the server sent as text; the type by its number.
+    /// A value that the server sent as text; the type by its `oid`.
     init(_ text: String?, type: Int) {
         guard let text else {
             self = .null

@@ -11,7 +11,7 @@ struct KeptRows {
         var isNull: [Bool]
         /// One list for each attribute that is not NULL.
         var values: [[String?]]
-        var thresholds: [String?]
+        var thresholds: [String]
     }
 
     var patterns: [Pattern]
@@ -37,7 +37,7 @@ extension PostgresConnection {
 
     /// The kept rows of a rule, found when they are first needed.
     private func keptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
-        let key = Keeper.Key(table: scope.table.number, predicate: .notKept(keepLast))
+        let key = Keeper.Key(table: scope.table.oid, predicate: .notKept(keepLast))
         // A batch has looked whether anybody else has written, and does so again after its deletes.
         if keeping == .asFound, let found = keptRows[key], let since = quiet?.since, found.moment.quietSince == since {
             return found.rows
@@ -60,7 +60,7 @@ extension PostgresConnection {
         let present = zip(attributes, pattern.isNull).filter { !$0.1 }.map(\.0)
         guard !present.isEmpty else {
             let isKept =
-                date.orderValue + " >= " + .bound(pattern.thresholds.first.flatMap { $0 }, date.orderType)
+                date.orderValue + " >= " + .bound(pattern.thresholds.first, date.orderType)
             return "(" + .all([among] + nulls + [isKept]) + ") IS NOT TRUE"
         }
         let lists =
@@ -85,13 +85,13 @@ extension PostgresConnection {
             let query =
                 "SELECT " + date.orderValue + " FROM \(scope.from)" + rows.whereClause
                 + " ORDER BY 1 DESC LIMIT 1 OFFSET \(keepLast.count - 1)"
-            guard let row = try self.rows(query).first else { return KeptRows(patterns: [], isEverything: true) }
-            return KeptRows(patterns: [.init(isNull: [], values: [], thresholds: [row[0]])])
+            guard let threshold = try texts(query).first else { return KeptRows(patterns: [], isEverything: true) }
+            return KeptRows(patterns: [.init(isNull: [], values: [], thresholds: [threshold])])
         }
         let groups = columns.indices.map { "g\($0)" }.joined(separator: ", ")
         let selected = zip(columns, columns.indices).map { "\($0) AS g\($1)" }.joined(separator: ", ")
         var query =
-            "SELECT \(groups), min(value) FROM (SELECT \(selected), " + date.orderValue
+            "SELECT \(groups), min(value) AS threshold FROM (SELECT \(selected), " + date.orderValue
             + " AS value, row_number() OVER (PARTITION BY \(columns.joined(separator: ", ")) ORDER BY "
             + date.orderValue + " DESC) AS position FROM \(scope.from)" + rows.whereClause
             + ") AS ranked WHERE position <= \(keepLast.count) GROUP BY \(groups)"
@@ -101,14 +101,15 @@ extension PostgresConnection {
         }
         var patterns: [[Bool]: KeptRows.Pattern] = [:]
         for row in try self.rows(query) {
-            let isNull = row.dropLast().map { $0 == nil }
-            let present = row.dropLast().filter { $0 != nil }
+            let group = try columns.indices.map { try row.optionalText("g\($0)") }
+            let isNull = group.map { $0 == nil }
+            let present = group.compactMap(\.self)
             var pattern =
                 patterns[isNull]
                 ?? KeptRows.Pattern(
                     isNull: isNull, values: Array(repeating: [], count: present.count), thresholds: [])
-            for (index, value) in present.enumerated() { pattern.values[index].append(value) }
-            pattern.thresholds.append(row[row.count - 1])
+            for (place, value) in present.enumerated() { pattern.values[place].append(value) }
+            pattern.thresholds.append(try row.text("threshold"))
             patterns[isNull] = pattern
         }
         return KeptRows(patterns: Array(patterns.values))

@@ -30,7 +30,7 @@ extension PostgresConnection {
     func canListKept(_ predicate: StorePredicate, _ table: PostgresTable) throws -> Bool {
         guard transactionDepth == 0, !table.entity.primaryKey.isEmpty, !table.isDistributed,
             let keepers = predicate.keepers,
-            try rows(SQLFragment("SELECT has_database_privilege(current_database(), 'TEMP')")).first?[0] == "t"
+            try exists(SQLFragment("SELECT 1 WHERE has_database_privilege(current_database(), 'TEMP')"))
         else { return false }
         return try keepers.allSatisfy { keeper in
             guard case .notKept(let keepLast) = keeper.predicate else { return true }
@@ -45,7 +45,7 @@ extension PostgresConnection {
             "NULL::\(scope.table.typeNames[try scope.attribute($0, store: name).name] ?? "text")"
         }
         do {
-            _ = try rows(SQLFragment("SELECT hash_record_extended(ROW(\(values.joined(separator: ", "))), 0)"))
+            _ = try execute("SELECT hash_record_extended(ROW(\(values.joined(separator: ", "))), 0)")
             return true
         } catch let fault as ServerFault where fault.code == "42883" {
             return false
@@ -91,7 +91,7 @@ extension PostgresConnection {
     private func missingTables(of predicate: StorePredicate, _ table: PostgresTable, isQuiet: Bool) -> [StorePredicate]
     {
         (predicate.keepers ?? []).map(\.predicate).filter { keeper in
-            guard keptTables[Keeper.Key(table: table.number, predicate: keeper)] == nil else { return false }
+            guard keptTables[Keeper.Key(table: table.oid, predicate: keeper)] == nil else { return false }
             // The newest rows are known from the survey, by their dates, until somebody else writes.
             if case .notKept = keeper { return !isQuiet }
             return true
@@ -108,7 +108,7 @@ extension PostgresConnection {
         let scope = RowScope(table)
         // A condition for the query of kept rows must not ask for their tables.
         for keeper in missingTables(of: predicate, table, isQuiet: isQuiet) {
-            let key = Keeper.Key(table: table.number, predicate: keeper)
+            let key = Keeper.Key(table: table.oid, predicate: keeper)
             guard keptTables[key] == nil else { continue }
             let number = keptTables.count
             switch keeper {
@@ -130,7 +130,7 @@ extension PostgresConnection {
     }
 
     private func listed(_ keeper: StorePredicate, _ scope: RowScope) throws -> KeptTables {
-        guard let tables = keptTables[Keeper.Key(table: scope.table.number, predicate: keeper)] else {
+        guard let tables = keptTables[Keeper.Key(table: scope.table.oid, predicate: keeper)] else {
             throw StoreError(.defect, store: name, message: "the rows to keep are not listed")
         }
         return tables

@@ -22,7 +22,7 @@ struct OwnChanges {
 extension PostgresConnection {
     /// The moment of the next statement, or of the current transaction if it sees one state.
     func moment() throws -> Moment {
-        let state = try rows(SQLFragment("SELECT pg_current_snapshot()")).first?[0]
+        let state = try texts(SQLFragment("SELECT pg_current_snapshot()")).first
         return Moment(state: state, quietSince: try isQuiet() ? quiet?.since : nil, batchCount: ownChanges.batchCount)
     }
 
@@ -34,7 +34,7 @@ extension PostgresConnection {
     /// Notes what a batch may change.
     func noteBatch(on tables: [PostgresTable], firesTriggers: Bool) {
         ownChanges.batchCount += 1
-        for table in tables { ownChanges.last[table.number] = (table, ownChanges.batchCount) }
+        for table in tables { ownChanges.last[table.oid] = (table, ownChanges.batchCount) }
         if firesTriggers { ownChanges.lastOfAny = ownChanges.batchCount }
     }
 
@@ -45,7 +45,7 @@ extension PostgresConnection {
             if case .none = try kinship(of: $0.table, to: table) { false } else { true }
         }
         let last = max(ownChanges.lastOfAny, changes.map(\.batch).max() ?? 0)
-        keptRows = keptRows.filter { $0.key.table != table.number || $0.value.moment.batchCount >= last }
-        thinnedRows = thinnedRows.filter { $0.key.table != table.number || $0.value.moment.batchCount >= last }
+        keptRows = keptRows.filter { $0.key.table != table.oid || $0.value.moment.batchCount >= last }
+        thinnedRows = thinnedRows.filter { $0.key.table != table.oid || $0.value.moment.batchCount >= last }
     }
 }

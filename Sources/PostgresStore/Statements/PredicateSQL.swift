@@ -4,7 +4,7 @@ extension PostgresConnection {
     /// The rows of an entity for a statement: the table itself, or what a rehearsal puts in its place.
     func scope(_ entity: String) throws -> RowScope {
         let table = try requireTable(entity)
-        return RowScope(table, source: shadows[table.number]?.source)
+        return RowScope(table, source: shadows[table.oid]?.source)
     }
 
     /// A predicate as an SQL condition on the rows of a scope.
@@ -49,7 +49,7 @@ extension PostgresConnection {
             return try scope.date(date, store: name).readable(comparison, instant)
         case .notKept(let keepLast): return try notKept(keepLast, scope)
         case .notPicked(let thinning): return try notPicked(thinning, scope)
-        case .notHeld(let holds, let rule): return try notHeld(holds, by: rule, scope)
+        case .notHeld(let holds, let rule): return try Holds(session: self, all: holds).areSpared(by: rule, scope)
         case .key(let range): return try keyCondition(range, scope)
         case .objectIDs(let ids): return try keyCondition(ids, scope)
         }
@@ -141,11 +141,9 @@ extension PostgresConnection {
             + .joined(lists, by: ", ", empty: .never) + "))"
     }
 
-    /// The ID of a row, from the texts of its key.
-    func objectID(_ scope: RowScope, _ key: ArraySlice<String?>, types: ArraySlice<Int>) -> ObjectID {
-        ObjectID(
-            entity: scope.table.name, key: zip(key, types).map { StoreValue($0, type: $1) },
-            storeIdentifier: storeIdentifier)
+    /// The ID of a row, from the values of its key.
+    func objectID(_ scope: RowScope, _ key: [StoreValue]) -> ObjectID {
+        ObjectID(entity: scope.table.name, key: key, storeIdentifier: storeIdentifier)
     }
 }
 

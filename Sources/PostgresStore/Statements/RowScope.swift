@@ -25,6 +25,9 @@ struct RowScope {
     /// A column in SQL.
     func column(_ name: String) -> String { "\(Self.alias).\(name.quotedIdentifier)" }
 
+    /// The condition that a row is in one of some tables.
+    static func isIn(_ oids: [Int]) -> SQLFragment { "\(alias).tableoid = ANY (" + .tables(oids) + ")" }
+
     /// The key's columns in SQL; empty: the table has no primary key.
     var key: [String] { table.entity.primaryKey.map(column) }
 

@@ -1,5 +1,8 @@
 import PriceStore
 
+/// A column of a query, and its name in the result.
+typealias NamedSQL = (name: String, sql: SQLFragment)
+
 /// A piece of SQL with the values bound in it, in order. Identifiers in it come from the catalog and are quoted; values
 /// are never part of the text.
 struct SQLFragment: Hashable {
@@ -58,9 +61,14 @@ struct SQLFragment: Hashable {
         return parts.dropFirst().reduce(first) { $0 + separator + $1 }
     }
 
-    /// A bound list of the numbers of tables.
-    static func tables(_ numbers: some Sequence<Int>) -> SQLFragment {
-        .bound(ServerArray.text(numbers.map { "\($0)" }), "oid[]")
+    /// Columns of a query with their names in the result.
+    static func columns(_ columns: [NamedSQL]) -> SQLFragment {
+        joined(columns.map { $0.sql + " AS \($0.name)" }, by: ", ", empty: .never)
+    }
+
+    /// A bound list of tables by `oid`.
+    static func tables(_ oids: some Sequence<Int>) -> SQLFragment {
+        .bound(ServerArray.text(oids.map { "\($0)" }), "oid[]")
     }
 
     /// All conditions, each in parentheses; conditions that are always true are left out.

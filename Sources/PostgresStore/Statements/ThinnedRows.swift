@@ -30,7 +30,7 @@ extension PostgresConnection {
 
     /// The picks of a rule, found when they are first needed.
     func thinnedRows(_ thinning: Thinning, _ scope: RowScope) throws -> ThinnedRows {
-        let key = Keeper.Key(table: scope.table.number, predicate: .notPicked(thinning))
+        let key = Keeper.Key(table: scope.table.oid, predicate: .notPicked(thinning))
         let moment = try moment()
         if let found = thinnedRows[key], isCurrent(found.moment, moment) { return found.rows }
         let found = try ThinningQuery(thinning, scope, self).map { try find($0) } ?? ThinnedRows()
@@ -42,9 +42,9 @@ extension PostgresConnection {
         let list = query.keys.joined(separator: ", ")
         // A row that several tiers keep counts for the one with the largest unit.
         let rows = try self.rows(
-            "SELECT \(list), max(tier) FROM (" + query.picks + ") AS picked WHERE expired GROUP BY \(list)")
-        var result = ThinnedRows(keys: query.keys.indices.map { place in rows.map { $0[place] } })
-        let tiers = Dictionary(grouping: rows.compactMap { $0.last?.flatMap { Int($0) } }) { $0 }
+            "SELECT \(list), max(tier) AS tier FROM (" + query.picks + ") AS picked WHERE expired GROUP BY \(list)")
+        var result = ThinnedRows(keys: try query.keys.map { key in try rows.map { try $0.optionalText(key) } })
+        let tiers = Dictionary(grouping: try rows.map { try $0.int("tier") }) { $0 }
         result.counts = tiers.sorted { $0.key < $1.key }.map {
             .init(unit: query.thinning.tiers[$0.key].unit, rowCount: $0.value.count)
         }

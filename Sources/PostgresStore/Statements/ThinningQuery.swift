@@ -25,11 +25,12 @@ struct ThinningQuery {
         guard date.reading != .never else { return nil }
         among = try connection.condition(thinning.among, scope)
         groups = try thinning.groupedBy.map { scope.column(try scope.attribute($0, store: connection.name).name) }
-        let edge = try connection.execute(
-            "SELECT \(date.instantSQL("found")) FROM (SELECT " + date.orderValue + " AS found FROM \(scope.from)"
+        let edge = try connection.row(
+            "SELECT \(date.instantSQL("found")) AS oldest FROM (SELECT " + date.orderValue
+                + " AS found FROM \(scope.from)"
                 + SQLFragment.all([date.readable(before: thinning.cutoff), among]).whereClause
                 + " ORDER BY 1 LIMIT 1) AS edge")
-        guard let oldest = edge.rows.first.flatMap({ date.instant($0[0], type: edge.types[0]) }) else { return nil }
+        guard let oldest = try edge.flatMap({ date.instant(try $0.value("oldest")) }) else { return nil }
         cells = ThinningCells(thinning, oldest: date.earliestInstant(notAfter: oldest))
         guard !cells.starts.isEmpty else { return nil }
     }

@@ -1,10 +1,10 @@
 import PriceStore
 
-/// What a survey has found: the facts that it returns, and those that decide the technique.
+/// What a survey has found: the facts that it returns, and those that decide the method.
 struct Findings: EngineFindings {
     var survey = Survey()
     /// How the engine deletes the rows.
-    var technique = Technique.whole
+    var technique = DeleteMethod.whole
     /// Why, as a phrase; nil: it is the ordinary way.
     var reason: String?
     /// Whether other rows may be deleted or changed with each row, so that the cost of a batch is still unknown.
@@ -15,17 +15,10 @@ struct Findings: EngineFindings {
     var rollupMemory: RollupMemory?
     /// Whether a batch costs about as much as many rows do: it goes to several servers, or looks at all rows.
     var hasCostlyBatches = false
-    var possibleTechniques: [Technique] = []
-    var techniqueObstacles: [Technique: String] = [:]
+    var possibleTechniques: [DeleteMethod] = []
+    var techniqueObstacles: [DeleteMethod: String] = [:]
 
-    /// Tells how many parts of a table are dropped, and how many rows are deleted besides.
-    mutating func tellDropped(_ count: Int, of part: String, rest: Int) {
-        guard count > 0 else { return }
-        reason =
-            "\(count.counted(part, "is", "are")) dropped, and \(rest.counted("row", "is", "are")) deleted one by one"
-    }
-
-    mutating func take(_ technique: Technique) { (self.technique, reason) = (technique, nil) }
+    mutating func take(_ method: DeleteMethod) { (technique, reason) = (method, nil) }
 
     /// How the rows are deleted.
     var outline: DeletionOutline {

@@ -12,7 +12,7 @@ struct RollupMemory: Hashable {
     /// chunks in them.
     ///
     /// A transaction that stays open holds the moment back, also before runs that have ended: their numbers are carried on.
-    var ownNumbers: [String] = []
+    var ownXIDs: [String] = []
     /// By the number of the aggregate: the ranges that it did not have.
     var missing: [Int: [TimeRange]] = [:]
 
@@ -25,7 +25,7 @@ struct RollupMemory: Hashable {
         self.state = state
         let oldest = UInt32(truncatingIfNeeded: state.oldest)
         // Those before the state are over; all are fewer than two billion apart, so the lower 32 bits tell which came first.
-        ownNumbers = (former?.ownNumbers ?? []).filter { number in
+        ownXIDs = (former?.ownXIDs ?? []).filter { number in
             UInt32(number).map { Int32(bitPattern: $0 &- oldest) >= 0 } ?? false
         }
     }
@@ -41,7 +41,7 @@ struct RollupMemory: Hashable {
             return "\(number)=" + kept.map { "\($0.low)..\($0.high)" }.joined(separator: ",")
         }
         return [
-            state.text, ownNumbers.suffix(Self.mostKept).joined(separator: ","), ranges.joined(separator: ";"),
+            state.text, ownXIDs.suffix(Self.mostKept).joined(separator: ","), ranges.joined(separator: ";"),
         ].joined(separator: " ")
     }
 
@@ -50,8 +50,8 @@ struct RollupMemory: Hashable {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3, let state = ServerState(String(parts[0])) else { return nil }
         self.state = state
-        ownNumbers = parts[1].split(separator: ",").map { String($0) }
-        guard ownNumbers.allSatisfy({ UInt32($0) != nil }) else { return nil }
+        ownXIDs = parts[1].split(separator: ",").map { String($0) }
+        guard ownXIDs.allSatisfy({ UInt32($0) != nil }) else { return nil }
         for aggregate in parts[2].split(separator: ";") {
             let sides = aggregate.split(separator: "=", omittingEmptySubsequences: false)
             guard sides.count == 2, let number = Int(sides[0]) else { return nil }
@@ -68,7 +68,7 @@ struct RollupMemory: Hashable {
     func isLate(_ alias: String) -> SQLFragment {
         let number = "\(alias).xmin"
         return "(age(\(number)) <= age(" + .bound("\(state.oldest & 0xFFFF_FFFF)", "xid") + ") AND \(number) <> ALL ("
-            + .bound(ServerArray.text(ownNumbers), "xid[]") + "))"
+            + .bound(ServerArray.text(ownXIDs), "xid[]") + "))"
     }
 }
 

@@ -9,7 +9,7 @@ extension PostgresDatabase {
             let own = try requireTable(entity).name
             // Others cannot take rows of it, and need not be followed.
             let reaching = try deletes.map {
-                ($0, try reach(of: requireTable($0.fetchRequest.entity), $0.relationships))
+                ($0, try ReachOfDelete(of: requireTable($0.fetchRequest.entity), $0.relationships, self))
             }
             .filter { $1.losing.contains { $0.name == own } }
             let deletes = reaching.map(\.0)
@@ -26,10 +26,9 @@ extension PostgresDatabase {
                     try scope.date(date, store: name).readable(), try condition(filter, scope),
                     SQLFragment("NOT \(gone)"),
                 ])
-                let result = try rows(
+                return try count(
                     removed.tables + " SELECT count(*) FROM (SELECT 1 FROM \(scope.from)" + spared.whereClause
                         + SQLFragment(limit.map { " LIMIT \($0)" } ?? "") + ") AS spared")
-                return result.first?[0].flatMap { Int($0) } ?? 0
             }
         }
     }

@@ -1,63 +1,49 @@
 import PriceStore
 
-extension PostgresConnection {
-    /// Counts the rows of a rule, by kind.
+/// The rows of a rule, counted by kind.
+struct SurveyCounts {
+    let rows: SurveyRows
+
+    var session: PostgresConnection { rows.session }
+
+    /// Counts the rows.
     ///
     /// One pass puts every row into one of a few groups: readable or why not, expired, matching the filter, kept, another
     /// rule's. With a date index and where not all rows must be counted, only rows that are expired or unreadable are
     /// looked at.
     ///
     /// - Parameter guards: what prevents partitions from being read by their own names; nil: there are none.
-    func count(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
+    func count(_ guards: TableGuards?, into survey: inout Findings) throws {
         let request = rows.request
-        let notKept = try request.notSpared.map { try condition($0, rows.scope) } ?? .always
-        let others = try notPreceding(request, rows.scope)
+        let notKept = try request.notSpared.map { try session.condition($0, rows.scope) } ?? .always
+        let others = try request.notPreceding(rows.scope, session)
         if rows.filter == .always, notKept == .always, others == .always, let guards, guards.countObstacle == nil,
-            let groups = try readGroupsByPartition(rows)
+            let groups = try readGroupsByPartition()
         {
-            return try fill(&survey, from: groups, rows)
+            return try fill(&survey, from: groups)
         }
-        let attribute = try rows.scope.attribute(request.date.name, store: name)
+        let attribute = try rows.scope.attribute(request.date.name, store: session.name)
         let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
         let isPartial = isIndexed && rows.date.reading == .ordered && !request.countsAllRows
         if isPartial, rows.date.type == .timestamptz, rows.filter == .always, notKept == .always, others == .always {
             // What the index says of the expired rows need not be looked at row by row.
-            let doubtful = try readGroups(
-                rows, notKept: notKept, others: others, among: rows.date.mayBeUnreadable
-            ).filter { !$0.isReadable }
+            let doubtful = try readGroups(notKept: notKept, others: others, among: rows.date.mayBeUnreadable)
+                .filter { !$0.isReadable }
             let countsChunks = rows.scope.table.isHypertable && guards?.countObstacle == nil
-            let expired = try countsChunks ? expiredChunks(rows) : expiredGroup(rows)
-            try fill(&survey, from: doubtful + [expired], rows)
+            let expired = try countsChunks ? expiredChunks() : expiredGroup()
+            try fill(&survey, from: doubtful + [expired])
         } else {
             let groups = try readGroups(
-                rows, notKept: notKept, others: others,
+                notKept: notKept, others: others,
                 among: isPartial ? rows.date.mayMatter(before: rows.cutoff) : .always)
-            try fill(&survey, from: groups, rows)
+            try fill(&survey, from: groups)
         }
-        if isPartial { try completePartial(&survey, rows) }
-    }
-
-    /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
-    func notPreceding(_ request: SurveyRequest, _ scope: RowScope) throws -> SQLFragment {
-        .all(
-            try request.preceding.compactMap { earlier in
-                let (own, predicate) = (try self.scope(earlier.fetchRequest.entity), earlier.fetchRequest.predicate)
-                var parts: [SQLFragment] = []
-                switch try kinship(of: own.table, to: scope.table) {
-                case .none: return nil
-                case .same, .ancestor: break
-                case .descendant(let numbers):
-                    guard predicate.allAttributeNames.allSatisfy({ scope.table.entity.attribute(named: $0) != nil })
-                    else { return nil }
-                    parts = [Self.isIn(numbers)]
-                }
-                return "(" + .all(parts + [try condition(predicate, own)]) + ") IS NOT TRUE"
-            })
+        if isPartial { try completePartial(&survey) }
     }
 
     /// Local times that clocks skip are later than those after them. Where an end of the rows is among these, it is looked for
     /// again.
-    func correctEnds(_ rows: SurveyRows, into survey: inout Findings) throws {
+    func correctEnds(into survey: inout Findings) throws {
         guard rows.date.type == .timestamp, !rows.date.date.zone.isUTC else { return }
         func end(_ instant: Instant?, _ condition: @autoclosure () throws -> SQLFragment, newest: Bool) throws
             -> Instant?
@@ -68,7 +54,7 @@ extension PostgresConnection {
                 "\(rows.date.column) \(sign) " + .bound(Instant(unixSeconds: seconds).serverText, "timestamp")
             }
             let other = try edge(
-                rows, .all([condition(), isBeside(">=", times.lowerBound), isBeside("<", times.upperBound)]),
+                .all([condition(), isBeside(">=", times.lowerBound), isBeside("<", times.upperBound)]),
                 ascending: !newest)
             return other.map { newest ? max($0, instant) : min($0, instant) } ?? instant
         }
@@ -78,7 +64,8 @@ extension PostgresConnection {
         survey.newestOfEntity = try end(survey.newestOfEntity, readable, newest: true)
         survey.newestExpired = try end(
             survey.newestExpired,
-            .all([condition(rows.request.expired, rows.scope), notPreceding(rows.request, rows.scope)]), newest: true)
+            .all([session.condition(rows.request.expired, rows.scope), rows.request.notPreceding(rows.scope, session)]),
+            newest: true)
     }
 
     /// The rows before the cutoff as one group, counted by the index alone where it is vacuumed.
@@ -88,7 +75,7 @@ extension PostgresConnection {
     ///   - rowCount: the others.
     ///   - ends: tables that have the first and the last of the others; empty: not known.
     private func expiredGroup(
-        _ rows: SurveyRows, counting part: SQLFragment = .always, besides rowCount: Int = 0, in ends: [Leaf] = []
+        counting part: SQLFragment = .always, besides rowCount: Int = 0, in ends: [Leaf] = []
     ) throws -> SurveyGroup {
         let date = rows.date
         let expired = date.readable(before: rows.cutoff)
@@ -102,80 +89,52 @@ extension PostgresConnection {
             return "SELECT \(function)(edge) FROM (" + ask("\(edge) AS edge", .all([expired, part]))
                 + "\(others)) AS edges"
         }
-        let result = try execute(
-            "SELECT rows, least, most, \(date.instantSQL("least")), \(date.instantSQL("most")) FROM (SELECT ("
-                + ask("count(*) + \(rowCount)", .all([expired, part])) + ") AS rows, (" + edge("min") + ") AS least, ("
-                + edge("max") + ") AS most) AS expired")
-        return wholeGroup(result, code: 7, date)
+        let figures: [NamedSQL] = [
+            ("rows", "(" + ask("count(*) + \(rowCount)", .all([expired, part])) + ")"),
+            ("least", "(" + edge("min") + ")"), ("most", "(" + edge("max") + ")"),
+        ]
+        let query = "SELECT *, \(self.ends) FROM (SELECT " + SQLFragment.columns(figures) + ") AS expired"
+        return try session.row(query).map { try wholeGroup($0, code: 7, rowCount: $0.int("rows")) } ?? .empty(7)
     }
 
     /// The same of a hypertable: of chunks that are wholly expired all rows are counted, table by table.
-    private func expiredChunks(_ rows: SurveyRows) throws -> SurveyGroup {
-        let table = rows.scope.table
-        guard try chunkColumn(table) == rows.scope.attribute(rows.request.date.name, store: name).name else {
-            return try expiredGroup(rows)
-        }
-        let chunks = try chunks(of: table, rows.date.type)
-        let places = try expired(chunks, rows.date, rows.cutoff)
-        let dropped = places.map { chunks[$0] }
+    private func expiredChunks() throws -> SurveyGroup {
+        guard try rows.isByChunks() else { return try expiredGroup() }
+        let chunks = try Chunks(of: rows.scope.table, rows.date, session)
+        let places = try chunks.expired(before: rows.cutoff)
+        let dropped = places.map { chunks.all[$0] }
         for start in stride(from: 0, to: dropped.count, by: 500) {
             let portion = dropped[start..<min(start + 500, dropped.count)]
-            let parts = portion.map { "SELECT \($0.leaf.number) AS chunk, count(*) AS found FROM \($0.leaf.sql)" }
-            for row in try self.rows(SQLFragment(parts.joined(separator: " UNION ALL "))) {
-                guard let chunk = row[0].flatMap({ Int($0) }), let count = row[1].flatMap({ Int($0) }) else { continue }
-                catalog.leafCounts[chunk] = count
+            let parts = portion.map { "SELECT \($0.leaf.oid) AS chunk, count(*) AS found FROM \($0.leaf.sql)" }
+            for row in try session.rows(SQLFragment(parts.joined(separator: " UNION ALL "))) {
+                session.catalog.leafCounts[try row.int("chunk")] = try row.int("found")
             }
         }
-        let whole = dropped.reduce(0) { $0 + (catalog.leafCounts[$1.leaf.number] ?? 0) }
+        let counts = session.catalog.leafCounts
+        let whole = dropped.reduce(0) { $0 + (counts[$1.leaf.oid] ?? 0) }
         // The first and the last date need not be looked for in all of the chunks.
-        let filled = dropped.filter { catalog.leafCounts[$0.leaf.number] != 0 }
+        let filled = dropped.filter { counts[$0.leaf.oid] != 0 }
         let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }.map(\.leaf)
-        let (others, areOldest) = try outside(places, of: chunks, rows.date)
-        return try expiredGroup(rows, counting: others, besides: whole, in: areOldest ? ends : [])
+        let (others, areOldest) = try chunks.outside(places)
+        return try expiredGroup(counting: others, besides: whole, in: areOldest ? ends : [])
     }
 
-    /// Whether no chunk begins before the end of another one with another range. Attached chunks may.
-    private func areApart(_ chunks: [Chunk], _ date: DateSQL) throws -> Bool {
-        let gaps = zip(chunks, chunks.dropFirst()).compactMap {
-            one, next -> PartitionBounds?? in
-            guard let end = one.bounds, let start = next.bounds else { return .some(nil) }
-            return end == start ? nil : PartitionBounds(lower: end.upper, upper: start.lower)
-        }
-        return try areTrue(SQLFragment("bounds.low <= bounds.high"), of: gaps, date).allSatisfy { $0 }
-    }
+    /// The instants of the columns `least` and `most`, as ``wholeGroup(_:code:rowCount:)`` reads them.
+    var ends: String { "\(rows.date.instantSQL("least")) AS oldest, \(rows.date.instantSQL("most")) AS newest" }
 
-    /// The rows that are in none of some chunks, and whether these are the oldest of all. Where they are one after another, an
-    /// index finds the others; where they are the oldest, so do the bounds of the others.
-    func outside(
-        _ places: [Int], of chunks: [Chunk], _ date: DateSQL
-    ) throws -> (condition: SQLFragment, areOldest: Bool) {
-        guard let first = places.first, let last = places.last else { return (.always, false) }
-        let isOther =
-            "\(RowScope.alias).tableoid <> ALL (" + SQLFragment.tables(places.map { chunks[$0].leaf.number }) + ")"
-        guard last - first + 1 == places.count, let start = chunks[first].bounds?.lower,
-            let end = chunks[last].bounds?.upper, try areApart(chunks, date)
-        else { return (isOther, false) }
-        let isAfter = "\(date.column) >= " + .bound(end, date.orderType)
-        if first == 0 { return (isAfter, true) }
-        return (.all([isOther, .any(["\(date.column) < " + .bound(start, date.orderType), isAfter])]), false)
-    }
-
-    /// A group of rows of one kind, of a result with their count, their least and greatest value and the instants of both.
-    func wholeGroup(_ result: ServerResult, code: Int, _ date: DateSQL) -> SurveyGroup {
-        let row = result.rows.first ?? []
-        return SurveyGroup(
-            code: code, matches: true, isFree: true, isOwn: true, rowCount: row[0].flatMap { Int($0) },
-            least: StoreValue(row[1], type: result.types[1]), newestValue: StoreValue(row[2], type: result.types[2]),
-            oldest: date.instant(row[3], type: result.types[3]), newest: date.instant(row[4], type: result.types[4]))
+    /// A group of rows of one kind, of a row with their least and greatest value and the instants of both.
+    func wholeGroup(_ row: ServerRow, code: Int, rowCount: Int?) throws -> SurveyGroup {
+        SurveyGroup(
+            code: code, matches: true, isFree: true, isOwn: true, rowCount: rowCount, least: try row.value("least"),
+            newestValue: try row.value("most"), oldest: rows.date.instant(try row.value("oldest")),
+            newest: rows.date.instant(try row.value("newest")))
     }
 
     /// The rows by what their dates are and which conditions they meet.
     ///
     /// The server groups by conditions and not by their code: it takes every value of an expression over a column for a group of
     /// its own, and would not let several processes read the table.
-    func readGroups(
-        _ rows: SurveyRows, notKept: SQLFragment, others: SQLFragment, among: SQLFragment
-    ) throws -> [SurveyGroup] {
+    func readGroups(notKept: SQLFragment, others: SQLFragment, among: SQLFragment) throws -> [SurveyGroup] {
         let candidate =
             rows.date.reading == .parsed
             ? SQLFragment("span.s")
@@ -194,27 +153,25 @@ extension PostgresConnection {
         let kinds =
             "SELECT " + .joined(conditions, by: ", ", empty: .never)
             + ", count(*) AS rows, min(\(order)) AS least, max(\(order)) AS most, max(" + candidate
-            + ") AS newest FROM " + rows.from + among.whereClause
+            + ") AS candidate FROM " + rows.from + among.whereClause
             + " GROUP BY \(conditions.indices.map { "\($0 + 1)" }.joined(separator: ", "))"
         let query =
             "SELECT " + code + " AS code, \(names), sum(rows)::int8 AS rows, min(least) AS least, max(most) AS most, "
-            + "max(newest) AS newest FROM (" + kinds + ") AS kinds GROUP BY 1, 2, 3, 4"
+            + "max(candidate) AS candidate FROM (" + kinds + ") AS kinds GROUP BY 1, 2, 3, 4"
         let value = rows.date.instantSQL
-        let result = try execute(
-            "SELECT code, matches, free, own, rows, least, most, newest, CASE WHEN code IN (0, 5, 6, 7) THEN \(value("least")) END, "
-                + "CASE WHEN code IN (0, 5, 6, 7) THEN \(value("most")) END FROM (" + query + ") AS groups")
-        return result.rows.map { row in
+        let result = try session.execute(
+            "SELECT *, CASE WHEN code IN (0, 5, 6, 7) THEN \(value("least")) END AS oldest, "
+                + "CASE WHEN code IN (0, 5, 6, 7) THEN \(value("most")) END AS newest FROM (" + query + ") AS groups")
+        return try result.rows.map { row in
             SurveyGroup(
-                code: row[0].flatMap { Int($0) } ?? 0, matches: row[1] == "t", isFree: row[2] == "t",
-                isOwn: row[3] == "t",
-                rowCount: row[4].flatMap { Int($0) } ?? 0, least: StoreValue(row[5], type: result.types[5]),
-                newestValue: StoreValue(row[7], type: result.types[7]),
-                oldest: rows.date.instant(row[8], type: result.types[8]),
-                newest: rows.date.instant(row[9], type: result.types[9]))
+                code: try row.int("code"), matches: try row.isTrue("matches"), isFree: try row.isTrue("free"),
+                isOwn: try row.isTrue("own"), rowCount: try row.int("rows"), least: try row.value("least"),
+                newestValue: try row.value("candidate"), oldest: rows.date.instant(try row.value("oldest")),
+                newest: rows.date.instant(try row.value("newest")))
         }
     }
 
-    private func fill(_ survey: inout Findings, from groups: [SurveyGroup], _ rows: SurveyRows) throws {
+    private func fill(_ survey: inout Findings, from groups: [SurveyGroup]) throws {
         let groups = groups.filter { !$0.isEmpty }
         func sum(_ isIncluded: (SurveyGroup) -> Bool) -> Int {
             groups.lazy.filter(isIncluded).reduce(0) { $0 + ($1.rowCount ?? 0) }
@@ -241,40 +198,39 @@ extension PostgresConnection {
         }
         survey.newestValue =
             rows.date.type.isDate
-            ? text(of: groups.compactMap(\.newest).max(), rows.date) : newestValue(groups.map(\.newestValue), rows.date)
+            ? text(of: groups.compactMap(\.newest).max()) : newestValue(groups.map(\.newestValue))
         for (index, reason) in DateSQL.unreadableReasons.enumerated() {
             let found = matching.filter { $0.code == index + 1 }
             let number = found.reduce(0) { $0 + ($1.rowCount ?? 0) }
             guard number > 0 else { continue }
             let least = found.map(\.least).first { !$0.isNull }
-            let value = reason == .null ? .null : try least.map { example($0, rows) } ?? readExample(index + 1, rows)
+            let value = reason == .null ? .null : try least.map(example) ?? readExample(index + 1)
             survey.unreadable.append(.init(reason: reason, rowCount: number, example: value))
         }
     }
 
     /// What the groups of a partial count do not hold: the rows that are neither expired nor unreadable.
-    private func completePartial(_ survey: inout Findings, _ rows: SurveyRows) throws {
+    private func completePartial(_ survey: inout Findings) throws {
         let readable = rows.date.readable()
         // Rows before the cutoff are in the groups.
         let rest = rows.date.readable(from: rows.cutoff)
-        let newestLeft = try edge(rows, rest)
+        let newestLeft = try edge(rest)
         survey.newestOfEntity = newestLeft ?? survey.newestOfEntity
-        survey.oldest = try survey.oldest ?? edge(rows, .all([readable, rows.filter]), ascending: true)
+        survey.oldest = try survey.oldest ?? edge(.all([readable, rows.filter]), ascending: true)
         survey.newest =
             rows.filter == .always
-            ? survey.newestOfEntity : try edge(rows, .all([rest, rows.filter])) ?? survey.newest
+            ? survey.newestOfEntity : try edge(.all([rest, rows.filter])) ?? survey.newest
         if rows.date.type.isDate {
             let isReadable = rows.filter == .always && survey.unreadable.allSatisfy { $0.reason == .null }
-            let newest = isReadable ? survey.newestOfEntity : try edge(rows, rows.date.isFinite)
-            survey.newestValue = text(of: newest, rows.date)
+            let newest = isReadable ? survey.newestOfEntity : try edge(rows.date.isFinite)
+            survey.newestValue = text(of: newest)
         }
         if rows.date.date.encoding.isNumeric {
             let sentinels = rows.date.untrusted.dropFirst(rows.date.date.trustsZero ? 0 : 1)
             let conditions = [rows.date.isFinite] + sentinels.map { "\(rows.date.column) <> " + $0 }
-            let result = try execute(
+            survey.newestValue = try session.row(
                 "SELECT \(rows.date.column) FROM \(rows.scope.from)" + .all(conditions).whereClause
-                    + " ORDER BY 1 DESC NULLS LAST LIMIT 1")
-            survey.newestValue = result.rows.first.map { StoreValue($0[0], type: result.types[0]) }
+                    + " ORDER BY 1 DESC NULLS LAST LIMIT 1")?.value(at: 0)
         }
         // It may begin before the cutoff: a day that is not over then.
         if newestLeft != nil { survey.leavesReadableRows = true }
@@ -286,44 +242,39 @@ extension PostgresConnection {
             survey.readableCount = nil
             return
         }
-        let rowCount = try count("SELECT count(*) FROM \(rows.scope.from)" + rows.filter.whereClause)
+        let rowCount = try session.count("SELECT count(*) FROM \(rows.scope.from)" + rows.filter.whereClause)
         survey.rowCount = rowCount
         survey.readableCount = rowCount - survey.unreadableCount
     }
 
     /// The oldest or newest date among rows, by the index.
-    private func edge(_ rows: SurveyRows, _ condition: SQLFragment, ascending: Bool = false) throws -> Instant? {
-        let result = try execute(
-            "SELECT \(rows.date.instantSQL("found")) FROM (SELECT \(rows.date.column) AS found FROM \(rows.scope.from)"
-                + condition.whereClause + " ORDER BY 1 \(ascending ? "ASC" : "DESC") LIMIT 1) AS edge")
-        return result.rows.first.flatMap { rows.date.instant($0[0], type: result.types[0]) }
+    private func edge(_ condition: SQLFragment, ascending: Bool = false) throws -> Instant? {
+        try session.row(
+            "SELECT \(rows.date.instantSQL("found")) AS edge FROM (SELECT \(rows.date.column) AS found FROM \(rows.scope.from)"
+                + condition.whereClause + " ORDER BY 1 \(ascending ? "ASC" : "DESC") LIMIT 1) AS edges"
+        ).flatMap { rows.date.instant(try $0.value("edge")) }
     }
 
-    private func text(of instant: Instant?, _ date: DateSQL) -> StoreValue? {
-        instant.map { date.date.encoding.value(of: $0, zone: date.date.zone) }
+    private func text(of instant: Instant?) -> StoreValue? {
+        instant.map { rows.date.date.encoding.value(of: $0, zone: rows.date.date.zone) }
     }
 
-    private func newestValue(_ values: [StoreValue], _ date: DateSQL) -> StoreValue? {
-        let present = values.filter { !$0.isNull }
-        if date.reading == .parsed {
-            let starts = present.compactMap { if case .integer(let start) = $0 { start } else { nil } }
-            return starts.max().map { date.date.encoding.value(of: Instant(microseconds: $0), zone: date.date.zone) }
-        }
-        return present.max { $0.isLess(than: $1) }
+    private func newestValue(_ values: [StoreValue]) -> StoreValue? {
+        values.filter { !$0.isNull }.max { $0.isLess(than: $1) }.map(example)
     }
 
-    private func example(_ least: StoreValue, _ rows: SurveyRows) -> StoreValue {
-        guard rows.date.reading == .parsed, case .integer(let start) = least else { return least }
-        return rows.date.date.encoding.value(of: Instant(microseconds: start), zone: rows.date.date.zone)
+    /// A value as the column has it; of texts the instant was compared.
+    private func example(_ value: StoreValue) -> StoreValue {
+        guard rows.date.reading == .parsed, case .integer(let start) = value else { return value }
+        return text(of: Instant(microseconds: start)) ?? value
     }
 
     /// The value of one row of a kind.
-    private func readExample(_ code: Int, _ rows: SurveyRows) throws -> StoreValue {
-        let result = try execute(
+    private func readExample(_ code: Int) throws -> StoreValue {
+        try session.row(
             "SELECT \(rows.date.column) FROM " + rows.from
                 + SQLFragment.all([rows.filter, rows.date.code(before: rows.cutoff) + " = \(code)"]).whereClause
-                + " LIMIT 1")
-        return result.rows.first.map { StoreValue($0[0], type: result.types[0]) } ?? .null
+                + " LIMIT 1")?.value(at: 0) ?? .null
     }
 }
 
@@ -344,6 +295,12 @@ struct SurveyGroup {
 
     var isReadable: Bool { code == 0 || code == 7 }
     var isExpired: Bool { code == 7 }
+    /// No rows.
+    static func empty(_ code: Int) -> SurveyGroup {
+        SurveyGroup(
+            code: code, matches: true, isFree: true, isOwn: true, rowCount: 0, least: .null, newestValue: .null)
+    }
+
     /// Whether no row is in it.
     var isEmpty: Bool { rowCount.map { $0 == 0 } ?? least.isNull }
     /// Whether its values are not in the format.
@@ -364,15 +321,14 @@ extension StoreValue {
 }
 
 extension DateSQL {
-    /// The value that ``instant(_:type:)`` reads, of a value of the column or of ``SurveyRows/order``.
+    /// The value that ``instant(_:)`` reads, of a value of the column or of ``SurveyRows/order``.
     func instantSQL(_ value: String) -> String {
         guard reading == .ordered, type.isDate else { return value }
         return "(extract(epoch FROM \(value)) * 1000000)::int8"
     }
 
     /// The first instant of a value of ``instantSQL(_:)``.
-    func instant(_ text: String?, type: Int) -> Instant? {
-        let value = StoreValue(text, type: type)
+    func instant(_ value: StoreValue) -> Instant? {
         switch (reading, value) {
         case (.parsed, .integer(let start)): return Instant(microseconds: start)
         case (.ordered, .integer(let microseconds)) where self.type == .timestamptz:

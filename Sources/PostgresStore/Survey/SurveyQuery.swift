@@ -3,58 +3,67 @@ package import PriceStore
 extension PostgresDatabase {
     /// What a rule would find and delete.
     package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
-        try run("counting the rows of \(request.entity)") { try findings(of: request).survey }
+        try run("counting the rows of \(request.entity)") {
+            try SurveyQuery(session: self, request: request).findings().survey
+        }
     }
+}
 
-    /// Answers a survey request from one state of the database.
-    func findings(of request: SurveyRequest) throws -> Findings {
-        let findings = try snapshot {
-            (catalog.leaves, catalog.chunks, catalog.leafCounts) = ([:], [:], [:])
-            defer { (catalog.leaves, catalog.chunks) = (nil, nil) }
+/// The answer to a survey request, from one state of the database.
+struct SurveyQuery {
+    let session: PostgresDatabase
+    let request: SurveyRequest
+
+    /// What the rule would find and delete. The session keeps it for the deletion.
+    func findings() throws -> Findings {
+        let findings = try session.snapshot {
+            (session.catalog.leaves, session.catalog.chunks, session.catalog.leafCounts) = ([:], [:], [:])
+            defer { (session.catalog.leaves, session.catalog.chunks) = (nil, nil) }
             var survey = Findings()
-            let scope = try scope(request.entity)
-            if let reason = try unsupported(scope.table, request) {
+            let scope = try session.scope(request.entity)
+            if let reason = try unsupported(scope.table) {
                 survey.unsupported = reason
                 return survey
             }
             let rows = SurveyRows(
-                scope: scope, date: try scope.date(request.date, store: name),
-                filter: try condition(request.filter, scope), request: request)
+                session: session, scope: scope, date: try scope.date(request.date, store: session.name),
+                filter: try session.condition(request.filter, scope), request: request)
             if let reason = try rowSecurityObstacle(rows) {
                 survey.unsupported = reason
                 return survey
             }
-            try beginQuiet()
-            let guards = try guards(of: scope.table)
-            try count(rows, guards, into: &survey)
-            if let reason = try compressedObstacle(rows, survey) {
-                (survey.unsupported, survey.remedy) = (reason, Self.decompression)
+            try session.beginQuiet()
+            let guards = try session.guards(of: scope.table)
+            let counts = SurveyCounts(rows: rows)
+            try counts.count(guards, into: &survey)
+            if let reason = try rows.compressedObstacle(survey) {
+                (survey.unsupported, survey.remedy) = (reason, TimescaleSQL.decompression)
                 return survey
             }
-            try correctEnds(rows, into: &survey)
-            try chooseTechnique(rows, guards, into: &survey)
+            try counts.correctEnds(into: &survey)
+            try chooseMethod(rows, guards, into: &survey)
             try describe(rows, into: &survey)
-            if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
-                try followRelationships(request, rows, into: &survey)
+            if survey.expiredAloneCount > 0, try session.relationshipsAreInPlay(request) {
+                try followRelationships(rows, into: &survey)
             }
             if let thinning = request.thinningBeforeCutoff, survey.keptByRuleCount > 0 {
-                survey.keptByTier = try thinnedRows(thinning, scope).counts
+                survey.keptByTier = try session.thinnedRows(thinning, scope).counts
             }
-            try survey.survey.countHeld(request) { try count($0) }
+            try survey.survey.countHeld(request) { try session.count($0) }
             return survey
         }
-        surveys[request] = findings
+        session.surveys[request] = findings
         return findings
     }
 
     /// Why rows cannot be deleted from a table, or nil.
-    private func unsupported(_ table: PostgresTable, _ request: SurveyRequest) throws -> String? {
+    private func unsupported(_ table: PostgresTable) throws -> String? {
         switch table.entity.kind {
         case .view: return "\(table.name) is a view: name the table that holds its rows"
         case .virtual: return "\(table.name) is a foreign table: its rows are on another server"
         case .table: break
         }
-        let attribute = try RowScope(table).attribute(request.date.name, store: name)
+        let attribute = try RowScope(table).attribute(request.date.name, store: session.name)
         let isDate = table.type(attribute).isDate
         if isDate != (request.date.encoding == .native) {
             return isDate
@@ -62,12 +71,12 @@ extension PostgresDatabase {
                     + "\(request.date.encoding.rawValue)"
                 : "\(table.name).\(attribute.name) is not a date type of the server; native needs one"
         }
-        if table.isPartitioned, let foreign = try leaves(of: table).first(where: \.isForeign) {
+        if table.isPartitioned, let foreign = try session.leaves(of: table).first(where: \.isForeign) {
             return
                 "the partition \(foreign.name) of \(table.name) is a foreign table: a delete on two servers cannot be "
                 + "one transaction; give the other server a policy of its own and name the other partitions in rules"
         }
-        if table.isHypertable, try chunkColumn(table) == nil {
+        if table.isHypertable, try session.chunkColumn(table) == nil {
             return
                 "the chunks of \(table.name) are ranges of a partitioning function, and TimescaleDB leaves out rows between "
                 + "two dates where the function changes their order"
@@ -94,26 +103,27 @@ extension PostgresDatabase {
                 + "predicted or counted"
         }
         if request.relationships == .deny, !table.entity.incomingRelationships.isEmpty,
-            try !exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool"))
+            try !session.exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool"))
         {
             return
                 "the server does not count changed rows (track_counts is off), so it would be unknown whether a delete changes "
                 + "rows that arrive during the run, which relationships: deny does not allow"
         }
         if !request.holds.isEmpty,
-            let reason = try changeBehind(
-                reach(of: table, request.relationships == .deny ? .asDeclared : request.relationships))
+            let reason = try ReachOfDelete(
+                of: table, request.relationships == .deny ? .asDeclared : request.relationships, session
+            ).changeBehind()
         {
             return "rows under a hold could change unnoticed: " + reason
         }
-        return try hypertableObstacle(table, request) ?? identityObstacle(table)
+        return try hypertableObstacle(table) ?? session.identityObstacle(table)
     }
 
     /// Why what foreign keys do with the rows of a hypertable cannot be determined, or nil.
-    private func hypertableObstacle(_ table: PostgresTable, _ request: SurveyRequest) throws -> String? {
-        let reach = try reach(of: table, request.relationships)
+    private func hypertableObstacle(_ table: PostgresTable) throws -> String? {
+        let reach = try ReachOfDelete(of: table, request.relationships, session)
         for key in reach.keys {
-            guard let source = try self.table(key.source), source.isHypertable else { continue }
+            guard let source = try session.table(key.source), source.isHypertable else { continue }
             guard [.noAction, .restrict].contains(key.deleteRule) else {
                 return
                     "\(source.name), a hypertable, refers to \(key.destination): what its foreign key deletes or changes there "
@@ -123,8 +133,8 @@ extension PostgresDatabase {
         }
         guard !reach.keys.isEmpty else { return nil }
         for name in Set(reach.keys.map(\.source) + [table.name]).sorted() {
-            guard let part = try self.table(name), part.isHypertable,
-                try !rows(TimescaleSQL.compressedChunks(part)).isEmpty
+            guard let part = try session.table(name), part.isHypertable,
+                try !session.rows(TimescaleSQL.compressedChunks(part)).isEmpty
             else { continue }
             return
                 "\(name) has compressed chunks, and the server does not say which of their rows refer to rows of "
@@ -143,14 +153,14 @@ extension PostgresDatabase {
     private func describe(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         guard rows.scope.isTable else { return }
+        let aggregates = Aggregates(session: session, table: table)
         if table.isHypertable {
-            survey.notes = try rollupNotes(table)
-            survey.notes += try serverRetention(table, rows)
+            survey.notes = try aggregates.notes() + aggregates.serverRetention(rows)
         }
         guard survey.expiredAloneCount > 0 else { return }
         if table.isHypertable {
             try judgeChunks(rows, into: &survey)
-            if survey.unsupported == nil { survey.rollupObstacle = try rollupObstacle(rows, into: &survey) }
+            if survey.unsupported == nil { survey.rollupObstacle = try aggregates.obstacle(rows, into: &survey) }
         } else if table.isPartitioned, rows.date.reading == .ordered {
             try judgePartitions(rows, into: &survey)
         }
@@ -159,22 +169,23 @@ extension PostgresDatabase {
     /// Chunks that are dropped, and compressed or frozen ones whose rows are deleted.
     private func judgeChunks(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
-        if let obstacle = try obstacleOfKnownDefects() {
+        if let obstacle = try session.obstacleOfKnownDefects() {
             survey.unsupported = obstacle
             survey.remedy = "update TimescaleDB"
             return
         }
-        let chunks = try chunks(of: table, rows.date.type)
-        let deletion = try condition(rows.request.expired, rows.scope)
-        var frozen = chunks.filter(\.isFrozen)
-        if !frozen.isEmpty, try isByChunks(rows) {
-            let areReached = try areTrue(rows.date.mayBeBefore(rows.cutoff), of: frozen.map(\.bounds), rows.date)
+        let chunks = try Chunks(of: table, rows.date, session)
+        let deletion = try session.condition(rows.request.expired, rows.scope)
+        var frozen = chunks.all.filter(\.isFrozen)
+        if !frozen.isEmpty, try rows.isByChunks() {
+            let areReached = try rows.date.areTrue(
+                rows.date.mayBeBefore(rows.cutoff), of: frozen.map(\.bounds), session)
             frozen = zip(frozen, areReached).filter { $0.bounds == nil || $1 }.map(\.0)
         }
         if !frozen.isEmpty {
-            let count = try count(
+            let count = try session.count(
                 "SELECT count(*) FROM \(rows.scope.from)"
-                    + SQLFragment.all([deletion, Self.isIn(frozen.map(\.leaf.number))]).whereClause)
+                    + SQLFragment.all([deletion, RowScope.isIn(frozen.map(\.leaf.oid))]).whereClause)
             // Conditions on the date may exclude chunks, and others do not.
             if count > 0 || rows.filter == .always {
                 let names = frozen.prefix(3).map(\.leaf.name).joined(separator: ", ") + (frozen.count > 3 ? ", …" : "")
@@ -189,27 +200,39 @@ extension PostgresDatabase {
         }
         var dropped: [Chunk] = []
         if survey.technique == .partitions {
-            let places = try expired(chunks, rows.date, rows.cutoff)
-            dropped = places.map { chunks[$0] }
-            let counts = dropped.compactMap { catalog.leafCounts[$0.leaf.number] }
-            let rest =
-                try counts.count == dropped.count
-                ? survey.expiredAloneCount - counts.reduce(0, +)
-                : count(
-                    "SELECT count(*) FROM \(rows.scope.from)"
-                        + SQLFragment.all([deletion, outside(places, of: chunks, rows.date).condition]).whereClause)
-            survey.tellDropped(dropped.count, of: "chunk", rest: rest)
+            let places = try chunks.expired(before: rows.cutoff)
+            dropped = places.map { chunks.all[$0] }
+            let others = try chunks.outside(places).condition
+            try tellDropped(dropped.map(\.leaf), of: "chunk", others: others, rows, into: &survey)
         }
-        let parts = try segmentParts(
-            rows.scope, rows.date, before: rows.cutoff, besides: Set(dropped.map(\.leaf.number)))
+        let parts = try CompressedChunks(session: session, scope: rows.scope, date: rows.date).parts(
+            before: rows.cutoff, besides: Set(dropped.map(\.leaf.oid)))
         if let excess = parts.excess, let limit = parts.limit {
             survey.unsupported =
                 "the server would decompress \(excess) rows of a compressed chunk in one statement, and "
                 + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit)"
             let setting = "ALTER ROLE … SET timescaledb.max_tuples_decompressed_per_dml_transaction = \(excess)"
             survey.remedy = "raise that limit for the user of the job (\(setting))"
-            if try isByChunks(rows) { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
+            if try rows.isByChunks() { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
         }
+    }
+
+    /// Tells how many parts of a table are dropped, and how many rows are deleted besides.
+    ///
+    /// - Parameter others: which rows are in none of these parts.
+    private func tellDropped(
+        _ dropped: [Leaf], of part: String, others: SQLFragment, _ rows: SurveyRows, into survey: inout Findings
+    ) throws {
+        guard !dropped.isEmpty else { return }
+        let counts = dropped.compactMap { session.catalog.leafCounts[$0.oid] }
+        let deletion = try session.condition(request.expired, rows.scope)
+        let rest =
+            try counts.count == dropped.count
+            ? survey.expiredAloneCount - counts.reduce(0, +)
+            : session.count(
+                "SELECT count(*) FROM \(rows.scope.from)" + SQLFragment.all([deletion, others]).whereClause)
+        survey.reason =
+            "\(dropped.count.counted(part, "is", "are")) dropped, and \(rest.counted("row", "is", "are")) deleted one by one"
     }
 
     /// The rows that are in none of some partitions, by their bounds.
@@ -235,24 +258,19 @@ extension PostgresDatabase {
     private func judgePartitions(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         let isDropping = survey.technique == .partitions
-        let dropped = isDropping ? try expiredPartitions(table, rows.request.expired.dateRange).map(\.leaf) : []
+        let dropped =
+            isDropping
+            ? try ExpiredPartitions(session: session, table: table).leaves(rows.request.expired.dateRange).map(\.leaf)
+            : []
         if isDropping {
-            let counts = dropped.compactMap { catalog.leafCounts[$0.number] }
-            let rest =
-                try counts.count == dropped.count
-                ? survey.expiredAloneCount - counts.reduce(0, +)
-                : count(
-                    "SELECT count(*) FROM \(rows.scope.from)"
-                        + SQLFragment.all([
-                            condition(rows.request.expired, rows.scope), outside(dropped, rows.date),
-                        ]).whereClause)
-            survey.tellDropped(dropped.count, of: "partition", rest: rest)
+            let others = outside(dropped, rows.date)
+            try tellDropped(dropped, of: "partition", others: others, rows, into: &survey)
         }
-        for leaf in try leaves(of: table)
-        where leaf.isColumnar && !dropped.contains(where: { $0.number == leaf.number }) {
+        for leaf in try session.leaves(of: table)
+        where leaf.isColumnar && !dropped.contains(where: { $0.oid == leaf.oid }) {
             let part = RowScope(table, source: leaf.sql)
-            let found = try count(
-                "SELECT count(*) FROM \(part.from)" + condition(rows.request.expired, part).whereClause)
+            let found = try session.count(
+                "SELECT count(*) FROM \(part.from)" + session.condition(rows.request.expired, part).whereClause)
             if found > 0 {
                 survey.unsupported =
                     "\(found.counted("expired row", "is", "are")) in \(leaf.name): " + Self.columnar(leaf.name)
@@ -261,17 +279,17 @@ extension PostgresDatabase {
         }
     }
 
-    private func chooseTechnique(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
+    private func chooseMethod(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
         let table = rows.scope.table
-        let attribute = try rows.scope.attribute(rows.request.date.name, store: name)
+        let attribute = try rows.scope.attribute(rows.request.date.name, store: session.name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be walked in real tables only, one after another, each by its own name.
         survey.techniqueObstacles[.windows] =
             rows.request.rollup != nil
             ? "rows become candles in the order of their dates" : table.windowObstacle ?? guards?.leafObstacle
-        survey.techniqueObstacles[.partitions] = try partitionObstacle(rows.request, rows.date, rows.scope, guards)
-        let byBlocks: [Technique] = survey.techniqueObstacles[.windows] == nil ? [.windows] : []
-        let byDate: [Technique] = rows.date.reading == .ordered ? [.range] : []
+        survey.techniqueObstacles[.partitions] = try partitionObstacle(rows, guards)
+        let byBlocks: [DeleteMethod] = survey.techniqueObstacles[.windows] == nil ? [.windows] : []
+        let byDate: [DeleteMethod] = rows.date.reading == .ordered ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
         if possible.isEmpty { possible = [.whole] }
         survey.isInDateOrder = index != nil
@@ -287,6 +305,26 @@ extension PostgresDatabase {
     }
 }
 
+extension SurveyRequest {
+    /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
+    func notPreceding(_ scope: RowScope, _ session: PostgresConnection) throws -> SQLFragment {
+        .all(
+            try preceding.compactMap { earlier in
+                let (own, predicate) = (try session.scope(earlier.fetchRequest.entity), earlier.fetchRequest.predicate)
+                var parts: [SQLFragment] = []
+                switch try session.kinship(of: own.table, to: scope.table) {
+                case .none: return nil
+                case .same, .ancestor: break
+                case .descendant(let oids):
+                    guard predicate.allAttributeNames.allSatisfy({ scope.table.entity.attribute(named: $0) != nil })
+                    else { return nil }
+                    parts = [RowScope.isIn(oids)]
+                }
+                return "(" + .all(parts + [try session.condition(predicate, own)]) + ") IS NOT TRUE"
+            })
+    }
+}
+
 extension StorePredicate {
     /// Whether it spares the newest rows of each of several groups.
     fileprivate var keepsGroups: Bool {
@@ -296,12 +334,19 @@ extension StorePredicate {
 
 /// The rows that a survey looks at, as pieces of SQL.
 struct SurveyRows {
+    let session: PostgresConnection
     var scope: RowScope
     let date: DateSQL
     let filter: SQLFragment
     let request: SurveyRequest
 
     var cutoff: Instant { request.cutoff }
+
+    /// Whether the date of the rule is the column whose ranges the chunks are.
+    func isByChunks() throws -> Bool {
+        try session.chunkColumn(scope.table) == scope.attribute(request.date.name, store: session.name).name
+    }
+
     /// The rows for a FROM clause, with the parts of their dates where these are taken apart.
     var from: SQLFragment {
         date.reading == .parsed

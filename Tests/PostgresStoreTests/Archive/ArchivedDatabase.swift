@@ -34,15 +34,15 @@ struct ArchivedDatabase: ArchivedFixture {
     /// All rows of all tables as text, which shows every digit and letter.
     func contents(without left: Set<String>) throws -> [String: [String]] {
         let connection = try database.connection()
-        let names = try connection.rows(
+        let names = try connection.texts(
             SQLFragment(
                 "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') "
                     + "AND NOT relispartition AND relname NOT LIKE 'citus%'"))
         var contents: [String: [String]] = [:]
-        for name in names.compactMap({ $0[0] }) where !left.contains(name) {
-            contents[name] = try connection.rows(
+        for name in names where !left.contains(name) {
+            contents[name] = try connection.texts(
                 SQLFragment("SELECT t::text FROM \(name.quotedIdentifier) AS t ORDER BY t::text COLLATE \"C\"")
-            ).map { $0[0] ?? "" }
+            )
         }
         return contents
     }

@@ -614,8 +614,8 @@ struct PostgresCandleTests {
     }
 
     /// A technique that somebody asks for makes candles too, or is refused.
-    @Test(arguments: Technique.allCases, [Kind.withoutIndex, .partitioned])
-    func noTechniqueDeletesWithoutCandles(_ technique: Technique, _ kind: Kind) throws {
+    @Test(arguments: DeleteMethod.allCases, [Kind.withoutIndex, .partitioned])
+    func noMethodDeletesWithoutCandles(_ technique: DeleteMethod, _ kind: Kind) throws {
         let database = try kind.make(3)
         let request = kind.request()
         let writer = try database.writer()

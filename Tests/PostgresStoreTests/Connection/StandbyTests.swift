@@ -139,7 +139,7 @@ struct StandbyDelayTests {
     @Test func theDelayIsCountedFromTheFirstPlaceThatIsNotReplayed() {
         let start = ContinuousClock.now
         var delay = StandbyDelay()
-        func after(_ seconds: Int, written: Int64, replayed: Int64) -> Duration {
+        func after(_ seconds: Int, written: Int, replayed: Int) -> Duration {
             delay.delay(at: start + .seconds(seconds), written: written, replayed: replayed)
         }
         #expect(after(0, written: 10, replayed: 10) == .zero)
@@ -156,7 +156,7 @@ struct StandbyDelayTests {
         var delay = StandbyDelay()
         var last = Duration.zero
         for second in 0...5000 {
-            last = delay.delay(at: start + .seconds(second), written: Int64(100 + second), replayed: 50)
+            last = delay.delay(at: start + .seconds(second), written: 100 + second, replayed: 50)
         }
         #expect(last == .seconds(5000))
     }

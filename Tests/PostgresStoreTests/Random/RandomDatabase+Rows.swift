@@ -14,11 +14,11 @@ extension RandomDatabase {
             try connection.execute("CREATE SCHEMA public")
         } else {
             // The functions of an extension are in the schema, too.
-            let old = try connection.rows(
+            let old = try connection.texts(
                 SQLFragment(
                     "SELECT oid::regclass FROM pg_class WHERE relnamespace = 'public'::regnamespace "
                         + "AND relkind IN ('r', 'p') AND NOT relispartition"))
-            for row in old { try connection.execute("DROP TABLE \(row[0] ?? "") CASCADE") }
+            for name in old { try connection.execute("DROP TABLE \(name) CASCADE") }
         }
         for statement in tables.map(\.sql) + tables.flatMap(\.indexes) { try connection.execute(statement) }
         for index in tables.indices {
@@ -68,11 +68,11 @@ extension RandomDatabase {
             if chance(25) { return nil }
             let place = Int.random(in: 0..<45, using: &random)
             let target = key.destination.quotedIdentifier
-            return try connection.rows(
+            return try connection.texts(
                 SQLFragment(
                     "SELECT \(key.destinationAttributes[0].quotedIdentifier)::text FROM \(target) ORDER BY n OFFSET "
                         + "\(place) % greatest(1, (SELECT count(*) FROM \(target))) LIMIT 1")
-            ).first?[0]
+            ).first
         }
     }
 
@@ -143,20 +143,20 @@ extension RandomDatabase {
         let list = table.columns.map(\.name.quotedIdentifier).joined(separator: ", ")
         let result = try connection.execute("SELECT n, \(list) FROM \(table.name.quotedIdentifier) ORDER BY n")
         let key = try connection.table(table.name)?.entity.primaryKey ?? []
-        let order = try connection.rows(
+        let order = try connection.numbers(
             SQLFragment(
                 "SELECT n FROM \(table.name.quotedIdentifier) ORDER BY \((key + ["n"]).map(\.quotedIdentifier).joined(separator: ", "))"
             ))
         return ReferenceStore.Table(
             attributes: table.columns.map { Attribute(name: $0.name, affinity: $0.kind, isRequired: $0.isRequired) },
-            rows: result.rows.map { row in
+            rows: try result.rows.map { row in
                 ReferenceStore.Row(
-                    id: row[0].flatMap { Int64($0) } ?? 0,
+                    id: Int64(try row.int("n")),
                     values: Dictionary(
-                        uniqueKeysWithValues: table.columns.enumerated().map { index, column in
-                            (column.name, StoreValue(row[index + 1], type: result.types[index + 1]))
+                        uniqueKeysWithValues: table.columns.enumerated().map { place, column in
+                            (column.name, row.value(at: place + 1))
                         }))
             },
-            keyOrder: order.compactMap { $0[0].flatMap { Int64($0) } })
+            keyOrder: order.map { Int64($0) })
     }
 }

@@ -87,7 +87,7 @@ private struct Trial {
         }
     }
 
-    private mutating func carryOut(_ techniques: [Technique], isFirst: Bool) throws {
+    private mutating func carryOut(_ techniques: [DeleteMethod], isFirst: Bool) throws {
         if !isFirst {
             var again = origin
             _ = try again.make(try database.connection())

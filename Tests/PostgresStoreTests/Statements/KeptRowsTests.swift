@@ -44,8 +44,8 @@ struct KeptRowsTests {
     }
 
     private func counts(_ connection: PostgresConnection) throws -> [String: Int] {
-        let rows = try connection.rows(SQLFragment("SELECT s, count(*) FROM price GROUP BY s"))
-        return Dictionary(uniqueKeysWithValues: rows.map { ($0[0] ?? "", $0[1].flatMap { Int($0) } ?? 0) })
+        let rows = try connection.rows(SQLFragment("SELECT s, count(*) AS rows FROM price GROUP BY s"))
+        return try Dictionary(uniqueKeysWithValues: rows.map { try ($0.text("s"), $0.int("rows")) })
     }
 
     /// Another session deletes a kept row of one group, makes one of another older, moves one to another group and adds a group.
@@ -130,7 +130,7 @@ struct KeptRowsTests {
         }
         while try deletion.deleteNext(DeletionBounds(rows: 500)).hasMore {}
         #expect(try counts(other) == ["s0": 1, "s1": 1, "s2": 1, "s3": 1, "s4": 1])
-        #expect(try other.rows(SQLFragment("SELECT id FROM price WHERE s = 's0'")) == [["190"]])
+        #expect(try other.numbers(SQLFragment("SELECT id FROM price WHERE s = 's0'")) == [190])
     }
 
     /// A batch waits for another session that has changed a row of it. That one, or a third one, has deleted kept rows by then.
@@ -193,7 +193,7 @@ struct KeptRowsTests {
         try other.execute("DELETE FROM price WHERE id IN (195, 190)")
         while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
         #expect(try counts(other) == ["s0": 1, "s1": 1, "s2": 1, "s3": 1, "s4": 1])
-        #expect(try other.rows(SQLFragment("SELECT id FROM price WHERE s = 's0'")) == [["185"]])
+        #expect(try other.numbers(SQLFragment("SELECT id FROM price WHERE s = 's0'")) == [185])
     }
 
     /// Both rules are surveyed before the first one deletes rows of the second one by a cascade.

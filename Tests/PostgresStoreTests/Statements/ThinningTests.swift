@@ -42,15 +42,14 @@ struct ThinningTests {
         try other.execute("DELETE FROM price WHERE id = \(gone)")
         try other.execute("INSERT INTO price VALUES (500, '2026-02-06T00:01:00Z')")
         while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
-        let days = try other.rows(
-            SQLFragment("SELECT extract(day FROM at AT TIME ZONE 'UTC')::int FROM price ORDER BY at")
-        ).map { $0[0] }
-        #expect(Set(days) == Set((1...10).map { "\($0)" }), "\(days)")
+        let days = try other.numbers(
+            SQLFragment("SELECT extract(day FROM at AT TIME ZONE 'UTC')::int FROM price ORDER BY at"))
+        #expect(Set(days) == Set(1...10), "\(days)")
         // Of the day that has lost its pick the others are left for the next deletion, which finds the picks again.
         _ = try Laws.carryOut(request, batchRows: 20, on: writer)
-        let left = try other.rows(
+        let left = try other.numbers(
             SQLFragment("SELECT id FROM price WHERE id BETWEEN 80 AND 89 OR id = 500 ORDER BY id"))
-        #expect(left == [[pick == .last ? "88" : "81"], ["500"]], "\(left)")
+        #expect(left == [pick == .last ? 88 : 81, 500], "\(left)")
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 10)
     }
 
@@ -96,8 +95,8 @@ struct ThinningTests {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
         while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
-        let left = try other.rows(SQLFragment("SELECT id FROM price ORDER BY id")).map { $0[0] }
-        #expect(left == ["23", "47", "71", "95", "99"], "\(left)")
+        let left = try other.numbers(SQLFragment("SELECT id FROM price ORDER BY id"))
+        #expect(left == [23, 47, 71, 95, 99], "\(left)")
     }
 
     /// Without the right to make temporary tables the picks are found again in each batch.

@@ -333,7 +333,7 @@ struct RollupMemoryTests {
     @Test func theLineIsReadBack() throws {
         var memory = RollupMemory(state)
         #expect(RollupMemory(memory.text) == memory)
-        memory.ownNumbers = ["8", "9"]
+        memory.ownXIDs = ["8", "9"]
         memory.missing = [3: [], 5: ranges((.min, -5), (10, .max))]
         #expect(RollupMemory(memory.text) == memory)
         memory.missing[5] = (0..<1000).map { TimeRange(low: $0 * 10, high: $0 * 10 + 5) }
@@ -344,13 +344,13 @@ struct RollupMemoryTests {
     @Test func ownTransactionsAreCarriedOnWhileRowsCanBeComparedWithThem() {
         var former = RollupMemory(state)
         // The state's numbers as rows show them: 5 and 8.
-        former.ownNumbers = ["4", "5", "9"]
-        #expect(RollupMemory(state, after: former).ownNumbers == ["5", "9"])
+        former.ownXIDs = ["4", "5", "9"]
+        #expect(RollupMemory(state, after: former).ownXIDs == ["5", "9"])
         let later = ServerState(database: state.database, timeline: state.timeline, oldest: state.next, next: 1 << 40)
-        #expect(RollupMemory(later, after: former).ownNumbers == ["9"])
-        former.ownNumbers = ["4294967295", "1"]
+        #expect(RollupMemory(later, after: former).ownXIDs == ["9"])
+        former.ownXIDs = ["4294967295", "1"]
         let wrapped = ServerState(database: "", timeline: "", oldest: (3 << 32) - 3, next: 3 << 32)
-        #expect(RollupMemory(wrapped, after: former).ownNumbers == ["4294967295", "1"])
+        #expect(RollupMemory(wrapped, after: former).ownXIDs == ["4294967295", "1"])
     }
 
     @Test func aStateIsComparedWithLaterOnesOfItsServer() {

@@ -18,39 +18,42 @@ struct ContinuousAggregate {
 /// What TimescaleDB makes of a hypertable's rows: continuous aggregates, and policies of the server's own.
 ///
 /// Source: docs/postgresql.md, "Continuous aggregates", which says on which version it was run.
-extension PostgresConnection {
-    /// The aggregates over a hypertable, the nearest first.
-    private func rollups(of table: PostgresTable) throws -> [ContinuousAggregate] {
-        try rows(
+struct Aggregates {
+    let session: PostgresConnection
+    let table: PostgresTable
+
+    /// The aggregates over the hypertable, the nearest first.
+    private func all() throws -> [ContinuousAggregate] {
+        try session.rows(
             """
             WITH RECURSIVE levels AS (
                 SELECT a.*, 1 AS level FROM _timescaledb_catalog.continuous_agg a
                 JOIN _timescaledb_catalog.hypertable h ON h.id = a.raw_hypertable_id
-                WHERE h.schema_name =
-            """ + SQLFragment(" ") + .bound(table.schema, "name") + " AND h.table_name = "
-                + .bound(table.relation, "name")
-                    + """
-                     UNION ALL SELECT a.*, l.level + 1 FROM _timescaledb_catalog.continuous_agg a
-                    JOIN levels l ON a.raw_hypertable_id = l.mat_hypertable_id)
-                    SELECT l.mat_hypertable_id, \(Self.displayName), format('%I.%I', n.nspname, c.relname), l.level,
-                        b.bucket_width, b.bucket_timezone
-                    FROM levels l JOIN pg_namespace n ON n.nspname = l.user_view_schema
-                    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = l.user_view_name
-                    JOIN _timescaledb_catalog.continuous_aggs_bucket_function b ON b.mat_hypertable_id = l.mat_hypertable_id
-                    ORDER BY l.level, 2
-                    """
+                WHERE\u{20}
+            """ + TimescaleSQL.isOf(table)
+                + """
+                 UNION ALL SELECT a.*, l.level + 1 FROM _timescaledb_catalog.continuous_agg a
+                JOIN levels l ON a.raw_hypertable_id = l.mat_hypertable_id)
+                SELECT l.mat_hypertable_id, \(PostgresConnection.displayName) AS name, format('%I.%I', n.nspname, c.relname) AS sql, l.level,
+                    b.bucket_width, b.bucket_timezone
+                FROM levels l JOIN pg_namespace n ON n.nspname = l.user_view_schema
+                JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = l.user_view_name
+                JOIN _timescaledb_catalog.continuous_aggs_bucket_function b ON b.mat_hypertable_id = l.mat_hypertable_id
+                ORDER BY l.level, 2
+                """
         ).map { row in
             ContinuousAggregate(
-                materialized: row[0].flatMap { Int($0) } ?? 0, name: row[1] ?? "", sql: row[2] ?? "",
-                level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "", zone: row[5])
+                materialized: try row.int("mat_hypertable_id"), name: try row.text("name"), sql: try row.text("sql"),
+                level: try row.int("level"), width: try row.text("bucket_width"),
+                zone: try row.optionalText("bucket_timezone"))
         }
     }
 
     /// Names the aggregates of all levels, as a sentence; empty: there are none.
-    func rollupNotes(_ table: PostgresTable) throws -> [String] {
-        let rollups = try rollups(of: table)
-        guard !rollups.isEmpty else { return [] }
-        let names = rollups.map { $0.level == 1 ? $0.name : "\($0.name) (level \($0.level))" }
+    func notes() throws -> [String] {
+        let all = try all()
+        guard !all.isEmpty else { return [] }
+        let names = all.map { $0.level == 1 ? $0.name : "\($0.name) (level \($0.level))" }
         return [
             "the continuous \(names.count == 1 ? "aggregate" : "aggregates") \(names.joined(separator: ", ")) over "
                 + "\(table.name) \(names.count == 1 ? "keeps" : "keep") what is materialized: do not refresh "
@@ -61,21 +64,21 @@ extension PostgresConnection {
     /// Why aggregates would lose what a rule deletes, as a clause; nil: they would not. Tells the findings what they do not have.
     ///
     /// The next level reads the aggregate below it and not the rows: only those right above the hypertable matter.
-    func rollupObstacle(_ rows: SurveyRows, into findings: inout Findings) throws -> String? {
+    func obstacle(_ rows: SurveyRows, into findings: inout Findings) throws -> String? {
         let (date, expiredCount) = (rows.date, findings.expiredAloneCount)
-        let rollups = try rollups(of: rows.scope.table).filter { $0.level == 1 }
+        let aggregates = try all().filter { $0.level == 1 }
         let state = try serverState()
-        guard let first = rollups.first else {
+        guard let first = aggregates.first else {
             // Somebody may create an aggregate before the rows are deleted.
             findings.rollupMemory = RollupMemory(state)
             return nil
         }
-        let isByChunks = try isByChunks(rows)
+        let isByChunks = try rows.isByChunks()
         guard isByChunks, date.reading == .ordered else {
             let reason =
                 isByChunks
                 ? "its numbers are not in the order of their dates"
-                : "the aggregate uses \(try chunkColumn(rows.scope.table) ?? "")"
+                : "the aggregate uses \(try session.chunkColumn(table) ?? "")"
             return
                 "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount.counted("expired row")) the "
                 + "continuous aggregate \(first.name) has, because \(reason)"
@@ -84,49 +87,48 @@ extension PostgresConnection {
             $0.state.isComparable(at: state) ? $0 : nil
         }
         var memory = RollupMemory(state, after: former)
-        for rollup in rollups {
-            memory.missing[rollup.materialized] = try missingRanges(rollup, rows.scope, date, knowing: former)
+        for aggregate in aggregates {
+            memory.missing[aggregate.materialized] = try missingRanges(aggregate, rows.scope, date, knowing: former)
         }
         findings.rollupMemory = memory
-        let deletion = try condition(rows.request.expired, rows.scope)
-        for rollup in rollups {
-            let ranges = memory.missing[rollup.materialized] ?? []
-            if let missing = try missingRows(ranges, rollup, rows.scope, date, deletion) {
+        let deletion = try session.condition(rows.request.expired, rows.scope)
+        for aggregate in aggregates {
+            let ranges = memory.missing[aggregate.materialized] ?? []
+            if let missing = try missingRows(ranges, aggregate, rows.scope, date, deletion) {
                 return
                     "\(missing.rowCount) of \(expiredCount.counted("expired row", "is", "are")) not materialized in the continuous aggregate "
-                    + "\(rollup.name), which would never contain them. If no row of that time was deleted before: "
+                    + "\(aggregate.name), which would never contain them. If no row of that time was deleted before: "
                     + missing.refresh
             }
-            if let reason = try refreshObstacle(rollup, rows) { return reason }
+            if let reason = try refreshObstacle(aggregate, rows) { return reason }
         }
         return nil
     }
 
     private func serverState() throws -> ServerState {
-        let database = try catalog.database ?? databaseIdentity()
-        catalog.database = database
-        let row = try rows(
+        let database = try session.catalog.database ?? databaseIdentity()
+        session.catalog.database = database
+        let row = try session.row(
             SQLFragment(
-                "SELECT CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END, "
-                    + "pg_snapshot_xmin(s), pg_snapshot_xmax(s) FROM pg_current_snapshot() AS s")
-        ).first
-        guard let row, let oldest = row[1].flatMap({ UInt64($0) }), let next = row[2].flatMap({ UInt64($0) })
-        else { throw StoreError(.defect, store: name, message: "the server does not say which transactions are over") }
-        return ServerState(database: database, timeline: row[0] ?? "", oldest: oldest, next: next)
+                "SELECT CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline, "
+                    + "pg_snapshot_xmin(s) AS oldest, pg_snapshot_xmax(s) AS next FROM pg_current_snapshot() AS s"))
+        guard let row else {
+            throw StoreError(
+                .defect, store: session.name, message: "the server does not say which transactions are over")
+        }
+        return ServerState(
+            database: database, timeline: try row.optionalText("timeline") ?? "",
+            oldest: UInt64(try row.int("oldest")), next: UInt64(try row.int("next")))
     }
 
     /// The cluster, if the user may ask for it, and the database.
     private func databaseIdentity() throws -> String {
-        let mayAsk = try exists(SQLFragment("SELECT 1 WHERE has_function_privilege('pg_control_system()', 'EXECUTE')"))
+        let mayAsk = try session.exists(
+            SQLFragment("SELECT 1 WHERE has_function_privilege('pg_control_system()', 'EXECUTE')"))
         let cluster = mayAsk ? "(SELECT system_identifier FROM pg_control_system())" : "''"
-        return try rows(
+        return try session.texts(
             SQLFragment("SELECT \(cluster) || '/' || oid FROM pg_database WHERE datname = current_database()")
-        ).first?[0] ?? ""
-    }
-
-    /// Whether the date of a rule is the column whose ranges the chunks are.
-    func isByChunks(_ rows: SurveyRows) throws -> Bool {
-        try chunkColumn(rows.scope.table) == rows.scope.attribute(rows.request.date.name, store: name).name
+        ).first ?? ""
     }
 
     /// Throws if rows that a batch is about to delete are not in an aggregate: they arrived after the plan. Rows and log are
@@ -134,18 +136,18 @@ extension PostgresConnection {
     func requireMaterialized(
         _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, knowing memory: RollupMemory
     ) throws {
-        let rollups = try rollups(of: scope.table).filter { $0.level == 1 }
-        guard !rollups.isEmpty else { return }
+        let aggregates = try all().filter { $0.level == 1 }
+        guard !aggregates.isEmpty else { return }
         // The session may be another one by now, on a standby that took over.
         let memory = try memory.state.isComparable(at: serverState()) ? memory : nil
-        for rollup in rollups {
-            let ranges = try missingRanges(rollup, scope, date, knowing: memory)
-            guard let missing = try missingRows(ranges, rollup, scope, date, condition) else { continue }
+        for aggregate in aggregates {
+            let ranges = try missingRanges(aggregate, scope, date, knowing: memory)
+            guard let missing = try missingRows(ranges, aggregate, scope, date, condition) else { continue }
             throw StoreError(
-                .constraint, store: name,
+                .constraint, store: session.name,
                 message:
-                    "\(missing.rowCount) of the rows to delete from \(scope.table.name) changed after the plan, and the continuous "
-                    + "aggregate \(rollup.name) does not have them yet: nothing of this batch is deleted",
+                    "\(missing.rowCount) of the rows to delete from \(table.name) changed after the plan, and the continuous "
+                    + "aggregate \(aggregate.name) does not have them yet: nothing of this batch is deleted",
                 hint: "a dry run shows whether they can be materialized")
         }
     }
@@ -160,13 +162,13 @@ extension PostgresConnection {
 
     /// The rows of a condition in some ranges; nil: there are none.
     private func missingRows(
-        _ ranges: [TimeRange], _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL,
+        _ ranges: [TimeRange], _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL,
         _ condition: SQLFragment
     ) throws -> MissingRows? {
         guard !ranges.isEmpty else { return nil }
-        let width = SQLFragment.bound(rollup.width, date.type.isDate ? "interval" : "int8")
+        let width = SQLFragment.bound(aggregate.width, date.type.isDate ? "interval" : "int8")
         // In a zone the length of a bucket is one of local times.
-        let named = date.type == .timestamptz ? rollup.zone : nil
+        let named = date.type == .timestamptz ? aggregate.zone : nil
         let zone = named.map { SQLFragment(" AT TIME ZONE ") + .bound($0, "text") } ?? SQLFragment("")
         func end(_ what: String, _ change: SQLFragment) -> SQLFragment {
             let local = SQLFragment("((\(what)(\(date.column))") + zone
@@ -175,26 +177,28 @@ extension PostgresConnection {
         let first = end("min", SQLFragment(" - ") + width + " + " + Self.step(date))
         let last = end("max", SQLFragment(" + ") + width)
         let rows = SQLFragment.all([condition, Self.isIn(ranges, date)]).whereClause
-        let row = try self.rows("SELECT count(*), " + first + ", " + last + " FROM \(scope.from)" + rows).first
-        guard let row, let count = row[0].flatMap({ Int($0) }), count > 0 else { return nil }
-        let ends = [row[1], row[2]].map { date.type.isDate ? ($0 ?? "").quotedLiteral : $0 ?? "" }
+        let found = try session.row(
+            "SELECT count(*) AS rows, " + first + " AS first, " + last + " AS last FROM \(scope.from)" + rows)
+        guard let found, case let count = try found.int("rows"), count > 0 else { return nil }
+        let ends = try [found.text("first"), found.text("last")].map { date.type.isDate ? $0.quotedLiteral : $0 }
         return MissingRows(
             rowCount: count,
-            refresh: "CALL refresh_continuous_aggregate(\(rollup.sql.quotedLiteral), \(ends.joined(separator: ", ")))")
+            refresh:
+                "CALL refresh_continuous_aggregate(\(aggregate.sql.quotedLiteral), \(ends.joined(separator: ", ")))")
     }
 
     /// The ranges whose rows an aggregate does not have, as far as is known.
     ///
     /// - Parameter memory: what was known before; nil: nothing, and all that the server has logged is missing.
     private func missingRanges(
-        _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, knowing memory: RollupMemory?
+        _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, knowing memory: RollupMemory?
     ) throws -> [TimeRange] {
-        let own = notedNumbers[scope.table.number] ?? []
-        let changed = try rows(
-            TimescaleSQL.changes(scope.table, materialized: rollup.materialized, besides: own)
+        let own = session.notedXIDs[table.oid] ?? []
+        let changed = try session.rows(
+            TimescaleSQL.changes(table, materialized: aggregate.materialized, besides: own)
         ).compactMap(Self.range).merged
-        guard var memory, let known = memory.missing[rollup.materialized] else { return changed }
-        memory.ownNumbers += own
+        guard var memory, let known = memory.missing[aggregate.materialized] else { return changed }
+        memory.ownXIDs += own
         let added = changed.without(known)
         return try (changed.common(with: known) + lateRanges(added, scope, date, memory)).merged
     }
@@ -205,37 +209,37 @@ extension PostgresConnection {
     ) throws -> [TimeRange] {
         guard !ranges.isEmpty else { return [] }
         let isLate = memory.isLate(RowScope.alias)
-        return try rows(TimescaleSQL.chunks(scope.table, touching: ranges)).flatMap { row -> [TimeRange] in
-            guard let span = Self.range(row) else { return [] }
+        return try session.rows(TimescaleSQL.chunks(table, touching: ranges)).flatMap { row -> [TimeRange] in
+            guard let span = try Self.range(row) else { return [] }
             let parts = ranges.common(with: [span])
             // The server recompresses without a trace of the transactions that wrote the rows.
-            if let compressed = row[3],
-                try exists("SELECT 1 FROM \(compressed) AS \(RowScope.alias) WHERE " + isLate + " LIMIT 1")
+            if let compressed = try row.optionalText("batches"),
+                try session.exists("SELECT 1 FROM \(compressed) AS \(RowScope.alias) WHERE " + isLate + " LIMIT 1")
             {
                 return parts
             }
             let number = date.type.isDate ? "(extract(epoch FROM \(date.column)) * 1000000)::int8" : date.column
             let isFinite = date.type.isDate ? SQLFragment("isfinite(\(date.column))") : .always
             let late: SQLFragment =
-                " FROM ONLY \(row[2] ?? "") AS \(RowScope.alias)"
+                " FROM ONLY \(try row.text("chunk")) AS \(RowScope.alias)"
                 + SQLFragment.all([isFinite, Self.isIn(parts, date), isLate]).whereClause
-            let dates = try rows(
-                "SELECT date, date FROM (SELECT DISTINCT \(number) AS date" + late
+            let dates = try session.rows(
+                "SELECT date AS low, date AS high FROM (SELECT DISTINCT \(number) AS date" + late
                     + " LIMIT \(Self.mostLateDates + 1)) AS late"
             ).compactMap(Self.range)
             guard dates.count > Self.mostLateDates else { return dates }
-            return try rows("SELECT min(\(number)), max(\(number))" + late).compactMap(Self.range)
+            return try session.rows("SELECT min(\(number)) AS low, max(\(number)) AS high" + late).compactMap(
+                Self.range)
         }
     }
 
     /// If rows of a chunk came late at more dates than these, all between the first and the last of them are taken for late.
     private static let mostLateDates = 100
 
-    /// The first two columns of a row; nil: they are NULL.
-    private static func range(_ row: [String?]) -> TimeRange? {
-        row[0].flatMap { Int64($0) }.flatMap { low in
-            row[1].flatMap { Int64($0) }.map { TimeRange(low: low, high: $0) }
-        }
+    /// The range from `low` to `high`; nil: they are NULL.
+    private static func range(_ row: ServerRow) throws -> TimeRange? {
+        guard let low = try row.optionalInt("low"), let high = try row.optionalInt("high") else { return nil }
+        return TimeRange(low: Int64(low), high: Int64(high))
     }
 
     /// Few ranges are looked up in an index; with many, the statement would take minutes, or have more values than a statement can.
@@ -291,34 +295,33 @@ extension PostgresConnection {
     // MARK: Policies of the server
 
     /// What a policy's offset is now, as a value of a hypertable's column; nil: the hypertable does not know what is now.
-    private func moment(_ offset: String, _ table: PostgresTable, _ date: DateSQL) throws -> SQLFragment? {
+    private func moment(_ offset: String, _ date: DateSQL) throws -> SQLFragment? {
         if date.type.isDate {
             return "(now() - " + .bound(offset, "interval") + ")::\(date.orderType)"
         }
-        let now = try rows(
+        let now = try session.texts(
             "SELECT format('%I.%I()', d.integer_now_func_schema, d.integer_now_func) FROM _timescaledb_catalog.dimension d "
                 + "JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id WHERE d.integer_now_func IS NOT NULL "
-                + "AND h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
-                + .bound(table.relation, "name")
-        ).first?[0]
+                + "AND " + TimescaleSQL.isOf(table)
+        ).first
         return now.map { "(\($0)::int8 - " + .bound(offset, "int8") + ")" }
     }
 
     /// Whether an offset from now on is before an instant, by more than a minute that clocks may differ.
     private func isOffset(_ offset: String, before instant: Instant, _ rows: SurveyRows) throws -> Bool {
-        guard let moment = try moment(offset, rows.scope.table, rows.date) else { return false }
+        guard let moment = try moment(offset, rows.date) else { return false }
         let column = DateSQL(date: rows.date.date, column: "policy.moment", type: rows.date.type)
-        return try exists(
+        return try session.exists(
             "SELECT 1 FROM (SELECT " + moment + " AS moment) AS policy WHERE " + column.bound(.less, .cutoff(instant)))
     }
 
-    private func refreshObstacle(_ rollup: ContinuousAggregate, _ rows: SurveyRows) throws -> String? {
-        let jobs = try self.rows(
-            "SELECT id, config ->> 'start_offset' FROM _timescaledb_config.bgw_job WHERE scheduled "
+    private func refreshObstacle(_ aggregate: ContinuousAggregate, _ rows: SurveyRows) throws -> String? {
+        let jobs = try session.rows(
+            "SELECT id, config ->> 'start_offset' AS start_offset FROM _timescaledb_config.bgw_job WHERE scheduled "
                 + "AND proc_name = 'policy_refresh_continuous_aggregate' AND (config ->> 'mat_hypertable_id')::int = "
-                + .bound("\(rollup.materialized)", "int4") + " ORDER BY id")
+                + .bound("\(aggregate.materialized)", "int4") + " ORDER BY id")
         for job in jobs {
-            let offset = job[1]
+            let (id, offset) = try (job.int("id"), job.optionalText("start_offset"))
             if let offset, try !isOffset(offset, before: rows.cutoff.advanced(byMicroseconds: -60_000_000), rows) {
                 continue
             }
@@ -326,11 +329,11 @@ extension PostgresConnection {
             let shorter = try allowedOffset(rows)
             let change =
                 shorter.map {
-                    ": SELECT alter_job(\(job[0] ?? ""), config => config || '{\"start_offset\": \($0)}') "
-                        + "FROM timescaledb_information.jobs WHERE job_id = \(job[0] ?? "")"
+                    ": SELECT alter_job(\(id), config => config || '{\"start_offset\": \($0)}') "
+                        + "FROM timescaledb_information.jobs WHERE job_id = \(id)"
                 } ?? ": set a start_offset that ends at the cutoff"
             return
-                "the refresh policy of the continuous aggregate \(rollup.name) \(reach), beyond the cutoff, so its next "
+                "the refresh policy of the continuous aggregate \(aggregate.name) \(reach), beyond the cutoff, so its next "
                 + "refresh would erase from the aggregate what this rule deletes" + change
         }
         return nil
@@ -340,29 +343,27 @@ extension PostgresConnection {
     private func allowedOffset(_ rows: SurveyRows) throws -> String? {
         guard rows.date.type.isDate else { return nil }
         let age =
-            try self.rows(
+            try session.count(
                 "SELECT floor(extract(epoch FROM now() - " + .bound(rows.cutoff.serverText + "+00", "timestamptz")
-                    + ") / 60)::int8"
-            ).first?[0].flatMap { Int($0) } ?? 0
+                    + ") / 60)::int8")
         guard age > 0 else { return nil }
         if age % 1440 == 0 || age > 14_400 { return "\"\(age / 1440) days\"" }
         return age % 60 == 0 ? "\"\(age / 60) hours\"" : "\"\(age) minutes\""
     }
 
     /// A policy of the server that drops chunks of the table, as a sentence with what deletes more; empty: there is none.
-    func serverRetention(_ table: PostgresTable, _ rows: SurveyRows) throws -> [String] {
-        let jobs = try self.rows(
-            "SELECT j.id, j.config ->> 'drop_after' FROM _timescaledb_config.bgw_job j "
+    func serverRetention(_ rows: SurveyRows) throws -> [String] {
+        let jobs = try session.rows(
+            "SELECT j.id, j.config ->> 'drop_after' AS drop_after FROM _timescaledb_config.bgw_job j "
                 + "JOIN _timescaledb_catalog.hypertable h ON h.id = j.hypertable_id WHERE j.proc_name = 'policy_retention' "
-                + "AND h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
-                + .bound(table.relation, "name"))
+                + "AND " + TimescaleSQL.isOf(table))
         return try jobs.compactMap { job in
-            guard let offset = job[1] else { return nil }
+            guard let offset = try job.optionalText("drop_after") else { return nil }
             let text =
-                "the server has a retention policy of its own on \(table.name) (job \(job[0] ?? "")), which drops chunks "
+                "the server has a retention policy of its own on \(table.name) (job \(try job.int("id"))), which drops chunks "
                 + "older than \(offset)"
             // A check has no cutoff, and the server goes by the time of the chunks.
-            guard rows.cutoff > rows.date.date.earliest, rows.date.reading == .ordered, try isByChunks(rows) else {
+            guard rows.cutoff > rows.date.date.earliest, rows.date.reading == .ordered, try rows.isByChunks() else {
                 return text
             }
             let isLess = try isOffset(offset, before: rows.cutoff, rows)

@@ -12,7 +12,7 @@ extension BatchDelete {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "\(scope.table.name) cannot be read in the order of its rows' places",
-                hint: "use the technique range or whole")
+                hint: "use the method range or whole")
         }
         if scope.table.isPartitioned {
             // Nothing that holds for the whole table can come to hold before this transaction ends.
@@ -21,15 +21,15 @@ extension BatchDelete {
                 throw StoreError(
                     .unsupported, store: connection.name,
                     message: "\(scope.table.name) cannot be read partition by partition: \(reason)",
-                    hint: "use the technique range")
+                    hint: "use the method range")
             }
         }
         let position = request.continuation?.position
         var index = 0
         var after: String?
         if case .integer(let number)? = position?.first {
-            index = leaves.firstIndex { Int64($0.number) >= number } ?? leaves.count
-            if index < leaves.count, Int64(leaves[index].number) == number, case .text(let place)? = position?.last {
+            index = leaves.firstIndex { Int64($0.oid) >= number } ?? leaves.count
+            if index < leaves.count, Int64(leaves[index].oid) == number, case .text(let place)? = position?.last {
                 after = place
             }
         }
@@ -43,7 +43,7 @@ extension BatchDelete {
             }
             window = .all([window, "\(place) <= " + .bound(end, "tid")])
             try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")
-            return BatchContinuation(position: [.integer(Int64(leaf.number)), .text(end)])
+            return BatchContinuation(position: [.integer(Int64(leaf.oid)), .text(end)])
         }
         try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")
         return next(behind: index, of: leaves)
@@ -58,19 +58,19 @@ extension BatchDelete {
     /// window of whole pages needs no look. Only a limit below that number is met row by row.
     /// Source: PostgreSQL, `MaxHeapTuplesPerPage` in `access/htup_details.h`.
     private func windowEnd(of leaf: Leaf, after: String?, mostRows: Int) throws -> String? {
-        let row = try connection.rows(
-            "SELECT pg_relation_size(" + .bound("\(leaf.number)", "oid")
-                + ") / size, (size - 24) / 28 FROM (SELECT current_setting('block_size')::int8 AS size) AS block"
-        ).first
-        guard let pageCount = row?[0].flatMap({ Int($0) }), let rowsPerPage = row?[1].flatMap({ Int($0) }),
+        let sizes = try connection.row(
+            "SELECT pg_relation_size(" + .bound("\(leaf.oid)", "oid")
+                + ") / size AS pages, (size - 24) / 28 AS rows_per_page "
+                + "FROM (SELECT current_setting('block_size')::int8 AS size) AS block")
+        guard let pageCount = try sizes?.optionalInt("pages"), let rowsPerPage = try sizes?.int("rows_per_page"),
             mostRows >= rowsPerPage
         else {
             let place = "\(RowScope.alias).ctid"
             let window = after.map { "\(place) > " + .bound($0, "tid") } ?? .always
-            return try connection.rows(
+            return try connection.texts(
                 "SELECT max(place) FROM (SELECT ctid AS place FROM ONLY \(leaf.sql) AS \(RowScope.alias)"
                     + window.whereClause + " LIMIT \(max(1, mostRows))) AS next"
-            ).first?[0]
+            ).first
         }
         // A place is a page and a row of it: (7,12).
         let numbers =
@@ -83,6 +83,6 @@ extension BatchDelete {
 
     private func next(behind index: Int, of leaves: [Leaf]) -> BatchContinuation? {
         guard index + 1 < leaves.count else { return nil }
-        return BatchContinuation(position: [.integer(Int64(leaves[index + 1].number)), .null])
+        return BatchContinuation(position: [.integer(Int64(leaves[index + 1].oid)), .null])
     }
 }

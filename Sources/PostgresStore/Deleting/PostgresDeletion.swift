@@ -57,7 +57,7 @@ final class PostgresDeletion: Deletion {
         work.candles = result.candles
         if let trouble = writer.dropTrouble {
             writer.dropTrouble = nil
-            outline.method = Technique.range.phrase
+            outline.method = DeleteMethod.range.phrase
             outline.reason = trouble
             work.technique = .range
             work.continuation = nil
@@ -67,9 +67,9 @@ final class PostgresDeletion: Deletion {
         var done = DeletionPart(result, from: work.continuation)
         if var rollupMemory, !rollupMemory.missing.isEmpty {
             let table = try writer.run("reading the catalog") {
-                try writer.requireTable(part.fetchRequest.entity).number
+                try writer.requireTable(part.fetchRequest.entity).oid
             }
-            rollupMemory.ownNumbers += writer.notedNumbers[table] ?? []
+            rollupMemory.ownXIDs += writer.notedXIDs[table] ?? []
             done.note = rollupMemory.text
         }
         return done
@@ -100,10 +100,10 @@ extension PostgresDatabase {
     private func requirePrivileges(_ entity: String) throws(StoreError) {
         try run("looking for the user's privileges on \(entity)") {
             let table = try requireTable(entity)
-            let user = try rows(
-                "SELECT current_user WHERE NOT has_table_privilege(" + .bound("\(table.number)", "oid")
-                    + ", 'DELETE') OR NOT has_table_privilege(" + .bound("\(table.number)", "oid") + ", 'SELECT')"
-            ).first?[0]
+            let user = try texts(
+                "SELECT current_user WHERE NOT has_table_privilege(" + .bound("\(table.oid)", "oid")
+                    + ", 'DELETE') OR NOT has_table_privilege(" + .bound("\(table.oid)", "oid") + ", 'SELECT')"
+            ).first
             guard let user else { return }
             throw StoreError(
                 .permission, store: name, message: "the user \(user) may not delete rows of \(table.name)",
@@ -111,13 +111,15 @@ extension PostgresDatabase {
         }
     }
 
-    /// What a survey of a request has found, with the technique that it asks for; the survey is made if there was none.
+    /// What a survey of a request has found, with the method that it asks for; the survey is made if there was none.
     func knownFindings(of request: SurveyRequest) throws(StoreError) -> Findings {
         var found: Findings
         if let known = surveys[request] {
             found = known
         } else {
-            found = try run("counting the rows of \(request.entity)") { try findings(of: request) }
+            found = try run("counting the rows of \(request.entity)") {
+                try SurveyQuery(session: self, request: request).findings()
+            }
         }
         try found.takeTechnique(of: request, store: name)
         return found

@@ -1,7 +1,7 @@
 import PriceStore
 
 /// A way to delete rows from a table.
-enum Technique: String, DeletionTechnique, CaseIterable {
+enum DeleteMethod: String, DeletionTechnique, CaseIterable {
     /// One statement for all of them.
     case whole
     /// By ranges of the date, oldest first.

@@ -57,19 +57,21 @@ struct PartitionBounds: Hashable {
     }
 }
 
-extension PostgresConnection {
+extension DateSQL {
     /// For which of some bounds a condition on `bounds.low` and `bounds.high` holds; it does not for those that are not known.
-    func areTrue(_ condition: SQLFragment, of bounds: [PartitionBounds?], _ date: DateSQL) throws -> [Bool] {
+    func areTrue(
+        _ condition: SQLFragment, of bounds: [PartitionBounds?], _ session: PostgresConnection
+    ) throws -> [Bool] {
         guard !bounds.isEmpty else { return [] }
-        func list(_ values: [String?]) -> SQLFragment { .bound(ServerArray.text(values), "\(date.orderType)[]") }
+        func list(_ values: [String?]) -> SQLFragment { .bound(ServerArray.text(values), "\(orderType)[]") }
         let places =
             "unnest(" + list(bounds.map { $0?.lower }) + ", " + list(bounds.map { $0?.upper })
             + ") WITH ORDINALITY AS bounds (low, high, place)"
-        return try rows("SELECT " + condition + " FROM " + places + " ORDER BY place").map { $0[0] == "t" }
+        return try session.rows("SELECT " + condition + " AS holds FROM " + places + " ORDER BY place").map {
+            try $0.isTrue("holds")
+        }
     }
-}
 
-extension DateSQL {
     /// The bounds in the column's place.
     private var low: DateSQL { DateSQL(date: date, column: "bounds.low", type: type) }
     private var high: DateSQL { DateSQL(date: date, column: "bounds.high", type: type) }

@@ -1,13 +1,10 @@
 import PriceStore
 
-/// Partitions that are wholly expired are taken away as a whole; rows are deleted where a partition holds others too.
-extension PostgresConnection {
+extension SurveyQuery {
     /// Why a rule's rows cannot go by whole partitions or chunks, as a phrase; nil: they can. Nothing but their date may
     /// decide about them, and nothing may happen for each of them.
-    func partitionObstacle(_ request: SurveyRequest, _ date: DateSQL, _ scope: RowScope, _ guards: TableGuards?) throws
-        -> String?
-    {
-        let table = scope.table
+    func partitionObstacle(_ rows: SurveyRows, _ guards: TableGuards?) throws -> String? {
+        let table = rows.scope.table
         guard let guards else { return "\(table.name) is not divided into partitions" }
         if request.archiveRule != nil { return "each row is archived" }
         if request.rollup != nil { return "each row becomes a part of a candle" }
@@ -23,13 +20,13 @@ extension PostgresConnection {
         if request.thinning != nil || !request.keptByOthers.isEmpty {
             return "`thin` chooses among the rows of a partition"
         }
-        let column = try scope.attribute(request.date.name, store: name).name
-        guard date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
+        let column = try rows.scope.attribute(request.date.name, store: session.name).name
+        guard rows.date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
         if table.isHypertable {
-            let chunkColumn = try chunkColumn(table) ?? ""
+            let chunkColumn = try session.chunkColumn(table) ?? ""
             guard chunkColumn == column else { return "its chunks are ranges of \(chunkColumn), not of \(column)" }
         } else {
-            let leaves = try leaves(of: table)
+            let leaves = try session.leaves(of: table)
             if let foreign = leaves.first(where: \.isForeign) { return "\(foreign.name) is a foreign table" }
             guard leaves.contains(where: { $0.rangeColumn == column }) else {
                 return "no partitions are ranges of \(column)"
@@ -37,79 +34,85 @@ extension PostgresConnection {
         }
         return guards.dropObstacle
     }
+}
+
+/// The partitions of a table that are wholly expired.
+struct ExpiredPartitions {
+    let session: PostgresConnection
+    let table: PostgresTable
 
     /// The partitions that are proved to hold only rows that a request deletes, oldest first, with the bytes of their rows.
-    func expiredPartitions(_ table: PostgresTable, _ range: DateRange?) throws -> [(leaf: Leaf, bytes: Int)] {
+    func leaves(_ range: DateRange?) throws -> [(leaf: Leaf, bytes: Int)] {
         guard let range, let before = range.before else { return [] }
         let scope = RowScope(table)
-        let date = try scope.date(range.date, store: name)
-        let column = try scope.attribute(range.date.name, store: name).name
-        let candidates = try leaves(of: table).compactMap { leaf -> (leaf: Leaf, bounds: PartitionBounds)? in
+        let date = try scope.date(range.date, store: session.name)
+        let column = try scope.attribute(range.date.name, store: session.name).name
+        let candidates = try session.leaves(of: table).compactMap { leaf -> (leaf: Leaf, bounds: PartitionBounds)? in
             guard !leaf.isForeign, leaf.rangeColumn == column, let bounds = PartitionBounds(leaf.bounds) else {
                 return nil
             }
             return (leaf, bounds)
         }
-        let proofs = try areTrue(date.isWhollyBefore(before), of: candidates.map(\.bounds), date)
+        let proofs = try date.areTrue(date.isWhollyBefore(before), of: candidates.map(\.bounds), session)
         let expired = zip(candidates, proofs).filter(\.1).map(\.0)
         guard !expired.isEmpty else { return [] }
-        let order = try rows(
-            "SELECT place, coalesce(\(table.isDistributed ? CitusSQL.bytes("number::regclass") : "pg_relation_size(number)"), 0) FROM unnest("
+        let order = try session.rows(
+            "SELECT place, coalesce(\(table.isDistributed ? CitusSQL.bytes("oid::regclass") : "pg_relation_size(oid)"), 0) AS bytes FROM unnest("
                 + .bound(ServerArray.text(expired.map(\.bounds.lower)), "\(date.orderType)[]") + ", "
-                + .tables(expired.map(\.leaf.number))
-                + ") WITH ORDINALITY AS expired (low, number, place) ORDER BY low")
-        return order.compactMap { row in
-            guard let place = row[0].flatMap({ Int($0) }) else { return nil }
-            return (expired[place - 1].leaf, row[1].flatMap { Int($0) } ?? 0)
-        }
+                + .tables(expired.map(\.leaf.oid))
+                + ") WITH ORDINALITY AS expired (low, oid, place) ORDER BY low")
+        return try order.map { try (expired[$0.int("place") - 1].leaf, $0.int("bytes")) }
     }
+}
+
+/// The drop of whole partitions or chunks: rows are deleted where a partition holds others too.
+struct PartitionDrop {
+    let session: PostgresWriter
+    let table: PostgresTable
 
     /// Drops the oldest partitions that are wholly expired, as a batch of their own; nil: there is none, or their rows must
     /// go one by one.
-    func dropNextPartitions(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult? {
-        try run("dropping partitions of \(request.fetchRequest.entity)") {
-            let table = try requireTable(request.fetchRequest.entity)
-            guard transactionDepth == 0, request.continuation?.isBehindPartition != false,
-                request.resultType == .count,
-                let range = request.fetchRequest.predicate.dateRange,
-                request.fetchRequest.predicate == .date(range)
-            else { return nil }
-            do {
-                return try table.isHypertable
-                    ? dropChunks(table, range, request) : dropPartitions(table, range, request)
-            } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
-                dropTrouble = try "nothing is dropped as a whole, because \(lockHolder(of: table))"
-                return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)
-            }
+    func dropNext(_ work: DeleteWork) throws -> BatchDeleteResult? {
+        guard session.transactionDepth == 0, work.continuation?.isBehindPartition != false,
+            work.resultType == .count,
+            let range = work.fetchRequest.predicate.dateRange, work.fetchRequest.predicate == .date(range)
+        else { return nil }
+        do {
+            return try table.isHypertable
+                ? ChunkDrop(session: session, table: table, range: range).dropNext(
+                    mustLeave: work.mustLeave, knowing: work.rollupMemory)
+                : dropPartitions(range, mustLeave: work.mustLeave)
+        } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
+            session.dropTrouble = try "nothing is dropped as a whole, because \(lockHolder())"
+            return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)
         }
     }
 
-    /// Who uses a table or a part of it, as a phrase.
-    private func lockHolder(of table: PostgresTable) throws -> String {
-        let holder = try rows(
-            "WITH RECURSIVE tree (oid) AS (SELECT " + .bound("\(table.number)", "oid")
-                + " UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid) "
-                + "SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
-                + "WHERE l.relation IN (SELECT oid FROM tree) AND l.granted AND a.pid <> pg_backend_pid() "
-                + "ORDER BY a.xact_start LIMIT 1"
-        ).first
+    /// Who uses the table or a part of it, as a phrase.
+    private func lockHolder() throws -> String {
+        let holder = try session.row(
+            SQLFragment(
+                """
+                \(PostgresConnection.tree("\(table.oid)::oid"))
+                SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+                WHERE l.relation IN (SELECT oid FROM tree) AND l.granted AND a.pid <> pg_backend_pid()
+                ORDER BY a.xact_start LIMIT 1
+                """))
         guard let holder else { return "another session uses parts of \(table.name)" }
-        let program = holder[1].flatMap { $0.isEmpty ? nil : "\($0), " } ?? ""
-        return "another session (\(program)server process \(holder[0] ?? "")) uses parts of \(table.name)"
+        let program = try holder.optionalText("application_name").flatMap { $0.isEmpty ? nil : "\($0), " } ?? ""
+        return "another session (\(program)server process \(try holder.int("pid"))) uses parts of \(table.name)"
     }
 
     /// Drops the oldest partitions, as many as one batch may.
-    private func dropPartitions(
-        _ table: PostgresTable, _ range: DateRange, _ request: DeleteWork
-    ) throws -> BatchDeleteResult? {
-        guard table.isPartitioned, try guards(of: table)?.dropObstacle == nil else { return nil }
-        let (leaves, areAll) = try nextPartitions(table, range)
+    private func dropPartitions(_ range: DateRange, mustLeave: DateAttribute?) throws -> BatchDeleteResult? {
+        guard table.isPartitioned, try session.guards(of: table)?.dropObstacle == nil else { return nil }
+        let (leaves, areAll) = try nextPartitions(range)
         guard let first = leaves.first,
-            let rowCount = try drop(leaves, of: table, mustLeave: request.mustLeave)
+            let rowCount = try drop(leaves, mustLeave: mustLeave)
         else { return nil }
-        noteBatch(on: [table], firesTriggers: false)
+        session.noteBatch(on: [table], firesTriggers: false)
         return BatchDeleteResult(
-            deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.number))
+            deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
     }
 
     /// How much a batch takes: a signal waits for a second or two.
@@ -119,11 +122,12 @@ extension PostgresConnection {
 
     /// The oldest expired partitions, as many as one batch takes, and whether these are all. Each drop is one wait for the
     /// server's disk, so that small ones are dropped together.
-    private func nextPartitions(_ table: PostgresTable, _ range: DateRange) throws -> (leaves: [Leaf], areAll: Bool) {
-        let expired = try expiredPartitions(table, range)
+    private func nextPartitions(_ range: DateRange) throws -> (leaves: [Leaf], areAll: Bool) {
+        let expired = try ExpiredPartitions(session: session, table: table).leaves(range)
         var mostCount = Self.most.count
         if table.isDistributed {
-            mostCount = try min(mostCount, max(1, Self.mostShards / max(1, count(CitusSQL.shardCount(table.number)))))
+            mostCount = try min(
+                mostCount, max(1, Self.mostShards / max(1, session.count(CitusSQL.shardCount(table.oid)))))
         }
         var bytes = 0
         let leaves = expired.prefix(mostCount).enumerated().prefix { place, partition in
@@ -142,36 +146,38 @@ extension PostgresConnection {
     /// Source: PostgreSQL manual, "Explicit Locking".
     ///
     /// - Parameter mustLeave: the date by which a row must stay readable; otherwise nothing is dropped, and the call fails.
-    private func drop(_ leaves: [Leaf], of table: PostgresTable, mustLeave: DateAttribute?) throws -> Int? {
-        try batch("dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true) {
+    private func drop(_ leaves: [Leaf], mustLeave: DateAttribute?) throws -> Int? {
+        try session.batch("dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true) {
             if table.isDistributed {
-                try execute(script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = 50"])
+                try session.execute(script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = 50"])
             }
             let list = leaves.map(\.sql).joined(separator: ", ")
             let parents = Set(leaves.compactMap(\.parent)).sorted().map { "ONLY \($0)" }
             func lock(_ tables: [String], _ mode: String) throws {
-                try execute("LOCK TABLE \(tables.joined(separator: ", ")) IN \(mode) MODE")
+                try session.execute("LOCK TABLE \(tables.joined(separator: ", ")) IN \(mode) MODE")
             }
-            try lock(try self.parents(in: table).map { "ONLY \($0)" }, "SHARE UPDATE EXCLUSIVE")
+            try lock(try self.parents().map { "ONLY \($0)" }, "SHARE UPDATE EXCLUSIVE")
             try lock([list], table.isDistributed ? "ACCESS EXCLUSIVE" : "EXCLUSIVE")
-            guard try guards(of: table)?.dropObstacle == nil else { return nil }
-            let rowCount = try countTogether(leaves, of: table)
+            guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
+            let rowCount = try session.countTogether(leaves, of: table)
             try lock(parents, "ACCESS EXCLUSIVE")
-            try execute("DROP TABLE \(list)")
-            try requireRest(of: table, mustLeave)
+            try session.execute("DROP TABLE \(list)")
+            try RowsThatStay(session: session, table: table).requireSome(by: mustLeave)
             return rowCount
         }
     }
 
-    /// A partitioned table and the partitions of it that are divided themselves.
-    private func parents(in table: PostgresTable) throws -> [String] {
+    /// The table and the partitions of it that are divided themselves.
+    private func parents() throws -> [String] {
         let query =
-            "SELECT n.nspname, c.relname FROM pg_partition_tree(" + .bound("\(table.number)", "regclass")
+            "SELECT n.nspname, c.relname FROM pg_partition_tree(" + .bound("\(table.oid)", "regclass")
             + ") t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace "
             + "WHERE c.relkind = 'p' ORDER BY t.level, c.oid"
-        return try rows(query).map { "\(($0[0] ?? "").quotedIdentifier).\(($0[1] ?? "").quotedIdentifier)" }
+        return try session.rows(query).map { try $0.relation("nspname", "relname") }
     }
+}
 
+extension PostgresConnection {
     /// Counts all rows of tables that nobody can write to.
     func countTogether(_ leaves: [Leaf], of table: PostgresTable) throws -> Int {
         if table.isDistributed {

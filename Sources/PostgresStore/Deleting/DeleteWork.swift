@@ -3,7 +3,7 @@ import PriceStore
 /// A delete request with all that only this engine knows of it: one batch, or all rows.
 struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
-    var technique = Technique.whole
+    var technique = DeleteMethod.whole
     var continuation: BatchContinuation?
     /// The rows that all parts of the deletion delete; nil: this is all of it.
     var allRows: StorePredicate?

@@ -237,7 +237,7 @@ struct PartitionTests {
         writer.trace = { statement, _ in
             guard statement.contains("SELECT count(*) FROM (SELECT FROM") else { return }
             do {
-                seen.append(contentsOf: try other.rows(SQLFragment("SELECT count(*) FROM q")).compactMap { $0[0] })
+                seen.append(contentsOf: try other.texts(SQLFragment("SELECT count(*) FROM q")))
                 try other.execute("INSERT INTO q (at) VALUES ('2026-03-20')")
                 try other.execute("INSERT INTO q (at) VALUES ('2026-01-20')")
             } catch { refusals.append("\(error)") }
@@ -295,11 +295,8 @@ struct PartitionTests {
         ] { try connection.execute(statement) }
         let cutoff = Instant(
             microseconds: Int64(
-                try #require(
-                    try connection.rows(
-                        SQLFragment("SELECT (extract(epoch FROM now() - interval '5 days') * 1000000)::int8")
-                    )
-                    .first?[0])) ?? 0)
+                try connection.count(
+                    SQLFragment("SELECT (extract(epoch FROM now() - interval '5 days') * 1000000)::int8"))))
         let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: cutoff)
         let execution = try Laws.carryOut(request, technique: "partitions", batchRows: 100, on: database.writer())
         #expect(execution.total.deletedCount > 90)

@@ -29,8 +29,8 @@ struct PlaceTests {
         #expect(try database.run("SELECT count(*) FROM q") == ["0"])
     }
 
-    @Test(arguments: [Technique.range, .windows, .whole], [false, true])
-    func rowsOfOtherPartitionsStay(strategy: Technique, isIndexed: Bool) throws {
+    @Test(arguments: [DeleteMethod.range, .windows, .whole], [false, true])
+    func rowsOfOtherPartitionsStay(strategy: DeleteMethod, isIndexed: Bool) throws {
         let database = try TestDatabase(Self.schema + (isIndexed ? "CREATE INDEX ON q (at);" : ""))
         let batchRows = strategy == .whole ? nil : 7
         let execution = try Laws.carryOut(

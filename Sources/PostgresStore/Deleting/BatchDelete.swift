@@ -1,6 +1,6 @@
 import PriceStore
 
-/// One batch delete request at work, inside its transaction: the strategies add to it what they delete.
+/// One batch delete request at work, inside its transaction: the methods add to it what they delete.
 struct BatchDelete {
     let connection: PostgresConnection
     var request: DeleteWork
@@ -50,7 +50,8 @@ struct BatchDelete {
     @discardableResult
     mutating func delete(_ condition: SQLFragment, from target: String? = nil) throws -> Int {
         if let memory = request.rollupMemory, let date {
-            try connection.requireMaterialized(scope, date, condition, knowing: memory)
+            try Aggregates(session: connection, table: scope.table).requireMaterialized(
+                scope, date, condition, knowing: memory)
         }
         let isListed = request.resultType == .objectIDs
         if let rollup = request.rollup { return try delete(condition, becoming: rollup) }
@@ -58,7 +59,7 @@ struct BatchDelete {
             let key = isListed ? scope.table.entity.primaryKey.map(\.quotedIdentifier) : []
             let (count, keys) = try part.delete(
                 condition, of: scope, from: target ?? scope.source, returning: key, isRepeated: usesOnePlan)
-            objectIDs += keys.rows.map { connection.objectID(scope, $0.dropLast(), types: keys.types.dropLast()) }
+            objectIDs += keys.map { connection.objectID(scope, $0.values(at: 0..<key.count)) }
             deletedCount += count
             return count
         }
@@ -68,7 +69,7 @@ struct BatchDelete {
         if isListed { statement += " RETURNING " + (try connection.requireKey(scope)).joined(separator: ", ") }
         let result = try connection.execute(statement, isRepeated: usesOnePlan)
         if isListed {
-            objectIDs += result.rows.map { connection.objectID(scope, $0[...], types: result.types[...]) }
+            objectIDs += result.rows.map { connection.objectID(scope, $0.values(at: 0..<$0.columns.count)) }
         }
         deletedCount += result.changedCount
         return result.changedCount
@@ -79,24 +80,25 @@ struct BatchDelete {
         let columns = try connection.touchedColumns(keepers, scope)
         let names = columns.indices.map { "t\($0)" }
         let named = zip(columns, names).map { $0 + " AS \($1)" }
-        let lists = names.map { ", (SELECT array_agg(\($0)) FROM touched)" }.joined()
-        let row =
-            try connection.execute(
-                "WITH gone AS (" + delete + " RETURNING " + .joined(named, by: ", ", empty: SQLFragment("1"))
-                    + "), touched AS (SELECT DISTINCT * FROM gone) SELECT (SELECT count(*) FROM gone)\(lists)",
-                isRepeated: usesOnePlan
-            ).rows.first ?? []
-        let count = row.first.flatMap { $0 }.flatMap { Int($0) } ?? 0
-        if count > 0 { touched.append(Array(row.dropFirst())) }
+        let lists = names.map { ", (SELECT array_agg(\($0)) FROM touched) AS \($0)" }.joined()
+        let row = try connection.row(
+            "WITH gone AS (" + delete + " RETURNING " + .joined(named, by: ", ", empty: SQLFragment("1"))
+                + "), touched AS (SELECT DISTINCT * FROM gone) SELECT (SELECT count(*) FROM gone) AS rows\(lists)",
+            isRepeated: usesOnePlan)
+        guard let row, case let count = try row.int("rows"), count > 0 else { return 0 }
+        touched.append(try names.map(row.optionalText))
         deletedCount += count
         return count
     }
 
-    /// Carries out the request by its strategy and returns where the next batch continues.
+    /// Carries out the request by its method and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         let next = try deleteAll()
         if !touched.isEmpty { try connection.checkKept(keepers, scope, touched: touched) }
-        if deletedCount > 0 { try connection.requireRest(of: scope.table, request.mustLeave, besides: condition) }
+        if deletedCount > 0 {
+            try RowsThatStay(session: connection, table: scope.table).requireSome(
+                by: request.mustLeave, besides: condition)
+        }
         return next
     }
 
@@ -104,14 +106,14 @@ struct BatchDelete {
         guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "a delete in batches by the technique \(request.technique.rawValue) has no offset",
-                hint: "use the technique whole")
+                message: "a delete in batches by the method \(request.technique.rawValue) has no offset",
+                hint: "use the method whole")
         }
-        guard let rollup = request.rollup else { return try deleteByTechnique() }
-        return try withoutOtherChanges(of: rollup) { try $0.deleteByTechnique() }
+        guard let rollup = request.rollup else { return try deleteByMethod() }
+        return try withoutOtherChanges(of: rollup) { try $0.deleteByMethod() }
     }
 
-    private mutating func deleteByTechnique() throws -> BatchContinuation? {
+    private mutating func deleteByMethod() throws -> BatchContinuation? {
         switch request.technique {
         case .whole: return try whole()
         case .range: return try range()
@@ -120,7 +122,7 @@ struct BatchDelete {
         case .windows, .partitions:
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "rows that become candles are not deleted by the technique \(request.technique.rawValue)")
+                message: "rows that become candles are not deleted by the method \(request.technique.rawValue)")
         }
     }
 

@@ -21,15 +21,16 @@ extension BatchDelete {
     /// Deletes rows of compressed chunks, by segments and dates: the server decompresses whole batches of rows, and so many
     /// in one statement at most. Returns where the next part begins; nil: there are no such rows.
     mutating func inSegments(_ date: DateSQL) throws -> BatchContinuation? {
-        let table = scope.table.number
+        let table = scope.table.oid
+        let chunks = CompressedChunks(session: connection, scope: scope, date: date)
         if request.continuation == nil, let before = request.fetchRequest.predicate.dateRange?.before {
-            connection.segments[table] = try connection.segmentParts(scope, date, before: before, besides: []).parts
+            connection.segments[table] = try chunks.parts(before: before).parts
         }
         let parts = connection.segments[table] ?? []
         guard request.rollup == nil || parts.isEmpty else {
             throw StoreError(
-                .unsupported, store: connection.name, message: PostgresDatabase.isCompressed(scope.table),
-                hint: PostgresDatabase.decompression)
+                .unsupported, store: connection.name, message: TimescaleSQL.isCompressed(scope.table),
+                hint: TimescaleSQL.decompression)
         }
         var index = request.continuation.flatMap(\.segment) ?? 0
         guard request.continuation == nil || request.continuation?.segment != nil, index < parts.count else {
@@ -39,9 +40,9 @@ extension BatchDelete {
         repeat {
             let rows = SQLFragment.all([condition, parts[index].condition])
             guard try fits(rows) else { return nil }
-            let wasRecompressed = try connection.wasRecompressed(scope.table, since: request.rollupMemory)
+            let wereRecompressed = try chunks.wereRecompressed(since: request.rollupMemory)
             try delete(rows)
-            if !wasRecompressed { connection.noteChanges(of: table) }
+            if !wereRecompressed { connection.noteChanges(of: table) }
             index += 1
         } while index < parts.count && parts[index].rowCount <= limit - deletedCount && !request.isRest
         return BatchContinuation(position: [.text("segment"), .integer(Int64(index))])
@@ -56,17 +57,24 @@ extension BatchContinuation {
     }
 }
 
-extension PostgresConnection {
+/// The compressed chunks of a hypertable.
+struct CompressedChunks {
+    let session: PostgresConnection
+    let scope: RowScope
+    let date: DateSQL
+
     /// The largest number of rows that one statement decompresses, if the server allows more.
     private static let mostDecompressed = 100_000
 
-    /// Whether compressed rows of a table were written after an aggregate was compared with it: they may have come late, and a
+    /// Whether rows of them were written after an aggregate was compared with it: they may have come late, and a
     /// delete that moves them would hide it.
-    fileprivate func wasRecompressed(_ table: PostgresTable, since memory: RollupMemory?) throws -> Bool {
-        let parts = try memory == nil ? [] : rows(TimescaleSQL.compressedChunks(table)).compactMap { $0[1] }
+    fileprivate func wereRecompressed(since memory: RollupMemory?) throws -> Bool {
+        let parts =
+            try memory == nil
+            ? [] : session.rows(TimescaleSQL.compressedChunks(scope.table)).map { try $0.text("batches") }
         guard let memory, !parts.isEmpty else { return false }
         let all = parts.map { "SELECT xmin FROM \($0)" }.joined(separator: " UNION ALL ")
-        return try exists("SELECT 1 FROM (\(all)) AS part WHERE " + memory.isLate("part") + " LIMIT 1")
+        return try session.exists("SELECT 1 FROM (\(all)) AS part WHERE " + memory.isLate("part") + " LIMIT 1")
     }
 
     /// The parts of all compressed chunks that hold rows before an instant. A part has one segment's rows, or those of the
@@ -75,25 +83,22 @@ extension PostgresConnection {
     /// Source: TimescaleDB documentation, "timescaledb.max_tuples_decompressed_per_dml_transaction", and on the tables of
     /// batches the columns `_ts_meta_count` and `_ts_meta_min_1`.
     ///
-    /// - Parameter dropped: the numbers of chunks that are dropped.
-    func segmentParts(_ scope: RowScope, _ date: DateSQL, before: Instant, besides dropped: Set<Int>) throws
-        -> SegmentParts
-    {
-        let table = scope.table
-        let chunks = try rows(TimescaleSQL.compressedChunks(table)).filter { row in
-            row[0].flatMap { Int($0) }.map { !dropped.contains($0) } ?? false
+    /// - Parameter dropped: the chunks that are dropped, by `oid`.
+    func parts(before: Instant, besides dropped: Set<Int> = []) throws -> SegmentParts {
+        let chunks = try session.rows(TimescaleSQL.compressedChunks(scope.table)).filter {
+            try !dropped.contains($0.int("relid"))
         }
         guard !chunks.isEmpty else { return SegmentParts() }
-        let setting = try rows(
-            SQLFragment("SELECT current_setting('timescaledb.max_tuples_decompressed_per_dml_transaction', true)")
-        ).first?[0].flatMap { Int($0) }
-        let limit = setting.flatMap { $0 > 0 ? $0 : nil }
+        let setting = "current_setting('timescaledb.max_tuples_decompressed_per_dml_transaction', true)"
+        let limit = try session.numbers(SQLFragment("SELECT \(setting)")).first { $0 > 0 }
         var found = SegmentParts(limit: limit)
         var unordered = 0
-        let name = try scope.attribute(date.date.name, store: self.name).name
+        let name = try scope.attribute(date.date.name, store: session.name).name
         // Chunks of one range, in a space, are decompressed together: they are looked at together, as far as they are
         // compressed in the same way.
-        let ways = Dictionary(grouping: chunks) { [$0[2] ?? "{}", $0[3] ?? "{}"] }
+        let ways = try Dictionary(grouping: chunks) {
+            try [$0.optionalText("segmentby") ?? "{}", $0.optionalText("orderby") ?? "{}"]
+        }
         for (way, chunks) in ways.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             let segments = ServerArray.elements(way[0]).compactMap { $0 }
             // By another column nothing is known of the dates in a batch.
@@ -109,16 +114,16 @@ extension PostgresConnection {
             let wanted = (["_ts_meta_count"] + (place == nil ? [] : [column("min"), column("max")]) + columns)
                 .joined(separator: ", ")
             let batches =
-                "(" + chunks.map { "SELECT \(wanted) FROM \($0[1] ?? "")" }.joined(separator: " UNION ALL ")
+                try "("
+                + chunks.map { "SELECT \(wanted) FROM \(try $0.text("batches"))" }.joined(separator: " UNION ALL ")
                 + ") AS batches"
-            let total = try rows(
-                "SELECT sum(_ts_meta_count), min(\(column("min")))::text, max(\(column("max")))::text FROM \(batches)"
-                    + isIn.whereClause
-            ).first
-            guard let total, let count = total[0].flatMap({ Int($0) }), count > 0 else { continue }
+            let total = try session.row(
+                "SELECT sum(_ts_meta_count) AS rows, min(\(column("min")))::text AS low, max(\(column("max")))::text AS high "
+                    + "FROM \(batches)" + isIn.whereClause)
+            guard let total, let count = try total.optionalInt("rows"), count > 0 else { continue }
             let most = min(limit ?? .max, Self.mostDecompressed)
             var span = SQLFragment.always
-            if let low = total[1], let high = total[2] {
+            if let low = try total.optionalText("low"), let high = try total.optionalText("high") {
                 span =
                     "\(date.column) >= " + .bound(low, date.orderType) + " AND \(date.column) <= "
                     + .bound(high, date.orderType)
@@ -131,10 +136,10 @@ extension PostgresConnection {
                 found.parts.append(SegmentPart(condition: span, rowCount: count))
                 continue
             }
-            let listed = try rows(
-                "SELECT _ts_meta_count, \(column("min"))::text\(columns.map { ", \($0)::text" }.joined()) FROM \(batches)"
+            let listed = try session.rows(
+                "SELECT _ts_meta_count AS rows, \(column("min"))::text AS low\(columns.map { ", \($0)::text" }.joined()) FROM \(batches)"
                     + isIn.whereClause + " ORDER BY \((columns + [column("min")]).joined(separator: ", "))")
-            found.parts += try parts(of: listed, segments, most, span, date, scope)
+            found.parts += try parts(of: listed, segments, most, span)
         }
         // Of these chunks one statement decompresses all.
         if unordered > 0 { found.parts.append(SegmentPart(condition: .always, rowCount: unordered)) }
@@ -143,19 +148,19 @@ extension PostgresConnection {
 
     /// The parts of batches that are listed by segment and first date.
     private func parts(
-        of batches: [[String?]], _ segments: [String], _ most: Int, _ span: SQLFragment, _ date: DateSQL,
-        _ scope: RowScope
+        of batches: [ServerRow], _ segments: [String], _ most: Int, _ span: SQLFragment
     ) throws -> [SegmentPart] {
         var parts: [SegmentPart] = []
         var start = 0
         while start < batches.count {
-            let segment = batches[start].dropFirst(2)
+            // The columns of the segments follow the count and the date.
+            let segment = batches[start].texts.dropFirst(2)
             var (end, count) = (start, 0)
-            while end < batches.count, batches[end].dropFirst(2) == segment {
+            while end < batches.count, batches[end].texts.dropFirst(2) == segment {
                 // Batches that begin at one date go together.
                 var (next, more) = (end, 0)
-                while next < batches.count, batches[next].dropFirst() == batches[end].dropFirst() {
-                    more += batches[next][0].flatMap { Int($0) } ?? 0
+                while next < batches.count, batches[next].texts.dropFirst() == batches[end].texts.dropFirst() {
+                    more += try batches[next].int("rows")
                     next += 1
                 }
                 if end > start, count + more > most { break }
@@ -163,15 +168,15 @@ extension PostgresConnection {
             }
             var conditions = [span]
             for (name, value) in zip(segments, segment) {
-                let attribute = try scope.attribute(name, store: self.name)
+                let attribute = try scope.attribute(name, store: session.name)
                 let column = scope.column(attribute.name)
                 conditions.append(
                     value == nil
                         ? SQLFragment("\(column) IS NULL")
                         : "\(column) = " + .bound(value, scope.table.typeNames[attribute.name]))
             }
-            if end < batches.count, batches[end].dropFirst(2) == segment {
-                conditions.append("\(date.column) < " + .bound(batches[end][1], date.orderType))
+            if end < batches.count, batches[end].texts.dropFirst(2) == segment {
+                conditions.append("\(date.column) < " + .bound(try batches[end].optionalText("low"), date.orderType))
             }
             parts.append(SegmentPart(condition: .all(conditions), rowCount: count))
             start = end

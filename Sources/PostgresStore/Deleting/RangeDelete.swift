@@ -42,10 +42,10 @@ extension BatchDelete {
         }
         let splitsDates = scope.table.canSplitDates && request.rollup == nil
         let boundary =
-            "SELECT \(date.column)::\(date.orderType) FROM \(scope.from)" + ahead.whereClause
+            "SELECT \(date.column)::\(date.orderType) AS boundary FROM \(scope.from)" + ahead.whereClause
             + " ORDER BY \(date.column) LIMIT 1 OFFSET "
             + .bound("\(splitsDates ? max(0, limit) : max(1, limit) - 1)", "int8")
-        guard let end = try connection.execute(boundary, isRepeated: usesOnePlan).rows.first?[0] else {
+        guard let end = try connection.row(boundary, isRepeated: usesOnePlan)?.text("boundary") else {
             try delete(ahead)
             return nil
         }

@@ -43,7 +43,8 @@ extension BatchDelete {
     /// Deletes the rows of the oldest slices, up to the limit and one slice at least. On a distributed table the statement
     /// goes to all shards, which their workers process side by side.
     mutating func inSlices(_ date: DateSQL, isIndexed: Bool) throws -> BatchContinuation? {
-        let table = scope.table.number
+        let table = scope.table.oid
+        let slices = SliceCount(session: connection, scope: scope, date: date)
         var index = 0
         var all: DateSlices
         if let known = connection.slices[table], case .integer(let next)? = request.continuation?.position.last {
@@ -51,16 +52,16 @@ extension BatchDelete {
         } else {
             // Nothing is locked yet: more than one process may count.
             try connection.execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
-            all = try connection.readSlices(
-                scope, date, condition, knowing: request.ends, atOnce: request.fetchRequest.fetchLimit ?? .max)
+            all = try slices.read(
+                condition, knowing: request.ends, atOnce: request.fetchRequest.fetchLimit ?? .max)
             try connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
         }
         guard index < all.slices.count else { return nil }
         let wanted = request.fetchRequest.fetchLimit ?? all.rowCount
         let limit = request.isRest ? wanted : all.limit(wanted, isIndexed: isIndexed)
         while all.slices[index].rowCount > 2 * limit, !all.slices[index].isOneDate {
-            let part = try connection.readSlices(
-                scope, date, .all([condition, Self.span(all, index, index + 1, date)]), from: all.slices[index].start)
+            let part = try slices.read(
+                .all([condition, Self.span(all, index, index + 1, date)]), from: all.slices[index].start)
             guard part.slices.count > 1 else { break }
             all.slices.replaceSubrange(index...index, with: part.slices)
         }
@@ -105,19 +106,23 @@ extension BatchDelete {
     }
 }
 
-extension PostgresConnection {
+/// The count of rows in slices of their dates.
+private struct SliceCount {
+    let session: PostgresConnection
+    let scope: RowScope
+    let date: DateSQL
+
     private static let sliceCount = 256
 
     /// Of more rows than these a sample is enough to find slices.
     private static let sampledRows = 200_000
 
-    private func ends(_ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment) throws -> DateEnds? {
-        let row = try rows(
-            "SELECT min(\(date.column))::text, max(\(date.column))::text, count(*) FROM \(scope.from)"
-                + condition.whereClause
-        ).first
-        guard let row, let low = row[0], let high = row[1], let count = row[2].flatMap({ Int($0) }) else { return nil }
-        return DateEnds(low: low, high: high, rowCount: count)
+    private func ends(_ condition: SQLFragment) throws -> DateEnds? {
+        let row = try session.row(
+            "SELECT min(\(date.column))::text AS low, max(\(date.column))::text AS high, count(*) AS rows FROM \(scope.from)"
+                + condition.whereClause)
+        guard let row, let low = try row.optionalText("low") else { return nil }
+        return DateEnds(low: low, high: try row.text("high"), rowCount: try row.int("rows"))
     }
 
     /// Counts the rows of a condition in slices of equal length; where they have one date, or are few, in one.
@@ -126,12 +131,12 @@ extension PostgresConnection {
     ///   - ends: the ends that are known; nil: they are looked for.
     ///   - limit: so many rows need not be divided.
     ///   - start: where the first slice begins.
-    fileprivate func readSlices(
-        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, knowing known: DateEnds? = nil,
+    func read(
+        _ condition: SQLFragment, knowing known: DateEnds? = nil,
         atOnce limit: Int = 0, from start: String? = nil
     ) throws -> DateSlices {
         let began = ContinuousClock.now
-        guard let ends = try known ?? ends(scope, date, condition), ends.rowCount > 0 else {
+        guard let ends = try known ?? ends(condition), ends.rowCount > 0 else {
             return DateSlices(slices: [], rowCount: 0, scan: ContinuousClock.now - began)
         }
         let (low, high) = (ends.low, ends.high)
@@ -140,28 +145,27 @@ extension PostgresConnection {
         if low != high, ends.rowCount > limit {
             let isSampled =
                 try ends.rowCount > Self.sampledRows
-                && (!scope.table.isHypertable || rows(TimescaleSQL.compressedChunks(scope.table)).isEmpty)
+                && (!scope.table.isHypertable || session.rows(TimescaleSQL.compressedChunks(scope.table)).isEmpty)
             let share = isSampled ? Double(Self.sampledRows) / 2 / Double(ends.rowCount) : 1
             let sample = isSampled ? " TABLESAMPLE SYSTEM (\(share * 100))" : ""
             let counting = ContinuousClock.now
             let type = date.orderType
-            let edges = try rows(
-                "SELECT array_agg(edge::text ORDER BY edge) FROM (SELECT DISTINCT \(date.edge) AS edge FROM (SELECT "
+            let edges = try session.texts(
+                "SELECT edge::text FROM (SELECT DISTINCT \(date.edge) AS edge FROM (SELECT "
                     + .bound(low, type) + " AS low, " + .bound(high, type) + " AS high) AS ends, "
                     + "generate_series(1, \(Self.sliceCount)) AS i) AS edges WHERE edge > " + .bound(low, type)
-            ).first?[0]
-            let starts: [String?] = [start] + ServerArray.elements(edges ?? "{}")
-            let counts = try rows(
+                    + " ORDER BY edges.edge")
+            let starts = [start] + edges
+            let counts = try session.rows(
                 "SELECT width_bucket(\(date.column), "
                     + .bound(ServerArray.text(starts.dropFirst()), "\(type)[]")
-                    + ") AS slice, count(*) FROM \(scope.from)\(sample)"
+                    + ") AS slice, count(*) AS rows FROM \(scope.from)\(sample)"
                     + condition.whereClause + " GROUP BY 1 ORDER BY 1")
             scan = (ContinuousClock.now - counting) * (isSampled ? 1 / share : 1)
-            slices = counts.compactMap { row in
-                guard let slice = row[0].flatMap({ Int($0) }), let count = row[1].flatMap({ Int($0) }) else {
-                    return nil
-                }
-                return DateSlices.Slice(start: starts[slice], rowCount: Int(Double(count) / share))
+            slices = try counts.compactMap { row in
+                // A row without a date is in no slice.
+                guard let slice = try row.optionalInt("slice") else { return nil }
+                return DateSlices.Slice(start: starts[slice], rowCount: Int(Double(try row.int("rows")) / share))
             }
             // A sample of pages may have met none.
             if slices.isEmpty { slices = [DateSlices.Slice(start: start, rowCount: ends.rowCount)] }

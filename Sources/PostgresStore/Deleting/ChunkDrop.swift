@@ -1,0 +1,88 @@
+import PriceStore
+
+/// The drop of whole chunks of a hypertable.
+struct ChunkDrop {
+    let session: PostgresWriter
+    let table: PostgresTable
+    /// The dates whose rows are deleted.
+    let range: DateRange
+
+    /// Drops the oldest chunks of a hypertable that are wholly expired, as a batch of their own; nil: there are none, or
+    /// their rows must be deleted one by one.
+    ///
+    /// Under the lock on the hypertable other sessions can read and write. Nobody can create a chunk, a trigger or a policy until
+    /// the transaction ends, and nobody else can use the chunks that are counted.
+    func dropNext(mustLeave: DateAttribute?, knowing memory: RollupMemory?) throws -> BatchDeleteResult? {
+        let scope = RowScope(table)
+        let attribute = try scope.attribute(range.date.name, store: session.name)
+        let date = try scope.date(range.date, store: session.name)
+        guard let before = range.before, let type = table.typeNames[attribute.name], date.reading == .ordered,
+            try session.chunkColumn(table) == attribute.name,
+            let functions = try session.schema(ofExtension: "timescaledb")
+        else { return nil }
+        let began = ContinuousClock.now
+        let dropped = try session.batch("dropping chunks of \(table.name)", isExclusive: true) {
+            () -> (leaves: [Leaf], rowCount: Int, areAll: Bool)? in
+            try session.execute("LOCK TABLE ONLY \(table.sql) IN SHARE UPDATE EXCLUSIVE MODE")
+            let (chunks, areAll) = try next(date, before)
+            guard let first = chunks.first?.bounds, let last = chunks.last?.bounds else { return nil }
+            let leaves = chunks.map(\.leaf)
+            try session.execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
+            guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
+            if let memory {
+                let (low, high) = (
+                    SQLFragment.bound(first.lower, date.orderType), SQLFragment.bound(last.upper, date.orderType)
+                )
+                try Aggregates(session: session, table: table).requireMaterialized(
+                    scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, knowing: memory)
+            }
+            let rowCount = try session.countTogether(leaves, of: table)
+            let droppedCount = try session.count(
+                TimescaleSQL.dropChunks(table, from: first.lower, to: last.upper, type: type, schema: functions))
+            session.noteChanges(of: table.oid)
+            guard droppedCount == chunks.count else {
+                throw StoreError(
+                    .defect, store: session.name,
+                    message:
+                        "TimescaleDB would drop \(droppedCount.counted("chunk")) of \(table.name), but it has counted \(chunks.count): "
+                        + "nothing is dropped")
+            }
+            try RowsThatStay(session: session, table: table).requireSome(by: mustLeave)
+            return (leaves, rowCount, areAll)
+        }
+        guard let (leaves, rowCount, areAll) = dropped, let first = leaves.first else {
+            return nil
+        }
+        session.noteBatch(on: [table], firesTriggers: false)
+        // A signal is looked for between batches: one takes about half a second.
+        let elapsed = ContinuousClock.now - began
+        if elapsed < .milliseconds(250), leaves.count >= session.chunkPortion {
+            session.chunkPortion = min(2 * session.chunkPortion, 512)
+        }
+        if elapsed > .milliseconds(500) { session.chunkPortion = max(4, session.chunkPortion / 2) }
+        return BatchDeleteResult(
+            deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
+    }
+
+    /// The bytes of chunks that a batch takes: a session that reads a range with these chunks waits while they are counted.
+    private static let mostChunkBytes = 256 << 20
+
+    /// The oldest expired chunks, as many as one batch takes, and whether these are all. No other chunk is between them.
+    private func next(_ date: DateSQL, _ before: Instant) throws -> (chunks: [Chunk], areAll: Bool) {
+        let chunks = try Chunks(of: table, date, session)
+        let places = try chunks.expired(before: before)
+        var found: [Chunk] = []
+        var bytes = 0
+        for (index, place) in places.enumerated() {
+            let chunk = chunks.all[place]
+            bytes += chunk.bytes
+            if index > 0 {
+                guard places[index - 1] == place - 1 else { break }
+                let isEnough = found.count >= session.chunkPortion || bytes > Self.mostChunkBytes
+                guard !isEnough || chunks.all[place - 1].bounds == chunk.bounds else { break }
+            }
+            found.append(chunk)
+        }
+        return (found, found.count == places.count)
+    }
+}

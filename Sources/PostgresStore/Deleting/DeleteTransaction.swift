@@ -1,0 +1,268 @@
+public import PriceStore
+
+extension PostgresWriter {
+    /// Executes a batch delete in one transaction. A deadlock, a serialization failure, a lock timeout and a lost
+    /// connection are tried again.
+    @discardableResult
+    public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+        try execute(DeleteWork(namingEntity(request)))
+    }
+
+    /// Executes a batch of a deletion, or all of it, in one transaction.
+    func execute(_ work: DeleteWork) throws(StoreError) -> BatchDeleteResult {
+        // No ID names no row, whatever the entity.
+        if case .objectIDs([]) = work.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
+        if work.rollup == nil, work.technique == .partitions {
+            let entity = work.fetchRequest.entity
+            let dropped = try run("dropping partitions of \(entity)") {
+                try PartitionDrop(session: self, table: requireTable(entity)).dropNext(work)
+            }
+            if let dropped { return dropped }
+        }
+        return try DeleteTransaction(work, self).execute()
+    }
+}
+
+/// A batch in its transaction: what is locked before it, and what is copied, counted and checked around its deletes.
+struct DeleteTransaction {
+    private let session: PostgresWriter
+    private let work: DeleteWork
+    private let table: PostgresTable
+    private let reach: ReachOfDelete
+    private let firesTriggers: Bool
+    /// Whether rows that are kept are listed in temporary tables.
+    private let listsKept: Bool
+
+    init(_ work: DeleteWork, _ session: PostgresWriter) throws(StoreError) {
+        (self.work, self.session) = (work, session)
+        do {
+            table = try session.requireTable(work.fetchRequest.entity)
+            reach = try ReachOfDelete(of: table, work.asDeclared.relationships, session)
+            firesTriggers = try reach.firesTriggers()
+            let predicate = work.fetchRequest.predicate
+            let (table, mayList) = (self.table, predicate.sparesKeptRows && !reach.overridesRules)
+            listsKept = try mayList && session.run(Self.what(work)) { try session.canListKept(predicate, table) }
+        } catch {
+            throw StoreError(error, store: session.name, doing: Self.what(work))
+        }
+    }
+
+    private var holds: Holds { Holds(session: session, all: work.fetchRequest.predicate.holds) }
+
+    private static func what(_ work: DeleteWork) -> String { "deleting rows of \(work.fetchRequest.entity)" }
+
+    /// Whether the keys forbid the delete of rows that others refer to.
+    private var denies: Bool { work.relationships == .deny && !reach.keys.isEmpty }
+
+    /// Whether the server would count changed rows twice, because foreign keys overlap: they are counted first, in the same snapshot.
+    private var isPredicted: Bool { reach.isEntangled && work.technique == .whole }
+
+    /// Carries it out.
+    func execute() throws(StoreError) -> BatchDeleteResult {
+        let (locks, isOneState): (String, Bool)
+        do {
+            locks = try reach.locks()
+            session.changedTables.formUnion(reach.losing.map(\.sql))
+            try session.noteBatch(on: changed(), firesTriggers: firesTriggers)
+            // What triggers and the workers of a cluster have done to kept rows no `xid` of this server tells.
+            if work.fetchRequest.predicate.sparesKeptRows, firesTriggers || table.isDistributed, !listsKept {
+                try session.forgetChangedRows(of: table)
+            }
+            isOneState = try needsOneState()
+        } catch {
+            throw StoreError(error, store: session.name, doing: Self.what(work))
+        }
+        if work.archiveRule != nil { try session.archiver?.prepare(reach, work.rollup, session) }
+        if listsKept {
+            try session.listKept(
+                of: work.fetchRequest.predicate, table, isFirst: work.continuation == nil, firesTriggers: firesTriggers)
+        }
+        var part: ArchivePart?
+        let result = try session.batch(
+            Self.what(work), isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
+            usesOnePlan: !reach.overridesRules && BatchDelete.usesOnePlan(work, table), locks: isOneState ? locks : ""
+        ) {
+            if reach.overridesRules { return try overrideRules(&part) }
+            guard listsKept else { return try deleteBatch(&part, isOneState: isOneState) }
+            return try session.sparingListed(
+                of: work.fetchRequest.predicate, table, firesTriggers: firesTriggers
+            ) { try deleteBatch(&part, isOneState: isOneState) }
+        }
+        if let part { session.archiver?.didCommit(part) }
+        return result
+    }
+
+    private func needsOneState() throws -> Bool {
+        if reach.overridesRules || isPredicted || work.rollupMemory != nil { return true }
+        if denies && work.technique == .whole || work.archiveRule != nil && !reach.keys.isEmpty { return true }
+        // Only of rows that are counted and no more is it looked up again what is kept beside them. A cluster has no one state.
+        let isPlain = work.archiveRule == nil && work.rollup == nil && work.resultType != .objectIDs
+        let sparesInState = work.fetchRequest.predicate.sparesKeptRows && !(listsKept && isPlain)
+        return try sparesInState && !table.isDistributed || holds.needOneState(reach)
+    }
+
+    /// The body of a batch that deletes or changes referring rows as the request says, whatever the schema declares.
+    private func overrideRules(_ part: inout ArchivePart?) throws -> BatchDeleteResult {
+        guard work.rollup == nil else {
+            throw StoreError(
+                .unsupported, store: session.name,
+                message: "rows of \(work.fetchRequest.entity) become candles only if no other rows refer to them")
+        }
+        let result = try guarded(&part) { try OverridingDelete(session: session, work: work, reach: reach).execute($0) }
+        try part?.checkAll(result)
+        if result.deletedCount > 0 {
+            try RowsThatStay(session: session, table: table).requireSome(by: work.mustLeave)
+        }
+        return result
+    }
+
+    /// The tables whose rows a batch may change.
+    private func changed() throws -> [PostgresTable] {
+        try reach.losing
+            + (reach.nullifying.map(\.source) + [work.rollup?.target].compactMap(\.self)).compactMap(session.table)
+    }
+
+    /// The body of a batch, inside its transaction.
+    private func deleteBatch(_ part: inout ArchivePart?, isOneState: Bool) throws -> BatchDeleteResult {
+        let predicted = isPredicted ? try foreseenCounts() : nil
+        let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts()
+        if denies, work.technique == .whole { try refusePointing() }
+        var result = try guarded(&part) { part in
+            var batch = try BatchDelete(work, session, part, looksAgain: session.keeping == .lookedUp && !isOneState)
+            let continuation = try batch.run()
+            var result = BatchDeleteResult(
+                deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
+            result.candles = batch.candles
+            return result
+        }
+        if let allowed = work.allowedRows, result.deletedCount > allowed {
+            // Between the search for the end of the batch and the delete another session has added rows. The next try sees them.
+            throw StoreError(
+                .busy, store: session.name,
+                message:
+                    "another session adds expired rows: a batch would delete \(result.deletedCount.counted("row")) where "
+                    + "max_rows allows \(allowed)",
+                engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
+        }
+        if let predicted {
+            result.cascadedCount = predicted.cascaded
+            result.nullifiedCount = predicted.nullified
+        } else if let before {
+            let after = try changeCounts()
+            result.cascadedCount = after.deleted - before.deleted
+            result.nullifiedCount = after.updated - before.updated
+        }
+        // What the keys have done shows rows that others have added at any time before.
+        let pointing = result.cascadedCount + result.nullifiedCount
+        if denies, work.technique != .whole, pointing > 0 {
+            throw denial([(pointing, table.entity.incomingRelationships.map(\.text).joined(separator: " or "))])
+        }
+        try part?.checkAll(result)
+        return result
+    }
+
+    /// Carries out a delete inside its transaction, with what it takes in the archive. The transaction fails if held rows, rows without
+    /// a copy, or a schema that nobody has planned for are touched.
+    ///
+    /// - Parameter body: is given what copies the rows; nil: they are not archived.
+    private func guarded(
+        _ part: inout ArchivePart?, _ body: (ArchivePart?) throws -> BatchDeleteResult
+    ) throws -> BatchDeleteResult {
+        part = nil
+        let held = try holds.marks(reach)
+        if let rule = work.archiveRule {
+            guard let archiver = session.archiver else {
+                throw StoreError(
+                    .unsupported, store: session.name, message: "rows must be archived, but no archive was started")
+            }
+            // Rows that are reported as archived are on disk. The servers of a cluster commit one after the other, so each commit
+            // is synchronous.
+            try session.execute("SET LOCAL synchronous_commit = on")
+            part = try archiver.part(of: rule, reach, session)
+        }
+        let before = try part?.changes(firesTriggers: firesTriggers) ?? []
+        var result = try body(part)
+        // What triggers have put off until the commit is looked at, too.
+        if firesTriggers, work.archiveRule != nil || !held.isEmpty {
+            try session.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        }
+        try reach.requireSchema()
+        if let part {
+            try part.check(
+                zip(part.changes(firesTriggers: firesTriggers), before).map(-), ownCount: result.deletedCount,
+                firesTriggers: firesTriggers)
+            try part.finish()
+            result.archivedCount = part.rowCount
+        }
+        try holds.requireRows(reach, as: held)
+        return result
+    }
+
+    private func foreseenCounts() throws -> RemovedCounts {
+        var removed = RemovedRows(session)
+        try removed.add(work.asDeclared)
+        return try removed.counts(work.asDeclared.relationships)
+    }
+
+    /// Throws if rows refer to rows that would be deleted, and the deletion deletes them neither now nor later.
+    private func refusePointing() throws {
+        var removed = RemovedRows(session)
+        try removed.add(work.asDeclared)
+        let scope = RowScope(table)
+        let named = try session.condition(work.allRows ?? work.fetchRequest.predicate, scope)
+        let obstacles = try table.entity.incomingRelationships.map { key in
+            var query = SQLFragment("SELECT DISTINCT child.tableoid, child.ctid\(try removed.references(key, in: [0]))")
+            if work.allRows == nil {
+                query += " AND (child.tableoid, child.ctid) NOT IN (SELECT t, c FROM named_0)"
+            } else if key.source == table.name {
+                query +=
+                    " AND NOT EXISTS (SELECT 1 FROM \(scope.from) WHERE \(RowScope.alias).tableoid = child.tableoid "
+                    + "AND \(RowScope.alias).ctid = child.ctid AND (" + named + "))"
+            }
+            return (try session.count(removed.tables + " SELECT count(*) FROM (" + query + ") AS found"), key.text)
+        }.filter { $0.0 > 0 }
+        guard obstacles.isEmpty else { throw denial(obstacles) }
+    }
+
+    private func denial(_ obstacles: [(rowCount: Int, source: String)]) -> StoreError {
+        let list = obstacles.map { "\($0.rowCount) \($0.rowCount == 1 ? "row" : "rows") of \($0.source)" }
+        return StoreError(
+            .constraint, store: session.name,
+            message: "rows of \(work.fetchRequest.entity) that would be deleted are referenced by "
+                + list.joined(separator: ", ") + ", and deny does not allow that",
+            hint: "delete those first, or ask for cascade or nullify")
+    }
+
+    /// Rows that this session has deleted and updated in the tables behind the foreign keys, as the server counts them.
+    private func changeCounts() throws -> (deleted: Int, updated: Int) {
+        let updated = try Set(reach.nullifying.map(\.source)).sorted().map { try session.requireTable($0) }
+        let counts = try session.numbers(ofEach: [
+            session.changeCount("deleted", Array(reach.losing.dropFirst())), session.changeCount("updated", updated),
+        ])
+        return (counts[0], counts[1])
+    }
+}
+
+extension PostgresConnection {
+    /// How many rows of tables and their partitions this transaction has `deleted`, `updated` or `inserted`, in SQL.
+    func changeCount(_ change: String, _ tables: [PostgresTable]) -> String {
+        guard !tables.isEmpty else { return "0" }
+        let list = tables.map { "\($0.oid)" }.joined(separator: ", ")
+        return "(\(Self.tree("unnest(ARRAY[\(list)]::oid[])")) "
+            + "SELECT coalesce(sum(pg_stat_get_xact_tuples_\(change)(oid)), 0)::int8 FROM tree)"
+    }
+}
+
+extension DeleteWork {
+    /// What the keys do if nothing is against it.
+    fileprivate var asDeclared: BatchDeleteRequest {
+        var declared = request
+        if declared.relationships == .deny { declared.relationships = .asDeclared }
+        return declared
+    }
+}
+
+extension Relationship {
+    /// The source and the attributes that hold the reference, as messages name them.
+    fileprivate var text: String { "\(source) (\(sourceAttributes.joined(separator: ", ")))" }
+}
