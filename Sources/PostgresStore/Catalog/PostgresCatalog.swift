@@ -101,6 +101,16 @@ extension PostgresConnection {
         ).map { try ($0.text("name"), $0.isTrue("may_refuse"), $0.names("columns")) }
     }
 
+    /// The names of the tables of which a table is a part.
+    private func containers(_ oid: Int) throws -> [String] {
+        let query = """
+            WITH RECURSIVE up (oid) AS (SELECT inhparent FROM pg_inherits WHERE inhrelid = \(oid)
+                UNION SELECT i.inhparent FROM pg_inherits i JOIN up ON i.inhrelid = up.oid)
+            SELECT \(Self.displayName) AS name FROM up JOIN pg_class c ON c.oid = up.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+            """
+        return try rows(SQLFragment(query)).map { try $0.text("name") }
+    }
+
     private func readTable(_ name: String) throws -> PostgresTable? {
         let query =
             SQLFragment(
@@ -108,6 +118,7 @@ extension PostgresConnection {
                 SELECT c.oid, n.nspname, c.relname, \(Self.displayName) AS name, c.relkind, c.relhassubclass, c.relispartition,
                     (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar,
                     pg_table_is_visible(c.oid) AS is_visible,
+                    EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = c.oid) AS is_part,
                     CASE WHEN has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') THEN 'ROW EXCLUSIVE'
                         WHEN has_table_privilege(c.oid, 'SELECT') THEN 'ACCESS SHARE' END AS lock_mode
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -141,7 +152,7 @@ extension PostgresConnection {
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
         let triggers = try triggers(oid, on: 8, isPartitioned: isPartitioned)
         let updateTriggers = try self.triggers(oid, on: 16, isPartitioned: isPartitioned)
-        let entity = Entity(
+        var entity = Entity(
             name: try row.text("name"), kind: kinds[kind] ?? .view, attributes: columns.map(\.attribute),
             primaryKey: try primaryKey(oid),
             relationships: try relationships("conrelid", oid, isPartition: isPartition),
@@ -150,6 +161,7 @@ extension PostgresConnection {
             updateTriggers: updateTriggers.map { UpdateTrigger(name: $0.name, attributes: $0.columns) },
             refusingTriggers: Set((triggers + updateTriggers).filter(\.mayRefuse).map(\.name)),
             schema: try row.isTrue("is_visible") ? nil : row.text("nspname"))
+        if try row.isTrue("is_part") { entity.containers = try containers(oid) }
         return PostgresTable(
             oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),

@@ -20,13 +20,19 @@ struct BatchDelete {
     var writtenCount = 0
     /// What spares the rows that rules keep, if these must be looked at again after the deletes; empty: they need not.
     private let keepers: [Keeper]
+    /// Whether triggers may do something at the end of the transaction.
+    private let firesTriggers: Bool
     /// The groups and buckets of the deleted rows in which others are kept.
     private var touched: [TouchedBuckets] = []
 
-    /// - Parameter looksAgain: whether the deletes may have waited for others, whose changes only later statements see.
+    /// - Parameters:
+    ///   - looksAgain: whether the deletes may have waited for others, whose changes only later statements see.
+    ///   - firesTriggers: whether triggers may do something at the end of the transaction.
     init(
-        _ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil, looksAgain: Bool = false
+        _ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil, looksAgain: Bool = false,
+        firesTriggers: Bool = false
     ) throws {
+        self.firesTriggers = firesTriggers
         keepers = looksAgain ? request.fetchRequest.predicate.keepers ?? [] : []
         self.request = request
         candles = request.candles
@@ -94,6 +100,8 @@ struct BatchDelete {
     /// Carries out the request by its method and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         let next = try deleteAll()
+        // What triggers put off until the commit happens before the rows that stay are looked at.
+        if firesTriggers { try connection.execute("SET CONSTRAINTS ALL IMMEDIATE") }
         if !touched.isEmpty { try connection.checkKept(keepers, scope, touched: touched) }
         if deletedCount > 0 {
             try RowsThatStay(session: connection, table: scope.table).requireSome(

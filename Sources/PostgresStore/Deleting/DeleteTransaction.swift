@@ -128,7 +128,9 @@ struct DeleteTransaction {
         let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts()
         if denies, work.technique == .whole { try refusePointing() }
         var result = try guarded(&part) { part in
-            var batch = try BatchDelete(work, session, part, looksAgain: session.keeping == .lookedUp && !isOneState)
+            var batch = try BatchDelete(
+                work, session, part, looksAgain: session.keeping == .lookedUp && !isOneState,
+                firesTriggers: firesTriggers)
             let continuation = try batch.run()
             var result = BatchDeleteResult(
                 deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
@@ -182,10 +184,6 @@ struct DeleteTransaction {
         }
         let before = try part?.changes(firesTriggers: firesTriggers) ?? []
         var result = try body(part)
-        // What triggers have put off until the commit is looked at, too.
-        if firesTriggers, work.archiveRule != nil || !held.isEmpty {
-            try session.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        }
         try reach.requireSchema()
         if let part {
             try part.check(

@@ -102,12 +102,12 @@ struct SurveyQuery {
                 "\(key.source) refers to \(table.name), which is distributed: what its foreign keys cascade to cannot be "
                 + "predicted or counted"
         }
-        if request.relationships == .deny, !table.entity.incomingRelationships.isEmpty,
+        if !table.entity.incomingRelationships.isEmpty,
             try !session.exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool"))
         {
             return
-                "the server does not count changed rows (track_counts is off), so it would be unknown whether a delete changes "
-                + "rows that arrive during the run, which relationships: deny does not allow"
+                "the server does not count changed rows (track_counts is off), so it would be unknown how many rows a delete changes in "
+                + "other tables"
         }
         if !request.holds.isEmpty,
             let reason = try ReachOfDelete(

@@ -1,0 +1,68 @@
+import PostgresCluster
+import Testing
+
+/// Rules that meet on a server: of a table and of its part, of a parent and of children that another rule keeps, and triggers that act at
+/// the commit.
+@Suite(.needsPostgres)
+struct PostgresTogetherTests {
+    private let cluster: PostgresCluster
+
+    init() throws { cluster = try #require(PostgresCluster.shared) }
+
+    private func job(_ url: String, _ rules: String) throws -> LaunchedJob {
+        try LaunchedJob("", policy: "version: 1\nstore: \(url)\nrules:\n\(rules)")
+    }
+
+    private static let keeper =
+        "  - { name: keep, entity: t, date_attribute: at, max_age: 30d, keep_last: { count: 1, per: [g] } }\n"
+    /// 30 rows in three groups, the newest first.
+    private static let rows = """
+        INSERT INTO t (id, at, g) SELECT i, timestamptz '2026-06-01' - i * interval '1 day', 'g' || i % 3 FROM generate_series(1, 30) i;
+        """
+    private static let asOf = ["--as-of", "2026-11-01T00:00:00Z"]
+
+    @Test(arguments: [
+        "CREATE TABLE t (id int, at timestamptz, g text) PARTITION BY LIST (g); CREATE TABLE tp PARTITION OF t DEFAULT;",
+        "CREATE TABLE t (id int, at timestamptz, g text); CREATE TABLE tp () INHERITS (t);",
+    ])
+    func aTableAndAPartOfItCannotBothHaveRules(_ tables: String) throws {
+        let url = try cluster.makeDatabase(tables + Self.rows)
+        let job = try job(url, Self.keeper + "  - { name: all, entity: tp, date_attribute: at, max_age: 60d }\n")
+        for command in [["check"], ["run", "--dry-run"], ["run"]] {
+            let end = try job.perform(command + (command == ["check"] ? [] : Self.asOf))
+            #expect(end.status == 78 && end.errors.contains("rows of tp are rows of t too"), "\(end)")
+        }
+        #expect(try cluster.run("SELECT count(*) FROM t", url: url) == "30")
+    }
+
+    /// The trigger would delete the kept rows, or all of them, after the last statement of the batch.
+    @Test(arguments: [("id <= 3", keeper, "3"), ("true", "", "30")])
+    func whatATriggerPutsOffIsSeen(_ rows: String, _ keeper: String, _ left: String) throws {
+        let url = try cluster.makeDatabase(
+            """
+            CREATE TABLE t (id int PRIMARY KEY, at timestamptz, g text); CREATE INDEX ON t (at); \(Self.rows)
+            CREATE FUNCTION gone() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN DELETE FROM t WHERE \(rows); RETURN NULL; END$$;
+            CREATE CONSTRAINT TRIGGER late AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION gone();
+            """)
+        let old = "  - { name: old, entity: t, date_attribute: at, max_age: 165d }\n"
+        let end = try job(url, keeper.isEmpty ? old : keeper).perform(["run"] + Self.asOf)
+        #expect(end.status != 0, "\(end)")
+        let found = try cluster.run("SELECT count(*) FROM t WHERE \(keeper.isEmpty ? "true" : "id <= 3")", url: url)
+        #expect(found == left)
+    }
+
+    @Test func cascadesToKeptRowsAreRefused() throws {
+        let url = try cluster.makeDatabase(
+            """
+            CREATE TABLE p (id int PRIMARY KEY, at timestamptz); INSERT INTO p VALUES (1, '2026-05-01'), (2, '2026-10-31');
+            CREATE TABLE t (id int PRIMARY KEY, at timestamptz, g text, p int REFERENCES p ON DELETE CASCADE); \(Self.rows)
+            UPDATE t SET p = 2;
+            """)
+        let job = try job(url, Self.keeper + "  - { name: parents, entity: p, date_attribute: at, max_age: 30d }\n")
+        for words in [["--dry-run"], []] {
+            let report = try job.report(words + Self.asOf)
+            #expect(report.exitCode == 65 && report.rules[1].refusal == "kept_rows_deleted", "\(report)")
+        }
+        #expect(try cluster.run("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM t)", url: url) == "2|3")
+    }
+}
