@@ -37,24 +37,25 @@ struct CandleNumberSQL {
 struct CandleTimeSQL {
     let date: DateSQL
     private let alias: String
+    private let instantAlias: String
 
     /// - Parameter alias: the name of the value in the result.
     init(_ date: DateAttribute, _ scope: RowScope, store: String, as alias: String) throws(StoreError) {
         self.date = try scope.date(date, store: store)
-        self.alias = alias
+        (self.alias, instantAlias) = (alias, "\(alias)_instant")
     }
 
     /// The columns of the value and of its instant.
     var columns: [NamedSQL] {
         let instant =
             date.reading == .parsed ? date.orderValue : SQLFragment(date.instantSQL(date.column))
-        return [(alias, SQLFragment(date.column)), ("\(alias)_instant", instant)]
+        return [(alias, SQLFragment(date.column)), (instantAlias, instant)]
     }
 
     /// The time in a row; nil: it cannot be read.
     func time(_ row: ServerRow) throws -> CandleTime? {
         guard let text = try row.optionalText(alias),
-            let instant = date.instant(try row.value("\(alias)_instant"))
+            let instant = date.instant(try row.value(instantAlias))
         else { return nil }
         return CandleTime(instant, [.integer, .real].contains(date.type) ? try row.value(alias) : .text(text))
     }
@@ -98,8 +99,8 @@ struct CandleRows {
     private let time: CandleTimeSQL
     private let price: (price: CandleNumberSQL, volume: CandleNumberSQL?)?
     private let candle: CandleSQL?
-    /// The types of the group's columns.
-    private let groups: [ColumnType]
+    /// The columns of the group.
+    private let groups: [(name: String, type: ColumnType)]
     private let columns: [NamedSQL]
     private let order: [NamedSQL]
     private let keyCount: Int
@@ -124,7 +125,7 @@ struct CandleRows {
             numbers = candle.columns
         }
         let groups = try rollup.groupedBy.map { try scope.attribute($0, store: store) }
-        self.groups = groups.map { scope.table.type($0) }
+        self.groups = groups.enumerated().map { ("group_\($0)", scope.table.type($1)) }
         // 1.0 and 1.00 are one group.
         let group = groups.enumerated().map { place, attribute -> NamedSQL in
             let column = scope.column(attribute.name)
@@ -153,12 +154,12 @@ struct CandleRows {
         try result.rows.map { row in
             guard let time = try time.time(row), let candle = try candle(row, time)
             else { throw StoreError(.constraint, store: store, message: "a row has no date or no price") }
-            let group = try groups.enumerated().map { place, type in
-                guard let value = try row.optionalText("group_\(place)") else { return StoreValue.null }
+            let group = try groups.map { name, type in
+                guard let value = try row.optionalText(name) else { return StoreValue.null }
                 // NaN is not equal to itself, but it is one group.
                 if value == "NaN" { return .text(value) }
                 if type == .numeric { return Int64(value).map(StoreValue.integer) ?? .text(value) }
-                return [.integer, .real].contains(type) ? try row.value("group_\(place)") : .text(value)
+                return [.integer, .real].contains(type) ? try row.value(name) : .text(value)
             }
             return CandleBuilder.Row(candle, at: time.instant, group: group)
         }
