@@ -319,7 +319,8 @@ struct PostgresCandleTests {
             storeError { try delete(Kind.text.request(), from: database, rows: 10) },
         ] {
             #expect(
-                error?.message.contains("has a candle of 2026-01-01T03:00:00Z whose time is not written") == true,
+                error?.message.contains("has a candle of 2026-01-01T03:00:00Z whose time is spelled in another way")
+                    == true,
                 "\(error as Any)")
         }
         #expect(try database.run("SELECT count(*), (SELECT count(*) FROM candle) FROM tick") == ["400|1"])
