@@ -1,4 +1,4 @@
-/// A unit of the calendar. Units of one kind divide time into buckets. ``allCases`` begins with the smallest.
+/// A unit of the calendar. Units of one kind divide time into buckets. `allCases` begins with the smallest.
 ///
 /// ```swift
 /// let units = CalendarUnit.allCases.map(\.rawValue)

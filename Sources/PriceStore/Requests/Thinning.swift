@@ -50,9 +50,7 @@ public struct Thinning: Hashable, Sendable {
     /// Rows at or after this instant are not looked at, except to choose picks. A request of a rule sets its own.
     package var cutoff = Instant.distantPast
 
-    /// Makes a description of the rows to keep.
-    ///
-    /// - Parameter cutoff: the instant before which rows are deleted; later rows count as not picked.
+    /// Makes a description of the rows to keep of those before an instant; later rows count as not picked.
     public init(
         tiers: [Tier], pick: Pick = .last, groupedBy: [String], among: StorePredicate, date: DateAttribute,
         before cutoff: Instant
