@@ -41,8 +41,7 @@ stage() {
     say "$(printf '%s  (after %d:%02d)' "$1" $((SECONDS / 60)) $((SECONDS % 60)))"
 }
 
-# Runs a function with stages of its own beside what follows, when the processors have nothing better to do. What it prints
-# is shown by `join`.
+# Runs a function with stages of its own beside what follows. What it prints is shown by `join`.
 beside() {
     # A group of its own, so that all of it can be ended.
     set -m
@@ -50,7 +49,6 @@ beside() {
         set +m
         trap 'end_stage $?' EXIT
         stage=
-        renice -n 10 "$BASHPID" >/dev/null
         "$@"
     ) >.build/beside.log 2>&1 </dev/null &
     other=$!
