@@ -5,7 +5,7 @@ import Testing
 /// `RETENTION_SEED=… RETENTION_STORES=1`. `RETENTION_STORES` says how many stores are tried; with `RETENTION_QUICK` it is a
 /// few.
 package struct Trials: Sendable {
-    /// Whether `scripts/test` runs without `--all`, which tries a part of what CI tries.
+    /// Whether `scripts/test` runs, which tries a part of what the nightly tries.
     private static let isQuick = ProcessInfo.processInfo.environment["RETENTION_QUICK"] != nil
     private static let fewStores: UInt64 = 20
 

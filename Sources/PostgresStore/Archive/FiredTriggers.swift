@@ -22,7 +22,7 @@ final class FiredTriggers {
         guard hasTriggers else { return }
         for table in tables {
             if !isLeftOut {
-                names[table.target.oid] = try wholeName(of: table.target)
+                names[table.target.oid] = table.target.entity.containers.last ?? table.target.name
             } else if !table.firedTriggers.isEmpty {
                 try requireControl(of: table)
             }
@@ -108,15 +108,6 @@ final class FiredTriggers {
                     insertedCount: inserted, changedCount: changed, deletedCount: try row.int("deleted"))
                 return (try row.text("name"), rows)
             })
-    }
-
-    private func wholeName(of table: PostgresTable) throws -> String {
-        let found = try connection.texts(
-            "WITH RECURSIVE up (top) AS (SELECT " + .bound("\(table.oid)", "oid")
-                + " UNION ALL SELECT h.inhparent FROM up JOIN pg_inherits h ON h.inhrelid = up.top) SELECT "
-                + "\(PostgresConnection.displayName) FROM up JOIN pg_class c ON c.oid = up.top JOIN pg_namespace n "
-                + "ON n.oid = c.relnamespace WHERE NOT EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhrelid = up.top)")
-        return found.first ?? table.name
     }
 }
 

@@ -101,14 +101,15 @@ extension PostgresConnection {
         ).map { try ($0.text("name"), $0.isTrue("may_refuse"), $0.names("columns")) }
     }
 
-    /// The names of the tables of which a table is a part.
+    /// The names of the tables of which a table is a part, the whole last.
     private func containers(_ oid: Int) throws -> [String] {
         let query = """
-            WITH RECURSIVE up (oid) AS (SELECT inhparent FROM pg_inherits WHERE inhrelid = \(oid)
-                UNION SELECT i.inhparent FROM pg_inherits i JOIN up ON i.inhrelid = up.oid)
-            SELECT \(Self.displayName) AS name FROM up JOIN pg_class c ON c.oid = up.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+            WITH RECURSIVE up (oid, depth) AS (SELECT inhparent, 1 FROM pg_inherits WHERE inhrelid = \(oid)
+                UNION SELECT i.inhparent, up.depth + 1 FROM pg_inherits i JOIN up ON i.inhrelid = up.oid)
+            SELECT \(Self.displayName) FROM up JOIN pg_class c ON c.oid = up.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+            ORDER BY up.depth
             """
-        return try rows(SQLFragment(query)).map { try $0.text("name") }
+        return try texts(SQLFragment(query))
     }
 
     private func readTable(_ name: String) throws -> PostgresTable? {

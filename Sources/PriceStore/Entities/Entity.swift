@@ -40,7 +40,7 @@ public struct Entity: Hashable, Sendable {
     public let updateTriggers: [UpdateTrigger]
     /// The names of the triggers that may refuse a delete or a change of a row, because they call `RAISE`.
     public let refusingTriggers: Set<String>
-    /// The other entities that have its rows too: the tables of which it is a partition, or from which it inherits.
+    /// The other entities that have its rows too: the tables of which it is a partition, or from which it inherits, the whole last.
     package var containers: [String] = []
     /// The database schema with which the name begins; nil: the name is the table's alone.
     public let schema: String?

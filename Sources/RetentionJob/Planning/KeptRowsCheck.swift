@@ -107,6 +107,7 @@ struct KeptRowsCheck {
         return try reader.entity(named: own).map { entity in
             // The cascades of a model may lead back, also by other entities.
             if let model = entity.model { return !model.relationships.isEmpty }
+            // Where the rows are counted next, a reference that takes none along does no harm.
             return try SchemaAdvice.incomingRelationships(of: entity, in: reader).contains {
                 $0.source == own
                     && ($0.deleteRule == .cascade || delete.relationships == .cascade || reader.looksAtRowsToKeep)
