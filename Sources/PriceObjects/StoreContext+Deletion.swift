@@ -15,7 +15,7 @@ extension StoreContext {
         let contexts = [self] + contexts.filter { $0 !== self }
         // Without objects in memory, the IDs of deleted rows are not needed.
         let merges = contexts.contains { !$0.registry.objects.isEmpty || !$0.observers.isEmpty }
-        if merges { request.wantsObjectIDs = true }
+        if merges { request.deleting.wantsObjectIDs = true }
         guard let writer = inserter as? any RetentionWriter else { throw readOnly }
         let deletion = try writer.deletion(of: request)
         return ContextDeletion(deletion, entity: request.entity, context: self, merging: merges ? contexts : [])

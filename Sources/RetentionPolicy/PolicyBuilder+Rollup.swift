@@ -49,7 +49,7 @@ extension PolicyBuilder {
         for key in columns.keys where !parts.contains(key) {
             guard let mark = columns[key]?.keyMark else { continue }
             let hint = NearestName.suggestion(
-                for: key, in: parts, otherwise: "; expected one of \(SettingReader.list(parts))")
+                for: key, in: parts, otherwise: "; expected one of \(parts.listed("or"))")
             reader.report(mark, "'\(key)' is not a part of a candle\(hint)")
         }
     }

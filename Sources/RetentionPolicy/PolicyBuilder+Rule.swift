@@ -77,7 +77,7 @@ extension PolicyBuilder {
         let hasMistake = Rule.ThinSetting.units.contains { group[$0.key] != nil }
         if setting.tiers.isEmpty, !hasMistake, group.misspelt.isEmpty {
             let keys = Rule.ThinSetting.units.map(\.key)
-            reader.report(group.mark, "'thin' needs a tier: \(SettingReader.list(keys))")
+            reader.report(group.mark, "'thin' needs a tier: \(keys.listed("or"))")
         }
         return setting.tiers.isEmpty ? nil : setting
     }

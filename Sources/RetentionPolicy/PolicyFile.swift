@@ -57,25 +57,18 @@ package enum PolicyFile {
         _ = fcntl(file, F_SETFL, O_RDONLY)
 
         var bytes: [UInt8] = []
-        let portionBytes = 1 << 16
-        while bytes.count <= largestSizeBytes {
-            var code: Int32 = 0
-            let portion = [UInt8](unsafeUninitializedCapacity: portionBytes) { buffer, count in
-                let got = Glibc.read(file, buffer.baseAddress, portionBytes)
-                code = got < 0 ? errno : 0
-                count = max(0, got)
-            }
-            if code == EINTR { continue }
-            if code != 0 { throw failure(path, code) }
-            if portion.isEmpty { return bytes }
+        let code = FilePortions.read(file) { portion in
             bytes += portion
+            return bytes.count <= largestSizeBytes
         }
-        throw tooLarge(path)
+        if let code { throw failure(path, code) }
+        if bytes.count > largestSizeBytes { throw tooLarge(path) }
+        return bytes
     }
 
     private static func failure(_ path: String, _ code: Int32) -> PolicyError {
         if code == ENOENT || code == ENOTDIR { return .missing(path: path) }
-        return .unreadable(path: path, code: code, reason: String(cString: strerror(code)))
+        return .unreadable(path: path, code: code, reason: String(systemError: code))
     }
 
     /// The error for a password in the file. No line of the file is shown.

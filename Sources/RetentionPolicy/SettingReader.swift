@@ -80,7 +80,7 @@ struct SettingReader {
         if hint == nil, let home = keys.first(where: { $0.shape.holds(key: pair.key) }) {
             hint = "; it belongs under '\(home.name)'"
         }
-        report(pair.keyMark, "unknown key '\(pair.key)'" + (hint ?? "; expected \(Self.list(keys.map(\.name)))"))
+        report(pair.keyMark, "unknown key '\(pair.key)'" + (hint ?? "; expected \(keys.map(\.name).listed("or"))"))
         return near
     }
 
@@ -219,12 +219,6 @@ struct SettingReader {
             }
         }
     }
-
-    /// `a, b or c`.
-    static func list(_ words: [String]) -> String {
-        guard let last = words.last, words.count > 1 else { return words.first ?? "" }
-        return words.dropLast().joined(separator: ", ") + " or " + last
-    }
 }
 
 extension PolicyShape {
@@ -239,8 +233,8 @@ extension PolicyShape {
         case .serverURL: "a URL that begins with postgresql://"
         case .modelPath: "the path of a .mom file or a .momd folder"
         case .pattern: "a pattern of files, such as pending/*.csv"
-        case .word(let words): SettingReader.list(words.filter { $0.unavailable == nil }.map(\.name))
-        case .wordOr(let words, let shape): SettingReader.list(words.map(\.name)) + ", or " + shape.expected
+        case .word(let words): words.filter { $0.unavailable == nil }.map(\.name).listed("or")
+        case .wordOr(let words, let shape): words.map(\.name).listed("or") + ", or " + shape.expected
         case .flag: "true or false"
         case .integer(let range):
             range.upperBound == .max

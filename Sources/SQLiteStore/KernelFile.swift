@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import PriceStore
 
 /// Files whose contents the kernel generates when they are read.
 enum KernelFile {
@@ -74,11 +75,10 @@ enum KernelFile {
         guard descriptor >= 0 else { return [] }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
-        var portion = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = Glibc.read(descriptor, &portion, portion.count)
-            guard count > 0 else { return bytes }
-            bytes += portion[..<count]
+        _ = FilePortions.read(descriptor) { portion in
+            bytes += portion
+            return true
         }
+        return bytes
     }
 }

@@ -34,7 +34,8 @@ enum StoreFile {
             case EACCES:
                 throw StoreError(.permission, store: path, message: "the store's folder cannot be searched")
             case let code:
-                throw StoreError(.inputOutput, store: path, message: "the store cannot be accessed: \(text(of: code))")
+                throw StoreError(
+                    .inputOutput, store: path, message: "the store cannot be accessed: \(String(systemError: code))")
             }
         }
         switch status.st_mode & S_IFMT {
@@ -51,7 +52,7 @@ enum StoreFile {
         guard access(path, readOnly ? R_OK : R_OK | W_OK) == 0 else {
             throw StoreError(
                 .permission, store: path,
-                message: "no permission to \(readOnly ? "read" : "change") the store: \(text(of: errno))")
+                message: "no permission to \(readOnly ? "read" : "change") the store: \(String(systemError: errno))")
         }
         try checkHeader(path)
         return Number(status)
@@ -90,13 +91,15 @@ enum StoreFile {
     private static func checkHeader(_ path: String) throws(StoreError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw StoreError(.permission, store: path, message: "the store cannot be opened: \(text(of: errno))")
+            throw StoreError(
+                .permission, store: path, message: "the store cannot be opened: \(String(systemError: errno))")
         }
         defer { close(descriptor) }
         var header = [UInt8](repeating: 0, count: 16)
         let count = read(descriptor, &header, header.count)
         guard count >= 0 else {
-            throw StoreError(.inputOutput, store: path, message: "the store cannot be read: \(text(of: errno))")
+            throw StoreError(
+                .inputOutput, store: path, message: "the store cannot be read: \(String(systemError: errno))")
         }
         // After a power failure SQLite repairs a half-written first page from the journal.
         guard count == 0 || header == Array("SQLite format 3".utf8) + [0] || hasJournal(path) else {
@@ -139,7 +142,7 @@ enum StoreFile {
             guard code == ENOENT || code == ENOTDIR else {
                 throw StoreError(
                     code == EACCES ? .permission : .inputOutput, store: path,
-                    message: "the archive cannot be accessed: \(text(of: code))")
+                    message: "the archive cannot be accessed: \(String(systemError: code))")
             }
             throw StoreError(
                 .missing, store: path, message: "the archive does not exist",
@@ -192,6 +195,4 @@ enum StoreFile {
         !folderIsWritable(path)
             || ["", "-wal", "-shm", "-journal"].contains { access(path + $0, R_OK | W_OK) != 0 && errno != ENOENT }
     }
-
-    private static func text(of code: Int32) -> String { String(cString: strerror(code)) }
 }

@@ -26,7 +26,7 @@ struct StoreIdentity {
     init(path: String, _ db: Database, readsHeader: Bool = true) throws {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw Self.replaced(path, "its path no longer exists: \(String(cString: strerror(errno)))")
+            throw Self.replaced(path, "its path no longer exists: \(String(systemError: errno))")
         }
         number = StoreFile.Number(status)
         isLinked = status.st_nlink > 1

@@ -66,7 +66,7 @@ final class Console: Sendable {
         eraseProgress()
         guard !output(Array(text.utf8)), errno != EPIPE else { return }
         throw CommandFailure(
-            exitCode: 74, message: "the report could not be written: \(String(cString: strerror(errno)))")
+            exitCode: 74, message: "the report could not be written: \(String(systemError: errno))")
     }
 
     /// Writes diagnostics to standard output, wrapped and coloured as reports are.

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import PriceStore
 import RetentionJob
 
 /// The number of files that the process may have open.
@@ -25,7 +26,7 @@ enum OpenFiles {
                 throw CommandFailure(
                     exitCode: 74,
                     message: "only \(Figures.count(opened.count, "more file")) can be opened, and a run may "
-                        + "need \(needed): " + String(cString: strerror(errno)),
+                        + "need \(needed): " + String(systemError: errno),
                     hint: "raise the limit, as with ulimit -n 256, or LimitNOFILE=256 in a systemd unit")
             }
         }

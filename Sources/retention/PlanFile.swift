@@ -67,20 +67,17 @@ struct PlanFile {
         guard descriptor >= 0 else {
             let code: Int32 = errno == EACCES ? 77 : 66
             throw CommandFailure(
-                exitCode: code, message: "the plan \(path) cannot be read: \(String(cString: strerror(errno)))")
+                exitCode: code, message: "the plan \(path) cannot be read: \(String(systemError: errno))")
         }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
-        var portion = [UInt8](repeating: 0, count: 1 << 20)
-        while true {
-            let count = read(descriptor, &portion, portion.count)
-            if count == 0 { return String(validating: bytes, as: UTF8.self) }
-            guard count > 0 else { return nil }
-            bytes += portion[..<count]
-            // A file that is not a plan is not read to its end.
-            guard bytes.prefix(SavedPlan.firstLine.utf8.count).elementsEqual(SavedPlan.firstLine.utf8) else {
-                return nil
-            }
+        var isPlan = true
+        let code = FilePortions.read(descriptor) { portion in
+            bytes += portion
+            // Nothing but a plan is read to its end.
+            isPlan = bytes.starts(with: SavedPlan.firstLine.utf8)
+            return isPlan
         }
+        return isPlan && code == nil ? String(validating: bytes, as: UTF8.self) : nil
     }
 }

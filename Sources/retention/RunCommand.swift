@@ -62,7 +62,7 @@ struct RunCommand: ConsoleCommand {
         let started = SystemClock.now()
         var options = Planner.Options()
         options.accept = Set(try accept.map(OptionValue.refusalCode))
-        options.technique = rebuild ? "rebuild" : technique
+        options.method = rebuild ? "rebuild" : technique
         let budget = try output.budget()
         try asOfOption.check()
         if let sample {

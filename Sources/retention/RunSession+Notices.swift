@@ -17,7 +17,7 @@ extension RunSession {
                 MetricsText(report, expectedEvery: expected).text, to: path, as: .figures,
                 hint: "check the folder and its permissions, or change metrics.textfile")
         } catch {
-            warn(&report, "metrics not written", error.description)
+            report.warn(log.logger, "metrics not written", error.description)
             if [0, 65].contains(report.exitCode) || (74...77).contains(report.exitCode) {
                 report.exitCode = RunStatus.exitCode(of: error.kind)
             }
@@ -26,7 +26,7 @@ extension RunSession {
 
     /// Runs the command of the policy. If that fails, the report has a warning.
     func notify(_ report: inout RunReport) {
-        if let problem = notifyCommand(of: report) { warn(&report, "command of the policy failed", problem) }
+        if let problem = notifyCommand(of: report) { report.warn(log.logger, "command of the policy failed", problem) }
     }
 
     /// The report of a run that could not begin. It has no rules, and the engine is not known.
@@ -84,10 +84,5 @@ extension RunSession {
                 ("RETENTION_EXIT_CODE", "\(report.exitCode)"), ("RETENTION_CONFIG", report.config),
             ])
         return problem.map(Secrets.hidden)
-    }
-
-    private func warn(_ report: inout RunReport, _ message: Logger.Message, _ reason: String) {
-        report.warnings.append("\(message): \(reason)")
-        log.logger.warning(message, metadata: ["reason": "\(reason)"])
     }
 }

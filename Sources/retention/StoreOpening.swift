@@ -198,7 +198,7 @@ struct StoreOpening {
         case EACCES: return
         case let code:
             throw StoreError(
-                .inputOutput, store: path, message: "the store cannot be accessed: \(String(cString: strerror(code)))")
+                .inputOutput, store: path, message: "the store cannot be accessed: \(String(systemError: code))")
         }
     }
 

@@ -77,8 +77,8 @@ struct UndoCommand: ConsoleCommand {
             undoneRules: run.undoneBy?.rules ?? [], wasBegun: run.undoneBy?.wasInterrupted ?? false)
         request.triggers = triggers
         if rule.isEmpty {
-            request.unarchived = run.report.rules.filter { $0.archived == nil && $0.goneCount > 0 }.map {
-                .init(rule: $0.name, rows: $0.goneCount)
+            request.unarchived = run.report.rules.filter { $0.done.archived == nil && $0.done.goneCount > 0 }.map {
+                .init(rule: $0.name, rows: $0.done.goneCount)
             }
         }
         var opening = output.log(isDryRun: dryRun)
@@ -124,7 +124,7 @@ struct UndoCommand: ConsoleCommand {
         default: break
         }
         guard let archive = run.report.archive else {
-            let hasDeleted = run.report.rules.contains { $0.goneCount > 0 }
+            let hasDeleted = run.report.rules.contains { $0.done.goneCount > 0 }
             throw refused(
                 "run \(id) " + (hasDeleted ? "made no archive of the rows that it deleted" : "deleted nothing"),
                 hint: hasDeleted
@@ -150,7 +150,7 @@ struct UndoCommand: ConsoleCommand {
                 other.number < run.number && other.undoneBy?.undos.contains { $0.started > undo.started } == true
             })
         else { return named }
-        let archived = run.report.rules.filter { $0.archived != nil }.map(\.name)
+        let archived = run.report.rules.filter { $0.done.archived != nil }.map(\.name)
         let left = (named.isEmpty ? archived : named).filter { !undone.rules.contains($0) }
         guard left.isEmpty else { return left }
         throw CommandFailure(
@@ -164,7 +164,7 @@ struct UndoCommand: ConsoleCommand {
     private static func rule(_ name: String, of run: LedgerRun) throws(CommandFailure) -> String {
         // Only its archive knows which rules a crashed run carried out.
         if run.outcome == .crashed { return name }
-        let names = run.report.rules.filter { $0.archived != nil }.map(\.name)
+        let names = run.report.rules.filter { $0.done.archived != nil }.map(\.name)
         if names.contains(name) { return name }
         throw .usage(
             "run \(run.report.runID) has archived no rows of a rule '\(name)'"

@@ -23,7 +23,7 @@ struct CitusTests {
         let database = try TestDatabase.citus(Self.table + more)
         let (survey, execution) = try database.dryAndReal(Self.request)
         #expect(survey.expiredCount == 144 && execution.batchCounts.allSatisfy { $0 <= 20 })
-        #expect(survey.isInDateOrder && survey.index != nil)
+        #expect(survey.index.isInDateOrder && survey.index.name != nil)
         #expect(
             try database.run("SELECT symbol, count(*), min(id) FROM q GROUP BY 1 ORDER BY 1") == [
                 "A|52|48", "BB|52|48", "CCC|52|48",

@@ -188,9 +188,10 @@ struct TimescaleTests {
         try database.run("GRANT USAGE ON SCHEMA private TO \(user)")
         try database.run(script: change.replacingOccurrences(of: "{user}", with: user))
         var request = Self.request
-        request.countsAllRows = false
+        request.counts.all = false
         let (survey, execution) = try database.dryAndReal(request, user: user)
-        #expect(survey.expiredCount == execution.total.deletedCount && survey.newestExpired == at("2026-01-16 23:00"))
+        #expect(
+            survey.expiredCount == execution.total.deletedCount && survey.dates.newestExpired == at("2026-01-16 23:00"))
         #expect(survey.expiredCount == (change.contains("POLICY") ? 123 : 384))
     }
 
@@ -211,7 +212,7 @@ struct TimescaleTests {
             WHERE _timescaledb_functions.get_partition_hash(n) >= \(middle);
             """)
         var request = Self.request
-        request.countsAllRows = false
+        request.counts.all = false
         let expired = try database.run("SELECT count(*) FROM q WHERE at < '2026-01-17Z'")
         let (survey, _) = try database.dryAndReal(request)
         #expect(["\(survey.expiredCount)"] == expired)
@@ -263,15 +264,15 @@ struct TimescaleTests {
     @Test func rowsThatNoHypertableRefersToGo() throws {
         let database = try TestDatabase.timescale(Self.devices())
         let (survey, _) = try database.dryAndReal(Self.devices(before: "2026-01-11"))
-        #expect(survey.expiredCount == 10 && survey.obstacles.isEmpty)
-        let denied = try database.reader().survey(Self.devices(before: "2026-01-13")).obstacles
+        #expect(survey.expiredCount == 10 && survey.related.obstacles.isEmpty)
+        let denied = try database.reader().survey(Self.devices(before: "2026-01-13")).related.obstacles
         #expect(denied.map(\.rowCount) == [144] && denied.map(\.relationship.source) == ["q"])
         // After a rule that takes the readings, the devices go too.
         var after = Self.devices(before: "2026-01-13")
         after.preceding = [
             BatchDeleteRequest(SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-03-01")))
         ]
-        #expect(try database.reader().survey(after).obstacles.isEmpty)
+        #expect(try database.reader().survey(after).related.obstacles.isEmpty)
     }
 
     @Test(arguments: ["ON DELETE CASCADE", "ON DELETE SET NULL"]) func cascadesIntoAHypertableAreRefused(action: String)

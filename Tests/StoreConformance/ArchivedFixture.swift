@@ -50,8 +50,8 @@ extension ArchivedFixture {
             ArchiveRequest(place: place, run: run, facts: ["policy_sha256": "a'b\"c,{}"], rules: rules))
         let requests = requests.enumerated().map { index, request in
             var request = request
-            request.archiveRule = "r\(index)"
-            request.technique = techniques.indices.contains(index) ? techniques[index] : nil
+            request.deleting.archiveRule = "r\(index)"
+            request.deleting.method = techniques.indices.contains(index) ? techniques[index] : nil
             return request
         }
         // As a run does it: all rules are surveyed before the first delete.

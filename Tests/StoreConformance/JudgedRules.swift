@@ -46,9 +46,9 @@ package struct JudgedRules {
             """
             \($0.entity): \($0.date.name) \($0.date.encoding) \($0.date.zone.identifier) before \($0.cutoff.rfc3339) \
             earliest \($0.date.earliest.rfc3339) latest \($0.date.latest?.rfc3339 ?? "-") where \($0.filter) \
-            thin \($0.thinning.map { "\($0.pick) per \($0.groupedBy) \($0.tiers.map { "\($0.unit) \($0.since.rfc3339)" })" } ?? "-") \
-            keep \($0.keepLast.map { "\($0.count) per \($0.groupedBy)" } ?? "-") relationships \($0.relationships) \
-            holds \($0.holds.map { "\($0.entity): \($0.rows)" })
+            thin \($0.keepers.thinning.map { "\($0.pick) per \($0.groupedBy) \($0.tiers.map { "\($0.unit) \($0.since.rfc3339)" })" } ?? "-") \
+            keep \($0.keepers.keepLast.map { "\($0.count) per \($0.groupedBy)" } ?? "-") relationships \($0.relationships) \
+            holds \($0.keepers.holds.map { "\($0.entity): \($0.rows)" })
             """
         }
     }
@@ -60,18 +60,18 @@ package struct JudgedRules {
             if verdict.isRefused { seen.insert("refused") }
             if verdict.survey.expiredCount > 0 { seen.insert("expired") }
             if verdict.survey.expiredCount < verdict.survey.expiredAloneCount { seen.insert("counted before") }
-            if verdict.survey.cascadedCount > 0 { seen.insert("cascaded") }
-            if verdict.survey.nullifiedCount > 0 { seen.insert("nullified") }
-            if verdict.survey.keptByRuleCount > 0 { seen.insert("kept") }
-            if verdict.survey.keptByTier.count > 1 { seen.insert("thinned") }
-            if !request.keptByOthers.isEmpty, verdict.survey.expiredCount > 0 { seen.insert("kept from others") }
+            if verdict.survey.related.cascadedCount > 0 { seen.insert("cascaded") }
+            if verdict.survey.related.nullifiedCount > 0 { seen.insert("nullified") }
+            if verdict.survey.kept.byRuleCount > 0 { seen.insert("kept") }
+            if verdict.survey.kept.byTier.count > 1 { seen.insert("thinned") }
+            if !request.keepers.others.isEmpty, verdict.survey.expiredCount > 0 { seen.insert("kept from others") }
             if request.keepsRows, request.filter.allAttributeNames.contains(request.date.name),
                 verdict.survey.expiredCount > 0
             {
                 seen.insert("kept beside others")
             }
-            if verdict.survey.heldCount > 0 { seen.insert("held") }
-            if verdict.survey.keptByHold.contains(where: { $0.relatedCount > 0 }) { seen.insert("held with others") }
+            if verdict.survey.kept.heldCount > 0 { seen.insert("held") }
+            if verdict.survey.kept.byHold.contains(where: { $0.relatedCount > 0 }) { seen.insert("held with others") }
             if !verdict.survey.leavesReadableRows { seen.insert("empties") }
             if verdict.survey.unreadable.count > 2 { seen.insert("unreadable") }
             if request.date.zone != .utc { seen.insert("zone") }

@@ -15,23 +15,23 @@ package enum Laws {
         }
         compare("expiredCount", survey.expiredCount, expected.expiredCount)
         compare("expiredAloneCount", survey.expiredAloneCount, expected.expiredAloneCount)
-        compare("keptByRuleCount", survey.keptByRuleCount, expected.keptByRuleCount)
-        compare("keptByTier", survey.keptByTier, expected.keptByTier)
-        compare("heldCount", survey.heldCount, expected.heldCount)
-        compare("keptByHold", survey.keptByHold, expected.keptByHold)
+        compare("keptByRuleCount", survey.kept.byRuleCount, expected.kept.byRuleCount)
+        compare("keptByTier", survey.kept.byTier, expected.kept.byTier)
+        compare("heldCount", survey.kept.heldCount, expected.kept.heldCount)
+        compare("keptByHold", survey.kept.byHold, expected.kept.byHold)
         compare("unreadable", counts(survey), counts(expected))
-        compare("oldest", survey.oldest, expected.oldest)
-        compare("newest", survey.newest, expected.newest)
-        compare("newestOfEntity", survey.newestOfEntity, expected.newestOfEntity)
-        compare("newestExpired", survey.newestExpired, expected.newestExpired)
-        let (said, right) = (survey.newestValue ?? .null, expected.newestValue ?? .null)
+        compare("oldest", survey.dates.oldest, expected.dates.oldest)
+        compare("newest", survey.dates.newest, expected.dates.newest)
+        compare("newestOfEntity", survey.dates.newestOfEntity, expected.dates.newestOfEntity)
+        compare("newestExpired", survey.dates.newestExpired, expected.dates.newestExpired)
+        let (said, right) = (survey.dates.newestValue ?? .null, expected.dates.newestValue ?? .null)
         if !ReferenceValue.isSame(said, right) { found.append("newestValue is \(said), should be \(right)") }
         compare("leavesReadableRows", survey.leavesReadableRows, expected.leavesReadableRows)
         compare("obstacles", obstacles(survey), obstacles(expected))
-        if expected.obstacles.isEmpty {
+        if expected.related.obstacles.isEmpty {
             // Of a delete that is refused nothing is carried out, so that it does not matter what it would reach.
-            compare("cascadedCount", survey.cascadedCount, expected.cascadedCount)
-            compare("nullifiedCount", survey.nullifiedCount, expected.nullifiedCount)
+            compare("cascadedCount", survey.related.cascadedCount, expected.related.cascadedCount)
+            compare("nullifiedCount", survey.related.nullifiedCount, expected.related.nullifiedCount)
         }
         return found
     }
@@ -41,8 +41,10 @@ package enum Laws {
     }
 
     private static func obstacles(_ survey: Survey) -> [String] {
-        survey.obstacles.map { "\($0.relationship.source)(\($0.relationship.sourceAttributes)): \($0.rowCount)" }
-            .sorted()
+        survey.related.obstacles.map {
+            "\($0.relationship.source)(\($0.relationship.sourceAttributes)): \($0.rowCount)"
+        }
+        .sorted()
     }
 
     /// What a sequence of batches did.
@@ -68,7 +70,7 @@ package enum Laws {
     ) throws -> Execution {
         var execution = Execution()
         var request = request
-        request.technique = technique
+        request.deleting.method = technique
         let deletion = try writer.deletion(of: request)
         while execution.batchCounts.count < batchCount ?? .max {
             let part = try deletion.deleteNext(DeletionBounds(rows: batchRows))
@@ -99,8 +101,8 @@ package enum Laws {
             if said != right { found.append("batches: \(name) is \(said), should be \(right)") }
         }
         compare("deletedCount", execution.total.deletedCount, verdict.survey.expiredCount)
-        compare("cascadedCount", execution.total.cascadedCount, verdict.survey.cascadedCount)
-        compare("nullifiedCount", execution.total.nullifiedCount, verdict.survey.nullifiedCount)
+        compare("cascadedCount", execution.total.cascadedCount, verdict.survey.related.cascadedCount)
+        compare("nullifiedCount", execution.total.nullifiedCount, verdict.survey.related.nullifiedCount)
         if isBounded, let batchRows, let most = execution.batchCounts.max(), most > batchRows {
             found.append("a batch of \(batchRows) deleted \(most) rows")
         }

@@ -48,11 +48,11 @@ extension RandomRules {
         for _ in 0..<pick([1, 1, 2, 3, 4]) { rules.append(rule(after: rules.last, encodings, relationships)) }
         let holds = holds()
         for index in rules.indices {
-            rules[index].holds = holds
+            rules[index].keepers.holds = holds
             // A policy may not have them.
             let others = rules[..<index].filter { $0.entity == rules[index].entity && $0.keepsRows }
             if !others.allSatisfy({ $0.readsDates(of: rules[index]) }) {
-                (rules[index].keepLast, rules[index].thinning) = (nil, nil)
+                (rules[index].keepers.keepLast, rules[index].keepers.thinning) = (nil, nil)
             }
         }
         return rules
@@ -90,10 +90,10 @@ extension RandomRules {
             // The same words for another entity, as `defaults` make them.
             copy.entity = table.name
             copy.filter = .all
-            copy.keepLast = copy.keepLast.map {
+            copy.keepers.keepLast = copy.keepers.keepLast.map {
                 KeepLast(count: $0.count, groupedBy: [], among: .all, date: copy.date)
             }
-            copy.thinning = copy.thinning.flatMap {
+            copy.keepers.thinning = copy.keepers.thinning.flatMap {
                 table.thins
                     ? Thinning(tiers: $0.tiers, pick: $0.pick, groupedBy: [], among: .all, date: copy.date) : nil
             }
@@ -123,8 +123,8 @@ extension RandomRules {
         }
         var request = SurveyRequest(
             entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
-            relationships: pick(relationships), countsAllRows: chance(60))
-        if table.thins, chance(35) { request.thinning = thinning(request, table) }
+            relationships: pick(relationships), counts: .init(all: chance(60)))
+        if table.thins, chance(35) { request.keepers.thinning = thinning(request, table) }
         return request
     }
 

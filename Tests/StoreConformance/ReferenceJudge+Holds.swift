@@ -75,7 +75,7 @@ extension ReferenceJudge {
         }
         let deletes =
             preceding.map { ($0.fetchRequest.entity, $0.relationships) } + [(request.entity, request.relationships)]
-        return request.holds.contains { hold in
+        return request.keepers.holds.contains { hold in
             guard
                 hold.entity == request.entity
                     || taken(from: request.entity, request.relationships).contains(hold.entity)
@@ -98,9 +98,9 @@ extension ReferenceJudge {
 
     /// Takes the rows that holds keep from those that a rule would delete, and counts them.
     func spare(_ would: Set<Int64>, _ request: SurveyRequest, into survey: inout Survey) -> Set<Int64> {
-        let held = would.intersection(rows(keptBy: request.holds, request))
-        survey.heldCount = held.count
-        survey.keptByHold = request.holds.map { hold in
+        let held = would.intersection(rows(keptBy: request.keepers.holds, request))
+        survey.kept.heldCount = held.count
+        survey.kept.byHold = request.keepers.holds.map { hold in
             let all = would.intersection(rows(keptBy: [hold], request))
             let own = all.intersection(rows(keptBy: [hold], request, followsCascades: false))
             return .init(hold: hold.name, rowCount: all.count, relatedCount: all.count - own.count)

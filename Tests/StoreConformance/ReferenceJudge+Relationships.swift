@@ -24,7 +24,7 @@ extension ReferenceJudge {
             }
         }
         for place in gone.subtracting(named) { verdict.cascaded[place.table, default: []].insert(place.id) }
-        verdict.survey.cascadedCount = gone.count - named.count
+        verdict.survey.related.cascadedCount = gone.count - named.count
 
         var changes: [Place: [String: StoreValue]] = [:]
         var looksAt = request.attributes
@@ -48,7 +48,7 @@ extension ReferenceJudge {
                 obstacles = request.relationships != .deny ? [] : original.restrictSparesRowsThatGo ? staying : all
             }
             if !obstacles.isEmpty {
-                verdict.survey.obstacles.append(.init(relationship: key, rowCount: obstacles.count))
+                verdict.survey.related.obstacles.append(.init(relationship: key, rowCount: obstacles.count))
             }
             guard key.deleteRule == .nullify else { continue }
             for place in staying {
@@ -59,7 +59,7 @@ extension ReferenceJudge {
             }
         }
         for place in changes.keys { verdict.nullified[place.table, default: []].insert(place.id) }
-        verdict.survey.nullifiedCount = changes.count
+        verdict.survey.related.nullifiedCount = changes.count
         let changedBefore = changedRows[request.entity]?.contains { !looksAt.isDisjoint(with: $0) } ?? false
         if changedBefore { verdict.dependsOnNullified = true }
         if [.cascade, .nullify].contains(request.relationships), leadsBack(to: request.entity) {
@@ -151,9 +151,9 @@ extension SurveyRequest {
     /// The attributes by which the rule chooses its rows, and by which others choose what they keep of them.
     package var attributes: Set<String> {
         Set(
-            [date.name] + filter.attributes + (keepLast?.groupedBy ?? []) + (thinning?.groupedBy ?? [])
-                + (ownKeepers + keptByOthers).flatMap(\.allAttributeNames)
-                + holds.filter { $0.entity == entity }.flatMap(\.rows.allAttributeNames))
+            [date.name] + filter.attributes + (keepers.keepLast?.groupedBy ?? []) + (keepers.thinning?.groupedBy ?? [])
+                + (ownKeepers + keepers.others).flatMap(\.allAttributeNames)
+                + keepers.holds.filter { $0.entity == entity }.flatMap(\.rows.allAttributeNames))
     }
 }
 

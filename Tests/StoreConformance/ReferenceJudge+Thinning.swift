@@ -8,7 +8,7 @@ extension ReferenceJudge {
     func pickedRows(
         _ request: SurveyRequest, _ table: ReferenceStore.Table, besides gone: Set<Int64>
     ) -> [Int64: (unit: CalendarUnit, isExpired: Bool)] {
-        guard let thinning = request.thinning else { return [:] }
+        guard let thinning = request.keepers.thinning else { return [:] }
         var kept: [Int64: (unit: CalendarUnit, isExpired: Bool)] = [:]
         for tier in thinning.tiers {
             var buckets: [Bucket: [(row: ReferenceStore.Row, reading: ReferenceDate.Reading)]] = [:]

@@ -27,7 +27,7 @@ package struct ReferenceJudge {
         /// The rows that lose a reference and stay, by table.
         package var nullified: [String: Set<Int64>] = [:]
         /// Whether the schema refuses the rule, so that nothing of it is carried out.
-        package var isRefused: Bool { !survey.obstacles.isEmpty || hasUnusableHold || hasCircle }
+        package var isRefused: Bool { !survey.related.obstacles.isEmpty || hasUnusableHold || hasCircle }
         /// Whether the cascades lead back to a table that they have passed, which an engine may refuse.
         package var hasCircle = false
         /// Whether a hold asks for a reference that is cleared in rows that the rule deletes: a plan refuses the rule.
@@ -83,10 +83,10 @@ package struct ReferenceJudge {
                 guard matches else { continue }
                 matching.append((row.id, reading))
                 guard reading.isExpired else { continue }
-                if kept.contains(row.id) { verdict.survey.keptByRuleCount += 1 } else { would.insert(row.id) }
+                if kept.contains(row.id) { verdict.survey.kept.byRuleCount += 1 } else { would.insert(row.id) }
             }
         }
-        verdict.survey.keptByTier = CalendarUnit.allCases.compactMap { unit in
+        verdict.survey.kept.byTier = CalendarUnit.allCases.compactMap { unit in
             let count = picked.values.count { $0 == unit }
             return count > 0 ? .init(unit: unit, rowCount: count) : nil
         }
@@ -100,11 +100,12 @@ package struct ReferenceJudge {
             guard let rowCount = unreadable[reason] else { continue }
             verdict.survey.unreadable.append(.init(reason: reason, rowCount: rowCount, example: .null))
         }
-        verdict.survey.oldest = matching.map(\.reading.start).min()
-        verdict.survey.newest = matching.map(\.reading.start).max()
-        verdict.survey.newestOfEntity = readableOfEntity.map(\.reading.start).max()
-        verdict.survey.newestExpired = matching.filter { verdict.deleted.contains($0.id) }.map(\.reading.start).max()
-        verdict.survey.newestValue = newestValue(request, table)
+        verdict.survey.dates.oldest = matching.map(\.reading.start).min()
+        verdict.survey.dates.newest = matching.map(\.reading.start).max()
+        verdict.survey.dates.newestOfEntity = readableOfEntity.map(\.reading.start).max()
+        verdict.survey.dates.newestExpired = matching.filter { verdict.deleted.contains($0.id) }.map(\.reading.start)
+            .max()
+        verdict.survey.dates.newestValue = newestValue(request, table)
         verdict.hasUnusableHold = hasUnusableHold(request)
         verdict.hasCircle = hasCircle(request)
         carryOut(asked ?? request, into: &verdict)
@@ -135,7 +136,7 @@ package struct ReferenceJudge {
     private func keptRows(
         _ request: SurveyRequest, _ table: ReferenceStore.Table, besides gone: Set<Int64>
     ) -> Set<Int64> {
-        guard let keepLast = request.keepLast else { return [] }
+        guard let keepLast = request.keepers.keepLast else { return [] }
         var groups: [(key: [StoreValue], rows: [(id: Int64, reading: ReferenceDate.Reading)])] = []
         for row in table.rows where isTrue(request.filter, row, table) && !gone.contains(row.id) {
             guard let reading = ReferenceDate(row[keepLast.date.name], keepLast.date, cutoff: request.cutoff).reading

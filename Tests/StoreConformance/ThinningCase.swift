@@ -63,7 +63,7 @@ package struct ThinningCase {
         var tiers = zip(units, ages).map { Thinning.Tier($0, since: before($1 + longerBy)) }
         if let unit, !units.contains(unit) { tiers.append(.init(unit, since: before(100))) }
         var request = SurveyRequest(entity: "Price", date: date, cutoff: before(maxAge))
-        request.thinning = Thinning(tiers: tiers, pick: pick, groupedBy: ["symbol"], among: .all, date: date)
+        request.keepers.thinning = Thinning(tiers: tiers, pick: pick, groupedBy: ["symbol"], among: .all, date: date)
         return request
     }
 
@@ -103,9 +103,9 @@ package struct ThinningCase {
         let deleted = try Laws.carryOut(request, batchRows: batchRows, on: store.writer).total.deletedCount
         var found: [String] = []
         if deleted != survey.expiredCount { found.append("\(deleted) rows deleted, \(survey.expiredCount) announced") }
-        let kept = survey.keptByTier.reduce(0) { $0 + $1.rowCount }
-        if kept != survey.keptByRuleCount {
-            found.append("\(kept) rows kept by tiers, \(survey.keptByRuleCount) by the rule")
+        let kept = survey.kept.byTier.reduce(0) { $0 + $1.rowCount }
+        if kept != survey.kept.byRuleCount {
+            found.append("\(kept) rows kept by tiers, \(survey.kept.byRuleCount) by the rule")
         }
         return found
     }

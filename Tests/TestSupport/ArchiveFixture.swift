@@ -26,7 +26,7 @@ package enum ArchiveFixture {
         var request = SurveyRequest(
             entity: entity, date: DateAttribute(name: date, encoding: .unixSeconds, earliest: .distantPast),
             cutoff: cutoff)
-        request.archiveRule = "prices"
+        request.deleting.archiveRule = "prices"
         let deletion = try writer.deletion(of: request)
         while try deletion.deleteNext(DeletionBounds(rows: 1000)).hasMore {}
         if isComplete { _ = try writer.completeArchive() }

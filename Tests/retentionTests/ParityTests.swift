@@ -75,9 +75,11 @@ struct ParityTests {
             let unreadable = survey.unreadable.map { "\($0.reason) \($0.rowCount)" }.sorted()
             let facts: [Any?] = [
                 survey.rowCount, survey.readableCount, survey.expiredCount, survey.expiredAloneCount,
-                survey.keptByRuleCount, unreadable, survey.oldest, survey.newest, survey.newestExpired,
-                survey.newestOfEntity, survey.newestValue, survey.leavesReadableRows, survey.cascadedCount,
-                survey.nullifiedCount, survey.obstacles, survey.unsupported,
+                survey.kept.byRuleCount, unreadable, survey.dates.oldest, survey.dates.newest,
+                survey.dates.newestExpired,
+                survey.dates.newestOfEntity, survey.dates.newestValue, survey.leavesReadableRows,
+                survey.related.cascadedCount,
+                survey.related.nullifiedCount, survey.related.obstacles, survey.unsupported,
             ]
             let deleted = try store.execute(
                 BatchDeleteRequest(

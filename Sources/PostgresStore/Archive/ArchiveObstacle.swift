@@ -5,7 +5,7 @@ extension PostgresDatabase {
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") {
             guard let table = try table(request.entity) else { return nil }
-            if let rollup = request.rollup, let target = try self.table(rollup.target),
+            if let rollup = request.deleting.rollup, let target = try self.table(rollup.target),
                 let reason = try obstacle(toUndoneCandlesOf: target)
             {
                 return reason

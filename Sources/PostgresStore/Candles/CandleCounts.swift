@@ -7,9 +7,9 @@ extension PostgresDatabase {
             try snapshot {
                 var made: [String: Set<CandleBuilder.Key>] = [:]
                 return try requests.enumerated().map { index, request in
-                    guard let rollup = request.rollup else { return CandleTally() }
+                    guard let rollup = request.deleting.rollup else { return CandleTally() }
                     let target = rollup.target.folded
-                    let isShared = requests[(index + 1)...].contains { $0.rollup?.target.folded == target }
+                    let isShared = requests[(index + 1)...].contains { $0.deleting.rollup?.target.folded == target }
                     var (tally, keys) = (CandleTally(), Set<CandleBuilder.Key>())
                     try forEachBatch(of: request, rollup) { batch in
                         tally.add(batch, after: made[target, default: []])

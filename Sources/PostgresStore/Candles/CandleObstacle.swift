@@ -151,7 +151,7 @@ extension SurveyRows {
     /// A request for which nothing can be expired is that of a check: then the oldest row decides.
     func compressedObstacle(_ survey: Findings) throws -> String? {
         let table = scope.table
-        guard let rollup = request.rollup, let oldest = survey.oldest,
+        guard let rollup = request.deleting.rollup, let oldest = survey.dates.oldest,
             survey.expiredAloneCount > 0 || request.cutoff <= request.date.earliest
         else { return nil }
         let end = max(cutoff, oldest.advanced(byMicroseconds: 1))

@@ -6,18 +6,18 @@ extension SurveyQuery {
     func partitionObstacle(_ rows: SurveyRows, _ guards: TableGuards?) throws -> String? {
         let table = rows.scope.table
         guard let guards else { return "\(table.name) is not divided into partitions" }
-        if request.archiveRule != nil { return "each row is archived" }
-        if request.rollup != nil { return "each row becomes a part of a candle" }
-        if request.wantsObjectIDs { return "the key of every row is asked for" }
-        if request.maxRows != nil {
+        if request.deleting.archiveRule != nil { return "each row is archived" }
+        if request.deleting.rollup != nil { return "each row becomes a part of a candle" }
+        if request.deleting.wantsObjectIDs { return "the key of every row is asked for" }
+        if request.deleting.maxRows != nil {
             return "`max_rows` limits the deleted rows, and more rows may arrive in a partition"
         }
         if request.filter != .all { return "`where` chooses among the rows of a partition" }
-        if let hold = request.holds.first { return "the hold \(hold.name) may keep rows of a partition" }
-        if request.keepLast != nil || request.keptByOthers.contains(where: { !$0.isThinning }) {
+        if let hold = request.keepers.holds.first { return "the hold \(hold.name) may keep rows of a partition" }
+        if request.keepers.keepLast != nil || request.keepers.others.contains(where: { !$0.isThinning }) {
             return "`keep_last` chooses among the rows of a partition"
         }
-        if request.thinning != nil || !request.keptByOthers.isEmpty {
+        if request.keepers.thinning != nil || !request.keepers.others.isEmpty {
             return "`thin` chooses among the rows of a partition"
         }
         let column = try rows.scope.attribute(request.date.name, store: session.name).name

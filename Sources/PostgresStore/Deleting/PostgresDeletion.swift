@@ -15,7 +15,7 @@ final class PostgresDeletion: Deletion {
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
-        if let rollup = request.rollup, let source = try writer.entity(named: request.entity) {
+        if let rollup = request.deleting.rollup, let source = try writer.entity(named: request.entity) {
             if let reason = try writer.candleObstacle(rollup, of: source, into: writer.entity(named: rollup.target)) {
                 throw StoreError(.unsupported, store: writer.name, message: reason)
             }
@@ -24,19 +24,20 @@ final class PostgresDeletion: Deletion {
         try writer.run("looking at the rows that are kept") {
             try writer.forgetChangedRows(of: writer.requireTable(request.entity))
         }
-        work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
+        work = DeleteWork(
+            BatchDeleteRequest(request, resultType: request.deleting.wantsObjectIDs ? .objectIDs : .count))
         work.allRows = work.fetchRequest.predicate
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.technique = findings.technique
         // Dropping partitions changes the first and the last date.
         if findings.technique == .range { work.ends = findings.ends }
         // What the plan refuses is deleted only if that was accepted.
-        if findings.rollupObstacle == nil { work.rollupMemory = findings.rollupMemory }
+        if findings.losses.aggregates == nil { work.rollupMemory = findings.rollupMemory }
         rollupMemory = findings.rollupMemory
-        work.archiveRule = request.archiveRule
-        work.rollup = request.rollup
-        work.mustLeave = request.mayEmpty ? nil : request.date
-        maxRows = request.maxRows
+        work.archiveRule = request.deleting.archiveRule
+        work.rollup = request.deleting.rollup
+        work.mustLeave = request.deleting.mayEmpty ? nil : request.date
+        maxRows = request.deleting.maxRows
         outline = findings.outline
     }
 

@@ -230,11 +230,11 @@ extension SurveyQuery {
         try removed.add(delete)
         let counts = try removed.counts(request.relationships, rows)
         survey.expiredCount = counts.named
-        survey.cascadedCount = counts.cascaded
-        if counts.cascaded > 0 { survey.cascadedCounts = try removed.cascadedCounts() }
-        survey.nullifiedCount = counts.nullified
-        survey.obstacles = counts.obstacles
-        survey.newestExpired = counts.newest
+        survey.related.cascadedCount = counts.cascaded
+        if counts.cascaded > 0 { survey.related.cascadedCounts = try removed.cascadedCounts() }
+        survey.related.nullifiedCount = counts.nullified
+        survey.related.obstacles = counts.obstacles
+        survey.dates.newestExpired = counts.newest
         survey.leavesReadableRows = survey.leavesReadableRows && counts.leavesReadableRows
         survey.unsupported = try changingChoice(rows.scope.table, removed)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
@@ -246,7 +246,9 @@ extension SurveyQuery {
         }
         // A trigger may change rows of the tables in which a batch looks for what `deny` forbids.
         let isUnclear = request.relationships == .deny && !rows.scope.table.entity.deleteTriggers.isEmpty
-        if survey.obstacles.isEmpty, reach.isEntangled || reach.overridesRules || counts.crossesBatches || isUnclear {
+        if survey.related.obstacles.isEmpty,
+            reach.isEntangled || reach.overridesRules || counts.crossesBatches || isUnclear
+        {
             // Rows that refer to each other can only be deleted in one statement, and so can the rows that a rule's override
             // deletes with them.
             survey.technique = .whole

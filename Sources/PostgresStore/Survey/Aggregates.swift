@@ -83,7 +83,7 @@ struct Aggregates {
                 "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount.counted("expired row")) the "
                 + "continuous aggregate \(first.name) has, because \(reason)"
         }
-        let former = rows.request.note.flatMap { RollupMemory($0) }.flatMap {
+        let former = rows.request.deleting.note.flatMap { RollupMemory($0) }.flatMap {
             $0.state.isComparable(at: state) ? $0 : nil
         }
         var memory = RollupMemory(state, after: former)

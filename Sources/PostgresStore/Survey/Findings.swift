@@ -25,7 +25,7 @@ struct Findings: EngineFindings {
         var outline = DeletionOutline(method: technique.phrase, isInBatches: technique != .whole)
         outline.reason = reason
         outline.isOldestFirst = technique == .range
-        outline.index = technique == .range ? survey.index : nil
+        outline.index = technique == .range ? survey.index.name : nil
         // A delete keeps nobody out of the table, so that only those wait who want the very rows: batches may be longer
         // than in a file, and what each costs besides its rows matters less.
         outline.batchTarget = hasCostlyBatches ? .seconds(1) : .milliseconds(30)

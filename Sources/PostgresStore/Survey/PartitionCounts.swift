@@ -27,7 +27,7 @@ extension SurveyCounts {
         groups.append(try wholeGroup(expired, 7, column, isIndexed: isIndexed))
         let isExpired = groups.contains { $0.isExpired && !$0.isEmpty }
         let isCounted =
-            rows.request.countsAllRows || isExpired && rows.request.countsKeptRows
+            rows.request.counts.all || isExpired && rows.request.counts.kept
             || groups.contains { $0.isDoubtful && !$0.isEmpty }
         let kept = leaves.filter { codes[$0.oid] == 0 }
         groups.append(try wholeGroup(kept, 0, column, isIndexed: isIndexed, isCounted: isCounted))

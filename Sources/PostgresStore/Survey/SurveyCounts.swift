@@ -24,7 +24,7 @@ struct SurveyCounts {
         }
         let attribute = try rows.scope.attribute(request.date.name, store: session.name)
         let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
-        let isPartial = isIndexed && rows.date.reading == .ordered && !request.countsAllRows
+        let isPartial = isIndexed && rows.date.reading == .ordered && !request.counts.all
         if isPartial, rows.date.type == .timestamptz, rows.filter == .always, notKept == .always, others == .always {
             // What the index says of the expired rows need not be looked at row by row.
             let doubtful = try readGroups(notKept: notKept, others: others, among: rows.date.mayBeUnreadable)
@@ -59,11 +59,11 @@ struct SurveyCounts {
             return other.map { newest ? max($0, instant) : min($0, instant) } ?? instant
         }
         let readable = rows.date.readable()
-        survey.oldest = try end(survey.oldest, .all([readable, rows.filter]), newest: false)
-        survey.newest = try end(survey.newest, .all([readable, rows.filter]), newest: true)
-        survey.newestOfEntity = try end(survey.newestOfEntity, readable, newest: true)
-        survey.newestExpired = try end(
-            survey.newestExpired,
+        survey.dates.oldest = try end(survey.dates.oldest, .all([readable, rows.filter]), newest: false)
+        survey.dates.newest = try end(survey.dates.newest, .all([readable, rows.filter]), newest: true)
+        survey.dates.newestOfEntity = try end(survey.dates.newestOfEntity, readable, newest: true)
+        survey.dates.newestExpired = try end(
+            survey.dates.newestExpired,
             .all([session.condition(rows.request.expired, rows.scope), rows.request.notPreceding(rows.scope, session)]),
             newest: true)
     }
@@ -183,20 +183,20 @@ struct SurveyCounts {
         let inRange = sum { $0.matches && $0.isExpired }
         survey.expiredAloneCount = sum { $0.matches && $0.isExpired && $0.isFree }
         survey.expiredCount = sum { $0.matches && $0.isExpired && $0.isFree && $0.isOwn }
-        survey.keptByRuleCount = inRange - survey.expiredAloneCount
+        survey.kept.byRuleCount = inRange - survey.expiredAloneCount
         survey.leavesReadableRows =
             survey.expiredAloneCount == 0
             || groups.contains { $0.isReadable && !($0.matches && $0.isExpired && $0.isFree) }
-        survey.oldest = matching.filter(\.isReadable).compactMap(\.oldest).min()
-        survey.newest = matching.filter(\.isReadable).compactMap(\.newest).max()
-        survey.newestOfEntity = groups.filter(\.isReadable).compactMap(\.newest).max()
-        survey.newestExpired =
+        survey.dates.oldest = matching.filter(\.isReadable).compactMap(\.oldest).min()
+        survey.dates.newest = matching.filter(\.isReadable).compactMap(\.newest).max()
+        survey.dates.newestOfEntity = groups.filter(\.isReadable).compactMap(\.newest).max()
+        survey.dates.newestExpired =
             matching.filter { $0.isExpired && $0.isFree && $0.isOwn }.compactMap(\.newest).max()
         let gone = matching.filter { $0.isExpired && $0.isFree && $0.isOwn }
         if gone.count == 1, let low = gone[0].least.serverText, let high = gone[0].newestValue.serverText {
             survey.ends = DateEnds(low: low, high: high, rowCount: survey.expiredCount)
         }
-        survey.newestValue =
+        survey.dates.newestValue =
             rows.date.type.isDate
             ? text(of: groups.compactMap(\.newest).max()) : newestValue(groups.map(\.newestValue))
         for (index, reason) in DateSQL.unreadableReasons.enumerated() {
@@ -215,29 +215,29 @@ struct SurveyCounts {
         // Rows before the cutoff are in the groups.
         let rest = rows.date.readable(from: rows.cutoff)
         let newestLeft = try edge(rest)
-        survey.newestOfEntity = newestLeft ?? survey.newestOfEntity
-        survey.oldest = try survey.oldest ?? edge(.all([readable, rows.filter]), ascending: true)
-        survey.newest =
+        survey.dates.newestOfEntity = newestLeft ?? survey.dates.newestOfEntity
+        survey.dates.oldest = try survey.dates.oldest ?? edge(.all([readable, rows.filter]), ascending: true)
+        survey.dates.newest =
             rows.filter == .always
-            ? survey.newestOfEntity : try edge(.all([rest, rows.filter])) ?? survey.newest
+            ? survey.dates.newestOfEntity : try edge(.all([rest, rows.filter])) ?? survey.dates.newest
         if rows.date.type.isDate {
             let isReadable = rows.filter == .always && survey.unreadable.allSatisfy { $0.reason == .null }
-            let newest = isReadable ? survey.newestOfEntity : try edge(rows.date.isFinite)
-            survey.newestValue = text(of: newest)
+            let newest = isReadable ? survey.dates.newestOfEntity : try edge(rows.date.isFinite)
+            survey.dates.newestValue = text(of: newest)
         }
         if rows.date.date.encoding.isNumeric {
             let sentinels = rows.date.untrusted.dropFirst(rows.date.date.trustsZero ? 0 : 1)
             let conditions = [rows.date.isFinite] + sentinels.map { "\(rows.date.column) <> " + $0 }
-            survey.newestValue = try session.row(
+            survey.dates.newestValue = try session.row(
                 "SELECT \(rows.date.column) FROM \(rows.scope.from)" + .all(conditions).whereClause
                     + " ORDER BY 1 DESC NULLS LAST LIMIT 1")?.value(at: 0)
         }
         // It may begin before the cutoff: a day that is not over then.
         if newestLeft != nil { survey.leavesReadableRows = true }
-        let isExpired = survey.expiredAloneCount + survey.keptByRuleCount > 0
+        let isExpired = survey.expiredAloneCount + survey.kept.byRuleCount > 0
         // How many values are in doubt is judged as a share of all.
         let isDoubtful = survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
-        guard isDoubtful || isExpired && rows.request.countsKeptRows else {
+        guard isDoubtful || isExpired && rows.request.counts.kept else {
             survey.rowCount = nil
             survey.readableCount = nil
             return

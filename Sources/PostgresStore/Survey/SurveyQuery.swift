@@ -46,8 +46,8 @@ struct SurveyQuery {
             if survey.expiredAloneCount > 0, try session.relationshipsAreInPlay(request) {
                 try followRelationships(rows, into: &survey)
             }
-            if let thinning = request.thinningBeforeCutoff, survey.keptByRuleCount > 0 {
-                survey.keptByTier = try session.thinnedRows(thinning, scope).counts
+            if let thinning = request.thinningBeforeCutoff, survey.kept.byRuleCount > 0 {
+                survey.kept.byTier = try session.thinnedRows(thinning, scope).counts
             }
             try survey.survey.countHeld(request) { try session.count($0) }
             return survey
@@ -82,10 +82,10 @@ struct SurveyQuery {
                 + "two dates where the function changes their order"
         }
         if table.isColumnar { return Self.columnar(table.name) }
-        if request.wantsObjectIDs, table.entity.primaryKey.isEmpty {
+        if request.deleting.wantsObjectIDs, table.entity.primaryKey.isEmpty {
             return "\(table.name) has no primary key, so the deleted rows cannot be reported"
         }
-        let keepers = request.ownKeepers + request.keptByOthers
+        let keepers = request.ownKeepers + request.keepers.others
         let thins = keepers.contains(where: \.isThinning)
         if thins, table.isDistributed {
             return "\(table.name) is distributed, and Citus does not compare rows with those of their bucket (thin)"
@@ -109,7 +109,7 @@ struct SurveyQuery {
                 "the server does not count changed rows (track_counts is off), so it would be unknown how many rows a delete changes in "
                 + "other tables"
         }
-        if !request.holds.isEmpty,
+        if !request.keepers.holds.isEmpty,
             let reason = try ReachOfDelete(
                 of: table, request.relationships == .deny ? .asDeclared : request.relationships, session
             ).changeBehind()
@@ -160,7 +160,7 @@ struct SurveyQuery {
         guard survey.expiredAloneCount > 0 else { return }
         if table.isHypertable {
             try judgeChunks(rows, into: &survey)
-            if survey.unsupported == nil { survey.rollupObstacle = try aggregates.obstacle(rows, into: &survey) }
+            if survey.unsupported == nil { survey.losses.aggregates = try aggregates.obstacle(rows, into: &survey) }
         } else if table.isPartitioned, rows.date.reading == .ordered {
             try judgePartitions(rows, into: &survey)
         }
@@ -285,16 +285,16 @@ struct SurveyQuery {
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be walked in real tables only, one after another, each by its own name.
         survey.techniqueObstacles[.windows] =
-            rows.request.rollup != nil
+            rows.request.deleting.rollup != nil
             ? "rows become candles in the order of their dates" : table.windowObstacle ?? guards?.leafObstacle
         survey.techniqueObstacles[.partitions] = try partitionObstacle(rows, guards)
         let byBlocks: [DeleteMethod] = survey.techniqueObstacles[.windows] == nil ? [.windows] : []
         let byDate: [DeleteMethod] = rows.date.reading == .ordered ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
         if possible.isEmpty { possible = [.whole] }
-        survey.isInDateOrder = index != nil
+        survey.index.isInDateOrder = index != nil
         survey.hasCostlyBatches = table.isDistributed
-        survey.index = index?.name
+        survey.index.name = index?.name
         if survey.techniqueObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
         survey.possibleTechniques = possible
         survey.technique = possible[0]

@@ -114,6 +114,15 @@ package struct RestorableTable: Hashable, Sendable {
 
     /// Rows that would be inserted.
     package var restorableCount: Int { archivedCount - presentCount - conflictCount }
+
+    /// What a restoration would do.
+    package var prediction: RestoredTable {
+        var done = RestoredTable()
+        (done.restoredCount, done.presentCount, done.skippedCount) = (restorableCount, presentCount, conflictCount)
+        (done.referenceCount, done.skippedReferenceCount) = (referenceCount, skippedReferenceCount)
+        (done.restoredCandleCount, done.deletedCandleCount) = (restoredCandleCount, deletedCandleCount)
+        return done
+    }
 }
 
 /// A row of an archive that was not restored, or whose reference was not restored.
@@ -152,6 +161,9 @@ package struct RestoredTable: Hashable, Sendable {
 
     /// Makes an empty count.
     package init() {}
+
+    /// Rows that were not inserted, and rows whose references were not restored.
+    package var leftCount: Int { skippedCount + skippedReferenceCount }
 
     /// Adds the counts of another part.
     package mutating func add(_ other: RestoredTable) {

@@ -156,7 +156,7 @@ extension SurveyRequest {
     /// Makes the rows that have a price become candles; nil changes nothing.
     package mutating func take(_ rollup: Rollup?) {
         guard let rollup else { return }
-        self.rollup = rollup
+        self.deleting.rollup = rollup
         filter = filter && rollup.isPriced
     }
 }

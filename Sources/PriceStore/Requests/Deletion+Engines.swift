@@ -74,7 +74,7 @@ extension EngineFindings {
     ///
     /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or if it is not possible for these rows.
     package mutating func takeTechnique(of request: SurveyRequest, store: String) throws(StoreError) {
-        guard let name = request.technique, survey.unsupported == nil else { return }
+        guard let name = request.deleting.method, survey.unsupported == nil else { return }
         let named = Kind(rawValue: name)
         guard let named, named == .whole || possibleTechniques.contains(named) else {
             let reason = named.flatMap { techniqueObstacles[$0] }.map { ": \($0)" } ?? ""

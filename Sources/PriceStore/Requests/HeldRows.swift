@@ -52,8 +52,8 @@ extension StorePredicate {
 }
 
 extension SurveyRequest {
-    /// The condition that ``holds`` add; nil: there are none.
-    package var notHeld: StorePredicate? { holds.isEmpty ? nil : notHeld(by: holds) }
+    /// The condition that ``holds`` add; nil without them.
+    package var notHeld: StorePredicate? { keepers.holds.isEmpty ? nil : notHeld(by: keepers.holds) }
 
     /// The condition that no hold keeps a row, and that no held row would be deleted with it.
     ///
@@ -67,7 +67,7 @@ extension SurveyRequest {
     /// The rows that the rule would delete if there were no hold.
     package var deletionWithoutHolds: StorePredicate {
         var request = self
-        request.holds = []
+        request.keepers.holds = []
         return request.expired
     }
 }
@@ -92,9 +92,9 @@ extension Survey {
 
     /// Counts the rows that holds keep, in the state of the store in which the survey was made. They do not count as kept by the rule.
     package mutating func countHeld(_ request: SurveyRequest, count: (StoreFetchRequest) throws -> Int) rethrows {
-        guard !request.holds.isEmpty, unsupported == nil else { return }
-        keptByHold = request.holds.map { HeldCount(hold: $0.name, rowCount: 0) }
-        guard keptByRuleCount > 0 else { return }
+        guard !request.keepers.holds.isEmpty, unsupported == nil else { return }
+        kept.byHold = request.keepers.holds.map { HeldCount(hold: $0.name, rowCount: 0) }
+        guard kept.byRuleCount > 0 else { return }
         let would = request.deletionWithoutHolds
         func number(_ holds: [HeldRows], followsCascades: Bool = true) throws -> Int {
             try count(
@@ -103,14 +103,14 @@ extension Survey {
                     predicate: would && .notTrue(request.notHeld(by: holds, followsCascades: followsCascades)),
                     includesSubentities: request.includesSubentities))
         }
-        heldCount = try number(request.holds)
-        keptByRuleCount = max(0, keptByRuleCount - heldCount)
-        guard heldCount > 0 else { return }
-        for (index, hold) in request.holds.enumerated() {
-            let all = try request.holds.count == 1 ? heldCount : number([hold])
+        kept.heldCount = try number(request.keepers.holds)
+        kept.byRuleCount = max(0, kept.byRuleCount - kept.heldCount)
+        guard kept.heldCount > 0 else { return }
+        for (index, hold) in request.keepers.holds.enumerated() {
+            let all = try request.keepers.holds.count == 1 ? kept.heldCount : number([hold])
             guard all > 0 else { continue }
-            keptByHold[index].rowCount = all
-            keptByHold[index].relatedCount = try all - number([hold], followsCascades: false)
+            kept.byHold[index].rowCount = all
+            kept.byHold[index].relatedCount = try all - number([hold], followsCascades: false)
         }
     }
 }

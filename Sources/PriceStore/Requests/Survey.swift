@@ -1,120 +1,3 @@
-/// A question to a store: what would a rule find and delete?
-package struct SurveyRequest: Hashable, Sendable {
-    /// The entity's name.
-    package var entity: String
-    /// Whether rows of sub-entities are included; see ``StoreFetchRequest/includesSubentities``.
-    package var includesSubentities = true
-    /// The date attribute and how it is read.
-    package var date: DateAttribute
-    /// Rows before it are expired.
-    package var cutoff: Instant
-    /// The rows that the rule considers.
-    package var filter: StorePredicate
-    /// The newest rows that the rule keeps, if any.
-    package var keepLast: KeepLast?
-    /// The rows of each bucket of the calendar that the rule keeps, if any.
-    package var thinning: Thinning?
-    /// The rows that other rules of the entity keep, each as a ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
-    package var keptByOthers: [StorePredicate] = []
-    /// Whether the entity may lose its last readable row. If not, a batch that would delete it is rolled back and fails.
-    package var mayEmpty = true
-    /// What the rows become in the transaction that deletes them; nil: nothing. The filter excludes rows without a price.
-    package var rollup: Rollup?
-    /// Rows that must stay. A row is not deleted if a hold keeps it, or if a held row would be deleted with it.
-    package var holds: [HeldRows] = []
-    /// What the preceding rules delete, in order. Their rows are counted there and not here.
-    package var preceding: [BatchDeleteRequest]
-    /// What happens to rows that refer to deleted rows.
-    package var relationships: BatchDeleteRequest.RelationshipRule
-    /// The name of the engine's technique to use, for tests and measurements; nil: the engine chooses.
-    package var technique: String?
-    /// The maximum number of rows that all parts of the deletion delete; nil: no limit. A method that could exceed it is not used.
-    package var maxRows: Int?
-    /// Whether a Core Data history that cannot be continued is left unchanged; see ``BatchDeleteRequest/ignoresUnknownHistory``.
-    package var ignoresUnknownHistory = false
-    /// Whether the deletion reports the ID of each deleted row.
-    package var wantsObjectIDs = false
-    /// The rule under whose name the deletion archives each row before it deletes it; nil: rows are not archived. See
-    /// ``RetentionWriter/beginArchive(_:)``.
-    package var archiveRule: String?
-    /// The newest ``DeletionPart/note`` of a deletion of the entity's rows; nil: none is known.
-    package var note: String?
-    /// Whether all rows are counted even if an index shows that none is expired.
-    package var countsAllRows: Bool
-    /// Whether the remaining rows are counted if some rows are expired, as a limit on a share of all rows needs. They are always counted if
-    /// that costs nothing.
-    package var countsKeptRows: Bool
-    /// Whether the rows that relationships would delete or change are counted even if no decision depends on their number.
-    package var countsRelatedRows: Bool
-
-    /// Makes a question.
-    package init(
-        entity: String, date: DateAttribute, cutoff: Instant, filter: StorePredicate = .all, keepLast: KeepLast? = nil,
-        preceding: [BatchDeleteRequest] = [], relationships: BatchDeleteRequest.RelationshipRule = .asDeclared,
-        countsAllRows: Bool = true, countsKeptRows: Bool = true, countsRelatedRows: Bool = true
-    ) {
-        self.entity = entity
-        self.date = date
-        self.cutoff = cutoff
-        self.filter = filter
-        self.keepLast = keepLast
-        self.preceding = preceding
-        self.relationships = relationships
-        self.countsAllRows = countsAllRows
-        self.countsKeptRows = countsKeptRows
-        self.countsRelatedRows = countsRelatedRows
-    }
-
-    /// The rows that the rule deletes: readable rows before the cutoff that match the filter and are not spared.
-    package var expired: StorePredicate { expired(from: nil) }
-
-    /// The rows of ``expired`` that are not wholly before an instant.
-    package func expired(from start: Instant?) -> StorePredicate {
-        let old = StorePredicate.date(DateRange(date, from: start, before: cutoff)) && filter
-        return notSpared.map { old && $0 } ?? old
-    }
-
-    /// The condition that ``keepLast``, ``thinning``, ``keptByOthers`` and ``holds`` add; nil: there are none.
-    package var notSpared: StorePredicate? {
-        let parts = notKept + [notHeld].compactMap(\.self)
-        return parts.isEmpty ? nil : parts.reduce(.all) { $0 && $1 }
-    }
-
-    /// The thinning with ``cutoff``.
-    package var thinningBeforeCutoff: Thinning? {
-        var thinning = thinning
-        thinning?.cutoff = cutoff
-        return thinning
-    }
-
-    /// The conditions that ``keepLast`` and ``thinning`` do not keep a row, whatever the cutoff.
-    package var ownKeepers: [StorePredicate] {
-        [keepLast.map(StorePredicate.notKept), thinning.map(StorePredicate.notPicked)].compactMap(\.self)
-    }
-
-    /// The conditions that neither this rule nor another one keeps a row before ``cutoff``.
-    private var notKept: [StorePredicate] {
-        (ownKeepers + keptByOthers).map { keeper in
-            switch keeper {
-            case .notKept(var keepLast):
-                keepLast.relevantBefore = cutoff
-                return spared(by: .notKept(keepLast), keepLast.among, keepLast.date)
-            case .notPicked(var thinning):
-                thinning.cutoff = cutoff
-                return spared(by: .notPicked(thinning), thinning.among, thinning.date)
-            default: return keeper
-            }
-        }
-    }
-
-    /// The condition that a keeper does not keep a row, or that the row is not among those from which it chooses.
-    private func spared(by keeper: StorePredicate, _ among: StorePredicate, _ date: DateAttribute) -> StorePredicate {
-        // The keeper chooses from all rows of the rule.
-        if among == filter, date == self.date { return keeper }
-        return .or([.notTrue(.readable(date) && among), keeper])
-    }
-}
-
 /// The answer to a ``SurveyRequest``: exact counts, never estimates.
 ///
 /// Rows are those that match the rule's filter, unless a member says otherwise.
@@ -201,6 +84,79 @@ package struct Survey: Hashable, Sendable {
         }
     }
 
+    /// The rows before the cutoff that stay.
+    package struct Kept: Hashable, Sendable {
+        /// Rows that `keepLast` or `thinning` spares, of this rule or of another one.
+        package var byRuleCount = 0
+        /// How many rows `thinning` spares, for each tier with one at least; a row of several tiers counts for the one with
+        /// the largest unit.
+        package var byTier: [TierCount] = []
+        /// Rows that holds keep and the rule itself does not, each once.
+        package var heldCount = 0
+        /// The same for each hold of the request, in its order; a row under two holds counts for both.
+        package var byHold: [HeldCount] = []
+
+        package init() {}
+    }
+
+    /// The ends of the dates.
+    package struct Dates: Hashable, Sendable {
+        /// The oldest readable date.
+        package var oldest: Instant?
+        /// The newest readable date.
+        package var newest: Instant?
+        /// The oldest date among the rows that the rule deletes; nil: it was not looked for.
+        package var oldestExpired: Instant?
+        /// The newest date among the rows that the rule deletes.
+        package var newestExpired: Instant?
+        /// The newest readable date of the whole entity, whatever the filter.
+        package var newestOfEntity: Instant?
+        /// The largest value of the whole entity that the format's kind of storage has, before `earliest` is applied.
+        package var newestValue: StoreValue?
+    }
+
+    /// What relationships do when the rows are deleted.
+    package struct Related: Hashable, Sendable {
+        /// Rows that a cascade deletes.
+        package var cascadedCount = 0
+        /// The same by the name of their table, where the engine knows it; in lower case where letter case does not matter.
+        package var cascadedCounts: [String: Int] = [:]
+        /// Rows that lose a reference.
+        package var nullifiedCount = 0
+        /// Relationships that forbid the delete.
+        package var obstacles: [Obstacle] = []
+        /// The names of files beside a Core Data store to which only expired rows refer. They are deleted with the rows.
+        package var externalFiles: [String] = []
+
+        /// The rows of a table that a cascade deletes.
+        package func cascadedCount(of table: String) -> Int {
+            cascadedCounts[table] ?? cascadedCounts[table.folded] ?? 0
+        }
+    }
+
+    /// The way to the rows in the order of their dates.
+    package struct Index: Hashable, Sendable {
+        /// The index that gives them; nil: none.
+        package var name: String?
+        /// Whether it gives all rows in the order of their dates, not only those of each group.
+        package var isInDateOrder = false
+        /// Why an index that begins with the date does not give the rows in the order of their dates, as a clause; nil if
+        /// there is no such index, or it does.
+        package var obstacle: String?
+        /// Whether all texts of a text format have one shape, so that an index on them would be in date order; false if
+        /// that was not checked.
+        package var hasUniformText = false
+    }
+
+    /// What the store keeps beside the rows and would lose with them, each as a clause; nil: it would not, or has no such
+    /// thing.
+    package struct Losses: Hashable, Sendable {
+        /// Why the history of the store cannot be continued.
+        package var history: String?
+        /// Why aggregates that the store makes of the rows would lose them.
+        package var aggregates: String?
+    }
+
     /// All rows that match the filter; nil if they were not counted.
     package var rowCount: Int?
     /// Rows whose date can be read; nil if they were not counted.
@@ -209,56 +165,22 @@ package struct Survey: Hashable, Sendable {
     package var expiredCount = 0
     /// Rows that the rule would delete if it were the only one.
     package var expiredAloneCount = 0
-    /// Rows before the cutoff that `keepLast` or `thinning`, of this rule or of another one, spares.
-    package var keptByRuleCount = 0
-    /// How many rows before the cutoff `thinning` spares, for each tier that keeps any. A row of several tiers counts for the one with the
-    /// largest unit.
-    package var keptByTier: [TierCount] = []
-    /// Rows before the cutoff that holds keep and the rule does not. Each row counts once.
-    package var heldCount = 0
-    /// The held rows for each hold of the request, in its order.
-    package var keptByHold: [HeldCount] = []
+    /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone; true if it
+    /// deletes nothing.
+    package var leavesReadableRows = true
     /// Unreadable rows, by kind.
     package var unreadable: [UnreadableRows] = []
-    /// The oldest readable date.
-    package var oldest: Instant?
-    /// The newest readable date.
-    package var newest: Instant?
-    /// The oldest date among the rows that the rule deletes; nil: it was not looked for.
-    package var oldestExpired: Instant?
-    /// The newest date among the rows that the rule deletes.
-    package var newestExpired: Instant?
-    /// The newest readable date of the whole entity, whatever the filter.
-    package var newestOfEntity: Instant?
-    /// The largest value of the whole entity among those of the format's storage type, before `earliest` is applied.
-    package var newestValue: StoreValue?
-    /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone; true if the rule deletes nothing.
-    package var leavesReadableRows = true
-    /// Rows that a cascade deletes.
-    package var cascadedCount = 0
-    /// Rows that a cascade deletes, by the name of their table, where the engine knows it. The name is in lower case if case does not
-    /// matter.
-    package var cascadedCounts: [String: Int] = [:]
-    /// Rows that lose a reference.
-    package var nullifiedCount = 0
-    /// Relationships that forbid the delete.
-    package var obstacles: [Obstacle] = []
-    /// The names of files beside a Core Data store to which only expired rows refer. They are deleted with the rows.
-    package var externalFiles: [String] = []
-    /// Whether ``index`` gives all rows in the order of their dates, not only the rows of each group.
-    package var isInDateOrder = false
-    /// The index that gives the rows in the order of their dates; nil: none.
-    package var index: String?
-    /// Why an index that begins with the date does not give the rows in the order of their dates, as a clause; nil: it does, or there is no
-    /// such index.
-    package var indexObstacle: String?
-    /// Whether all texts of a text format have one form, so that an index on them is in date order; false also if that was not checked.
-    package var hasUniformText = false
-    /// Why the history of the store cannot be continued; nil: it can, or there is none.
-    package var historyObstacle: String?
-    /// Why aggregates that the store keeps of the rows would lose them, as a clause; nil: they would not, or there are none.
-    package var rollupObstacle: String?
-    /// What else the store does with the rows that the rule's user should know, as sentences without a full stop.
+    /// The rows before the cutoff that stay.
+    package var kept = Kept()
+    /// The ends of the dates.
+    package var dates = Dates()
+    /// What relationships do when the rows are deleted.
+    package var related = Related()
+    /// The way to the rows in the order of their dates.
+    package var index = Index()
+    /// What the store keeps beside the rows and would lose with them.
+    package var losses = Losses()
+    /// What else the store does with the rows, and the rule's user should know; sentences without a full stop.
     package var notes: [String] = []
     /// Why this schema does not allow the delete at all; nil: it does.
     package var unsupported: String?
@@ -270,22 +192,6 @@ package struct Survey: Hashable, Sendable {
     /// Makes an empty survey; engines fill it.
     package init() {}
 
-    /// The rows of a table that a cascade deletes.
-    package func cascadedCount(of table: String) -> Int {
-        cascadedCounts[table] ?? cascadedCounts[table.folded] ?? 0
-    }
-
     /// The number of unreadable rows of every kind.
     package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
-}
-
-extension BatchDeleteRequest {
-    /// Makes a request for all rows that a deletion deletes.
-    package init(_ request: SurveyRequest, resultType: ResultType = .statusOnly) {
-        self.init(
-            fetchRequest: StoreFetchRequest(
-                entity: request.entity, predicate: request.expired,
-                includesSubentities: request.includesSubentities),
-            resultType: resultType, relationships: request.relationships)
-    }
 }

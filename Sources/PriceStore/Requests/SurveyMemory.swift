@@ -19,10 +19,9 @@ package struct SurveyMemory<Findings> {
     private static func key(_ request: SurveyRequest) -> Key {
         var key = Key(request: request, precedingCount: request.preceding.count)
         key.request.preceding = []
-        key.request.ignoresUnknownHistory = false
-        key.request.technique = nil
-        (key.request.countsAllRows, key.request.countsKeptRows) = (false, false)
-        key.request.countsRelatedRows = false
+        key.request.deleting.ignoresUnknownHistory = false
+        key.request.deleting.method = nil
+        key.request.counts = .init()
         return key
     }
 }

@@ -1,6 +1,6 @@
 extension SurveyRequest {
     /// Whether the rule keeps rows of its own.
-    package var keepsRows: Bool { keepLast != nil || thinning != nil }
+    package var keepsRows: Bool { keepers.keepLast != nil || keepers.thinning != nil }
 
     /// Whether two rules that keep rows read the same dates. If not, the rows that one keeps cannot be kept from the other.
     package func readsDates(of other: SurveyRequest) -> Bool {
@@ -15,7 +15,7 @@ extension SurveyRequest {
         guard keepsRows else { return }
         let others = others.filter { $0.entity == entity }
         let deleting = others.filter { !$0.keepsRows }
-        keptByOthers = others.filter { $0.keepsRows && !$0.filter.isDisjoint(from: filter) }.flatMap {
+        keepers.others = others.filter { $0.keepsRows && !$0.filter.isDisjoint(from: filter) }.flatMap {
             $0.leaving(deleting).ownKeepers
         }
         self = leaving(deleting)
@@ -29,10 +29,10 @@ extension SurveyRequest {
         }
         var request = self
         request.filter = left(filter)
-        request.keepLast = keepLast.map {
+        request.keepers.keepLast = keepers.keepLast.map {
             KeepLast(count: $0.count, groupedBy: $0.groupedBy, among: left($0.among), date: $0.date)
         }
-        request.thinning = thinning.map {
+        request.keepers.thinning = keepers.thinning.map {
             Thinning(tiers: $0.tiers, pick: $0.pick, groupedBy: $0.groupedBy, among: left($0.among), date: $0.date)
         }
         return request

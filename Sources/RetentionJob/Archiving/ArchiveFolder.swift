@@ -25,7 +25,7 @@ package struct ArchiveFolder {
             if code == ENOENT || code == ENOTDIR {
                 throw error(.cannotCreate, "does not exist", hint: "create it: mkdir -m 700 \(named)")
             }
-            throw error(code == EACCES ? .permission : .inputOutput, "cannot be accessed: \(Self.text(of: code))")
+            throw error(code == EACCES ? .permission : .inputOutput, "cannot be accessed: \(String(systemError: code))")
         }
         guard facts.isFolder else { throw error(.cannotCreate, "is not a folder") }
         guard facts.st_uid == geteuid() || facts.st_uid == 0 else {
@@ -40,7 +40,7 @@ package struct ArchiveFolder {
                     ? "chmod go-w \(named)" : "it is for all users; name a folder of its own: mkdir -m 700 FOLDER")
         }
         guard faccessat(AT_FDCWD, named, W_OK | X_OK, AT_EACCESS) == 0 else {
-            throw error(.permission, "cannot be written: \(Self.text(of: errno))")
+            throw error(.permission, "cannot be written: \(String(systemError: errno))")
         }
     }
 
@@ -54,8 +54,6 @@ package struct ArchiveFolder {
             kind, store: named, message: "the folder of the archives \(problem)",
             hint: hint ?? "check the folder, or change archive.folder")
     }
-
-    private static func text(of code: Int32) -> String { String(cString: strerror(code)) }
 
     // MARK: Its place
 
@@ -169,7 +167,7 @@ package struct ArchiveFolder {
     private static func estimate(_ step: Plan.Step, _ reader: any RetentionReader) throws(StoreError) -> Int64 {
         let entity = step.surveyRequest?.entity ?? step.rule.entity
         var size = try estimate(step.survey.expiredCount, of: entity, reader)
-        for (entity, count) in step.survey.cascadedCounts where count > 0 {
+        for (entity, count) in step.survey.related.cascadedCounts where count > 0 {
             size += try estimate(count, of: entity, reader)
         }
         return size
@@ -197,5 +195,7 @@ package struct ArchiveFolder {
 
 extension Plan {
     /// The steps that delete rows and archive them first.
-    package var archivedSteps: [Step] { steps.filter { $0.request?.archiveRule != nil && $0.survey.expiredCount > 0 } }
+    package var archivedSteps: [Step] {
+        steps.filter { $0.request?.deleting.archiveRule != nil && $0.survey.expiredCount > 0 }
+    }
 }

@@ -202,7 +202,7 @@ package struct OldArchives {
     package func remove(_ archive: Archive) -> String? {
         func problem(_ what: String) -> String { "\(archive.path) was not removed: \(what)" }
         let place = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard place >= 0 else { return problem(Self.reason()) }
+        guard place >= 0 else { return problem(String(systemError: errno)) }
         defer { close(place) }
         var facts = stat()
         let sideFiles = ["-journal", "-wal", "-shm"].map { archive.name + $0 }
@@ -214,9 +214,9 @@ package struct OldArchives {
         guard fstatat(place, archive.name, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.isRegularFile,
             FileMark(facts) == archive.mark
         else { return problem("another file is in its place") }
-        for name in sideFiles where unlinkat(place, name, 0) != 0 { return problem("\(name): \(Self.reason())") }
-        return unlinkat(place, archive.name, 0) == 0 ? nil : problem(Self.reason())
+        for name in sideFiles where unlinkat(place, name, 0) != 0 {
+            return problem("\(name): \(String(systemError: errno))")
+        }
+        return unlinkat(place, archive.name, 0) == 0 ? nil : problem(String(systemError: errno))
     }
-
-    private static func reason() -> String { String(cString: strerror(errno)) }
 }

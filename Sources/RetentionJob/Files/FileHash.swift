@@ -13,21 +13,17 @@ package enum FileHash {
         guard descriptor >= 0 else { throw failure(path, errno) }
         defer { close(descriptor) }
         var hash = SHA256()
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
-        while true {
-            let count = read(descriptor, &buffer, buffer.count)
-            if count == 0 { return HexText.text(hash.finalize()) }
-            guard count > 0 else {
-                if errno == EINTR { continue }
-                throw failure(path, errno)
-            }
-            buffer.withUnsafeBytes { hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        let code = FilePortions.read(descriptor) { portion in
+            hash.update(bufferPointer: portion)
+            return true
         }
+        if let code { throw failure(path, code) }
+        return HexText.text(hash.finalize())
     }
 
     private static func failure(_ path: String, _ code: Int32) -> StoreError {
         StoreError(
             code == ENOENT ? .missing : .inputOutput, store: path,
-            message: "the file cannot be read: \(String(cString: strerror(code)))")
+            message: "the file cannot be read: \(String(systemError: code))")
     }
 }

@@ -96,7 +96,7 @@ extension StoreError {
     /// Trouble with a file: its path, what failed, and the system's word for why.
     init(file path: String, _ message: String, _ code: Int32) {
         let kind: Kind = [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput
-        self.init(kind, store: path, message: "\(message): \(String(cString: strerror(code)))")
+        self.init(kind, store: path, message: "\(message): \(String(systemError: code))")
     }
 }
 

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import PriceStore
 package import RetentionPolicy
 
 /// The files that a pattern of pending files matches.
@@ -91,7 +92,7 @@ package struct PendingPattern {
         }
         guard let realRoot = FilePlace.realPath(root) else {
             if errno != ENOENT, errno != ENOTDIR {
-                problems.append("\(display(root)): cannot be opened: \(String(cString: strerror(errno)))")
+                problems.append("\(display(root)): cannot be opened: \(String(systemError: errno))")
             }
             return []
         }
@@ -116,7 +117,7 @@ package struct PendingPattern {
             }
         }
         for folder in found where access(folder.real, R_OK | X_OK) != 0 {
-            problems.append("\(display(folder.shown)): cannot be read: \(String(cString: strerror(errno)))")
+            problems.append("\(display(folder.shown)): cannot be read: \(String(systemError: errno))")
         }
         return found.filter { !$0.real.hasSuffix("/" + PendingFile.doneFolder) }
     }

@@ -21,7 +21,8 @@ enum Arrivals {
         _ plan: Plan, _ policy: Policy, _ memory: RunMemory, now: Instant, reader: any RetentionReader
     ) throws(StoreError) -> [Plan.Warning] {
         let steps = plan.steps.filter {
-            $0.survey.unsupported == nil && $0.survey.newestOfEntity != nil && !policy.makesCandles($0.rule.entity)
+            $0.survey.unsupported == nil && $0.survey.dates.newestOfEntity != nil
+                && !policy.makesCandles($0.rule.entity)
         }
         return withoutMatches(steps, memory) + (try withoutNewRows(steps, now, reader))
     }
@@ -33,30 +34,29 @@ enum Arrivals {
     static func isMatched(
         _ rule: Rule, _ request: SurveyRequest, _ survey: Survey, reader: any RetentionReader
     ) throws(StoreError) -> Bool {
-        if survey.newest != nil || survey.unreadableCount > 0 { return true }
-        guard request.filter != rule.filter, survey.newestOfEntity != nil else { return false }
+        if survey.dates.newest != nil || survey.unreadableCount > 0 { return true }
+        guard request.filter != rule.filter, survey.dates.newestOfEntity != nil else { return false }
         return try reader.count(
             StoreFetchRequest(entity: request.entity, predicate: rule.filter, fetchLimit: 1)) > 0
     }
 
     private static func withoutMatches(_ steps: [Plan.Step], _ memory: RunMemory) -> [Plan.Warning] {
-        let steps = steps.filter { !$0.isMatched && $0.record.map(memory.hasMatched) == false }
-        let title = "no row matches"
-        guard steps.count > mostLines, let first = steps.first else {
-            return steps.map {
-                Plan.Warning(
-                    title: title,
-                    text: "\($0.rule.name) deletes nothing, because no row of \($0.rule.entity) matches its `where`",
-                    mark: $0.rule.marks.value("entity"))
-            }
-        }
-        return [
-            Plan.Warning(
-                title: title,
-                text: "\(Figures.count(steps.count, "rule")) delete nothing, because no row matches their `where`: "
-                    + list(steps.map(\.rule.name)),
-                mark: first.rule.marks.value("entity"))
-        ]
+        let rules = steps.filter { !$0.isMatched && $0.record.map(memory.hasMatched) == false }.map(\.rule)
+        return warnings(
+            "no row matches",
+            rules.map {
+                ($0, "\($0.name) deletes nothing, because no row of \($0.entity) matches its `where`")
+            },
+            all: "\(Figures.count(rules.count, "rule")) delete nothing, because no row matches their `where`: "
+                + list(rules.map(\.name)))
+    }
+
+    /// A warning about each of some rules; one about all of them if they are many.
+    private static func warnings(
+        _ title: String, _ found: [(rule: Rule, text: String)], all: String
+    ) -> [Plan.Warning] {
+        let told = found.count > mostLines ? [(found[0].rule, all)] : found
+        return told.map { Plan.Warning(title: title, text: $1, mark: $0.marks.value("entity")) }
     }
 
     // MARK: Entities without new rows
@@ -109,19 +109,10 @@ enum Arrivals {
     }
 
     private static func lines(_ found: [Stale], _ time: String) -> [Plan.Warning] {
-        let title = "no new rows"
-        guard found.count > mostLines, let first = found.first else {
-            return found.map {
-                Plan.Warning(title: title, text: $0.sentence, mark: $0.rule.marks.value("entity"))
-            }
-        }
-        return [
-            Plan.Warning(
-                title: title,
-                text: "\(found.count) entities have had no new rows for \(time): "
-                    + list(found.map { "\($0.rule.entity) (newest \($0.date))" }) + ". \(question)",
-                mark: first.rule.marks.value("entity"))
-        ]
+        warnings(
+            "no new rows", found.map { ($0.rule, $0.sentence) },
+            all: "\(found.count) entities have had no new rows for \(time): "
+                + list(found.map { "\($0.rule.entity) (newest \($0.date))" }) + ". \(question)")
     }
 
     /// What is to be said of the entity of some steps; nil: rows arrive, or that cannot be judged.
@@ -134,12 +125,14 @@ enum Arrivals {
     ) throws(StoreError) -> Stale? {
         // A row that is dated a day ahead is no future date for the guards either.
         let recent = now.advanced(byMicroseconds: -3 * day)...now.advanced(byMicroseconds: day)
-        guard !steps.contains(where: { $0.survey.newestOfEntity.map(recent.contains) == true }) else { return nil }
+        guard !steps.contains(where: { $0.survey.dates.newestOfEntity.map(recent.contains) == true }) else {
+            return nil
+        }
         var last: (newest: Instant, step: Plan.Step, request: SurveyRequest)?
         var dates: Set<DateAttribute> = []
         for step in steps {
             guard let request = step.surveyRequest, dates.insert(request.date).inserted,
-                let ofAll = step.survey.newestOfEntity,
+                let ofAll = step.survey.dates.newestOfEntity,
                 let newest = ofAll > now ? try self.newest(before: now, request, reader) : ofAll
             else { continue }
             if last.map({ $0.newest < newest }) ?? true { last = (newest, step, request) }
@@ -149,7 +142,7 @@ enum Arrivals {
         }
         let age = now.since(newest).wholeMicroseconds
         guard age > 3 * day else { return nil }
-        let hasFutureRows = step.survey.newestOfEntity != newest
+        let hasFutureRows = step.survey.dates.newestOfEntity != newest
         let sparse = steps.compactMap(sparseBefore).max() ?? .distantPast
         if let gap = try usualGap(before: newest, below: age / 3, sparse, request, reader) {
             return Stale(rule: step.rule, newest: (newest, age), gap: gap, hasFutureRows: hasFutureRows)
@@ -162,7 +155,7 @@ enum Arrivals {
     /// The instant before which a step has left gaps between the rows of its entity, more than a day long; nil: it deletes only
     /// some of the rows, and keeps none of them.
     private static func sparseBefore(_ step: Plan.Step) -> Instant? {
-        if let thinning = step.surveyRequest?.thinning {
+        if let thinning = step.surveyRequest?.keepers.thinning {
             return thinning.tiers.filter { $0.unit.size <= CalendarUnit.day.size }.map(\.since)
                 .reduce(step.cutoff, min)
         }

@@ -22,7 +22,7 @@ extension Planner {
         if let known = formerPlans.refused[key] { return known }
         // Names may be equal where an entity inherits from another.
         let order = Dictionary(
-            memory.rules.enumerated().map { ([$1.rule.rule.name, $1.rule.rule.entity], $0) },
+            memory.rules.enumerated().map { ([$1.record.rule.name, $1.record.rule.entity], $0) },
             uniquingKeysWith: { first, _ in first })
         func place(_ index: Int) -> Int { order[[rules[index].rule.name, rules[index].rule.entity]] ?? .max }
         var refused: Set<Int> = []

@@ -37,7 +37,8 @@ struct FormerRule {
             let reached = try memory.rules.contains { former in
                 try hasTriggers
                     || reader.deletes(
-                        from: entity.name, rule.relationships.request, canReach: former.rule.rule.entity, changing: [])
+                        from: entity.name, rule.relationships.request, canReach: former.record.rule.entity, changing: []
+                    )
             }
             if reached { widened = WidenedRule(wholeOf: step) }
             return
@@ -45,13 +46,13 @@ struct FormerRule {
         let former = try planner.former[[rule.name, entity.name.folded]].flatMap {
             try $0.isLive && $0.includes(entity, reader) ? $0 : nil
         }
-        let changes = former.map { RuleChange.changes(from: $0.rule, to: record) } ?? []
+        let changes = former.map { RuleChange.changes(from: $0.record, to: record) } ?? []
         let wider = changes.filter(\.isWider)
         narrowed = wider.isEmpty ? changes : []
         // There may be thousands.
         func ofEntity() throws -> [RunMemory.CarriedOut] {
             try planner.former.values.filter { try $0.concerns(entity, reader) }
-                .sorted { $0.rule.rule.name < $1.rule.rule.name }
+                .sorted { $0.record.rule.name < $1.record.rule.name }
         }
         let formerHolds = try former?.holds ?? ofEntity().flatMap(\.holds)
         let removed = try planner.removed(formerHolds, from: rule, entity, hasTriggers, reader)
@@ -63,10 +64,12 @@ struct FormerRule {
         if isWider || !changedSiblings.isEmpty {
             let rules =
                 try isWider
-                ? ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.rule)
-                : former.map { [$0.rule] + $0.beside } ?? []
+                ? ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.record)
+                : former.map { [$0.record] + $0.beside } ?? []
             let requests = rules.compactMap { rule in
-                rule.request(in: entity, asOf: planner.asOf, holds: request.holds + removedRows).map { (rule, $0) }
+                rule.request(in: entity, asOf: planner.asOf, holds: request.keepers.holds + removedRows).map {
+                    (rule, $0)
+                }
             }
             var before = requests.indices.map { index in
                 var its = requests[index].1
@@ -78,7 +81,7 @@ struct FormerRule {
                 var holds = holds
                 holds.inForce += removed.compactMap(\.found)
                 let idle = try planner.refusedToday(requests.map(\.0), holds, reader)
-                isRefused = idle.contains { requests[$0].0 == former?.rule }
+                isRefused = idle.contains { requests[$0].0 == former?.record }
                 before = before.indices.filter {
                     !idle.contains($0) && !(isWider && planner.isLeftOut(requests[$0].0.rule))
                 }.map { before[$0] }
@@ -135,26 +138,26 @@ extension Planner {
 extension RunMemory.CarriedOut {
     /// Whether rows of the entity may be rows of the rule: the same entity, or one that inherits from the other.
     fileprivate func concerns(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
-        try includes(entity, reader) || entity.model?.subentities.contains(rule.rule.entity) == true
+        try includes(entity, reader) || entity.model?.subentities.contains(record.rule.entity) == true
     }
 
     /// Whether every row of the entity is one of the rule's entity.
     fileprivate func includes(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
-        let own = rule.rule.entity
+        let own = record.rule.entity
         if own == entity.name { return true }
         // Two tables of a server may differ in case alone.
         if own.folded == entity.name.folded { return try reader.entity(named: own)?.name == entity.name }
         // The rows that a rule keeps of a whole entity are not those that it would keep of a part of it.
-        guard entity.model != nil, rule.rule.keepLast == nil, rule.rule.thin == nil else { return false }
+        guard entity.model != nil, record.rule.keepLast == nil, record.rule.thin == nil else { return false }
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true
     }
 
     /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
     fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any RetentionReader) throws -> Int
     {
-        guard let date = rule.rule.date(zone: rule.zone) else { return 0 }
-        let found = try request.narrowed(to: rule.rule.filter && .date(DateRange(date, before: cutoff)), reader)
-        return found.keptByRuleCount + found.heldCount
+        guard let date = record.rule.date(zone: record.zone) else { return 0 }
+        let found = try request.narrowed(to: record.rule.filter && .date(DateRange(date, before: cutoff)), reader)
+        return found.kept.byRuleCount + found.kept.heldCount
     }
 }
 
@@ -174,7 +177,7 @@ extension RecordedRule {
             entity: entity.name, date: date, cutoff: cutoff ?? rule.cutoff(asOf: asOf, zone: zone), filter: rule.filter,
             relationships: rule.relationships.request)
         request.keepRows(of: rule, asOf: asOf)
-        request.holds = holds
+        request.keepers.holds = holds
         return request
     }
 }
@@ -183,8 +186,8 @@ extension WidenedRule {
     /// A rule without anything to compare it with: all of its rows are deleted because of the change.
     fileprivate init(wholeOf step: Plan.Step) {
         self.init(changes: [], removedHolds: [], run: nil, ended: nil)
-        rowCount = step.survey.expiredCount + step.survey.cascadedCount
-        (oldest, newest) = (step.survey.oldest, step.survey.newestExpired)
+        rowCount = step.survey.expiredCount + step.survey.related.cascadedCount
+        (oldest, newest) = (step.survey.dates.oldest, step.survey.dates.newestExpired)
     }
 
     fileprivate init(unreadableFor step: Plan.Step) {
@@ -206,24 +209,26 @@ extension WidenedRule {
         guard survey.unsupported == nil, survey.expiredCount > 0 else { return }
         // What the rule keeps may be older than all that it deletes.
         let more = try request.narrowed(to: before.reduce(request.notSpared ?? .all) { $0 && .notTrue($1) }, reader)
-        if more.expiredCount > 0 { (rowCount, oldest, newest) = (more.expiredCount, more.oldest, more.newestExpired) }
-        guard let old = former?.rule.rule else { return }
-        let whole = survey.expiredCount + survey.cascadedCount
+        if more.expiredCount > 0 {
+            (rowCount, oldest, newest) = (more.expiredCount, more.dates.oldest, more.dates.newestExpired)
+        }
+        guard let old = former?.record.rule else { return }
+        let whole = survey.expiredCount + survey.related.cascadedCount
         // Where the former rule would be refused, its cascades are due to the change as well, and what became candles would not be
         // there for others.
         var isAll = isRefused && rowCount == survey.expiredCount || changes.contains { $0.key == "rollup" }
         if old.relationships != step.rule.relationships {
             var asBefore = request
             asBefore.relationships = old.relationships.request
-            asBefore.countsRelatedRows = true
+            asBefore.counts.related = true
             let found = try reader.survey(asBefore)
-            if found.unsupported != nil || !found.obstacles.isEmpty {
+            if found.unsupported != nil || !found.related.obstacles.isEmpty {
                 isAll = true
             } else {
-                rowCount = max(rowCount, whole - found.expiredCount - found.cascadedCount)
+                rowCount = max(rowCount, whole - found.expiredCount - found.related.cascadedCount)
             }
         }
-        if isAll { (rowCount, oldest, newest) = (whole, survey.oldest, survey.newestExpired) }
+        if isAll { (rowCount, oldest, newest) = (whole, survey.dates.oldest, survey.dates.newestExpired) }
     }
 }
 
@@ -251,18 +256,18 @@ package struct LateRows: Sendable {
         run = former.run
         cutoff = former.cutoff
         let survey = step.survey
-        guard survey.expiredCount > 0, survey.oldest.map({ $0 < former.cutoff }) ?? true,
-            let before = former.rule.request(
-                in: entity, asOf: asOf, before: former.cutoff, holds: request.holds)?.expired
+        guard survey.expiredCount > 0, survey.dates.oldest.map({ $0 < former.cutoff }) ?? true,
+            let before = former.record.request(
+                in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds)?.expired
         else { return }
-        let found = try request.narrowed(to: before, reader, countsRelatedRows: true)
+        let found = try request.narrowed(to: before, reader, related: true)
         // `keep_last`, `thin` and holds kept some that may be expired by now: as many as they kept and do not keep any more.
         let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
         let released = max(0, former.keptCount - kept)
         rowCount = max(0, found.expiredCount - released)
         // Which of the related rows are deleted with released rows is not known.
-        if rowCount > 0, released == 0 { rowCount += found.cascadedCount }
-        (oldest, newest) = (found.oldest, found.newestExpired)
+        if rowCount > 0, released == 0 { rowCount += found.related.cascadedCount }
+        (oldest, newest) = (found.dates.oldest, found.dates.newestExpired)
         guard rowCount > 0 else { return }
         if let own = step.rule.limits.maxLateRows {
             limit = own
@@ -298,14 +303,12 @@ package struct LateRows: Sendable {
 
 extension SurveyRequest {
     /// The survey of those of the rows that meet a condition too.
-    fileprivate func narrowed(
-        to condition: StorePredicate, _ reader: any RetentionReader, countsRelatedRows: Bool = false
+    func narrowed(
+        to condition: StorePredicate, _ reader: any RetentionReader, related: Bool = false
     ) throws(StoreError) -> Survey {
         var request = self
         request.filter = filter && condition
-        request.countsAllRows = false
-        request.countsKeptRows = false
-        request.countsRelatedRows = countsRelatedRows
+        request.counts = .init(all: false, kept: false, related: related)
         return try reader.survey(request)
     }
 }

@@ -177,12 +177,9 @@ package struct HoldPlan: Sendable {
                 let others = Set(found.rows.rows.allAttributeNames.map(\.folded)).subtracting(setting.key.map(\.folded))
                 guard let name = others.min() else { continue }
                 return Refusal(
-                    .holdUnusable,
-                    reason:
-                        "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' keeps candles of "
-                        + "\(target.name) by \(name), which the rule may change",
-                    wayPast: "this cannot be accepted; hold candles by \(setting.key.joined(separator: ", ")) only",
-                    isAcceptable: false)
+                    unacceptable: .holdUnusable, of: rule.entity,
+                    "the hold '\(found.hold.name)' keeps candles of \(target.name) by \(name), which the rule may change",
+                    instead: "hold candles by \(setting.key.joined(separator: ", ")) only")
             }
         }
         let own = BatchDeleteRequest(
@@ -192,20 +189,16 @@ package struct HoldPlan: Sendable {
                 continue
             }
             return Refusal(
-                .holdUnusable,
-                reason:
-                    "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' keeps rows of "
-                    + "\(found.rows.entity) by \(name), which a delete from \(parent) may clear; then it is unknown which of "
-                    + "them this rule may delete",
-                wayPast: "this cannot be accepted; name other attributes of \(found.rows.entity) in the hold",
-                isAcceptable: false)
+                unacceptable: .holdUnusable, of: rule.entity,
+                "the hold '\(found.hold.name)' keeps rows of \(found.rows.entity) by \(name), which a delete from \(parent) "
+                    + "may clear; then it is unknown which of them this rule may delete",
+                instead: "name other attributes of \(found.rows.entity) in the hold")
         }
         if let found = try reader.obstacle(
             to: inForce.filter(\.isThere).map(\.rows), of: own, writing: rule.rollup?.target)
         {
             return Refusal(
-                .holdUnusable, reason: "refusing to delete from \(rule.entity): \(found.text)",
-                wayPast: "this cannot be accepted; remove the trigger or the hold", isAcceptable: false)
+                unacceptable: .holdUnusable, of: rule.entity, found.text, instead: "remove the trigger or the hold")
         }
         for found in unusable {
             if let other = found.entity,
@@ -216,11 +209,9 @@ package struct HoldPlan: Sendable {
                 continue
             }
             return Refusal(
-                .holdUnusable,
-                reason:
-                    "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' cannot be evaluated, and may "
-                    + "keep rows that the rule would delete: \(found.reason)",
-                wayPast: "this cannot be accepted; correct the hold, or remove it from the policy", isAcceptable: false)
+                unacceptable: .holdUnusable, of: rule.entity,
+                "the hold '\(found.hold.name)' cannot be evaluated, and may keep rows that the rule would delete: "
+                    + found.reason, instead: "correct the hold, or remove it from the policy")
         }
         return nil
     }

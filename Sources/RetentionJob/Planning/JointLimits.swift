@@ -48,7 +48,7 @@ struct JointLimits {
             let own = try tableName(step.rule.entity)
             let taker = Taker(
                 index: index, table: own, expired: own == table ? step.survey.expiredCount : 0,
-                cascaded: step.survey.cascadedCount(of: table))
+                cascaded: step.survey.related.cascadedCount(of: table))
             return taker.count > 0 ? taker : nil
         }
     }
@@ -96,7 +96,7 @@ struct JointLimits {
                     reason:
                         "refusing to delete from \(plan.steps[taker.index].rule.entity): no readable row of \(entity) "
                         + "would be left, because \(shares(takers)). Do new rows still arrive?",
-                    wayPast: "if \(entity) may be emptied, write allow_empty: true in "
+                    remedy: "if \(entity) may be emptied, write allow_empty: true in "
                         + (isOwn(taker, table) ? "the rule" : "a rule for \(entity)") + ", or pass --accept "
                         + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
             )
@@ -105,7 +105,8 @@ struct JointLimits {
 
     /// Whether a row newer than every cutoff remains: the surveys show that, unless a cascade could delete it.
     private func newerRowStays(_ first: Plan.Step, _ table: String, _ takers: [Taker]) -> Bool {
-        guard takers.allSatisfy({ isOwn($0, table) && $0.cascaded == 0 }), let newest = first.survey.newestOfEntity
+        guard takers.allSatisfy({ isOwn($0, table) && $0.cascaded == 0 }),
+            let newest = first.survey.dates.newestOfEntity
         else {
             return false
         }
@@ -151,7 +152,7 @@ struct JointLimits {
                             + "\(Figures.grouped(deletedCount)) of \(Figures.count(readable, "readable row"))\(share) of "
                             + "\(step.rule.entity) would be deleted, more than max_fraction of \(step.rule.name) allows "
                             + "(\(limit)), because \(shares(refused))",
-                        wayPast:
+                        remedy:
                             "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or pass "
                             + "--accept \(RefusalCode.tooLargeFraction.rawValue) for one run")
                 )
@@ -176,9 +177,9 @@ struct JointLimits {
         if takers.count > most {
             let rest = takers.dropFirst(most)
             parts.append(
-                "\(Figures.count(rest.count, "other rule")) \(rest.count == 1 ? "deletes" : "delete") "
+                "\(Figures.count(rest.count, "other rule", "deletes", "delete")) "
                     + Figures.count(rest.reduce(0) { $0 + $1.count }, "row"))
         }
-        return Figures.list(parts)
+        return parts.listed("and")
     }
 }

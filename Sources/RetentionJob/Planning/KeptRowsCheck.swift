@@ -31,11 +31,12 @@ struct KeptRowsCheck {
 
     /// A rule whose cascades lead to candles that another rule makes in the same run: which candles there will be is not known.
     private func lostCandles() throws -> (index: Int, refusal: Refusal)? {
-        let makers = plan.steps.filter { $0.request?.rollup != nil && $0.survey.expiredCount > 0 }
+        let makers = plan.steps.filter { $0.request?.deleting.rollup != nil && $0.survey.expiredCount > 0 }
         for (index, step) in plan.steps.enumerated() where step.survey.expiredCount > 0 {
             guard let request = step.request else { continue }
             for maker in makers where maker.rule.name != step.rule.name {
-                guard let target = maker.request?.rollup?.target, let entity = try reader.entity(named: target)?.name,
+                guard let target = maker.request?.deleting.rollup?.target,
+                    let entity = try reader.entity(named: target)?.name,
                     entity != request.entity,
                     try reader.deletes(from: request.entity, request.relationships, canReach: entity, changing: [])
                 else { continue }
@@ -94,8 +95,8 @@ struct KeptRowsCheck {
     /// Whether rows lose a reference by a delete.
     private func clearsReferences(_ request: SurveyRequest) throws -> Bool {
         var request = request
-        request.countsRelatedRows = true
-        return try reader.survey(request).nullifiedCount > 0
+        request.counts.related = true
+        return try reader.survey(request).related.nullifiedCount > 0
     }
 
     /// Whether a delete may reach rows of an entity by more than their dates.
@@ -119,6 +120,6 @@ struct KeptRowsCheck {
         let code = RefusalCode.keptRowsDeleted.rawValue
         return Refusal(
             .keptRowsDeleted, reason: "refusing to delete from \(rule.entity): \(loss)",
-            wayPast: "to accept it, write accept: [\(code)] in the rule, or pass --accept \(code) for one run")
+            remedy: "to accept it, write accept: [\(code)] in the rule, or pass --accept \(code) for one run")
     }
 }

@@ -24,7 +24,7 @@ extension Plan {
                 return 0
             }
             // What is before its cutoff now is deleted now, or kept in any case unless a tier keeps it for some time.
-            let isThinned = steps[index].rule.thin != nil || !request.keptByOthers.isEmpty
+            let isThinned = steps[index].rule.thin != nil || !request.keepers.others.isEmpty
             let others =
                 related.filter { isThinned || $0.offset != index }.map { later($0.element, days: first) }
                 + siblings.map { later($0, days: last) }

@@ -55,7 +55,7 @@ extension Rule {
 extension SurveyRequest {
     /// The rows that a rule with `thin` or `keep_last` keeps, of each kind. A row without a readable date is not among them.
     var keptRows: [StorePredicate] {
-        let newest = keepLast.map { $0.among && .date(DateRange(date)) && .notTrue(.notKept($0)) }
+        let newest = keepers.keepLast.map { $0.among && .date(DateRange(date)) && .notTrue(.notKept($0)) }
         let picks = thinningBeforeCutoff.map {
             $0.among && .date(DateRange(date, before: cutoff)) && .notTrue(.notPicked($0))
         }

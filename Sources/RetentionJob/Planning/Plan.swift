@@ -82,7 +82,7 @@ package struct Plan: Sendable {
         package var request: SurveyRequest? { disposition == .planned ? surveyRequest : nil }
 
         /// Whether nothing but the date and `where` decides which rows expire: the oldest one is the first to delete.
-        package var isByDateAlone: Bool { rule.keepLast == nil && rule.thin == nil && survey.heldCount == 0 }
+        package var isByDateAlone: Bool { rule.keepLast == nil && rule.thin == nil && survey.kept.heldCount == 0 }
 
         /// The rule's delete as one request; nil unless the step is planned.
         package var wholeDelete: BatchDeleteRequest? { request.map { BatchDeleteRequest($0) } }
@@ -103,7 +103,7 @@ extension Survey {
     /// The warning about a rule that can read the date of no row, as a sentence without a full stop; nil if it can read
     /// one, or there is no row.
     func warningOfUnreadable(_ rule: Rule) -> String? {
-        guard newest == nil, unreadableCount > 0 else { return nil }
+        guard dates.newest == nil, unreadableCount > 0 else { return nil }
         let kinds = unreadable.map { rows in
             "\(Figures.count(rows.rowCount, "row")) with \(rows.reason.reportPhrase)"
                 + (rows.example.isNull ? "" : ", such as \(SafeText.example(rows.example))")
@@ -124,9 +124,7 @@ extension Plan {
 extension RunReport.RuleReport {
     /// Tells how the rows are deleted.
     mutating func take(_ outline: DeletionOutline) {
-        method = outline.method
-        methodReason = outline.reason
-        index = outline.index
+        method = .init(name: outline.method, reason: outline.reason, index: outline.index)
     }
 }
 
@@ -149,34 +147,33 @@ extension Plan.Step {
                     isAcceptable: other.isAcceptable)
             }
         }
-        if surveyRequest?.archiveRule != nil { report.archived = 0 }
+        if surveyRequest?.deleting.archiveRule != nil { report.done.archived = 0 }
         report.accepted = accepted
-        report.rows = survey.rowCount
-        report.isCounted = !refusals.contains { [.unsupportedSchema, .holdUnusable, .wrongUnit].contains($0.code) }
-        if report.isCounted {
-            report.expired = survey.expiredCount
-            report.residue = survey.expiredCount
+        report.planned.rows = survey.rowCount
+        report.planned.isCounted = !refusals.contains {
+            [.unsupportedSchema, .holdUnusable, .wrongUnit].contains($0.code)
         }
-        report.keptByRule = survey.keptByRuleCount
-        report.keepsForOthers = surveyRequest?.keptByOthers.isEmpty == false
-        report.keptByTier = survey.keptByTier
-        report.unpriced = unpriced
-        if rule.rollup != nil { (report.candlesCreated, report.candlesChanged) = (0, 0) }
-        report.held = survey.heldCount
-        report.late = late?.rowCount
-        report.widened = widened
-        report.keptByHold = survey.keptByHold
-        report.unreadable = survey.unreadable
-        report.oldest = survey.oldest
-        report.newest = survey.newest
-        if report.isCounted { report.newestExpired = survey.newestExpired }
+        if report.planned.isCounted {
+            report.planned.expired = survey.expiredCount
+            report.left.expired = survey.expiredCount
+        }
+        report.kept = survey.kept
+        report.planned.keepsForOthers = surveyRequest?.keepers.others.isEmpty == false
+        report.candles.unpriced = unpriced
+        if rule.rollup != nil { (report.candles.created, report.candles.changed) = (0, 0) }
+        report.remembered.late = late?.rowCount
+        report.remembered.widened = widened
+        report.planned.unreadable = survey.unreadable
+        report.planned.oldest = survey.dates.oldest
+        report.planned.newest = survey.dates.newest
+        if report.planned.isCounted { report.planned.newestExpired = survey.dates.newestExpired }
         // What `keep_last`, `thin` and holds spare may be older than all that is overdue.
-        if report.expired > 0, isByDateAlone { report.oldestOverdue = survey.oldest }
+        if report.planned.expired > 0, isByDateAlone { report.left.oldest = survey.dates.oldest }
         if case .planned = disposition, let outline { report.take(outline) }
-        report.externalFiles = survey.externalFiles
+        report.planned.externalFiles = survey.related.externalFiles
         report.advice = advice
-        report.triggers = triggers
-        report.elapsed = elapsed
+        report.planned.triggers = triggers
+        report.done.elapsed = elapsed
         return report
     }
 
@@ -184,9 +181,9 @@ extension Plan.Step {
     package var predictedReport: RunReport.RuleReport {
         var report = report
         if case .planned = disposition {
-            report.cascaded = survey.cascadedCount
-            report.nullified = survey.nullifiedCount
-            report.removedFiles = survey.externalFiles.count
+            report.done.cascaded = survey.related.cascadedCount
+            report.done.nullified = survey.related.nullifiedCount
+            report.done.removedFiles = survey.related.externalFiles.count
         }
         return report
     }

@@ -12,15 +12,15 @@ package struct Planner {
         package var accept: Set<RefusalCode> = []
         /// The rules to carry out, by name; empty: all. Rules that are left out do not appear in the plan at all.
         package var ruleNames: [String] = []
-        /// The engine's name of a technique to use, for tests and measurements; nil: the engine chooses.
-        package var technique: String?
+        /// The engine's name of a method to use, for tests and measurements; nil: the engine chooses.
+        package var method: String?
         /// The plan to carry out; nil: what the policy says now.
         package var savedPlan: SavedPlan?
 
-        package init(accept: Set<RefusalCode> = [], ruleNames: [String] = [], technique: String? = nil) {
+        package init(accept: Set<RefusalCode> = [], ruleNames: [String] = [], method: String? = nil) {
             self.accept = accept
             self.ruleNames = ruleNames
-            self.technique = technique
+            self.method = method
         }
 
         /// Whether a rule is to be carried out.
@@ -143,7 +143,7 @@ package struct Planner {
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
         // The dates of a hold are those of the rules, with those that were removed.
         var former = policy
-        former.rules += self.former.values.map(\.rule.rule)
+        former.rules += self.former.values.map(\.record.rule)
         func dates(_ rules: [Rule], _ hold: Hold) -> Set<[String?]> {
             guard hold.from != nil || hold.until != nil else { return [] }
             return Set(
@@ -188,15 +188,6 @@ package struct Planner {
         var outline: DeletionOutline?
     }
 
-    /// What raises doubts about a rule, beside its rows.
-    private struct Doubts {
-        var recognition: DateRecognition?
-        var misread: MisreadRows?
-        var restored: RestoredRows?
-        var former: FormerRule
-        var ways: Set<Rule.RelationshipSetting>
-    }
-
     private func step(for rule: Rule, _ around: Surroundings) throws -> Plan.Step {
         let reader = around.reader
         var step = Plan.Step(
@@ -225,14 +216,14 @@ package struct Planner {
         let request = try self.request(for: rule, entity, date, step.cutoff, hasTriggers: !triggers.isEmpty, around)
         var look = try self.look(at: request, reader)
         (step.surveyRequest, step.survey) = (look.request, look.survey)
-        let doubts = try self.doubts(about: step, entity, date, look, hasTriggers: !triggers.isEmpty, around)
+        let (doubts, former) = try self.doubts(about: step, entity, date, look, hasTriggers: !triggers.isEmpty, around)
         var refusals = self.refusals(of: rule, date, step.cutoff, look, doubts, around)
         let accepted = rule.accept.union(options.accept)
         var passed: [RefusalCode] = []
         if request.relationships == .deny, accepted.contains(.relationshipDenied) {
             // `deny` is waived, for rows that arrive during the run too: the schema applies instead, and its effects have to be
             // counted; what it forbids stays forbidden.
-            let isDenied = !look.survey.obstacles.isEmpty
+            let isDenied = !look.survey.related.obstacles.isEmpty
             look.request.relationships = .asDeclared
             look = try self.look(at: look.request, reader)
             var waived = rule
@@ -244,7 +235,7 @@ package struct Planner {
         }
         passed += refusals.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
         step.accepted = passed
-        try note(look, doubts.former, entity, date, in: &step, reader)
+        try note(look, former, entity, date, in: &step, reader)
         let standing =
             refusals.filter { !passed.contains($0.code) || !$0.isAcceptable } + [around.withheld].compactMap(\.self)
         if let first = standing.first {
@@ -268,10 +259,10 @@ package struct Planner {
         for rows in try rowsWithoutCandles(besides: rule, entity, planned: around.planned, around.reader) {
             request.filter = request.filter && .notTrue(rows)
         }
-        request.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
-        if accepted.contains(.tooManyRows) { request.maxRows = nil }
-        request.holds = try around.holds.holds(on: rule, entity, hasTriggers: hasTriggers, in: around.reader)
-        request.ignoresUnknownHistory = accepted.contains(.historyTracking)
+        request.deleting.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
+        if accepted.contains(.tooManyRows) { request.deleting.maxRows = nil }
+        request.keepers.holds = try around.holds.holds(on: rule, entity, hasTriggers: hasTriggers, in: around.reader)
+        request.deleting.ignoresUnknownHistory = accepted.contains(.historyTracking)
         return request
     }
 
@@ -280,41 +271,57 @@ package struct Planner {
         guard survey.unsupported == nil else { return Look(request: request, survey: survey) }
         return Look(
             request: request, survey: survey,
-            archiveObstacle: request.archiveRule == nil ? nil : try reader.archiveObstacle(of: request),
+            archiveObstacle: request.deleting.archiveRule == nil ? nil : try reader.archiveObstacle(of: request),
             outline: try reader.outline(of: request))
     }
 
+    /// What raises doubts about a rule beside its rows, and how it compares with its past.
     private func doubts(
         about step: Plan.Step, _ entity: Entity, _ date: DateAttribute, _ look: Look, hasTriggers: Bool,
         _ around: Surroundings
-    ) throws -> Doubts {
+    ) throws -> (Refusals.Doubts, FormerRule) {
         let (rule, reader) = (step.rule, around.reader)
-        var recognition: DateRecognition?
-        var misread: MisreadRows?
+        var doubts = Refusals.Doubts()
         // A wrong format does no harm if nothing is deleted.
         if look.survey.expiredAloneCount > 0, let attribute = entity.attribute(named: date.name) {
             let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
-            recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
-            misread = try MisreadRows.find(rule: rule, look.request, samples: samples, reader, clock: clock)
+            doubts.recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
+            doubts.misread = try MisreadRows.find(rule: rule, look.request, samples: samples, reader, clock: clock)
         }
-        let restored = try RestoredRows.find(step, entity, hasTriggers: hasTriggers, planner: self, reader: reader)
+        doubts.restored = try RestoredRows.find(step, entity, hasTriggers: hasTriggers, planner: self, reader: reader)
         let former = try FormerRule(
             step, entity, together: around.together, holds: around.holds, hasTriggers: hasTriggers,
-            isHeld: restored != nil, choosesLate: around.choosesLate, planner: self, reader: reader)
-        let ways = look.survey.obstacles.isEmpty ? [] : try self.ways(past: look.survey, of: look.request, reader)
-        return Doubts(recognition: recognition, misread: misread, restored: restored, former: former, ways: ways)
+            isHeld: doubts.restored != nil, choosesLate: around.choosesLate, planner: self, reader: reader)
+        (doubts.widened, doubts.late) = (former.widened, former.late)
+        doubts.settings = try settings(past: look.survey, of: look.request, reader)
+        return (doubts, former)
     }
 
     private func refusals(
-        of rule: Rule, _ date: DateAttribute, _ cutoff: Instant, _ look: Look, _ doubts: Doubts,
+        of rule: Rule, _ date: DateAttribute, _ cutoff: Instant, _ look: Look, _ doubts: Refusals.Doubts,
         _ around: Surroundings
     ) -> [Refusal] {
-        var found = Refusals(
-            rule: rule, date: date, cutoff: cutoff, survey: look.survey, outline: look.outline, clock: clock,
-            memory: memory, hasRowsSinceLastRun: around.hasRowsSinceLastRun, recognition: doubts.recognition,
-            misread: doubts.misread, archiveObstacle: look.archiveObstacle, restored: doubts.restored)
-        (found.widened, found.late, found.ways) = (doubts.former.widened, doubts.former.late, doubts.ways)
+        var found = Refusals(rule: rule, date: date, cutoff: cutoff, survey: look.survey, clock: clock)
+        (found.memory, found.hasRowsSinceLastRun) = (memory, around.hasRowsSinceLastRun)
+        found.doubts = doubts
+        found.doubts.archiveObstacle = look.archiveObstacle
         return found.all()
+    }
+
+    /// The settings of `relationships` with which no related row would prevent a rule's delete.
+    private func settings(
+        past survey: Survey, of request: SurveyRequest, _ reader: any RetentionReader
+    ) throws -> Set<Rule.RelationshipSetting> {
+        guard survey.unsupported == nil, !survey.related.obstacles.isEmpty else { return [] }
+        return try Set(
+            [.nullify, .cascade].filter { (setting: Rule.RelationshipSetting) in
+                guard setting.request != request.relationships else { return false }
+                var other = request
+                other.relationships = setting.request
+                other.counts = .init(all: false, kept: false)
+                let survey = try answer(other, reader)
+                return survey.unsupported == nil && survey.related.obstacles.isEmpty
+            })
     }
 
     /// Notes what a run and its report need of a rule, refused or not.
@@ -324,7 +331,7 @@ package struct Planner {
     ) throws {
         let (rule, request, survey) = (step.rule, look.request, look.survey)
         (step.surveyRequest, step.survey, step.outline) = (request, survey, look.outline)
-        if let rollup = request.rollup {
+        if let rollup = request.deleting.rollup {
             let expired = StorePredicate.date(DateRange(date, before: step.cutoff)) && rule.filter
             step.unpriced = try reader.count(
                 StoreFetchRequest(entity: entity.name, predicate: expired && .notTrue(rollup.isPriced)))
@@ -371,13 +378,14 @@ package struct Planner {
         // As the store spells it: then names of the same entity are equal, and only these.
         var request = SurveyRequest(
             entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
-            preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
-            countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
+            preceding: preceding, relationships: rule.relationships.request,
+            counts: .init(
+                all: countsAllRows, kept: countsAllRows || rule.limits.maxFraction != nil, related: countsAllRows))
         request.take(rule.rollupRequest(date))
-        request.maxRows = rule.limits.maxRows
-        request.note = memory.storeNotes[RunMemory.noteKey(entity.name)]
-        request.technique = options.technique
-        if rule.isArchived { request.archiveRule = rule.name }
+        request.deleting.maxRows = rule.limits.maxRows
+        request.deleting.note = memory.storeNotes[RunMemory.noteKey(entity.name)]
+        request.deleting.method = options.method
+        if rule.isArchived { request.deleting.archiveRule = rule.name }
         return request
     }
 
@@ -385,9 +393,9 @@ package struct Planner {
     func answer(_ request: SurveyRequest, _ reader: any RetentionReader) throws(StoreError) -> Survey {
         do {
             var survey = try reader.survey(request)
-            for index in survey.obstacles.indices {
-                let source = survey.obstacles[index].relationship.source
-                survey.obstacles[index].sourceHasDates = try hasDates(source, reader)
+            for index in survey.related.obstacles.indices {
+                let source = survey.related.obstacles[index].relationship.source
+                survey.related.obstacles[index].sourceHasDates = try hasDates(source, reader)
             }
             return survey
         } catch  where error.kind == .unsupported {

@@ -6,22 +6,34 @@ package struct Refusal: Hashable, Sendable {
     /// Begins with "refusing to" and names the figures; no full stop unless it ends with a question.
     package var reason: String
     /// What the user can do about it.
-    package var wayPast: String
+    package var remedy: String
     /// Whether `accept` lets the rule run. False if the delete is impossible.
     package var isAcceptable: Bool
 
-    package init(_ code: RefusalCode, reason: String, wayPast: String, isAcceptable: Bool = true) {
+    package init(_ code: RefusalCode, reason: String, remedy: String, isAcceptable: Bool = true) {
         self.code = code
         self.reason = reason
-        self.wayPast = wayPast
+        self.remedy = remedy
         self.isAcceptable = isAcceptable
+    }
+
+    /// A refusal that cannot be accepted.
+    ///
+    /// - Parameters:
+    ///   - entity: whose rows would be deleted.
+    ///   - reason: why they are not, as a clause.
+    ///   - instead: what the user can do, as an imperative.
+    init(unacceptable code: RefusalCode, of entity: String, _ reason: String, instead: String) {
+        self.init(
+            code, reason: "refusing to delete from \(entity): \(reason)",
+            remedy: "this cannot be accepted; \(instead)", isAcceptable: false)
     }
 
     /// The reason and how to accept it.
     package var message: String {
         switch reason.last {
-        case "?": "\(reason) \(wayPast.prefix(1).uppercased())\(wayPast.dropFirst())"
-        default: "\(reason); \(wayPast)"
+        case "?": "\(reason) \(remedy.prefix(1).uppercased())\(remedy.dropFirst())"
+        default: "\(reason); \(remedy)"
         }
     }
 

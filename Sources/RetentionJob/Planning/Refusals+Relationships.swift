@@ -6,23 +6,20 @@ extension Refusals {
     /// If a foreign key restricts the delete, it cannot be accepted, because the delete would fail. With
     /// `relationships: deny` the rule itself forbids it, and accepting means `as_declared`.
     func relationshipDenied() -> Refusal? {
-        guard let first = survey.obstacles.first else { return nil }
+        guard let first = survey.related.obstacles.first else { return nil }
         if let refusal = fixedReference(first) ?? modelDenies(first) { return refusal }
         let key = "\(first.relationship.source) (\(first.relationship.sourceAttributes.joined(separator: ", ")))"
         var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "refers" : "refer")"
         reason += " to rows that would be deleted"
-        if survey.obstacles.count > 1 {
-            reason += ", and \(Figures.count(survey.obstacles.count - 1, "other relationship")) too"
+        if survey.related.obstacles.count > 1 {
+            reason += ", and \(Figures.count(survey.related.obstacles.count - 1, "other relationship")) too"
         }
         if rule.relationships == .deny {
             return refusal(.relationshipDenied, reason + ", and relationships: deny does not allow that")
         }
         if rule.relationships == .nullify {
-            return Refusal(
-                .relationshipDenied,
-                reason: begin(reason + ", and that reference cannot be set to NULL or must not be changed"),
-                wayPast: delete(first),
-                isAcceptable: false)
+            return denied(
+                reason + ", and that reference cannot be set to NULL or must not be changed", instead: delete(first))
         }
         // The rule overrides only relationships that refer to its own entity.
         let isOwn = first.relationship.destination.folded == rule.entity.folded
@@ -33,11 +30,13 @@ extension Refusals {
             case .setDefault: "SET DEFAULT, which would make them refer to another row"
             case .noAction, .cascade: "NO ACTION, which the store enforces"
             }
-        return Refusal(
-            .relationshipDenied,
-            reason: begin(reason + ", and the key is declared ON DELETE \(declared)"),
-            wayPast: isOwn ? delete(first) : "this cannot be accepted; delete those rows first",
-            isAcceptable: false)
+        return denied(
+            reason + ", and the key is declared ON DELETE \(declared)",
+            instead: isOwn ? delete(first) : "delete those rows first")
+    }
+
+    private func denied(_ reason: String, instead: String) -> Refusal {
+        unacceptable(.relationshipDenied, reason, instead: instead)
     }
 
     /// Rows that cannot lose their reference; nil: the obstacle is another one.
@@ -45,13 +44,10 @@ extension Refusals {
         guard obstacle.objection == .fixedReference else { return nil }
         let key = "\(obstacle.relationship.source) (\(obstacle.relationship.sourceAttributes.joined(separator: ", ")))"
         let choice = choices.map { "write \($0), or " } ?? ""
-        return Refusal(
-            .relationshipDenied,
-            reason: begin(
-                "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would be deleted, and a "
-                    + "CHECK constraint, another key or an index uses it, the table has generated columns, or another reference "
-                    + "of such a row is dangling"),
-            wayPast: "this cannot be accepted; \(choice)change or delete those rows first", isAcceptable: false)
+        return denied(
+            "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would be deleted, and a "
+                + "CHECK constraint, another key or an index uses it, the table has generated columns, or another reference "
+                + "of such a row is dangling", instead: "\(choice)change or delete those rows first")
     }
 
     /// The settings of the rule with which the delete is possible, as an object of "write"; nil: none.
@@ -60,7 +56,7 @@ extension Refusals {
             (.nullify, "relationships: nullify", "(those rows stay and lose the reference)"),
             (.cascade, "relationships: cascade", "(which deletes them too)"),
         ]
-        let possible = parts.filter { ways.contains($0.0) && rule.relationships != $0.0 }
+        let possible = parts.filter { doubts.settings.contains($0.0) && rule.relationships != $0.0 }
         guard let first = possible.first else { return nil }
         return "\(first.1) in the rule \(first.2)" + possible.dropFirst().map { " or \($0.1) \($0.2)" }.joined()
     }
@@ -68,7 +64,7 @@ extension Refusals {
     /// The names of these settings, as an object of "set"; nil: none.
     private var shortChoices: String? {
         let names = [Rule.RelationshipSetting.nullify, .cascade].filter {
-            ways.contains($0) && rule.relationships != $0
+            doubts.settings.contains($0) && rule.relationships != $0
         }
         return names.isEmpty
             ? nil : "relationships: " + names.map(\.rawValue).joined(separator: " or ") + " in the rule"
@@ -80,8 +76,7 @@ extension Refusals {
         let isOther = relationship.source.folded != relationship.destination.folded && obstacle.sourceHasDates
         let rows =
             "delete those rows first" + (isOther ? ", with a rule for \(relationship.source) before this one" : "")
-        guard let choices else { return "this cannot be accepted; " + rows }
-        return "this cannot be accepted; write \(choices)" + (isOther ? ", or \(rows)" : "")
+        return choices.map { "write \($0)" + (isOther ? ", or \(rows)" : "") } ?? rows
     }
 
     /// An obstacle that comes from a Core Data model, or from a missing inverse; nil: it is a foreign key of the
@@ -90,7 +85,7 @@ extension Refusals {
         let relationship = obstacle.relationship
         let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
         let ends = "\(Figures.count(obstacle.rowCount, "row")) of \(relationship.destination)"
-        let others = survey.obstacles.count - 1
+        let others = survey.related.obstacles.count - 1
         let more = others > 0 ? "; \(Figures.count(others, "other relationship")) too" : ""
         switch obstacle.objection {
         case .pointing, .fixedReference: return nil
@@ -99,14 +94,11 @@ extension Refusals {
                 .relationshipDenied,
                 "\(ends) are at the other end of \(name), and relationships: deny does not allow that" + more)
         case .denyRule:
-            return Refusal(
-                .relationshipDenied,
-                reason: begin(
-                    "the delete rule of \(name) is deny, which a batch delete cannot carry out (Core Data's error "
-                        + "134060); \(ends) would be at its other end" + more),
-                wayPast: "this cannot be accepted; "
-                    + (shortChoices.map { "set \($0) if that is intended and \(rule.entity) declares it, or " } ?? "")
-                    + "change the model", isAcceptable: false)
+            return denied(
+                "the delete rule of \(name) is deny, which a batch delete cannot carry out (Core Data's error "
+                    + "134060); \(ends) would be at its other end" + more,
+                instead: (shortChoices.map { "set \($0) if that is intended and \(rule.entity) declares it, or " } ?? "")
+                    + "change the model")
         case .mandatoryInverse:
             return Refusal(
                 .relationshipDenied,
@@ -114,29 +106,23 @@ extension Refusals {
                     "\(ends) must keep a reference to rows that would be deleted: "
                         + "\(relationship.destinationAttributes.joined(separator: ", ")), the inverse of \(name), is mandatory"
                         + more),
-                wayPast: "this cannot be accepted, because the rows would violate the model of the store; delete them "
+                remedy: "this cannot be accepted, because the rows would violate the model of the store; delete them "
                     + "first, with a rule for \(relationship.destination) before this one"
-                    + (ways.contains(.cascade) && rule.relationships != .cascade
+                    + (doubts.settings.contains(.cascade) && rule.relationships != .cascade
                         ? ", or use `relationships: cascade`" : ""),
                 isAcceptable: false)
         case .unproven:
-            return Refusal(
-                .relationshipDenied,
-                reason: begin(
-                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may refer to rows that would be deleted; without a "
-                        + "model this is unknown" + more),
-                wayPast: "this cannot be accepted; give the model's .mom file as `store: { path:, model: }`",
-                isAcceptable: false)
+            return denied(
+                "\(Figures.count(obstacle.rowCount, "row")) of \(name) may refer to rows that would be deleted; without a "
+                    + "model this is unknown" + more,
+                instead: "give the model's .mom file as `store: { path:, model: }`")
         case .noInverse:
             let rows = Figures.count(obstacle.rowCount, "row")
-            return Refusal(
-                .relationshipDenied,
-                reason: begin(
-                    "\(rows) of \(name) \(obstacle.rowCount == 1 ? "refers" : "refer") to rows that would be deleted, and the "
-                        + "model has no inverse that would clear it" + more),
-                wayPast: "this cannot be accepted; " + (shortChoices.map { "set \($0), or " } ?? "")
-                    + "delete those rows first, with a rule for \(relationship.source) before this one",
-                isAcceptable: false)
+            return denied(
+                "\(rows) of \(name) \(obstacle.rowCount == 1 ? "refers" : "refer") to rows that would be deleted, and the "
+                    + "model has no inverse that would clear it" + more,
+                instead: (shortChoices.map { "set \($0), or " } ?? "")
+                    + "delete those rows first, with a rule for \(relationship.source) before this one")
         }
     }
 }

@@ -7,51 +7,43 @@ package import RetentionPolicy
 /// because a wrong unit shows there first. `would_empty_entity` and `max_fraction` judge the rule alone, and
 /// ``JointLimits`` all rules together.
 package struct Refusals {
+    /// What raises doubts about a rule, beside its rows.
+    package struct Doubts {
+        /// The recognised format of the date attribute; nil if it was not sampled.
+        package var recognition: DateRecognition?
+        /// The rows that would be deleted but are recent in another format; nil: there are none, or this was not checked.
+        package var misread: MisreadRows?
+        /// Why the rows cannot be archived before they are deleted, as a clause; nil: they can, or need not be.
+        package var archiveObstacle: String?
+        /// Rows that an undo has restored, and that would be deleted again; nil: there are none.
+        package var restored: RestoredRows?
+        /// Why the rule is wider than it was; nil: it is not, or no earlier run is known.
+        package var widened: WidenedRule?
+        /// The rows that came back; nil: none, or no earlier run is known.
+        package var late: LateRows?
+        /// The settings of `relationships` with which related rows would not prevent the delete.
+        package var settings: Set<Rule.RelationshipSetting> = [.nullify, .cascade]
+    }
+
     package var rule: Rule
     package var date: DateAttribute
     /// The rule's cutoff, for messages.
     package var cutoff: Instant
     package var survey: Survey
-    /// How the engine would delete the rows; nil if it does not delete any.
-    package var outline: DeletionOutline?
     /// The system clock; never the `--as-of` instant.
     package var clock: Instant
-    package var memory: RunMemory
+    package var memory = RunMemory()
     /// Whether an entity of the rules has a plausible row newer than the last run. Used only if
     /// ``ClockGuard/isJump(clock:memory:)`` is true.
-    package var hasRowsSinceLastRun: Bool
-    /// The recognised format of the date attribute; nil if it was not sampled.
-    package var recognition: DateRecognition?
-    /// The rows that would be deleted but are recent in another format; nil: there are none, or this was not checked.
-    package var misread: MisreadRows?
-    /// Why the rows cannot be archived before they are deleted, as a clause; nil: they can, or need not be.
-    package var archiveObstacle: String?
-    /// Rows that an undo has restored, and that would be deleted again; nil: there are none.
-    package var restored: RestoredRows?
-    /// Why the rule is wider than it was, and the rows that came back; nil: neither is so, or no earlier run is known.
-    package var widened: WidenedRule?
-    package var late: LateRows?
-    /// The settings of `relationships` with which related rows would not prevent the delete.
-    package var ways: Set<Rule.RelationshipSetting> = [.nullify, .cascade]
+    package var hasRowsSinceLastRun = true
+    package var doubts = Doubts()
 
-    package init(
-        rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, outline: DeletionOutline? = nil,
-        clock: Instant,
-        memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil,
-        misread: MisreadRows? = nil, archiveObstacle: String? = nil, restored: RestoredRows? = nil
-    ) {
-        self.restored = restored
-        self.misread = misread
-        self.archiveObstacle = archiveObstacle
-        self.recognition = recognition
+    package init(rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, clock: Instant) {
         self.rule = rule
         self.date = date
         self.cutoff = cutoff
         self.survey = survey
-        self.outline = outline
         self.clock = clock
-        self.memory = memory
-        self.hasRowsSinceLastRun = hasRowsSinceLastRun
     }
 
     /// All reasons to refuse the rule, most important first; empty: the rule can run.
@@ -76,20 +68,17 @@ package struct Refusals {
 
     /// Cannot be accepted, because the engine cannot do it.
     private func unsupportedSchema() -> Refusal? {
-        guard let reason = survey.unsupported else { return nil }
-        return Self.unsupportedSchema(rule: rule, reason: reason, remedy: survey.remedy)
+        survey.unsupported.map { Self.unsupportedSchema(rule: rule, reason: $0, remedy: survey.remedy) }
     }
 
     static func unsupportedSchema(rule: Rule, reason: String, remedy: String? = nil) -> Refusal {
         Refusal(
-            .unsupportedSchema, reason: "refusing to delete from \(rule.entity): \(reason)",
-            wayPast: "this cannot be accepted; "
-                + (remedy ?? "set enabled: false in the rule until the schema is changed"),
-            isAcceptable: false)
+            unacceptable: .unsupportedSchema, of: rule.entity, reason,
+            instead: remedy ?? "set enabled: false in the rule until the schema is changed")
     }
 
     private func historyTracking() -> Refusal? {
-        guard let reason = survey.historyObstacle else { return nil }
+        guard let reason = survey.losses.history else { return nil }
         return refusal(
             .historyTracking,
             "the store keeps a history that other programs follow, and this version cannot continue it: \(reason). If it is "
@@ -97,13 +86,13 @@ package struct Refusals {
     }
 
     private func rollupIncomplete() -> Refusal? {
-        survey.rollupObstacle.map { refusal(.rollupIncomplete, $0) }
+        survey.losses.aggregates.map { refusal(.rollupIncomplete, $0) }
     }
 
     /// Only for a run by hand: a policy that accepted it would delete restored rows the next night.
     private func restoredRows() -> Refusal? {
-        guard let restored else { return nil }
-        let (undo, run) = (restored.restored.undo, restored.restored.run)
+        guard let restored = doubts.restored else { return nil }
+        let (undo, run) = (restored.restoration.undo, restored.restoration.run)
         let count = Figures.count(restored.rowCount, "row")
         let gone = restored.gone.joined(separator: ", ")
         let reason =
@@ -118,12 +107,12 @@ package struct Refusals {
                     + "this rule can delete them again by a cascade or a trigger, with \(count) of its own"
         return Refusal(
             .restoredRows, reason: begin(reason),
-            wayPast: "change the rule so that it keeps them, or pass --accept restored_rows once to delete them")
+            remedy: "change the rule so that it keeps them, or pass --accept restored_rows once to delete them")
     }
 
     /// Even where no row expires by it today: the change is unintended today, or not at all.
     private func policyWidened() -> Refusal? {
-        guard let widened else { return nil }
+        guard let widened = doubts.widened else { return nil }
         let past =
             widened.run.map { run in
                 " than in run \(run)" + (widened.ended.map { " of \(Figures.instant($0.toSecond))" } ?? "")
@@ -131,11 +120,11 @@ package struct Refusals {
             ?? ""
         return Refusal(
             .policyWidened, reason: begin("the policy is wider\(past): \(widened.text); \(widened.rowText)"),
-            wayPast: "if this is intended, pass --accept policy_widened once; otherwise correct the policy")
+            remedy: "if this is intended, pass --accept policy_widened once; otherwise correct the policy")
     }
 
     private func rowsCameBack() -> Refusal? {
-        guard let late, late.isTooMany else { return nil }
+        guard let late = doubts.late, late.isTooMany else { return nil }
         let looks =
             switch late.cause {
             case .restore: "This looks like a restored backup: they are spread over the past"
@@ -149,16 +138,16 @@ package struct Refusals {
                 "\(Figures.count(late.rowCount, "expired row"))\(Figures.span(late.oldest, late.newest)) came back: run \(late.run) had "
                     + "left none before \(late.cutoff.toSecond.rfc3339), and max_late_rows allows "
                     + "\(Figures.grouped(late.limit ?? 0)). \(looks)"),
-            wayPast: "if they may be deleted, pass --accept rows_came_back once; to keep them, write a hold")
+            remedy: "if they may be deleted, pass --accept rows_came_back once; to keep them, write a hold")
     }
 
     /// Cannot be accepted: a rule that is not to be archived says so in the policy, where it is seen.
     private func notArchivable() -> Refusal? {
-        guard let archiveObstacle else { return nil }
-        return Refusal(
-            .notArchivable, reason: begin("its rows cannot be archived before they are deleted: \(archiveObstacle)"),
-            wayPast: "this cannot be accepted; to delete them without an archive write archive: none in the rule",
-            isAcceptable: false)
+        doubts.archiveObstacle.map {
+            unacceptable(
+                .notArchivable, "its rows cannot be archived before they are deleted: \($0)",
+                instead: "to delete them without an archive write archive: none in the rule")
+        }
     }
 
     // MARK: The dates
@@ -167,13 +156,13 @@ package struct Refusals {
     /// hide it), a sample, and rows that would be deleted. Not checked if the store declares the format.
     private func wrongUnit() -> Refusal? {
         guard !rule.isFormatStored, date.encoding != .native else { return nil }
-        let newestOfEntity = survey.newestOfEntity.map { date.encoding.value(of: $0, zone: date.zone) }
-        return survey.newestValue.flatMap(wrongUnit) ?? newestOfEntity.flatMap(wrongUnit) ?? wrongUnitOfSample()
+        let newestOfEntity = survey.dates.newestOfEntity.map { date.encoding.value(of: $0, zone: date.zone) }
+        return survey.dates.newestValue.flatMap(wrongUnit) ?? newestOfEntity.flatMap(wrongUnit) ?? wrongUnitOfSample()
             ?? wrongUnitOfRowsToDelete()
     }
 
     private func wrongUnitOfRowsToDelete() -> Refusal? {
-        guard let misread else { return nil }
+        guard let misread = doubts.misread else { return nil }
         return refusal(
             .wrongUnit,
             "\(misread.rowCount) of \(Figures.count(misread.sampledCount, "sampled row")) that would be deleted are recent in "
@@ -183,7 +172,7 @@ package struct Refusals {
 
     /// True if another format is sure, so that the declared one gives hardly any value a possible date.
     private func wrongUnitOfSample() -> Refusal? {
-        guard let recognition, recognition.certainty == .sure, let encoding = recognition.encoding,
+        guard let recognition = doubts.recognition, recognition.certainty == .sure, let encoding = recognition.encoding,
             encoding != date.encoding
         else { return nil }
         return refusal(
@@ -216,7 +205,7 @@ package struct Refusals {
     }
 
     private func futureDates() -> Refusal? {
-        guard let newest = survey.newestOfEntity, isFuture(newest) else { return nil }
+        guard let newest = survey.dates.newestOfEntity, isFuture(newest) else { return nil }
         return refusal(
             .futureDates,
             "the newest row reads as \(newest.rfc3339) in \(date.encoding.rawValue), more than a day after the system "
@@ -246,16 +235,16 @@ package struct Refusals {
             survey.expiredAloneCount == 1
             ? "its only readable row is" : "all \(Figures.grouped(survey.expiredAloneCount)) readable rows are"
         var reason = "\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would be deleted"
-        let cascaded = survey.cascadedCount(of: rule.entity)
+        let cascaded = survey.related.cascadedCount(of: rule.entity)
         if cascaded > 0 {
             reason =
                 "no readable row would be left: \(Figures.count(survey.expiredAloneCount, "row")) "
                 + "\(survey.expiredAloneCount == 1 ? "is" : "are") older than the cutoff \(cutoff.toSecond.rfc3339), and "
-                + "\(Figures.count(cascaded, "newer row")) \(cascaded == 1 ? "is" : "are") deleted with them by a cascade"
+                + "\(Figures.count(cascaded, "newer row", "is", "are")) deleted with them by a cascade"
         }
         return Refusal(
             .wouldEmptyEntity, reason: begin(reason + ". Do new rows still arrive?"),
-            wayPast: "if the entity may be emptied, write allow_empty: true in the rule, or pass --accept "
+            remedy: "if the entity may be emptied, write allow_empty: true in the rule, or pass --accept "
                 + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
     }
 
@@ -313,10 +302,14 @@ package struct Refusals {
 
     func begin(_ reason: String) -> String { "refusing to delete from \(rule.entity): \(reason)" }
 
+    func unacceptable(_ code: RefusalCode, _ reason: String, instead: String) -> Refusal {
+        Refusal(unacceptable: code, of: rule.entity, reason, instead: instead)
+    }
+
     func refusal(_ code: RefusalCode, _ reason: String) -> Refusal {
         Refusal(
             code, reason: begin(reason),
-            wayPast: "to accept it, write accept: [\(code.rawValue)] in the rule, or pass --accept \(code.rawValue) "
+            remedy: "to accept it, write accept: [\(code.rawValue)] in the rule, or pass --accept \(code.rawValue) "
                 + "for one run")
     }
 }

@@ -9,7 +9,7 @@ import RetentionPolicy
 /// may have been renamed: then its rows may be in any table that the undone run had no rule for.
 package struct RestoredRows {
     /// What the undo has restored.
-    package private(set) var restored: RunMemory.Restored
+    package private(set) var restoration: RunMemory.Restored
     /// The rows that the rule itself would delete.
     package private(set) var rowCount: Int
     /// Tables with restored rows that the rule does not delete from itself, but by a cascade or a trigger; empty: it deletes the
@@ -35,20 +35,15 @@ package struct RestoredRows {
             let gone = try tables.filter { try !reader.hasTable($0) }
             let isNew = !restored.entities.contains { $0.folded == rule.entity.folded }
             let own = try tables.filter { try entity.isIn($0, reader) }
-            func survey(before cutoff: Instant?, countsRelatedRows: Bool) throws -> Survey {
-                var request = request
-                if let cutoff { request.filter = request.filter && .date(DateRange(request.date, before: cutoff)) }
-                request.preceding = []
-                (request.countsAllRows, request.countsKeptRows) = (false, false)
-                request.countsRelatedRows = countsRelatedRows
-                return try reader.survey(request)
-            }
+            var alone = request
+            alone.preceding = []
             // There may be many undos, and usually no row is that old any more.
-            let isOld = cutoff.flatMap { cutoff in step.survey.oldest.map { $0 < cutoff } } ?? true
+            let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } ?? true
             if isOld, !own.isEmpty || !gone.isEmpty && isNew {
-                let count = try survey(before: cutoff, countsRelatedRows: false).expiredAloneCount
+                let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
+                let count = try alone.narrowed(to: old, reader).expiredAloneCount
                 if count > 0 {
-                    return RestoredRows(restored: restored, rowCount: count, reached: [], gone: isNew ? gone : [])
+                    return RestoredRows(restoration: restored, rowCount: count, reached: [], gone: isNew ? gone : [])
                 }
             }
             // A row that is restored now can go with one that had not expired then.
@@ -62,11 +57,11 @@ package struct RestoredRows {
                         && reader.deletes(from: entity.name, request, canReach: $0, changing: [])
             }
             guard !reached.isEmpty else { continue }
-            let found = try survey(before: nil, countsRelatedRows: true)
+            let found = try alone.narrowed(to: .all, reader, related: true)
             guard found.expiredAloneCount > 0,
-                !byTriggers.isEmpty || reached.contains(where: { found.cascadedCount(of: $0) > 0 })
+                !byTriggers.isEmpty || reached.contains(where: { found.related.cascadedCount(of: $0) > 0 })
             else { continue }
-            return RestoredRows(restored: restored, rowCount: found.expiredAloneCount, reached: reached, gone: [])
+            return RestoredRows(restoration: restored, rowCount: found.expiredAloneCount, reached: reached, gone: [])
         }
         return nil
     }

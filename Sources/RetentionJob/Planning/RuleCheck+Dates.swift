@@ -11,9 +11,9 @@ extension RuleCheck {
             DateRecognition(rule: rule, $0, samples: samples, clock: clock)
         }
         func refusals(_ recognition: DateRecognition?) -> [Refusal] {
-            Refusals(
-                rule: rule, date: date, cutoff: date.earliest, survey: survey, clock: clock, recognition: recognition
-            ).ofDates().filter { !rule.accept.contains($0.code) }
+            var refusals = Refusals(rule: rule, date: date, cutoff: date.earliest, survey: survey, clock: clock)
+            refusals.doubts.recognition = recognition
+            return refusals.ofDates().filter { !rule.accept.contains($0.code) }
         }
         let certain = refusals(nil).map(\.code)
         let refusals = refusals(recognition)
@@ -47,8 +47,8 @@ extension RuleCheck {
     private func expiresRows(_ entity: Entity, _ date: DateAttribute) throws(StoreError) -> Bool {
         let cutoff = rule.cutoff(asOf: asOf, zone: zone)
         var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter, countsAllRows: false,
-            countsKeptRows: false, countsRelatedRows: false)
+            entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
+            counts: .init(all: false, kept: false, related: false))
         request.take(rule.rollupRequest(date))
         request.keepRows(of: rule, asOf: asOf)
         return try reader.survey(request).expiredAloneCount > 0

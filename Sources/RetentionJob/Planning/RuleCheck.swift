@@ -146,7 +146,7 @@ struct RuleCheck {
     private mutating func survey(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         var request = SurveyRequest(
             entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
-            relationships: rule.relationships.request, countsAllRows: false)
+            relationships: rule.relationships.request, counts: .init(all: false))
         request.take(rule.rollupRequest(date))
         let survey: Survey
         do {

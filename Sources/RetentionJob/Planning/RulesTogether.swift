@@ -62,10 +62,10 @@ extension SurveyRequest {
     /// Takes over what a rule itself keeps of its expired rows.
     mutating func keepRows(of rule: Rule, asOf: Instant) {
         let date = date
-        keepLast = rule.keepLast.map {
+        keepers.keepLast = rule.keepLast.map {
             KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
         }
-        thinning = rule.thin.map { thin in
+        keepers.thinning = rule.thin.map { thin in
             let tiers = thin.tiers.map { tier in
                 Thinning.Tier(
                     tier.unit,

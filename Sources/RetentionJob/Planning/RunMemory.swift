@@ -61,7 +61,7 @@ package struct RunMemory: Hashable, Sendable {
         /// What the run left of the expired rows, or that the policy has disabled or removed the rule since.
         package enum State: String, Hashable, Sendable { case none, some, disabled, removed }
 
-        package var rule: RecordedRule
+        package var record: RecordedRule
         package var state: State
         /// The run, and when it ended.
         package var run: String
@@ -78,13 +78,13 @@ package struct RunMemory: Hashable, Sendable {
         var isUnmatched = false
 
         package init(
-            _ rule: RecordedRule, state: State, run: String, ended: Instant, cutoff: Instant, keptCount: Int,
+            _ record: RecordedRule, state: State, run: String, ended: Instant, cutoff: Instant, keptCount: Int,
             policy: String = "", holds: [Hold] = [], beside: [RecordedRule] = []
         ) {
             self.beside = beside
             self.policy = policy
             self.holds = holds
-            self.rule = rule
+            self.record = record
             self.state = state
             self.run = run
             self.ended = ended
@@ -97,7 +97,7 @@ package struct RunMemory: Hashable, Sendable {
         package var line: String {
             ([
                 state.rawValue, run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
-                SafeText.line(policy), rule.canonical,
+                SafeText.line(policy), record.canonical,
             ] + (isUnmatched ? ["-"] : []) + holds.map(\.record) + beside.map { "+" + $0.canonical }).joined(
                 separator: "\t")
         }
@@ -156,11 +156,11 @@ extension RunMemory {
     }
 
     /// Whether a row has ever matched a rule, by whatever name it was carried out: its `where`, or a narrower one.
-    func hasMatched(_ rule: RecordedRule) -> Bool {
-        rule.rule.filter == .all
+    func hasMatched(_ record: RecordedRule) -> Bool {
+        record.rule.filter == .all
             || rules.contains {
-                !$0.isUnmatched && $0.rule.rule.entity == rule.rule.entity
-                    && $0.rule.rule.filter.implies(rule.rule.filter)
+                !$0.isUnmatched && $0.record.rule.entity == record.rule.entity
+                    && $0.record.rule.filter.implies(record.rule.filter)
             }
     }
 
@@ -204,10 +204,12 @@ extension RunMemory {
             }
             // Rows that are left have arrived since the plan.
             let leftNone =
-                done.map { $0.outcome == .completed && ($0.residue == 0 || $0.deleted >= $0.expired) } ?? false
+                done.map { $0.outcome == .completed && ($0.left.expired == 0 || $0.done.deleted >= $0.planned.expired) }
+                ?? false
             var now = CarriedOut(
                 record, state: !rule.isEnabled ? .disabled : leftNone ? .none : .some, run: report.runID, ended: clock,
-                cutoff: done?.cutoff ?? .distantPast, keptCount: done.map { $0.keptByRule + $0.held } ?? 0,
+                cutoff: done?.cutoff ?? .distantPast,
+                keptCount: done.map { $0.kept.byRuleCount + $0.kept.heldCount } ?? 0,
                 holds: rule.isEnabled ? holds : last?.holds ?? [])
             now.isUnmatched = places[rule.name].map { plan.steps[$0].isMatched } != true && !hasMatched(record)
             if rule.isEnabled, rule.keepsRows {
@@ -217,7 +219,7 @@ extension RunMemory {
             }
             // What an earlier run had left none of stays known if this one got less far.
             if let last, last.state == .none, now.isLive, now.state != .none || now.cutoff < last.cutoff,
-                !RuleChange.changes(from: last.rule, to: record).contains(where: \.isWider)
+                !RuleChange.changes(from: last.record, to: record).contains(where: \.isWider)
             {
                 now.state = .none
                 (now.run, now.ended, now.cutoff, now.keptCount) = (last.run, last.ended, last.cutoff, last.keptCount)
@@ -245,5 +247,5 @@ extension RunMemory.CarriedOut {
     var isLive: Bool { state == .none || state == .some }
 
     /// The names of the rule and of its entity.
-    var key: [String] { [rule.rule.name, rule.rule.entity.folded] }
+    var key: [String] { [record.rule.name, record.rule.entity.folded] }
 }

@@ -185,7 +185,7 @@ extension Plan {
     func saved(_ index: Int, reader: any RetentionReader) throws(StoreError) -> SavedPlan.Step? {
         let step = steps[index]
         guard let request = step.request else { return nil }
-        guard request.rollup == nil else {
+        guard request.deleting.rollup == nil else {
             throw StoreError(
                 .unsupported, store: reader.name,
                 message: "a plan cannot hold rows of \(request.entity) that become candles")
@@ -205,8 +205,8 @@ extension Plan {
         var saved = SavedPlan.Step(name: step.rule.name)
         saved.entity = request.entity
         saved.cutoff = step.cutoff
-        saved.oldest = step.survey.expiredCount > 0 && step.isByDateAlone ? step.survey.oldest : nil
-        saved.newest = step.survey.newestExpired
+        saved.oldest = step.survey.expiredCount > 0 && step.isByDateAlone ? step.survey.dates.oldest : nil
+        saved.newest = step.survey.dates.newestExpired
         (saved.keys, saved.digest) = (digest.keys(), digest.finish())
         return saved
     }
@@ -239,12 +239,11 @@ extension Plan {
             return (
                 index,
                 Refusal(
-                    .planDrifted,
-                    reason: "refusing to delete from \(now.entity): the rows differ from the plan, which has "
-                        + "\(Figures.count(before.keys.count ?? 0, "row")): "
+                    unacceptable: .planDrifted, of: now.entity,
+                    "the rows differ from the plan, which has \(Figures.count(before.keys.count ?? 0, "row")): "
                         + (difference.isEmpty
                             ? "its digest does not match its keys" : difference.joined(separator: ", ")),
-                    wayPast: "this cannot be accepted; make a new plan and have it reviewed", isAcceptable: false)
+                    instead: "make a new plan and have it reviewed")
             )
         }
         return nil

@@ -10,11 +10,11 @@ package enum SchemaAdvice {
     ) throws(StoreError) -> [String] {
         var advice = survey.notes
         // Text of mixed shapes is left out: no index on it is in the order of the dates.
-        let hasOrder = date.encoding.isNumeric || date.encoding == .native || survey.hasUniformText
-        if let obstacle = survey.indexObstacle, survey.unsupported == nil {
+        let hasOrder = date.encoding.isNumeric || date.encoding == .native || survey.index.hasUniformText
+        if let obstacle = survey.index.obstacle, survey.unsupported == nil {
             advice.append(
                 "no index can be used for \(entity.name).\(date.name), so every run reads all rows: \(obstacle)")
-        } else if entity.kind == .table, hasOrder, survey.unsupported == nil, survey.index == nil {
+        } else if entity.kind == .table, hasOrder, survey.unsupported == nil, survey.index.name == nil {
             advice.append(
                 "\(entity.name).\(date.name) has no index, so every run reads all rows: "
                     + createIndex(on: entity, [entity.attribute(named: date.name)?.column ?? date.name]))

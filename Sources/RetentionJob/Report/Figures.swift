@@ -29,10 +29,9 @@ package enum Figures {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
     }
 
-    /// `a`, `a and b`, `a, b and c`.
-    package static func list(_ parts: [String]) -> String {
-        guard let last = parts.last, parts.count > 1 else { return parts.first ?? "" }
-        return parts.dropLast().joined(separator: ", ") + " and " + last
+    /// The same with a verb: `1 row is`, `2,000 rows are`.
+    package static func count(_ number: Int, _ noun: String, _ one: String, _ many: String) -> String {
+        "\(count(number, noun)) \(number == 1 ? one : many)"
     }
 
     /// How many rows each tier keeps, the longest one first: `41 monthly, 312 daily`.

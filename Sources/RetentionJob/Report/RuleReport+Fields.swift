@@ -7,82 +7,84 @@ extension RunReport.RuleReport: Reported {
         .stored("date_attribute", \.dateAttribute), .stored("date_format", \.dateFormat),
         .stored("max_age", \.maxAge), .stored("cutoff", \.cutoff, .log), .stored("outcome", \.outcome, .log),
         .stored("refusal", \.refusal), .stored("message", \.message),
-        .stored("rows", \.rows, heading: "Rows"),
+        .stored("rows", \.planned.rows, heading: "Rows"),
         .stored(
             "expired", \.countedExpired, .log, metric: ("expired_rows", "Expired rows that the last run found."),
             heading: "Expired"),
-        .stored("kept_by_rule", \.keptByRule),
-        .stored("deleted", \.deleted, .log, metric: ("deleted_rows", "Rows that the last run deleted.")),
+        .stored("kept_by_rule", \.kept.byRuleCount),
+        .stored("deleted", \.done.deleted, .log, metric: ("deleted_rows", "Rows that the last run deleted.")),
         .stored(
-            "cascaded", \.cascaded, .log,
+            "cascaded", \.done.cascaded, .log,
             metric: ("cascaded_rows", "Rows that went with the deleted ones by a relationship."),
             heading: "Cascaded"),
         .stored(
-            "nullified", \.nullified, .log,
+            "nullified", \.done.nullified, .log,
             metric: ("nullified_rows", "Rows that lost a reference to a row that the last run deleted.")),
         .computed(
             "unreadable", column: "unreadable", .log, metric: ("unreadable_rows", "Rows whose date cannot be used."),
             heading: "Unreadable"
-        ) { $0.unreadableCount },
+        ) { $0.planned.unreadableCount },
         .stored(
             "residue", \.countedResidue, .log,
             metric: ("residue_rows", "Expired rows that remained after the last run.")),
-        .stored("oldest", \.oldest), .stored("newest", \.newest), .stored("newest_expired", \.newestExpired),
-        .stored("method", \.method), .stored("batches", \.batches, .log),
+        .stored("oldest", \.planned.oldest), .stored("newest", \.planned.newest),
+        .stored("newest_expired", \.planned.newestExpired),
+        .stored("method", \.method.name), .stored("batches", \.done.batches, .log),
         .stored(
-            "seconds", \.elapsed, column: "elapsed_us", .log, metric: ("duration_seconds", "How long the rule took.")),
-        .stored("index", \.index, column: "index_name"), .stored("accepted", \.accepted),
-        .stored("unreadable_examples", \.unreadable), .stored("method_reason", \.methodReason),
-        .stored("lock_seconds", \.lockElapsed, column: "lock_us"), .stored("advice", \.advice),
-        .stored("removed_files", \.removedFiles), .unrecorded("external_files") { $0.externalFiles.json },
-        .stored("oldest_deleted", \.oldestDeleted), .stored("newest_deleted", \.newestDeleted),
-        .stored("oldest_overdue", \.oldestOverdue), .computed("overdue_seconds") { $0.overdue },
+            "seconds", \.done.elapsed, column: "elapsed_us", .log,
+            metric: ("duration_seconds", "How long the rule took.")),
+        .stored("index", \.method.index, column: "index_name"), .stored("accepted", \.accepted),
+        .stored("unreadable_examples", \.planned.unreadable), .stored("method_reason", \.method.reason),
+        .stored("lock_seconds", \.done.lockElapsed, column: "lock_us"), .stored("advice", \.advice),
+        .stored("removed_files", \.done.removedFiles), .unrecorded("external_files") { $0.planned.externalFiles.json },
+        .stored("oldest_deleted", \.done.oldest), .stored("newest_deleted", \.done.newest),
+        .stored("oldest_overdue", \.left.oldest), .computed("overdue_seconds") { $0.overdue },
         .stored(
-            "entity_bytes", \.entitySizeBytes,
+            "entity_bytes", \.left.entityBytes,
             metric: ("entity_bytes", "The space of the rows and indexes of the rule's entity.")),
-        .stored("delete_triggers", \.triggers), .stored("deleted_by_triggers", \.deletedByTriggers),
+        .stored("delete_triggers", \.planned.triggers), .stored("deleted_by_triggers", \.done.byTriggers),
         .stored(
-            "archived", \.archived, .log,
+            "archived", \.done.archived, .log,
             metric: ("archived_rows", "Rows of all tables that the last run archived before it deleted them.")),
-        .stored("kept_by_tier", \.keptByTier),
+        .stored("kept_by_tier", \.kept.byTier),
         .stored(
-            "unpriced", \.unpriced, .log,
+            "unpriced", \.candles.unpriced, .log,
             metric: ("unpriced_rows", "Rows before the cutoff that stay because they have no price.")),
         .stored(
-            "candles_created", \.candlesCreated, .log, metric: ("candles_created", "Candles that the last run made.")),
+            "candles_created", \.candles.created, .log, metric: ("candles_created", "Candles that the last run made.")),
         .stored(
-            "candles_changed", \.candlesChanged, .log,
+            "candles_changed", \.candles.changed, .log,
             metric: ("candles_changed", "Candles to which the last run added rows.")),
-        .stored("held", \.held, .log), .stored("kept_by_hold", \.keptByHold),
+        .stored("held", \.kept.heldCount, .log), .stored("kept_by_hold", \.kept.byHold),
         .stored(
-            "late", \.late, .log,
+            "late", \.remembered.late, .log,
             metric: (
                 "late_rows", "Expired rows that came back, or arrived late, after a run had left none of that age."
             )),
-        .unrecorded("widened") { $0.widened?.json ?? .null },
+        .unrecorded("widened") { $0.remembered.widened?.json ?? .null },
         .unrecorded("forecast") {
-            $0.forecast.map {
+            $0.planned.forecast.map {
                 .object([.init("next_day", $0.nextDay.json), .init("next_week", $0.nextWeek.json)])
             } ?? .null
         },
-        .unrecorded("sample") { $0.sample?.json ?? .null },
+        .unrecorded("sample") { $0.planned.sample?.json ?? .null },
         .stored("refusals", \.refusals),
         .computed(
             "trigger_deleted", .log,
             metric: ("trigger_deleted_rows", "Rows that triggers of the store deleted in the last run.")
-        ) { $0.triggerDeletedCount },
+        ) { $0.done.triggerCount },
     ]
 
     /// Expired rows; nil: they were not counted.
     fileprivate var countedExpired: Int? {
-        get { isCounted ? expired : nil }
-        set { (isCounted, expired) = (newValue != nil, newValue ?? 0) }
+        get { planned.isCounted ? planned.expired : nil }
+        set { (planned.isCounted, planned.expired) = (newValue != nil, newValue ?? 0) }
     }
 
     /// Residue; nil: it was not counted.
     fileprivate var countedResidue: Int? {
-        get { isCounted ? residue : nil }
-        set { (isCounted, residue) = (newValue != nil, newValue ?? 0) }
+        get { planned.isCounted ? left.expired : nil }
+        set { (planned.isCounted, left.expired) = (newValue != nil, newValue ?? 0) }
     }
 }
 

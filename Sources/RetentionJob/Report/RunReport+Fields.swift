@@ -28,7 +28,7 @@ extension RunReport: Reported {
                 .computed("residue", column: "residue", .log) { $0.residueCount },
                 .computed("cascaded", column: "cascaded", .log) { $0.cascadedCount },
                 .computed("archived", column: "archived", .log) { $0.archivedCount ?? 0 },
-                .computed("nullified", column: "nullified", .log) { $0.sum(\.nullified) },
+                .computed("nullified", column: "nullified", .log) { $0.sum(\.done.nullified) },
                 .computed("trigger_deleted", column: "trigger_deleted", .log) { $0.triggerDeletedCount },
             ]),
         .stored(
@@ -135,9 +135,10 @@ extension RunReport.Undo.Unarchived: LineValue {
 extension RunReport.Undo.Table: LineValue {
     /// What is counted of each table.
     package static let counts: [(name: String, path: any WritableKeyPath<Self, Int> & Sendable)] = [
-        ("archived", \.archived), ("restored", \.restored), ("present", \.present), ("skipped", \.skipped),
-        ("references", \.references), ("skipped_references", \.skippedReferences),
-        ("candles_restored", \.restoredCandles), ("candles_deleted", \.deletedCandles),
+        ("archived", \.archived), ("restored", \.done.restoredCount), ("present", \.done.presentCount),
+        ("skipped", \.done.skippedCount), ("references", \.done.referenceCount),
+        ("skipped_references", \.done.skippedReferenceCount), ("candles_restored", \.done.restoredCandleCount),
+        ("candles_deleted", \.done.deletedCandleCount),
     ]
 
     package var json: JSONText {

@@ -8,20 +8,8 @@ extension RunReport {
             package var name: String
             /// Rows in the archive.
             package var archived = 0
-            /// Rows that were inserted; in a dry run those that would be.
-            package var restored = 0
-            /// Rows that were in the store already, equal in every value.
-            package var present = 0
-            /// Rows that were not inserted.
-            package var skipped = 0
-            /// Rows with references that were cleared and have their old values again.
-            package var references = 0
-            /// Rows with references that were cleared and do not have their old values again.
-            package var skippedReferences = 0
-            /// Candles that have their former values again.
-            package var restoredCandles = 0
-            /// Candles that were deleted, because the run had made them.
-            package var deletedCandles = 0
+            /// What was restored; in a dry run what would be.
+            package var done = RestoredTable()
             /// Rows that are not equal to the archived ones after all, because the store changed them; nil: not counted.
             package var changed: Int?
 
@@ -83,20 +71,15 @@ extension RunReport {
             self.tables = tables
         }
 
+        /// What was restored of all tables.
+        package var done: RestoredTable { tables.reduce(into: RestoredTable()) { $0.add($1.done) } }
         package var archivedCount: Int { tables.reduce(0) { $0 + $1.archived } }
-        package var restoredCount: Int { tables.reduce(0) { $0 + $1.restored } }
-        package var presentCount: Int { tables.reduce(0) { $0 + $1.present } }
-        package var skippedCount: Int { tables.reduce(0) { $0 + $1.skipped } }
-        package var referenceCount: Int { tables.reduce(0) { $0 + $1.references } }
         package var unarchivedCount: Int { unarchived.reduce(0) { $0 + $1.rows } }
         /// Whether it is not said yet what happens with triggers.
         package var needsTriggerChoice: Bool { !triggers.isEmpty && triggerChoice == nil }
-        package var skippedReferenceCount: Int { tables.reduce(0) { $0 + $1.skippedReferences } }
-        package var restoredCandleCount: Int { tables.reduce(0) { $0 + $1.restoredCandles } }
-        package var deletedCandleCount: Int { tables.reduce(0) { $0 + $1.deletedCandles } }
         /// Whether something is not as it was before the run.
         package var hasDifferences: Bool {
-            skippedCount + skippedReferenceCount + unarchivedCount > 0 || tables.contains { $0.changed ?? 0 > 0 }
+            done.leftCount + unarchivedCount > 0 || tables.contains { $0.changed ?? 0 > 0 }
         }
 
         /// How many skipped rows are listed.

@@ -1,5 +1,5 @@
+package import Logging
 package import PriceStore
-package import RetentionPolicy
 
 /// What a run or a dry run found and did. All reports, the ledger and the exit status are made from it.
 package struct RunReport: Sendable {
@@ -102,124 +102,6 @@ package struct RunReport: Sendable {
         }
     }
 
-    /// What became of one rule.
-    package struct RuleReport: Sendable {
-        package var name: String
-        package var entity: String
-        package var dateAttribute: String
-        package var dateFormat: DateEncoding?
-        package var maxAge: String
-        package var cutoff: Instant
-        package var outcome: Outcome
-        package var refusal: RefusalCode?
-        /// All reasons for which the rule was refused, causes first; ``refusal`` is the first.
-        package var refusals: [RefusalReport] = []
-        /// Why the rule was refused, failed or stopped; a sentence.
-        package var message: String?
-        /// Refusals that would have held but were accepted.
-        package var accepted: [RefusalCode] = []
-        package var rows: Int?
-        /// Whether expired rows were counted. Not if the rule was refused before, or its dates are read in a wrong unit.
-        package var isCounted = true
-        package var expired = 0
-        package var keptByRule = 0
-        /// Whether rows are among them that another rule keeps from this one.
-        package var keepsForOthers = false
-        /// Rows before the cutoff that each tier of `thin` keeps; a row of several tiers counts for the longest one.
-        package var keptByTier: [Survey.TierCount] = []
-        /// Rows before the cutoff that stay because they have no price; nil, as the two below: the rows become no candles.
-        package var unpriced: Int?
-        /// Candles that were made, and those that were there and changed.
-        package var candlesCreated: Int?
-        package var candlesChanged: Int?
-        /// Rows that the rule would delete if there were no hold, each once.
-        package var held = 0
-        /// What each hold keeps of them; a row under two holds counts for both.
-        package var keptByHold: [Survey.HeldCount] = []
-        /// Expired rows older than what an earlier run had left none of; nil: that is not known.
-        package var late: Int?
-        /// Why the rule is wider than it was; nil: it is not, or no earlier run is known.
-        package var widened: WidenedRule?
-        /// Rows that will expire soon; nil: only a dry run counts them.
-        package var forecast: Forecast?
-        /// Rows for a review; nil: none were asked for.
-        package var sample: RowSample?
-        package var deleted = 0
-        /// Rows of all tables that were archived before they were deleted; nil: the rule is not archived.
-        package var archived: Int?
-        package var cascaded = 0
-        package var nullified = 0
-        /// The store's triggers that the delete sets off, each with its table: `audit of Price`.
-        package var triggers: [String] = []
-        /// Rows that triggers of the store deleted, by table; those of tables that a cascade reaches are among
-        /// ``cascaded``.
-        package var deletedByTriggers: [String: Int] = [:]
-        /// Files beside a Core Data store that were deleted with the rows that referred to them.
-        package var removedFiles = 0
-        /// The names of files that only expired rows refer to, as the plan found them.
-        package var externalFiles: [String] = []
-        package var unreadable: [Survey.UnreadableRows] = []
-        package var residue = 0
-        package var oldest: Instant?
-        package var newest: Instant?
-        package var newestExpired: Instant?
-        /// The dates of the oldest and the newest deleted row; nil: nothing was deleted, or it is unknown because the
-        /// rule stopped partway.
-        package var oldestDeleted: Instant?
-        package var newestDeleted: Instant?
-        /// The date of the oldest remaining expired row; nil: none remains, or it is unknown.
-        package var oldestOverdue: Instant?
-        /// The room that the entity's rows and indexes take after the run; nil: it was not measured.
-        package var entitySizeBytes: Int64?
-        /// How the rows are deleted, in the engine's words; nil: no row is deleted.
-        package var method: String?
-        /// Why this method is used; nil: it is the usual one.
-        package var methodReason: String?
-        /// How long a rebuild or a single statement locked the store; nil: there was none.
-        package var lockElapsed: Duration?
-        /// The index that finds the rows.
-        package var index: String?
-        package var batches = 0
-        package var elapsed: Duration = .zero
-        /// Advice about the schema, each a sentence with the statement that cures it.
-        package var advice: [String] = []
-        /// See ``Reported/unknown``.
-        package var unknown: Set<String> = []
-
-        package init(
-            name: String, entity: String, dateAttribute: String, dateFormat: DateEncoding?, maxAge: String,
-            cutoff: Instant, outcome: Outcome
-        ) {
-            self.name = name
-            self.entity = entity
-            self.dateAttribute = dateAttribute
-            self.dateFormat = dateFormat
-            self.maxAge = maxAge
-            self.cutoff = cutoff
-            self.outcome = outcome
-        }
-
-        /// Rows that triggers deleted, of all tables.
-        package var triggerDeletedCount: Int { deletedByTriggers.values.reduce(0, +) }
-
-        /// Rows of all tables that the rule deleted, whatever deleted them.
-        package var goneCount: Int { deleted + cascaded + triggerDeletedCount }
-
-        /// How the archived rows differ from the deleted ones, as a sentence without a full stop; nil: they do not, or the
-        /// rule is not archived.
-        package var archiveDifference: String? {
-            guard let archived, archived != goneCount else { return nil }
-            return "\(Figures.count(archived, "row")) \(archived == 1 ? "was" : "were") archived, and "
-                + "\(Figures.count(goneCount, "row")) \(goneCount == 1 ? "was" : "were") deleted"
-        }
-
-        /// The number of rows whose date cannot be used.
-        package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
-
-        /// How long the oldest remaining expired row has been overdue; nil: none remains, or its date is unknown.
-        package var overdue: Duration? { residue > 0 ? oldestOverdue.map { cutoff.since($0) } : nil }
-    }
-
     package var runID: String
     package var mode: Mode
     package var asOf: Instant
@@ -277,25 +159,31 @@ package struct RunReport: Sendable {
         self.engine = engine
     }
 
+    /// Adds a warning, and logs it.
+    package mutating func warn(_ logger: Logger, _ title: Logger.Message, _ reason: String) {
+        warnings.append("\(title): \(reason)")
+        logger.warning(title, metadata: ["reason": "\(reason)"])
+    }
+
     /// A sum over all rules.
     func sum(_ count: (RuleReport) -> Int) -> Int { rules.reduce(0) { $0 + count($1) } }
 
     /// Expired rows of all rules.
-    package var expiredCount: Int { sum(\.expired) }
+    package var expiredCount: Int { sum(\.planned.expired) }
     /// Deleted rows of all rules.
-    package var deletedCount: Int { sum(\.deleted) }
+    package var deletedCount: Int { sum(\.done.deleted) }
     /// Archived rows of all rules; nil: no rule is archived.
-    package var archivedCount: Int? { rules.contains { $0.archived != nil } ? sum { $0.archived ?? 0 } : nil }
+    package var archivedCount: Int? { rules.contains { $0.done.archived != nil } ? sum { $0.done.archived ?? 0 } : nil }
     /// Rows of all rules that a cascade deleted, or would delete.
-    package var cascadedCount: Int { sum(\.cascaded) }
+    package var cascadedCount: Int { sum(\.done.cascaded) }
     /// Rows that triggers deleted in all rules.
-    package var triggerDeletedCount: Int { sum(\.triggerDeletedCount) }
+    package var triggerDeletedCount: Int { sum(\.done.triggerCount) }
     /// Rows that holds keep from rules; a row counts for each rule that would delete it.
-    package var heldCount: Int { sum(\.held) }
+    package var heldCount: Int { sum(\.kept.heldCount) }
     /// What a hold keeps from all rules.
     package func keptCount(of hold: String) -> Int {
-        sum { $0.keptByHold.reduce(0) { $1.hold == hold ? $0 + $1.rowCount : $0 } }
+        sum { $0.kept.byHold.reduce(0) { $1.hold == hold ? $0 + $1.rowCount : $0 } }
     }
     /// Residue of all rules.
-    package var residueCount: Int { sum(\.residue) }
+    package var residueCount: Int { sum(\.left.expired) }
 }

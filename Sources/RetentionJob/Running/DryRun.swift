@@ -38,7 +38,7 @@ package struct DryRun {
     package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
-        if let text = memory.unknownStoreText { warn("store not known: \(text)", &report) }
+        if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
         var status = RunStatus()
         let began = setup.uptime()
         do {
@@ -51,14 +51,14 @@ package struct DryRun {
                 try setup.checkArchive(for: plan, in: rehearsal)
                 report.rules = plan.steps.map(\.predictedReport)
                 report.takeHolds(of: plan)
-                let rolledUp = plan.steps.indices.filter { plan.steps[$0].request?.rollup != nil }
+                let rolledUp = plan.steps.indices.filter { plan.steps[$0].request?.deleting.rollup != nil }
                 let candles = try rehearsal.candles(of: rolledUp.compactMap { plan.steps[$0].request })
                 for (index, tally) in zip(rolledUp, candles) { report.rules[index].take(tally) }
                 for index in plan.steps.indices {
-                    report.rules[index].forecast = try plan.forecast(
+                    report.rules[index].planned.forecast = try plan.forecast(
                         of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: rehearsal)
                     guard sampleCount > 0 else { continue }
-                    report.rules[index].sample = try plan.steps[index].sample(
+                    report.rules[index].planned.sample = try plan.steps[index].sample(
                         sampleCount, before: plan.steps[..<index], reader: rehearsal)
                 }
                 if let planValidity {
@@ -76,7 +76,7 @@ package struct DryRun {
                     }
                     takePlan(saved)
                 }
-                for warning in plan.warnings { warn("\(warning.title): \(warning.text)", &report) }
+                for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
             }
         } catch let error as StoreError {
             report.failure = error.description
@@ -86,10 +86,5 @@ package struct DryRun {
         report.exitCode = status.exitCode
         report.finished = setup.clock()
         return report
-    }
-
-    private func warn(_ warning: String, _ report: inout RunReport) {
-        report.warnings.append(warning)
-        logger.warning("dry run", metadata: ["reason": "\(warning)"])
     }
 }

@@ -52,7 +52,7 @@ extension Run {
     /// Fails each rule whose archived rows are not as many as the rows that it deleted.
     func compareArchived() {
         for index in report.rules.indices {
-            guard let difference = report.rules[index].archiveDifference else { continue }
+            guard let difference = report.rules[index].done.archiveDifference else { continue }
             report.rules[index].outcome = .failed
             status.hasRefusedRule = true
             let earlier = report.rules[index].message.map { $0 + "; " } ?? ""
@@ -80,10 +80,10 @@ extension Run {
             case .folder(let path): findings = try oldArchives(in: ArchiveFolder(path), age, recorder)
             case .schema(let name): findings = try oldArchives(inStore: name, age, recorder)
             }
-            for warning in findings.warnings { warn("archive not complete", warning) }
+            for warning in findings.warnings { report.warn(logger, "archive not complete", warning) }
             return findings.expired
         } catch {
-            warn("old archives not removed", Self.text(of: error))
+            report.warn(logger, "old archives not removed", Self.text(of: error))
             return []
         }
     }
@@ -133,7 +133,7 @@ extension Run {
     func remove(_ expired: [OldArchive]) {
         for archive in expired {
             if let problem = archive.remove() {
-                warn("old archive not removed", problem)
+                report.warn(logger, "old archive not removed", problem)
             } else {
                 logger.info("old archive removed", metadata: ["archive_path": "\(archive.name)"])
             }

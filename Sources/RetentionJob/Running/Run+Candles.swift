@@ -19,7 +19,6 @@ extension Run {
 extension RunReport.RuleReport {
     /// Tells how many candles the rows have become, or would become.
     mutating func take(_ candles: CandleTally) {
-        candlesCreated = candles.created
-        candlesChanged = candles.changed
+        (self.candles.created, self.candles.changed) = (candles.created, candles.changed)
     }
 }

@@ -8,39 +8,39 @@ extension Run {
             $0.request != nil && $0.request?.entity == step.request?.entity
         }
         // The oldest readable row is the oldest deleted one, unless another rule, `keep_last`, `thin` or a hold affects it.
-        if isAlone, step.isByDateAlone { return step.survey.oldest }
-        if let oldest = step.survey.oldestExpired { return oldest }
+        if isAlone, step.isByDateAlone { return step.survey.dates.oldest }
+        if let oldest = step.survey.dates.oldestExpired { return oldest }
         return try step.wholeDelete.flatMap { delete throws(StoreError) in try oldest(delete.fetchRequest, of: step) }
     }
 
     /// Records the dates of the deleted rows after a rule has ended, and the age of the oldest remaining expired row.
     func noteDates(_ index: Int, _ step: Plan.Step, isOldestFirst: Bool, residue: StoreFetchRequest) {
         let rule = report.rules[index]
-        if rule.outcome == .completed, rule.deleted > 0, rule.residue == 0 {
-            report.rules[index].newestDeleted = rule.newestExpired
+        if rule.outcome == .completed, rule.done.deleted > 0, rule.left.expired == 0 {
+            report.rules[index].done.newest = rule.planned.newestExpired
         } else {
             // If it stopped, the dates of the deleted rows are not known, except the oldest.
-            if rule.deleted == 0 || !isOldestFirst {
-                report.rules[index].oldestDeleted = nil
+            if rule.done.deleted == 0 || !isOldestFirst {
+                report.rules[index].done.oldest = nil
             }
         }
-        report.rules[index].oldestOverdue = nil
-        guard rule.residue > 0 else { return }
+        report.rules[index].left.oldest = nil
+        guard rule.left.expired > 0 else { return }
         // A warning, not an error.
-        report.rules[index].oldestOverdue = (isOver ? nil : try? oldest(residue, of: step)) ?? nil
+        report.rules[index].left.oldest = (isOver ? nil : try? oldest(residue, of: step)) ?? nil
     }
 
     /// Notes how old the oldest expired row of each refused rule is.
     func noteDatesOfRefused(_ plan: Plan) {
-        for (index, step) in plan.steps.enumerated() where report.rules[index].residue > 0 {
+        for (index, step) in plan.steps.enumerated() where report.rules[index].left.expired > 0 {
             guard case .refused = step.disposition, let survey = step.surveyRequest, !isOver else { continue }
             let isUntouched = !plan.steps.indices.contains {
-                report.rules[$0].deleted > 0 && plan.steps[$0].surveyRequest?.entity == survey.entity
+                report.rules[$0].done.deleted > 0 && plan.steps[$0].surveyRequest?.entity == survey.entity
             }
             // The plan already contains it.
             if isUntouched, step.isByDateAlone { continue }
             let request = StoreFetchRequest(entity: survey.entity, predicate: survey.expired)
-            report.rules[index].oldestOverdue = (try? oldest(request, of: step)) ?? nil
+            report.rules[index].left.oldest = (try? oldest(request, of: step)) ?? nil
         }
     }
 

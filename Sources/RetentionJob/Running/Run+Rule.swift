@@ -30,7 +30,7 @@ extension Run {
         var loop = BatchLoop(step, outline)
         do throws(StoreError) {
             if expiredCount > 0 {
-                report.rules[index].oldestDeleted = try oldest(of: step, preceding: plan.steps[..<index])
+                report.rules[index].done.oldest = try oldest(of: step, preceding: plan.steps[..<index])
             }
             var deletion = try context.deletion(of: request)
             if let keys = step.plannedKeys {
@@ -41,9 +41,9 @@ extension Run {
         } catch {
             fail(index, because: error, residue: residue)
         }
-        report.rules[index].batches = loop.batchCount
+        report.rules[index].done.batches = loop.batchCount
         noteDates(index, step, isOldestFirst: outline.isOldestFirst, residue: residue)
-        report.rules[index].elapsed += setup.uptime() - began
+        report.rules[index].done.elapsed += setup.uptime() - began
         setup.observer?.runDidEnd()
     }
 
@@ -53,14 +53,14 @@ extension Run {
     ) throws(StoreError) {
         guard step.rule.rollup == nil, var request = step.request, step.survey.expiredCount > 0 else { return }
         let left = zip(preceding.indices, preceding).compactMap { index, other in
-            let isDone = report.rules[index].outcome == .completed && report.rules[index].residue == 0
+            let isDone = report.rules[index].outcome == .completed && report.rules[index].left.expired == 0
             return isDone || other.rule.rollup == nil || other.request?.entity != request.entity
                 ? nil : other.request?.expired
         }
         guard !left.isEmpty else { return }
         for rows in left { request.filter = request.filter && .notTrue(rows) }
         // Rows that have arrived since the plan was made may be among them.
-        request.maxRows = min(request.maxRows ?? .max, step.survey.expiredCount)
+        request.deleting.maxRows = min(request.deleting.maxRows ?? .max, step.survey.expiredCount)
         step.surveyRequest = request
         step.survey = try writer.survey(request)
         step.outline = try writer.outline(of: request)
@@ -93,21 +93,22 @@ extension Run {
                         "method changed",
                         metadata: ["rule": "\(step.rule.name)", "reason": "\(outline.reason ?? "")"])
                 } else if !outline.isInBatches {
-                    report.rules[index].lockElapsed = part.result.lockElapsed ?? elapsed
+                    report.rules[index].done.lockElapsed = part.result.lockElapsed ?? elapsed
                 }
                 setup.observer?.runDidDelete(
-                    deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
-                if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
+                    deletedCount: loop.deletedCount, expiredCount: report.rules[index].planned.expired)
+                if let reason = try writer.boundSideFiles() { report.warn(logger, "side file grows", reason) }
             case .pause(let length):
                 pauses.wait(length)
                 loop.didPause()
             case .countResidue where isOver:
                 // The store has already failed; the figures of the plan are the best available.
-                report.rules[index].residue = report.rules[index].expired - report.rules[index].deleted
-                loop.didCount(residue: max(1, report.rules[index].residue))
+                report.rules[index].left.expired =
+                    report.rules[index].planned.expired - report.rules[index].done.deleted
+                loop.didCount(residue: max(1, report.rules[index].left.expired))
             case .countResidue:
-                report.rules[index].residue = try deletion.remainingCount(besides: others)
-                loop.didCount(residue: report.rules[index].residue)
+                report.rules[index].left.expired = try deletion.remainingCount(besides: others)
+                loop.didCount(residue: report.rules[index].left.expired)
             case .stop(let reason, _):
                 conclude(index, reason)
                 return
@@ -117,13 +118,13 @@ extension Run {
 
     /// Adds what a batch did to its rule.
     private func note(_ result: BatchDeleteResult, of index: Int) {
-        report.rules[index].deleted += result.deletedCount
-        report.rules[index].archived? += result.archivedCount
-        if report.rules[index].candlesCreated != nil { report.rules[index].take(result.candles) }
-        report.rules[index].cascaded += result.cascadedCount
-        report.rules[index].nullified += result.nullifiedCount
-        report.rules[index].removedFiles += result.removedFileCount
-        report.rules[index].deletedByTriggers.merge(result.deletedByTriggers, uniquingKeysWith: +)
+        report.rules[index].done.deleted += result.deletedCount
+        report.rules[index].done.archived? += result.archivedCount
+        if report.rules[index].candles.created != nil { report.rules[index].take(result.candles) }
+        report.rules[index].done.cascaded += result.cascadedCount
+        report.rules[index].done.nullified += result.nullifiedCount
+        report.rules[index].done.removedFiles += result.removedFileCount
+        report.rules[index].done.byTriggers.merge(result.deletedByTriggers, uniquingKeysWith: +)
     }
 
     /// What comes between two batches.
@@ -136,52 +137,53 @@ extension Run {
     }
 
     private func conclude(_ index: Int, _ reason: BatchLoop.Reason) {
-        let residue = report.rules[index].residue
+        let residue = report.rules[index].left.expired
         switch reason {
         case _ where residue == 0:
             report.rules[index].outcome = .completed
         case .finished where setup.options.savedPlan != nil:
             report.rules[index].outcome = .completed
-            let left = "\(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
-            warn("rows left", "\(report.rules[index].name) deletes only rows of the plan; \(left)")
-        case .finished where residue >= report.rules[index].expired && report.rules[index].deleted > 0:
-            let triggers = report.rules[index].triggers
+            let left = "\(Figures.count(residue, "expired row", "is", "are")) left"
+            report.warn(logger, "rows left", "\(report.rules[index].name) deletes only rows of the plan; \(left)")
+        case .finished where residue >= report.rules[index].planned.expired && report.rules[index].done.deleted > 0:
+            let triggers = report.rules[index].planned.triggers
             let culprit = triggers.isEmpty ? "" : "a trigger (\(triggers.joined(separator: ", "))) or "
             report.rules[index].outcome = .failed
             report.rules[index].message =
                 "expired rows come back as fast as they are deleted: \(culprit)another program inserts them; "
-                + "\(Figures.count(report.rules[index].deleted, "row")) \(report.rules[index].deleted == 1 ? "was" : "were") deleted, and "
-                + "\(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
+                + "\(Figures.count(report.rules[index].done.deleted, "row", "was", "were")) deleted, and "
+                + "\(Figures.count(residue, "expired row", "is", "are")) left"
             status.hasRefusedRule = true
         case .finished:
             report.rules[index].outcome = .completed
-            let triggers = report.rules[index].triggers
+            let triggers = report.rules[index].planned.triggers
             let keeper = triggers.isEmpty ? "" : ", or a trigger (\(triggers.joined(separator: ", "))) keeps rows"
-            warn(
+            report.warn(
+                logger,
                 "rows left",
                 "\(report.rules[index].name) leaves \(Figures.count(residue, "expired row")) for the next run: a run deletes as many rows "
                     + "as its plan counted, and others arrived or changed meanwhile\(keeper)")
         case .interrupted:
             report.rules[index].outcome = .interrupted
             report.rules[index].message =
-                "\(reasonToStop); \(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
+                "\(reasonToStop); \(Figures.count(residue, "expired row", "is", "are")) left"
             noteInterruption(rowsRemain: true)
         }
     }
 
     private func fail(_ index: Int, because error: StoreError, residue: StoreFetchRequest) {
-        let committed = report.rules[index].deleted
+        let committed = report.rules[index].done.deleted
         let done =
             committed == 0
             ? "nothing was deleted"
-            : "\(Figures.count(committed, "row")) \(committed == 1 ? "is" : "are") deleted and committed before it"
+            : "\(Figures.count(committed, "row", "is", "are")) deleted and committed before it"
         report.rules[index].message = "\(error.description); \(done)"
-        report.rules[index].residue = max(0, report.rules[index].expired - committed)
+        report.rules[index].left.expired = max(0, report.rules[index].planned.expired - committed)
         switch error.kind {
         case .constraint, .unsupported:
             report.rules[index].outcome = .failed
             status.note(error)
-            if let count = try? writer.count(residue) { report.rules[index].residue = count }
+            if let count = try? writer.count(residue) { report.rules[index].left.expired = count }
         case .busy:
             // Nobody knows for how long; the rules that follow would each wait as long again.
             report.rules[index].outcome = .interrupted
@@ -195,7 +197,7 @@ extension Run {
     /// The residue of the rules before a rule of an entity: a row is residue of one rule only.
     private func leftBehind(_ preceding: ArraySlice<Plan.Step>, of entity: String) -> [StorePredicate] {
         zip(preceding.indices, preceding).compactMap { index, step in
-            guard report.rules[index].residue > 0, let request = step.request,
+            guard report.rules[index].left.expired > 0, let request = step.request,
                 request.entity == entity
             else { return nil }
             return request.expired
@@ -204,16 +206,18 @@ extension Run {
 
     /// Reports each rule whose rows were deleted by a trigger before the rule reached them.
     func reportTriggerDeletes() {
-        for rule in report.rules where rule.outcome == .completed && rule.residue == 0 && rule.deleted < rule.expired {
+        for rule in report.rules
+        where rule.outcome == .completed && rule.left.expired == 0 && rule.done.deleted < rule.planned.expired {
             let takers = report.rules.compactMap { other -> String? in
-                let counts = other.deletedByTriggers.filter { $0.key.folded == rule.entity.folded }
+                let counts = other.done.byTriggers.filter { $0.key.folded == rule.entity.folded }
                 guard let count = counts.values.first else { return nil }
                 return "\(other.name) (\(Figures.count(count, "row")))"
             }
             guard !takers.isEmpty else { continue }
-            warn(
+            report.warn(
+                logger,
                 "rows deleted by triggers",
-                "\(rule.name) deleted \(Figures.grouped(rule.deleted)) of \(Figures.count(rule.expired, "expired row")); "
+                "\(rule.name) deleted \(Figures.grouped(rule.done.deleted)) of \(Figures.count(rule.planned.expired, "expired row")); "
                     + "triggers deleted others of \(rule.entity) while these rules ran: "
                     + takers.joined(separator: ", "))
         }
@@ -223,17 +227,17 @@ extension Run {
     /// what is there at the end.
     func recountRefused(_ plan: Plan) {
         guard !isOver else { return }
-        for (index, step) in plan.steps.enumerated() where report.rules[index].residue > 0 {
+        for (index, step) in plan.steps.enumerated() where report.rules[index].left.expired > 0 {
             guard step.disposition != .planned || report.rules[index].outcome == .failed,
                 let survey = step.surveyRequest
             else { continue }
             let hasChanged = plan.steps.indices.contains {
-                report.rules[$0].deleted > 0 && plan.steps[$0].surveyRequest?.entity == survey.entity
+                report.rules[$0].done.deleted > 0 && plan.steps[$0].surveyRequest?.entity == survey.entity
             }
             guard hasChanged else { continue }
             let others = step.disposition == .planned ? leftBehind(plan.steps[..<index], of: survey.entity) : []
             let request = BatchDeleteRequest(survey).fetchRequest.besides(others)
-            if let count = try? writer.count(request) { report.rules[index].residue = count }
+            if let count = try? writer.count(request) { report.rules[index].left.expired = count }
         }
     }
 }

@@ -54,7 +54,7 @@ package final class Run {
         report.ruleLines = memory.ruleLines
         report.storeNotes = memory.storeNotes
         logger.info("run started", metadata: startMetadata)
-        if let text = memory.unknownStoreText { warn("store not known", text) }
+        if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
         var mistake: PolicyError?
         do {
             try setup.check(writer)
@@ -68,7 +68,7 @@ package final class Run {
             for defect in try writer.knownDefects() {
                 logger.info("known defect avoided", metadata: ["reason": "\(defect.sentence)"])
             }
-            for warning in plan.warnings { warn("\(warning.title)", warning.text) }
+            for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
             measureStore(before: plan)
             for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)
@@ -145,7 +145,7 @@ package final class Run {
     private func reclaim(after plan: Plan) {
         let strength: [ReclaimMode] = [.none, .auto, .incremental, .vacuum]
         let modes = zip(plan.steps, report.rules)
-            .filter { $1.deleted > 0 || $1.cascaded > 0 }.map(\.0.rule.reclaim)
+            .filter { $1.done.deleted > 0 || $1.done.cascaded > 0 }.map(\.0.rule.reclaim)
         guard !isOver,
             let mode = modes.max(by: { strength.firstIndex(of: $0) ?? 0 < strength.firstIndex(of: $1) ?? 0 }),
             mode != .none
@@ -156,11 +156,11 @@ package final class Run {
         do {
             let result = try writer.reclaim(
                 ReclaimRequest(mode: mode, mayContinue: { self.mayContinue }, didFree: pauseAfterSlice))
-            if let warning = result.warning { warn("space not reclaimed", warning) }
+            if let warning = result.warning { report.warn(logger, "space not reclaimed", warning) }
             if signal() != nil { noteInterruption(rowsRemain: false) }
         } catch  where error.kind == .busy {
             // All expired rows are deleted; the next run tries to reclaim again.
-            warn("space not reclaimed", error.description)
+            report.warn(logger, "space not reclaimed", error.description)
         } catch {
             end(because: error)
         }
@@ -173,7 +173,7 @@ package final class Run {
 
     /// The size of the store, if something will be deleted.
     private func measureStore(before plan: Plan) {
-        guard report.rules.contains(where: { $0.expired > 0 && $0.outcome == .planned }) else { return }
+        guard report.rules.contains(where: { $0.planned.expired > 0 && $0.outcome == .planned }) else { return }
         report.storeBytesBefore = try? writer.sizeBytes()
     }
 
@@ -194,7 +194,7 @@ package final class Run {
         } catch {
             status.note(error)
             report.exitCode = status.exitCode
-            warn("run not recorded", Self.text(of: error))
+            report.warn(logger, "run not recorded", Self.text(of: error))
         }
         var metadata = report.metadata
         metadata["run"] = "\(report.runID)"
@@ -211,7 +211,7 @@ package final class Run {
         guard setup.policy.metricsFile != nil else { return }
         // This reads all pages of the entity: only if metrics were requested.
         for index in report.rules.indices where report.rules[index].outcome != .disabled {
-            report.rules[index].entitySizeBytes = (try? writer.sizeBytes(ofEntity: report.rules[index].entity)) ?? nil
+            report.rules[index].left.entityBytes = (try? writer.sizeBytes(ofEntity: report.rules[index].entity)) ?? nil
         }
     }
 
@@ -247,7 +247,7 @@ package final class Run {
         let done =
             report.deletedCount == 0
             ? "nothing was deleted"
-            : "\(Figures.count(report.deletedCount, "row")) \(report.deletedCount == 1 ? "is" : "are") deleted and committed"
+            : "\(Figures.count(report.deletedCount, "row", "is", "are")) deleted and committed"
         let failure = "\(Self.text(of: error)); \(done)"
         report.failure = failure
         logger.error("run failed", metadata: ["reason": "\(failure)"])
@@ -262,11 +262,6 @@ package final class Run {
         ]
         metadata["plan_sha256"] = report.planSHA256.map { "\($0)" }
         return metadata
-    }
-
-    func warn(_ message: Logger.Message, _ reason: String) {
-        report.warnings.append("\(message): \(reason)")
-        logger.warning(message, metadata: ["reason": "\(reason)"])
     }
 
     private func noteNarrowed(_ step: Plan.Step) {

@@ -1,3 +1,5 @@
+import PriceStore
+
 @preconcurrency import Glibc
 
 /// One run at a time for each store: `flock` on a file beside it.
@@ -67,7 +69,7 @@ package final class RunLock {
             var attemptsLeft = 3
             while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
                 guard errno == EWOULDBLOCK || errno == EINTR else {
-                    throw Failure.inputOutput(path: path, reason: reason(errno))
+                    throw Failure.inputOutput(path: path, reason: String(systemError: errno))
                 }
                 attemptsLeft -= 1
                 guard attemptsLeft > 0 else {
@@ -137,8 +139,8 @@ package final class RunLock {
     private static func lockPath(of storePath: String) throws(Failure) -> String {
         guard let real = realpath(storePath, nil) else {
             let path = storePath + ending
-            if errno == EACCES { throw .permission(path: path, reason: reason(errno)) }
-            throw .cannotCreate(path: path, reason: reason(errno))
+            if errno == EACCES { throw .permission(path: path, reason: String(systemError: errno)) }
+            throw .cannotCreate(path: path, reason: String(systemError: errno))
         }
         defer { free(real) }
         return String(cString: real) + ending
@@ -146,10 +148,10 @@ package final class RunLock {
 
     private static func openFailure(path: String) -> Failure {
         switch errno {
-        case EACCES, EPERM, EROFS: .permission(path: path, reason: reason(errno))
-        case EIO: .inputOutput(path: path, reason: reason(errno))
+        case EACCES, EPERM, EROFS: .permission(path: path, reason: String(systemError: errno))
+        case EIO: .inputOutput(path: path, reason: String(systemError: errno))
         case ELOOP: .cannotCreate(path: path, reason: "a symbolic link is in its place")
-        default: .cannotCreate(path: path, reason: reason(errno))
+        default: .cannotCreate(path: path, reason: String(systemError: errno))
         }
     }
 
@@ -183,6 +185,4 @@ package final class RunLock {
     private static func processID(in descriptor: Int32) -> Int32? {
         Int32(String(decoding: bytes(of: descriptor).prefix { $0 != 0x0A }, as: UTF8.self))
     }
-
-    private static func reason(_ code: Int32) -> String { String(cString: strerror(code)) }
 }

@@ -131,13 +131,7 @@ package final class Undo {
         try requireHolds(undo, setup, reader)
         // A refused undo promises nothing.
         for index in undo.tables.indices where !undo.needsTriggerChoice {
-            undo.tables[index].restored = tables[index].restorableCount
-            undo.tables[index].present = tables[index].presentCount
-            undo.tables[index].skipped = tables[index].conflictCount
-            undo.tables[index].references = tables[index].referenceCount
-            undo.tables[index].skippedReferences = tables[index].skippedReferenceCount
-            undo.tables[index].restoredCandles = tables[index].restoredCandleCount
-            undo.tables[index].deletedCandles = tables[index].deletedCandleCount
+            undo.tables[index].done = tables[index].prediction
         }
         report.undo = undo
         report.warnings += undo.leftOut(of: tables).map { "\(Self.outOfStep): \($0)" }
@@ -179,8 +173,9 @@ package final class Undo {
             try restore(restoration)
         } catch {
             status.note(error)
-            let count = Figures.count(undo.restoredCount, "row")
-            let done = undo.restoredCount == 0 ? "nothing was restored" : "\(count) restored before it and committed"
+            let count = Figures.count(undo.done.restoredCount, "row")
+            let done =
+                undo.done.restoredCount == 0 ? "nothing was restored" : "\(count) restored before it and committed"
             report.failure = "\(error.description); \(done)"
             logger.error("undo failed", metadata: ["reason": "\(report.failure ?? "")"])
         }
@@ -216,7 +211,9 @@ package final class Undo {
 
     /// Looks for the rules that the next run refuses because they would delete restored rows again.
     private func findWaitingRules() {
-        guard let recorder, undo.restoredCount + undo.presentCount + undo.referenceCount > 0 else { return }
+        guard let recorder, undo.done.restoredCount + undo.done.presentCount + undo.done.referenceCount > 0 else {
+            return
+        }
         do {
             let now = setup.clock()
             let plan = try Planner(
@@ -228,7 +225,7 @@ package final class Undo {
                 }
             }
         } catch {
-            warn("waiting rules not known", Run.text(of: error))
+            report.warn(logger, "waiting rules not known", Run.text(of: error))
         }
     }
 
@@ -268,8 +265,9 @@ package final class Undo {
             pacing.didCommit(elapsed: elapsed)
             note(part)
             setup.observer?.runDidDelete(
-                deletedCount: undo.restoredCount + undo.presentCount + undo.skippedCount, expiredCount: archivedCount)
-            if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
+                deletedCount: undo.done.restoredCount + undo.done.presentCount + undo.done.skippedCount,
+                expiredCount: archivedCount)
+            if let reason = try writer.boundSideFiles() { report.warn(logger, "side file grows", reason) }
             guard part.hasMore else { break }
             // If this fails, others are assumed to use the store.
             if let pause = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
@@ -290,19 +288,13 @@ package final class Undo {
             return parts.joined(separator: ", ") + " of " + name
         }
         guard !found.isEmpty else { return }
-        warn("triggers fired", "they " + found.joined(separator: "; "))
+        report.warn(logger, "triggers fired", "they " + found.joined(separator: "; "))
     }
 
     private func note(_ part: RestorationPart) {
         for (name, counts) in part.tables {
             guard let index = undo.tables.firstIndex(where: { $0.name == name }) else { continue }
-            undo.tables[index].restored += counts.restoredCount
-            undo.tables[index].present += counts.presentCount
-            undo.tables[index].skipped += counts.skippedCount
-            undo.tables[index].references += counts.referenceCount
-            undo.tables[index].skippedReferences += counts.skippedReferenceCount
-            undo.tables[index].restoredCandles += counts.restoredCandleCount
-            undo.tables[index].deletedCandles += counts.deletedCandleCount
+            undo.tables[index].done.add(counts)
         }
         for (name, rows) in part.byTriggers { undo.byTriggers[name, default: TriggeredRows()].add(rows) }
         undo.skippedRows += part.skipped.prefix(RunReport.Undo.mostListed - undo.skippedRows.count)
@@ -313,10 +305,11 @@ package final class Undo {
         setup.observer?.runDidBegin(stage: "comparing with the archive")
         for table in try writer.restorable(request.restoration) {
             guard let index = undo.tables.firstIndex(where: { $0.name == table.table }) else { continue }
-            let changed = undo.tables[index].archived - undo.tables[index].skipped - table.presentCount
+            let changed = undo.tables[index].archived - undo.tables[index].done.skippedCount - table.presentCount
             undo.tables[index].changed = max(0, changed)
             guard changed > 0 else { continue }
-            warn(
+            report.warn(
+                logger,
                 "rows differ from the archive",
                 "\(Figures.count(changed, "row")) of \(table.table) \(changed == 1 ? "is" : "are") not what the run deleted, "
                     + "because triggers of the store changed or deleted \(changed == 1 ? "it" : "them") after the restoration"
@@ -331,13 +324,13 @@ package final class Undo {
     private func noteInterruption() {
         undo.isInterrupted = true
         if let number = signal() { status.signal = number } else { status.isBudgetSpent = true }
-        warn("undo stopped", "some rows are not restored yet; run the same undo again to continue")
+        report.warn(logger, "undo stopped", "some rows are not restored yet; run the same undo again to continue")
     }
 
     /// Records the undo. If that fails, the restored rows stay, and the exit status shows it.
     private func finish() {
         noteTriggers()
-        for text in undo.leftOut(of: tables) { warn("\(Self.outOfStep)", text) }
+        for text in undo.leftOut(of: tables) { report.warn(logger, "\(Self.outOfStep)", text) }
         status.hasRefusedRule = undo.hasDifferences
         report.undo = undo
         report.exitCode = status.exitCode
@@ -349,7 +342,7 @@ package final class Undo {
         } catch {
             status.note(error)
             report.exitCode = status.exitCode
-            warn("undo not recorded", Run.text(of: error))
+            report.warn(logger, "undo not recorded", Run.text(of: error))
         }
         var metadata = undo.metadata
         (metadata["run"], metadata["undoes"]) = ("\(report.runID)", "\(request.run)")
@@ -359,10 +352,6 @@ package final class Undo {
         logger.info("undo finished", metadata: metadata)
     }
 
-    private func warn(_ message: Logger.Message, _ reason: String) {
-        report.warnings.append("\(message): \(reason)")
-        logger.warning(message, metadata: ["reason": "\(reason)"])
-    }
 }
 
 extension RunReport.Undo {
@@ -378,7 +367,8 @@ extension RunReport.Undo {
         guard triggerChoice == .skip else { return [] }
         return restored.flatMap { table -> [String] in
             guard let own = tables.first(where: { $0.name == table.table }),
-                own.restored + own.references + own.restoredCandles + own.deletedCandles > 0
+                own.done.restoredCount + own.done.referenceCount + own.done.restoredCandleCount
+                    + own.done.deletedCandleCount > 0
             else { return [] }
             return table.indexes.map {
                 "--triggers skip leaves \($0.name) without what is restored in \(table.table); after the undo \($0.remedy)"

@@ -122,12 +122,12 @@ extension StoreInspection.DateInspection {
             return inspection
         }
         inspection.recognition.weigh(survey)
-        inspection.oldest = survey.oldest
-        inspection.newest = survey.newest
+        inspection.oldest = survey.dates.oldest
+        inspection.newest = survey.dates.newest
         inspection.readableCount = survey.readableCount
         inspection.unreadable = survey.unreadable
-        inspection.index = survey.isInDateOrder ? survey.index : nil
-        inspection.indexObstacle = survey.indexObstacle
+        inspection.index = survey.index.isInDateOrder ? survey.index.name : nil
+        inspection.indexObstacle = survey.index.obstacle
         return inspection
     }
 }

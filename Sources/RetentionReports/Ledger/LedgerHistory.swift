@@ -64,7 +64,7 @@ package struct LedgerHistory {
                     }.first
                     undos[undo.run, default: LedgerRun.UndoneBy()].note(undo, by: run, deletedAgainBy: again)
                 }
-                for rule in run.report.rules where rule.accepted.contains(.restoredRows) && rule.deleted > 0 {
+                for rule in run.report.rules where rule.accepted.contains(.restoredRows) && rule.done.deleted > 0 {
                     for key in run.storeKeys.map({ [$0, rule.name] }) {
                         deletedAgain[key] = deletedAgain[key] ?? run.report.runID
                     }
@@ -154,7 +154,8 @@ package struct LedgerHistory {
             guard let figures = undo.report.undo else { return nil }
             let isEnded = undo.outcome != .running && undo.outcome != .crashed
             // Rows that were already present may have come from a backup.
-            guard !isEnded || figures.restoredCount + figures.presentCount + figures.referenceCount > 0 else {
+            guard !isEnded || figures.done.restoredCount + figures.done.presentCount + figures.done.referenceCount > 0
+            else {
                 return nil
             }
             let undone = try rows(
@@ -191,7 +192,7 @@ package struct LedgerHistory {
             let names = accepted.filter { $0["run_number"]?.number == run["number"]?.number }.map {
                 LedgerRow.rule($0).name
             }
-            return run.lines("rules").compactMap(RunMemory.CarriedOut.init(line:)).map(\.rule)
+            return run.lines("rules").compactMap(RunMemory.CarriedOut.init(line:)).map(\.record)
                 .filter { names.contains($0.rule.name) }
         }
     }

@@ -75,16 +75,16 @@ package struct LedgerRun: Sendable {
             undos.append(
                 Ended(
                     run: run.report.runID, started: run.report.started, rules: undo.rules,
-                    rows: undo.restoredCount + undo.presentCount,
-                    skipped: undo.skippedCount + undo.skippedReferenceCount, deletedAgainBy: deletedAgainBy))
+                    rows: undo.done.restoredCount + undo.done.presentCount,
+                    skipped: undo.done.leftCount, deletedAgainBy: deletedAgainBy))
         }
 
         /// Finds the rules of the run that are not undone yet.
         mutating func findLeft(in all: [RunReport.RuleReport]) {
-            // The names of an undo's rules are recorded as lines.
-            let left = all.filter { $0.archived ?? 0 > 0 && !rules.contains(SafeText.line($0.name)) }
+            // The rules of an undo are recorded as lines.
+            let left = all.filter { $0.done.archived ?? 0 > 0 && !rules.contains(SafeText.line($0.name)) }
             rulesLeft = Set(left.map(\.name))
-            rowsLeft = left.reduce(0) { $0 + ($1.archived ?? 0) }
+            rowsLeft = left.reduce(0) { $0 + ($1.done.archived ?? 0) }
         }
     }
 
@@ -99,7 +99,7 @@ package struct LedgerRun: Sendable {
 extension LedgerRun {
     /// Whether the deleted rows of the run can be restored, and until when, as a clause; nil: the run deleted nothing.
     package var undoText: String? {
-        let gone = report.rules.reduce(0) { $0 + $1.goneCount }
+        let gone = report.rules.reduce(0) { $0 + $1.done.goneCount }
         guard gone > 0 || report.archive != nil else { return nil }
         // Rows that were deleted without an archive stay deleted.
         let archived = report.archive.flatMap { $0.isComplete ? $0.rows : nil } ?? gone

@@ -81,19 +81,19 @@ package struct MetricsText {
         gauge(
             "rule_held_rows", "Expired rows that a hold keeps.",
             report.rules.flatMap { rule in
-                rule.keptByHold.map {
+                rule.kept.byHold.map {
                     (labels(rule) + [("hold", $0.hold)], String($0.rowCount))
                 }
             })
         gauge(
             "rule_tier_rows", "Rows before the cutoff that a tier of thin keeps.",
             report.rules.flatMap { rule in
-                rule.keptByTier.map {
+                rule.kept.byTier.map {
                     (labels(rule) + [("tier", $0.unit.tierName)], String($0.rowCount))
                 }
             })
         rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {
-            !$0.isCounted ? nil : $0.residue == 0 ? "0" : $0.overdue.map(Figures.seconds)
+            !$0.planned.isCounted ? nil : $0.left.expired == 0 ? "0" : $0.overdue.map(Figures.seconds)
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import PriceStore
 import RetentionJob
 
 /// A command of the policy that gets the report of a run on standard input. It is executed without a shell.
@@ -34,15 +35,17 @@ package struct NoticeCommand {
     package func run(input: String, variables: [(String, String)] = []) -> String? {
         guard let program = words.first else { return nil }
         // A file without a name: the command may read it or not, and nothing blocks.
-        guard let file = tmpfile() else { return "\(program): its input cannot be created: \(Self.reason(errno))" }
+        guard let file = tmpfile() else {
+            return "\(program): its input cannot be created: \(String(systemError: errno))"
+        }
         defer { fclose(file) }
         let descriptor = fileno(file)
         guard LogSink.writeAll(Array(input.utf8), to: descriptor), lseek(descriptor, 0, SEEK_SET) == 0 else {
-            return "\(program): its input cannot be written: \(Self.reason(errno))"
+            return "\(program): its input cannot be written: \(String(systemError: errno))"
         }
         var child: pid_t = 0
         let code = spawn(&child, input: descriptor, environment: environment(variables))
-        guard code == 0 else { return "\(program) cannot be run: \(Self.reason(code))" }
+        guard code == 0 else { return "\(program) cannot be run: \(String(systemError: code))" }
         return wait(for: child, program)
     }
 
@@ -81,7 +84,9 @@ package struct NoticeCommand {
         while true {
             let ended = waitpid(child, &status, WNOHANG)
             if ended == child { break }
-            if ended < 0, errno != EINTR { return "\(program): its exit status is unknown: \(Self.reason(errno))" }
+            if ended < 0, errno != EINTR {
+                return "\(program): its exit status is unknown: \(String(systemError: errno))"
+            }
             guard waited < timeLimit else {
                 kill(-child, SIGKILL)
                 _ = waitpid(child, &status, 0)
@@ -95,6 +100,4 @@ package struct NoticeCommand {
         let exit = (status >> 8) & 0xFF
         return exit == 0 ? nil : "\(program) ended with exit status \(exit)"
     }
-
-    private static func reason(_ code: Int32) -> String { String(cString: strerror(code)) }
 }

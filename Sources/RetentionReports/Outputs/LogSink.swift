@@ -29,7 +29,7 @@ package final class LogSink: Sendable {
         // Without O_NONBLOCK, opening a named pipe would block the run.
         let descriptor = open(
             place.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o640)
-        guard descriptor >= 0 else { throw failure("cannot be opened: \(String(cString: strerror(errno)))") }
+        guard descriptor >= 0 else { throw failure("cannot be opened: \(String(systemError: errno))") }
         return LogSink { bytes in writeAll(bytes, to: descriptor) }
     }
 

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import PriceStore
 import RetentionJob
 
 /// The content of an output file, by which the program recognises its own files.
@@ -31,7 +32,7 @@ package enum OutputContent: Sendable {
         if let obstacle = place.obstacle { return obstacle }
         guard self != .ledger else { return nil }
         guard let bytes = place.firstBytes(Self.sampleSize) else {
-            return "cannot be read to check its content: \(String(cString: strerror(errno)))"
+            return "cannot be read to check its content: \(String(systemError: errno))"
         }
         guard !bytes.isEmpty else { return nil }
         switch self {

@@ -40,7 +40,7 @@ package enum ReplacedFile {
         throw error(path, failure(), hint)
     }
 
-    private static func failure() -> String { "cannot be written: \(String(cString: strerror(errno)))" }
+    private static func failure() -> String { "cannot be written: \(String(systemError: errno))" }
 
     private static func error(_ path: String, _ problem: String, _ hint: String) -> StoreError {
         StoreError(.cannotCreate, store: path, message: "the file \(problem)", hint: hint)

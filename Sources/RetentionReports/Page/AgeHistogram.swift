@@ -34,11 +34,12 @@ package struct AgeHistogram: Hashable, Sendable {
         _ rule: Rule, _ report: RunReport.RuleReport, zone: CalendarZone, _ reader: any StoreReader
     ) throws(StoreError) -> AgeHistogram {
         var histogram = AgeHistogram(rule: rule.name, cutoff: report.cutoff, buckets: [])
-        guard let date = rule.date(zone: zone), let oldest = report.oldest, let newest = report.newest else {
+        guard let date = rule.date(zone: zone), let oldest = report.planned.oldest, let newest = report.planned.newest
+        else {
             return histogram
         }
         let edges = edges(
-            oldest: oldest, newest: newest, cutoff: report.cutoff, count: report.index == nil ? 8 : 30)
+            oldest: oldest, newest: newest, cutoff: report.cutoff, count: report.method.index == nil ? 8 : 30)
         for (index, (start, end)) in edges.enumerated() {
             // The newest value may represent a span that ends after the last edge.
             let inside = DateRange(date, from: start, before: index == edges.count - 1 ? nil : end)

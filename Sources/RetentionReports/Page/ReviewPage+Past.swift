@@ -8,7 +8,7 @@ extension ReviewPage {
     /// Residue, refusals and everything else that needs attention.
     var care: String {
         var parts: [String] = []
-        let left = (lastRun?.report.rules ?? []).filter { $0.residue > 0 }
+        let left = (lastRun?.report.rules ?? []).filter { $0.left.expired > 0 }
         if !left.isEmpty {
             parts.append(
                 HTMLText.table(
@@ -17,8 +17,8 @@ extension ReviewPage {
                     left.map { rule in
                         (
                             [
-                                HTMLText.escaped(rule.name), Figures.grouped(rule.residue),
-                                rule.oldestOverdue.map(HTMLText.time) ?? "not known",
+                                HTMLText.escaped(rule.name), Figures.grouped(rule.left.expired),
+                                rule.left.oldest.map(HTMLText.time) ?? "not known",
                                 rule.overdue.map { HTMLText.escaped(Self.age($0)) } ?? "not known",
                             ], "caution"
                         )

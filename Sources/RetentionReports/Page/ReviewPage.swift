@@ -82,10 +82,10 @@ package struct ReviewPage {
             facts.append(("Last run", "none", "no run is recorded", "caution"))
         }
         let rules = plan.rules.filter { $0.outcome == .planned }
-        let cascaded = rules.reduce(0) { $0 + $1.cascaded }
+        let cascaded = rules.reduce(0) { $0 + $1.done.cascaded }
         facts.append(
             (
-                "Expired now", Figures.grouped(rules.reduce(cascaded) { $0 + $1.expired }),
+                "Expired now", Figures.grouped(rules.reduce(cascaded) { $0 + $1.planned.expired }),
                 "rows that a run would delete"
                     + (cascaded > 0 ? ", \(Figures.grouped(cascaded)) of them by cascades" : ""),
                 "plain"
@@ -133,16 +133,16 @@ package struct ReviewPage {
                     rule.outcome == .disabled
                     ? Array(repeating: "", count: shown.count + 2)
                     : shown.map { Figures.text($0.json(rule)) } + [
-                        rule.forecast.map { Figures.grouped($0.nextDay) } ?? "",
-                        rule.forecast.map { Figures.grouped($0.nextWeek) } ?? "",
+                        rule.planned.forecast.map { Figures.grouped($0.nextDay) } ?? "",
+                        rule.planned.forecast.map { Figures.grouped($0.nextWeek) } ?? "",
                     ]
                 let state =
                     rule.outcome == .refused
                     ? "<span class=\"bad\">refused: \(HTMLText.escaped(rule.refusalCodes.map(\.rawValue).joined(separator: ", ")))</span>"
                     : HTMLText.escaped(rule.outcome == .planned ? "ready" : rule.outcome.rawValue)
-                        + (rule.late.map { $0 > 0 ? "; \(Figures.grouped($0)) came back" : "" } ?? "")
+                        + (rule.remembered.late.map { $0 > 0 ? "; \(Figures.grouped($0)) came back" : "" } ?? "")
                         + Self.candles(of: rule)
-                        + (rule.keptByTier.isEmpty ? "" : "; keeps \(Figures.tiers(rule.keptByTier))")
+                        + (rule.kept.byTier.isEmpty ? "" : "; keeps \(Figures.tiers(rule.kept.byTier))")
                 return (
                     [
                         HTMLText.escaped(rule.name), state,
@@ -150,7 +150,7 @@ package struct ReviewPage {
                         HTMLText.escaped(rule.maxAge),
                         rule.outcome == .disabled ? "" : HTMLText.time(rule.cutoff),
                     ] + figures + [
-                        rule.oldest.map(HTMLText.time) ?? "", rule.newest.map(HTMLText.time) ?? "",
+                        rule.planned.oldest.map(HTMLText.time) ?? "", rule.planned.newest.map(HTMLText.time) ?? "",
                     ], rule.outcome == .refused ? "bad" : nil
                 )
             })
@@ -159,10 +159,12 @@ package struct ReviewPage {
 
     /// The candles that the rows of a rule become, as clauses; empty: there are none.
     private static func candles(of rule: RunReport.RuleReport) -> String {
-        guard let created = rule.candlesCreated, let changed = rule.candlesChanged else { return "" }
+        guard let created = rule.candles.created, let changed = rule.candles.changed else { return "" }
         var text = "; \(Figures.count(created, "new candle"))"
         if changed > 0 { text += ", \(Figures.grouped(changed)) changed" }
-        if let unpriced = rule.unpriced, unpriced > 0 { text += "; \(Figures.grouped(unpriced)) without a price" }
+        if let unpriced = rule.candles.unpriced, unpriced > 0 {
+            text += "; \(Figures.grouped(unpriced)) without a price"
+        }
         return text
     }
 

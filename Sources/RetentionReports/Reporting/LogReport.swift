@@ -106,9 +106,10 @@ package struct LogReport {
 
     /// The deleted rows, one line for each rule that deleted any.
     private static func deletedLines(_ report: RunReport) -> [String] {
-        report.rules.filter { $0.deleted > 0 }.map { rule in
-            let dates = [rule.oldestDeleted, rule.newestDeleted].map { $0.map(Figures.instant) ?? "?" }
-            return "deleted   \(SafeText.line(rule.name)): \(Figures.count(rule.deleted, "row")) dated \(dates[0]) to "
+        report.rules.filter { $0.done.deleted > 0 }.map { rule in
+            let dates = [rule.done.oldest, rule.done.newest].map { $0.map(Figures.instant) ?? "?" }
+            return
+                "deleted   \(SafeText.line(rule.name)): \(Figures.count(rule.done.deleted, "row")) dated \(dates[0]) to "
                 + dates[1]
         }
     }
@@ -119,12 +120,12 @@ package struct LogReport {
             + (rule.refusalCodes.isEmpty ? "" : ": " + rule.refusalCodes.map(\.rawValue).joined(separator: ", "))
         guard rule.outcome != .disabled else { return [SafeText.line(rule.name), outcome] }
         return [
-            SafeText.line(rule.name), outcome, rule.isCounted ? Figures.grouped(rule.expired) : "",
-            Figures.grouped(rule.deleted),
-            rule.cascaded > 0 ? Figures.grouped(rule.cascaded) : "",
-            rule.archived.map { Figures.grouped($0) } ?? "",
-            rule.residue > 0 ? Figures.grouped(rule.residue) : "",
-            rule.unreadableCount > 0 ? Figures.grouped(rule.unreadableCount) : "",
+            SafeText.line(rule.name), outcome, rule.planned.isCounted ? Figures.grouped(rule.planned.expired) : "",
+            Figures.grouped(rule.done.deleted),
+            rule.done.cascaded > 0 ? Figures.grouped(rule.done.cascaded) : "",
+            rule.done.archived.map { Figures.grouped($0) } ?? "",
+            rule.left.expired > 0 ? Figures.grouped(rule.left.expired) : "",
+            rule.planned.unreadableCount > 0 ? Figures.grouped(rule.planned.unreadableCount) : "",
         ]
     }
 

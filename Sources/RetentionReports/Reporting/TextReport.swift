@@ -109,18 +109,20 @@ package struct TextReport {
             return .init(cells: cells, message: refusal(rule), style: .bad)
         case .planned, .completed, .failed, .interrupted:
             cells += [
-                rule.cutoff.plain, rule.rows.map { Figures.grouped($0) } ?? "", Figures.grouped(rule.expired),
-                rule.expired > 0 ? rule.rows.flatMap { Figures.percent(rule.expired, of: $0) } ?? "" : "",
+                rule.cutoff.plain, rule.planned.rows.map { Figures.grouped($0) } ?? "",
+                Figures.grouped(rule.planned.expired),
+                rule.planned.expired > 0
+                    ? rule.planned.rows.flatMap { Figures.percent(rule.planned.expired, of: $0) } ?? "" : "",
             ]
             if isDryRun {
                 cells.append(plan(rule))
                 return .init(cells: cells)
             }
             cells += [
-                Figures.grouped(rule.deleted), rule.archived.map { Figures.grouped($0) } ?? "",
-                rule.residue > 0 ? Figures.grouped(rule.residue) : "",
-                rule.batches > 0 ? Figures.grouped(rule.batches) : "",
-                rule.batches > 0 ? Figures.duration(rule.elapsed) : "", rule.outcome.rawValue,
+                Figures.grouped(rule.done.deleted), rule.done.archived.map { Figures.grouped($0) } ?? "",
+                rule.left.expired > 0 ? Figures.grouped(rule.left.expired) : "",
+                rule.done.batches > 0 ? Figures.grouped(rule.done.batches) : "",
+                rule.done.batches > 0 ? Figures.duration(rule.done.elapsed) : "", rule.outcome.rawValue,
             ]
             return .init(cells: cells, style: rule.outcome.style)
         }
@@ -134,10 +136,10 @@ package struct TextReport {
     }
 
     private func plan(_ rule: RunReport.RuleReport) -> String {
-        guard rule.expired > 0 else { return "nothing expired" }
+        guard rule.planned.expired > 0 else { return "nothing expired" }
         var parts: [String] = []
-        if let method = rule.method { parts.append(method) }
-        if let index = rule.index { parts.append("index " + SafeText.line(index)) }
+        if let method = rule.method.name { parts.append(method) }
+        if let index = rule.method.index { parts.append("index " + SafeText.line(index)) }
         return parts.joined(separator: ", ")
     }
 
@@ -145,20 +147,20 @@ package struct TextReport {
 
     /// The rows before the cutoff that `keep_last` and `thin` keep, as a sentence; nil: none.
     private static func kept(_ rule: RunReport.RuleReport) -> String? {
-        guard rule.keptByRule > 0 else { return nil }
-        let rows = "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by"
-        if rule.keepsForOthers {
-            let own = rule.keptByTier.isEmpty ? "" : "; this one keeps \(Figures.tiers(rule.keptByTier))"
+        guard rule.kept.byRuleCount > 0 else { return nil }
+        let rows = "\(Figures.count(rule.kept.byRuleCount, "row")) before the cutoff kept by"
+        if rule.planned.keepsForOthers {
+            let own = rule.kept.byTier.isEmpty ? "" : "; this one keeps \(Figures.tiers(rule.kept.byTier))"
             return rows + " keep_last and thin of this rule and others" + own
         }
-        guard !rule.keptByTier.isEmpty else { return rows + " keep_last" }
-        let isMore = rule.keptByTier.reduce(0) { $0 + $1.rowCount } != rule.keptByRule
-        return rows + (isMore ? " keep_last and thin" : " thin") + ": keeps \(Figures.tiers(rule.keptByTier))"
+        guard !rule.kept.byTier.isEmpty else { return rows + " keep_last" }
+        let isMore = rule.kept.byTier.reduce(0) { $0 + $1.rowCount } != rule.kept.byRuleCount
+        return rows + (isMore ? " keep_last and thin" : " thin") + ": keeps \(Figures.tiers(rule.kept.byTier))"
     }
 
     /// The candles that the rows became, as a sentence; nil: none.
     private func candles(_ rule: RunReport.RuleReport) -> String? {
-        let (created, changed) = (rule.candlesCreated ?? 0, rule.candlesChanged ?? 0)
+        let (created, changed) = (rule.candles.created ?? 0, rule.candles.changed ?? 0)
         guard created + changed > 0 else { return nil }
         let verb = isDryRun ? " would be" : ""
         return "\(Figures.count(created, "candle"))\(verb) created, \(Figures.grouped(changed)) changed"
@@ -179,43 +181,43 @@ package struct TextReport {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
             lines += layout.note(name, "accepted although it would be refused: \(codes)", .caution)
         }
-        for rows in rule.unreadable {
+        for rows in rule.planned.unreadable {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
             let count = Figures.count(rows.rowCount, "unreadable row")
             lines += layout.note(name, "\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
         }
         if let sentence = candles(rule) { lines += layout.note(name, sentence, .plain) }
-        if let unpriced = rule.unpriced, unpriced > 0 {
+        if let unpriced = rule.candles.unpriced, unpriced > 0 {
             lines += layout.note(name, "\(Figures.count(unpriced, "row")) before the cutoff kept: no price", .caution)
         }
         if let sentence = Self.kept(rule) { lines += layout.note(name, sentence, .plain) }
-        for kept in rule.keptByHold where kept.rowCount > 0 {
+        for kept in rule.kept.byHold where kept.rowCount > 0 {
             lines += layout.note(name, Self.kept(kept), .plain)
         }
-        if let late = rule.late, late > 0, rule.outcome != .refused {
+        if let late = rule.remembered.late, late > 0, rule.outcome != .refused {
             lines += layout.note(
                 name,
                 "\(Figures.count(late, "expired row")) came back or arrived late: an earlier run had left none of that age",
                 .caution)
         }
-        if rule.cascaded > 0 {
+        if rule.done.cascaded > 0 {
             let verb = isDryRun ? "would be cascaded" : "cascaded"
-            lines += layout.note(name, "\(Figures.count(rule.cascaded, "related row")) \(verb)", .plain)
+            lines += layout.note(name, "\(Figures.count(rule.done.cascaded, "related row")) \(verb)", .plain)
         }
-        if rule.nullified > 0 {
+        if rule.done.nullified > 0 {
             let verb = isDryRun ? "would be nullified" : "nullified"
-            lines += layout.note(name, "\(Figures.count(rule.nullified, "reference")) \(verb)", .plain)
+            lines += layout.note(name, "\(Figures.count(rule.done.nullified, "reference")) \(verb)", .plain)
         }
         lines += triggers(rule).flatMap { layout.note(name, $0, .caution) }
-        if rule.removedFiles > 0 {
+        if rule.done.removedFiles > 0 {
             let verb = isDryRun ? "would be removed" : "removed"
-            let names = isDryRun ? rule.externalFiles.prefix(3) : []
+            let names = isDryRun ? rule.planned.externalFiles.prefix(3) : []
             let shown = names.isEmpty ? "" : ": " + names.joined(separator: ", ")
-            let more = isDryRun && rule.externalFiles.count > 3 ? ", …" : ""
+            let more = isDryRun && rule.planned.externalFiles.count > 3 ? ", …" : ""
             lines += layout.note(
-                name, "\(Figures.count(rule.removedFiles, "external file")) \(verb)\(shown)\(more)", .plain)
+                name, "\(Figures.count(rule.done.removedFiles, "external file")) \(verb)\(shown)\(more)", .plain)
         }
-        if let forecast = rule.forecast, forecast.nextDay + forecast.nextWeek > 0 {
+        if let forecast = rule.planned.forecast, forecast.nextDay + forecast.nextWeek > 0 {
             lines += layout.note(
                 name,
                 "\(Figures.count(forecast.nextDay, "row")) will expire within 24 hours, "
@@ -227,7 +229,7 @@ package struct TextReport {
 
     /// The requested rows, in one table with the columns of the store.
     private func sample(_ rule: RunReport.RuleReport) -> [String] {
-        guard let sample = rule.sample else { return [] }
+        guard let sample = rule.planned.sample else { return [] }
         let groups = [("deleted", sample.oldest), ("deleted", sample.newest), ("kept", sample.kept)]
         let rows = groups.flatMap { state, rows in
             rows.map { row in TextTable.Row(cells: [state] + row.map { SafeText.example($0) }) }
@@ -255,24 +257,24 @@ package struct TextReport {
     /// The effects of the store's own triggers.
     private func triggers(_ rule: RunReport.RuleReport) -> [String] {
         guard isDryRun else {
-            let counts = rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
+            let counts = rule.done.byTriggers.sorted { $0.key < $1.key }.map {
                 "\(Figures.count($0.value, "row")) of \($0.key)"
             }
-            return counts.isEmpty ? [] : ["triggers of the store deleted \(Figures.list(counts))"]
+            return counts.isEmpty ? [] : ["triggers of the store deleted \(counts.listed("and"))"]
         }
-        guard rule.expired > 0, !rule.triggers.isEmpty else { return [] }
+        guard rule.planned.expired > 0, !rule.planned.triggers.isEmpty else { return [] }
         return [
-            "also fires the \(rule.triggers.count == 1 ? "trigger" : "triggers") \(Figures.list(rule.triggers)), which may "
+            "also fires the \(rule.planned.triggers.count == 1 ? "trigger" : "triggers") \(rule.planned.triggers.listed("and")), which may "
                 + "change other rows; that is not counted"
         ]
     }
 
     /// Why another method than the usual one is used, and how long the store was locked, as a sentence; nil: neither is shown.
     private func method(_ rule: RunReport.RuleReport) -> String? {
-        guard rule.expired > 0, let method = rule.method else { return nil }
+        guard rule.planned.expired > 0, let method = rule.method.name else { return nil }
         var parts: [String] = []
-        if let reason = rule.methodReason { parts.append("\(method): \(reason)") }
-        if let lock = rule.lockElapsed, lock >= Self.shortestShownLock {
+        if let reason = rule.method.reason { parts.append("\(method): \(reason)") }
+        if let lock = rule.done.lockElapsed, lock >= Self.shortestShownLock {
             parts.append("the store was locked for \(Figures.duration(lock))")
         }
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
@@ -296,16 +298,18 @@ package struct TextReport {
             guard report.failure == nil else { return "Nothing was changed, and nothing was counted\(exit)." }
             // A refused rule deletes nothing.
             let planned = report.rules.filter { $0.outcome == .planned }
-            let expired = planned.reduce(0) { $0 + $1.expired }
-            let cascaded = planned.reduce(0) { $0 + $1.cascaded }
+            let expired = planned.reduce(0) { $0 + $1.planned.expired }
+            let cascaded = planned.reduce(0) { $0 + $1.done.cascaded }
             let deleted = expired == 0 ? "no rows" : Figures.count(expired + cascaded, "row")
-            let archived = planned.reduce(0) { $0 + ($1.archived == nil ? 0 : $1.expired + $1.cascaded) }
+            let archived = planned.reduce(0) {
+                $0 + ($1.done.archived == nil ? 0 : $1.planned.expired + $1.done.cascaded)
+            }
             let verb = archived > 0 && archived == expired + cascaded ? "archive and delete" : "delete"
             parts = ["\(verb) \(deleted)" + Self.shares(expired: expired, cascaded: cascaded)]
             if verb == "delete", archived > 0 { parts.append("archive \(Figures.grouped(archived)) of them") }
             if refused > 0 { parts.append("refuse \(Figures.count(refused, "rule"))") }
             if rejected > 0 { parts.append("reject \(Figures.count(rejected, "pending line"))") }
-            return "Nothing was changed. A run would \(Figures.list(parts))\(exit)."
+            return "Nothing was changed. A run would \(parts.listed("and"))\(exit)."
         }
         parts += left
         let (cascaded, byTriggers) = (report.cascadedCount, report.triggerDeletedCount)
@@ -314,7 +318,7 @@ package struct TextReport {
             (total == 0 ? "no rows" : Figures.count(total, "row"))
             + Self.shares(expired: report.deletedCount, cascaded: cascaded, byTriggers: byTriggers)
         let time = Figures.duration(report.finished.since(report.started))
-        let tail = parts.isEmpty ? "" : "; " + Figures.list(parts)
+        let tail = parts.isEmpty ? "" : "; " + parts.listed("and")
         var reclaimed = ""
         if report.reclaimedBytes > 0 {
             reclaimed = " Reclaimed \(Figures.bytes(report.reclaimedBytes))"
@@ -327,8 +331,8 @@ package struct TextReport {
     /// Refused rules whose expired rows may also be counted by other rules of their entity, so that no sum is correct.
     private var overlapping: [RunReport.RuleReport] {
         report.rules.filter { rule in
-            rule.outcome == .refused && rule.residue > 0
-                && report.rules.count { $0.entity == rule.entity && $0.expired > 0 } > 1
+            rule.outcome == .refused && rule.left.expired > 0
+                && report.rules.count { $0.entity == rule.entity && $0.planned.expired > 0 } > 1
         }
     }
 
@@ -338,26 +342,26 @@ package struct TextReport {
         guard let first = rules.first else { return "" }
         let most = 5
         let others = rules.dropFirst().prefix(most - 1).map {
-            "\(SafeText.line($0.name)) \(Figures.grouped($0.residue))"
+            "\(SafeText.line($0.name)) \(Figures.grouped($0.left.expired))"
         }
         let more = rules.count > most ? ["and \(Figures.count(rules.count - most, "other rule")) some"] : []
         let found =
-            ["\(SafeText.line(first.name)) found \(Figures.count(first.residue, "expired row"))"] + others + more
+            ["\(SafeText.line(first.name)) found \(Figures.count(first.left.expired, "expired row"))"] + others + more
         return " (\(found.joined(separator: ", ")))"
     }
 
     /// The expired rows that are in the store after the run.
     private var left: [String] {
         func text(_ count: Int, _ participle: String) -> String {
-            "\(Figures.count(count, "expired row")) \(count == 1 ? "is" : "are") \(participle)"
+            "\(Figures.count(count, "expired row", "is", "are")) \(participle)"
         }
         var parts: [String] = []
-        let residue = report.residueCount - overlapping.reduce(0) { $0 + $1.residue }
+        let residue = report.residueCount - overlapping.reduce(0) { $0 + $1.left.expired }
         if residue > 0 { parts.append(text(residue, "left")) }
-        let held = report.rules.filter { $0.held > 0 || $0.keptByHold.contains { $0.rowCount > 0 } }
+        let held = report.rules.filter { $0.kept.heldCount > 0 || $0.kept.byHold.contains { $0.rowCount > 0 } }
         if !held.isEmpty {
             // A row counts for each rule that would delete it.
-            let isExact = Set(held.map(\.entity)).count == held.count && held.allSatisfy { $0.held > 0 }
+            let isExact = Set(held.map(\.entity)).count == held.count && held.allSatisfy { $0.kept.heldCount > 0 }
             parts.append(isExact ? text(report.heldCount, "held") : "expired rows are held")
         }
         let isDone =

@@ -34,7 +34,7 @@ package struct UndoText {
             let key = row.key.map { SafeText.example($0) }.joined(separator: ", ")
             return layout.note("skipped", "\(row.table) \(key): \(row.reason)", .bad)
         }
-        let hidden = undo.skippedCount + undo.skippedReferenceCount - min(undo.skippedRows.count, Self.mostShown)
+        let hidden = undo.done.leftCount - min(undo.skippedRows.count, Self.mostShown)
         if hidden > 0, !undo.skippedRows.isEmpty {
             lines += layout.note("skipped", "\(Figures.count(hidden, "more row"))", .bad)
         }
@@ -69,16 +69,18 @@ package struct UndoText {
                 .init("CHANGED", .right), .init("CANDLES RESTORED", .right), .init("CANDLES DELETED", .right),
             ],
             rows: undo.tables.map { table in
+                let done = table.done
                 let counts = [
-                    table.present, table.skipped, table.references, table.skippedReferences, table.changed ?? 0,
-                    table.restoredCandles, table.deletedCandles,
+                    done.presentCount, done.skippedCount, done.referenceCount, done.skippedReferenceCount,
+                    table.changed ?? 0,
+                    done.restoredCandleCount, done.deletedCandleCount,
                 ]
                 return .init(
                     cells: [
-                        SafeText.line(table.name), Figures.grouped(table.archived), Figures.grouped(table.restored),
+                        SafeText.line(table.name), Figures.grouped(table.archived), Figures.grouped(done.restoredCount),
                     ]
                         + counts.map { $0 == 0 ? "" : Figures.grouped($0) },
-                    style: table.skipped + table.skippedReferences > 0 ? .bad : .plain)
+                    style: done.leftCount > 0 ? .bad : .plain)
             })
     }
 
@@ -101,22 +103,28 @@ extension RunReport.Undo {
 
     /// What was done, with the verbs for rows, references, skipped rows, deleted candles, and rows without an archive.
     fileprivate func clauses(_ verbs: [String]) -> String {
-        var parts = ["\(verbs[0]) " + (restoredCount == 0 ? "no rows" : Figures.count(restoredCount, "row"))]
-        if referenceCount > 0 { parts.append("\(verbs[1]) the references of \(Figures.count(referenceCount, "row"))") }
-        if restoredCandleCount > 0 {
-            parts.append("\(verbs[1]) the former values of \(Figures.count(restoredCandleCount, "candle"))")
+        let done = done
+        var parts = ["\(verbs[0]) " + (done.restoredCount == 0 ? "no rows" : Figures.count(done.restoredCount, "row"))]
+        if done.referenceCount > 0 {
+            parts.append("\(verbs[1]) the references of \(Figures.count(done.referenceCount, "row"))")
         }
-        if deletedCandleCount > 0 { parts.append("\(verbs[3]) \(Figures.count(deletedCandleCount, "candle"))") }
-        if skippedCount > 0 { parts.append("\(verbs[2]) \(Figures.count(skippedCount, "row"))") }
-        if skippedReferenceCount > 0 {
-            parts.append("\(verbs[2]) the references of \(Figures.count(skippedReferenceCount, "row"))")
+        if done.restoredCandleCount > 0 {
+            parts.append("\(verbs[1]) the former values of \(Figures.count(done.restoredCandleCount, "candle"))")
+        }
+        if done.deletedCandleCount > 0 {
+            parts.append("\(verbs[3]) \(Figures.count(done.deletedCandleCount, "candle"))")
+        }
+        if done.skippedCount > 0 { parts.append("\(verbs[2]) \(Figures.count(done.skippedCount, "row"))") }
+        if done.skippedReferenceCount > 0 {
+            parts.append("\(verbs[2]) the references of \(Figures.count(done.skippedReferenceCount, "row"))")
         }
         if unarchivedCount > 0 {
             parts.append("\(verbs[4]) \(Figures.count(unarchivedCount, "row")) deleted without an archive")
         }
-        var text = Figures.list(parts)
-        if presentCount > 0 {
-            text += "; \(Figures.count(presentCount, "row")) \(presentCount == 1 ? "was" : "were") there already"
+        var text = parts.listed("and")
+        if done.presentCount > 0 {
+            text +=
+                "; \(Figures.count(done.presentCount, "row", "was", "were")) there already"
         }
         return text
     }

@@ -31,7 +31,7 @@ final class ArchiveFile {
         guard descriptor >= 0 else {
             throw StoreError(
                 .cannotCreate, store: path,
-                message: "the archive cannot be created: \(String(cString: strerror(errno)))",
+                message: "the archive cannot be created: \(String(systemError: errno))",
                 hint: "nothing was deleted")
         }
         Glibc.close(descriptor)

@@ -6,7 +6,9 @@ extension SQLiteFile {
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") { db in
             guard let table = try catalog.table(request.entity, db) else { return nil }
-            if let rollup = request.rollup, let reason = try obstacle(toArchivedCandlesOf: rollup, db) { return reason }
+            if let rollup = request.deleting.rollup, let reason = try obstacle(toArchivedCandlesOf: rollup, db) {
+                return reason
+            }
             if let managed = table.managed, let schema = try catalog.coreData(db) {
                 if schema.history != nil {
                     return "the store keeps a persistent history, which a restoration could not continue"

@@ -24,9 +24,9 @@ extension SQLiteFile {
                 let removed = RemovedRows()
                 var made: [String: Set<CandleBuilder.Key>] = [:]
                 return try requests.enumerated().map { index, request in
-                    guard let rollup = request.rollup else { return CandleTally() }
+                    guard let rollup = request.deleting.rollup else { return CandleTally() }
                     let target = rollup.target.folded
-                    let isShared = requests[(index + 1)...].contains { $0.rollup?.target.folded == target }
+                    let isShared = requests[(index + 1)...].contains { $0.deleting.rollup?.target.folded == target }
                     try align(removed, to: deletes(before: request, rollup, db), db)
                     let fetch = BatchDeleteRequest(request).fetchRequest
                     let scope = try scope(of: fetch, db)

@@ -1,3 +1,5 @@
+import PriceStore
+
 @preconcurrency import Glibc
 
 extension ManagedObjectModel {
@@ -137,19 +139,16 @@ private enum ModelFile {
         guard status.st_size <= ModelArchive.largestSizeBytes else {
             throw ModelArchiveError("\(path) is larger than \(ModelArchive.largestSizeBytes) bytes")
         }
-        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        var count = 0
-        while count < bytes.count {
-            let got = bytes[count...].withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if got < 0, errno == EINTR { continue }
-            guard got >= 0 else { throw failure(path) }
-            if got == 0 { break }
-            count += got
+        var bytes: [UInt8] = []
+        let code = FilePortions.read(descriptor) { portion in
+            bytes += portion
+            return bytes.count < status.st_size
         }
-        return Array(bytes.prefix(count))
+        if code != nil { throw failure(path) }
+        return Array(bytes.prefix(Int(status.st_size)))
     }
 
     private static func failure(_ path: String) -> ModelArchiveError {
-        ModelArchiveError("\(path) cannot be read: \(String(cString: strerror(errno)))")
+        ModelArchiveError("\(path) cannot be read: \(String(systemError: errno))")
     }
 }

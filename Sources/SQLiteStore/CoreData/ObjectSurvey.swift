@@ -36,7 +36,7 @@ extension SQLiteFileConnection {
             guard let graph = try graph(delete, RemovedRows(), step: 0, db),
                 schema.needsObjects(graph.entity, delete.relationships)
             else { return false }
-            return request.countsRelatedRows || graph.canMatter(tables)
+            return request.counts.related || graph.canMatter(tables)
         }
     }
 
@@ -44,13 +44,13 @@ extension SQLiteFileConnection {
     func completeObjects(
         _ graph: ObjectGraph, _ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database
     ) throws {
-        survey.nullifiedCount = try nullifiedObjects(graph, db)
-        survey.obstacles = try graph.obstacles()
-        survey.externalFiles = try externalFiles(graph, db)
+        survey.related.nullifiedCount = try nullifiedObjects(graph, db)
+        survey.related.obstacles = try graph.obstacles()
+        survey.related.externalFiles = try externalFiles(graph, db)
         if survey.leavesReadableRows {
             survey.leavesReadableRows = try leavesReadableRows(request, scope, graph.removed, step: graph.step, db)
         }
-        if survey.obstacles.isEmpty { survey.unsupported = try graph.togetherObstacle() }
+        if survey.related.obstacles.isEmpty { survey.unsupported = try graph.togetherObstacle() }
     }
 
     /// Why the history cannot record deletes of an entity's rows, or nil if it can or the store keeps none.

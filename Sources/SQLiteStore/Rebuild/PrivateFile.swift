@@ -22,7 +22,7 @@ final class PrivateFile {
                 code == EEXIST ? .busy : .inputOutput, store: name,
                 message: code == EEXIST
                     ? "another rebuild of the store is running"
-                    : "\(path) cannot be created: \(String(cString: strerror(code)))")
+                    : "\(path) cannot be created: \(String(systemError: code))")
         }
         flock(descriptor, LOCK_EX | LOCK_NB)
     }

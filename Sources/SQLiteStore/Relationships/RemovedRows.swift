@@ -49,15 +49,15 @@ extension SQLiteFileConnection {
         removed.steps.append(delete)
 
         let date = try dateSQL(request.date, scope, db)
-        survey.oldestExpired = nil
-        survey.newestExpired = try newestRemoved(request, scope, date, removed, step: step, db)
-        for (name, count) in try cascadedCounts(removed, step: step, db) { survey.cascadedCounts[name] = count }
-        survey.cascadedCount = survey.cascadedCounts.values.reduce(0, +)
+        survey.dates.oldestExpired = nil
+        survey.dates.newestExpired = try newestRemoved(request, scope, date, removed, step: step, db)
+        for (name, count) in try cascadedCounts(removed, step: step, db) { survey.related.cascadedCounts[name] = count }
+        survey.related.cascadedCount = survey.related.cascadedCounts.values.reduce(0, +)
         if let graph = try graph(delete, removed, step: step, db) {
             return try completeObjects(graph, request, scope, into: &survey, db)
         }
-        if request.countsRelatedRows { survey.nullifiedCount = try nullifiedCount(removed, step: step, db) }
-        survey.obstacles = try obstacles(request, removed, step: step, db)
+        if request.counts.related { survey.related.nullifiedCount = try nullifiedCount(removed, step: step, db) }
+        survey.related.obstacles = try obstacles(request, removed, step: step, db)
         survey.unsupported = try changingChoice(request, scope.table, removed, step: step, db)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
         if survey.unsupported == nil, request.relationships.deleteRule != nil {

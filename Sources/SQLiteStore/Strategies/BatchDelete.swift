@@ -5,7 +5,7 @@ import PriceStore
 struct BatchDelete {
     let connection: SQLiteFileConnection
     let db: Database
-    let request: DeleteWork
+    let work: DeleteWork
     let statement: DeleteStatement
     /// Copies the deleted rows to the archive, or nil without an archive.
     let archiver: RowArchiver?
@@ -28,19 +28,19 @@ struct BatchDelete {
     /// Whether only some related rows are deleted yet, and not the rows themselves.
     private(set) var isUnfinished = false
 
-    init(_ request: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database, _ archiver: RowArchiver? = nil)
+    init(_ work: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database, _ archiver: RowArchiver? = nil)
         throws
     {
-        self.request = request
-        candles = request.candles
+        self.work = work
+        candles = work.candles
         self.archiver = archiver
         self.connection = connection
         self.db = db
-        let scope = try connection.scope(of: request.fetchRequest, db)
-        let predicate = try request.fetchRequest.predicate.withDeclaredDates(
+        let scope = try connection.scope(of: work.fetchRequest, db)
+        let predicate = try work.fetchRequest.predicate.withDeclaredDates(
             of: scope.table.entity, store: connection.name)
         var (range, rest) = predicate.splitDateRange()
-        let sortedBy = request.fetchRequest.sortDescriptors.first
+        let sortedBy = work.fetchRequest.sortDescriptors.first
         if let found = range, found.date.name != (sortedBy?.attribute ?? found.date.name) {
             (range, rest) = (nil, predicate)
         }
@@ -53,13 +53,13 @@ struct BatchDelete {
             rest: try connection.condition(rest, scope, db),
             restOfValues: try connection.condition(connection.withoutFoundPicks(rest, scope, db), scope, db),
             access: access)
-        objects = try ObjectDelete.make(request, scope, connection, db)
-        choosesRows = try connection.choosesRows(request.request, db)
+        objects = try ObjectDelete.make(work, scope, connection, db)
+        choosesRows = try connection.choosesRows(work.request, db)
         // For a planned delete, the survey has looked for obstacles, and each batch confirms that the schema is the same.
-        if !request.isPlanned,
-            let reason = try connection.obstacleOfOrder(request.request, db)
+        if !work.isPlanned,
+            let reason = try connection.obstacleOfOrder(work.request, db)
                 ?? connection.obstacleOfHolds(
-                    request.fetchRequest.predicate.holds, request.request, writing: request.rollup?.target, db)?.text
+                    work.fetchRequest.predicate.holds, work.request, writing: work.rollup?.target, db)?.text
         {
             throw StoreError(.unsupported, store: connection.name, message: reason)
         }
@@ -76,7 +76,7 @@ struct BatchDelete {
     ///
     /// - Parameter rows: the same rows looked up in the table, or nil if only the table is read.
     mutating func deleteChecked(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
-        guard let rollup = request.rollup else { return try deleteRows(condition, by: path, rows) }
+        guard let rollup = work.rollup else { return try deleteRows(condition, by: path, rows) }
         let table = try CandleTable(rollup, of: statement.scope, connection, db)
         let made = try table.candles(of: statement.rows(condition, by: path))
         let before = deletedCount
@@ -97,33 +97,35 @@ struct BatchDelete {
         }
         if choosesRows {
             guard !isUnfinished else { return }
-            let scope = try connection.tableScope(of: request.fetchRequest, db)
-            guard let graph = try connection.keyGraph(of: scope.table.name, request.relationships, db) else { return }
+            let scope = try connection.tableScope(of: work.fetchRequest, db)
+            guard let graph = try connection.keyGraph(of: scope.table.name, work.relationships, db) else { return }
             var chosen = try ChosenRows(
-                statement.keys(condition, by: path), of: request, scope, graph, connection, db)
+                statement.keys(condition, by: path), of: work, scope, graph, connection, db)
             isUnfinished = try !chosen.delete(atMost: cascadeBound)
             cascadedCount += chosen.cascadedCount
             nullifiedCount += chosen.nullifiedCount
             for (table, count) in chosen.ownCounts { ownCounts[table, default: 0] += count }
-            let gone = try chosen.goneKeys(listed: request.resultType == .objectIDs)
+            let gone = try chosen.goneKeys(listed: work.resultType == .objectIDs)
             deletedCount += gone.count
             objectIDs += gone.keys.map { connection.objectID(scope, $0) }
             return
         }
         let delete = statement.delete(condition, by: path)
+        let before = db.totalChangesCount
         if let archiver {
             try archiver.delete(
                 delete, copying: { try copy($0, of: rows, condition, by: path) }, connection, db)
         } else {
             try connection.execute(delete, db)
         }
+        try requireNoOtherChange(since: before)
         deletedCount += db.changesCount
         ownCounts[statement.scope.table.tableName, default: 0] += db.changesCount
     }
 
     /// The most rows that may be deleted along with those of a batch, or nil if the batch is the only one.
     private var cascadeBound: Int? {
-        guard request.technique.isInBatches || request.only != nil, let limit = request.fetchRequest.fetchLimit else {
+        guard work.technique.isInBatches || work.only != nil, let limit = work.fetchRequest.fetchLimit else {
             return nil
         }
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
@@ -141,24 +143,25 @@ struct BatchDelete {
                 .constraint, store: connection.name,
                 message:
                     "a batch is rolled back, because triggers or foreign keys of the store would delete or change "
-                    + "\(now - lostCount == 1 ? "a row" : "\(now - lostCount) rows") of \(request.fetchRequest.entity) that thin "
+                    + "\(now - lostCount == 1 ? "a row" : "\(now - lostCount) rows") of \(work.fetchRequest.entity) that thin "
                     + "or keep_last keeps",
                 hint: "change the trigger or the key, or set enabled: false in the rule")
         }
+        try requireNoMoreThanAsked()
         // Whatever the method, every deleted row must have become part of a candle.
-        guard request.rollup == nil || rolledUpCount == deletedCount else {
+        guard work.rollup == nil || rolledUpCount == deletedCount else {
             throw StoreError(
                 .defect, store: connection.name,
                 message: "\(deletedCount.counted("row", "was", "were")) deleted, and \(rolledUpCount) of them "
                     + "became candles")
         }
         try checkRest()
-        return isUnfinished ? request.continuation ?? .beginning : next
+        return isUnfinished ? work.continuation ?? .beginning : next
     }
 
     /// The number of kept rows that are gone, or nil if no trigger or foreign key can delete them.
     private func lostCount() throws -> Int? {
-        let (entity, predicate) = (statement.scope.table.entity, request.fetchRequest.predicate)
+        let (entity, predicate) = (statement.scope.table.entity, work.fetchRequest.predicate)
         guard predicate.sparesKeptRows,
             !entity.deleteTriggers.isEmpty || !entity.incomingRelationships.isEmpty
         else { return nil }
@@ -167,7 +170,7 @@ struct BatchDelete {
 
     /// Throws if the batch has deleted the last readable row, because another program removed the rows that were to stay.
     private func checkRest() throws {
-        guard let date = request.mustLeave, deletedCount > 0 else { return }
+        guard let date = work.mustLeave, deletedCount > 0 else { return }
         let scope = statement.scope
         let query =
             SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + (try connection.dateSQL(date, scope, db).readable())
@@ -177,13 +180,13 @@ struct BatchDelete {
     }
 
     private mutating func runOnce() throws -> BatchContinuation? {
-        guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
+        guard work.technique == .whole || work.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "a delete in batches by the technique \(request.technique.rawValue) cannot have an offset",
+                message: "a delete in batches by the technique \(work.technique.rawValue) cannot have an offset",
                 hint: "use the technique whole")
         }
-        switch request.technique {
+        switch work.technique {
         case .whole:
             try whole()
             return nil
@@ -199,8 +202,8 @@ struct BatchDelete {
 
     /// Deletes everything in one statement; with a limit, the first rows in the order of the sort descriptors.
     private mutating func whole() throws {
-        let fetch = request.fetchRequest
-        if let only = request.only {
+        let fetch = work.fetchRequest
+        if let only = work.only {
             let rows = try connection.condition(only, statement.scope, db)
             return try delete(.all([rows, statement.condition()]), by: .table)
         }

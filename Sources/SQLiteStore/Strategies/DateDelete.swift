@@ -13,7 +13,7 @@ extension BatchDelete {
         let first = try connection.row(SQLFragment("SELECT min(date) FROM temp.\(list)"), db)?.first
         guard let first, !first.isNull else { return try connection.dropDateList(db) }
         // The list can contain more rows than the plan counted.
-        let most = min(request.fetchRequest.fetchLimit ?? .max, request.allowedRows ?? .max)
+        let most = min(work.fetchRequest.fetchLimit ?? .max, work.allowedRows ?? .max)
         let end = try connection.row(
             SQLFragment("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET ?", [most.databaseValue]), db)?
             .first
@@ -32,7 +32,7 @@ extension BatchDelete {
 
     /// Whether the rows of one date, which become candles together, are within the rule's limit.
     func mayGoTogether(_ rows: SQLFragment, by path: RowPath) throws -> Bool {
-        guard let most = request.allowedRows else { return true }
+        guard let most = work.allowedRows else { return true }
         return try connection.count(SQLFragment("SELECT count(*) FROM ") + statement.rows(rows, by: path), db) <= most
     }
 }

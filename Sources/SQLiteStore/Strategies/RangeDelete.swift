@@ -12,7 +12,7 @@ extension BatchDelete {
                 .unsupported, store: connection.name,
                 message: "\(statement.scope.table.name) has no index that gives its rows by date")
         }
-        return try range(of: .always, by: date.sql, from: request.place?.first)
+        return try range(of: .always, by: date.sql, from: work.place?.first)
             .map(BatchContinuation.init(position:))
     }
 
@@ -23,24 +23,30 @@ extension BatchDelete {
         of group: SQLFragment, by date: DateSQL, from: StoreValue?
     ) throws -> [StoreValue]? {
         func rows(_ stretch: DateSQL.Stretch) -> SQLFragment { .all([group, statement.condition(stretch)]) }
-        let most = min(request.fetchRequest.fetchLimit ?? .max, request.allowedRows ?? .max)
+        let most = min(work.fetchRequest.fetchLimit ?? .max, work.allowedRows ?? .max)
         let limit = most == .max ? most : most - deletedCount
         let ahead = rows(DateSQL.Stretch(from: from))
         let whole = limit < .max ? try wholeStretch(by: date, from: from, count: limit) : nil
         guard limit < .max,
             let boundary = try whole?.boundary ?? boundary(of: group, by: date, from: from, offset: limit)
         else {
+            let newest =
+                statement.select(date.column, of: ahead, by: .date)
+                + " ORDER BY \(date.column) DESC LIMIT 1"
+            if let found = try connection.row(newest, db)?.first { try requireExpired(found, date.date) }
             try delete(range: ahead)
             return nil
         }
+        // It is not older than any row that is deleted.
         let value = boundary[0]
+        try requireExpired(value, date.date)
         let key = Array(boundary[1...])
         let before = deletedCount
         if from != value {
             let stretch = DateSQL.Stretch(from: from, below: value)
             try delete(range: whole?.rows ?? rows(stretch), isChecked: whole != nil)
         }
-        if request.rollup != nil {
+        if work.rollup != nil {
             guard deletedCount == before else { return boundary }
             let together = rows(DateSQL.Stretch(at: value))
             guard try mayGoTogether(together, by: .date) else { return nil }
@@ -68,19 +74,20 @@ extension BatchDelete {
         return found.dropLast()
     }
 
-    /// Deletes rows group by group, oldest first, or returns nil if the table has no such groups.
+    /// The groups of the key that give rows by date; nil: the rows are in no such groups.
+    func groups() throws -> (groups: KeyGroups, date: DateSQL)? {
+        guard let date = statement.date?.sql, let groups = KeyGroups(statement.scope, date) else { return nil }
+        // The first batch decides; a continuation of windows is a key alone.
+        let isUsed =
+            try work.place.map { $0.count > statement.scope.key.count } ?? (groups.values(connection, db) != nil)
+        return isUsed ? (groups, date) : nil
+    }
+
+    /// Deletes rows group by group, each group's oldest first.
     ///
-    /// A continuation is the date and key of the first remaining row. The first value of the key is the group.
-    mutating func groups() throws -> BatchContinuation?? {
-        guard let date = statement.date?.sql, let groups = KeyGroups(statement.scope, date)
-        else { return nil }
-        var from = request.place
-        // The first batch decides. A continuation of windows is only a key.
-        if let from {
-            guard from.count > statement.scope.key.count else { return nil }
-        } else {
-            guard try groups.values(connection, db) != nil else { return nil }
-        }
+    /// A continuation is the date and key of the first remaining row, the key's first value being the group.
+    mutating func delete(by groups: KeyGroups, _ date: DateSQL) throws -> BatchContinuation? {
+        var from = work.place
         var group = try from?[1] ?? groups.next(after: nil, connection, db)
         while let value = group {
             if let boundary = try range(of: groups.condition(value), by: date, from: from?[0]) {
@@ -89,7 +96,7 @@ extension BatchDelete {
             from = nil
             group = try groups.next(after: value, connection, db)
         }
-        return .some(nil)
+        return nil
     }
 
     /// The next `count` rows of a parsed date, without those of the last date, and the first row after them. Nil if some of them must stay

@@ -32,14 +32,15 @@ final class SQLiteDeletion: Deletion {
     }
 
     private static func work(_ request: SurveyRequest, _ findings: Findings, _ technique: Technique) -> DeleteWork {
-        var work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
+        var work = DeleteWork(
+            BatchDeleteRequest(request, resultType: request.deleting.wantsObjectIDs ? .objectIDs : .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
-        work.ignoresUnknownHistory = request.ignoresUnknownHistory
+        work.ignoresUnknownHistory = request.deleting.ignoresUnknownHistory
         work.technique = technique
-        work.archiveRule = request.archiveRule
-        work.rollup = request.rollup
+        work.archiveRule = request.deleting.archiveRule
+        work.rollup = request.deleting.rollup
         work.isPlanned = true
-        work.mustLeave = request.mayEmpty ? nil : request.date
+        work.mustLeave = request.deleting.mayEmpty ? nil : request.date
         if technique == .windows { work.rowIDs = findings.expiredRowIDs }
         return work
     }
@@ -47,7 +48,7 @@ final class SQLiteDeletion: Deletion {
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
-        let allowed = min(request.maxRows ?? .max, findings.expiredCount) - deletedCount
+        let allowed = min(request.deleting.maxRows ?? .max, findings.expiredCount) - deletedCount
         part.allowedRows = allowed
         if work.technique == .whole { part.fetchRequest.fetchLimit = min(bounds.rows ?? .max, allowed) }
         if let only = bounds.only {
@@ -103,7 +104,7 @@ extension SQLiteFile {
         if surveys[request] == nil { _ = try survey(request) }
         var found = surveys[request] ?? Findings()
         // If nothing is deleted, nothing has to be copied.
-        let isIdle = request.technique == Technique.rebuild.rawValue && found.expiredCount == 0
+        let isIdle = request.deleting.method == Technique.rebuild.rawValue && found.expiredCount == 0
         if !isIdle { try found.takeTechnique(of: request, store: name) }
         return found
     }

@@ -9,13 +9,13 @@ extension SQLiteFileConnection {
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         let table = rows.scope.table
-        let byDate = survey.isInDateOrder ? rows.access : nil
-        if request.rollup != nil {
+        let byDate = survey.index.isInDateOrder ? rows.access : nil
+        if request.deleting.rollup != nil {
             // Rows of one date are deleted together. Texts of one date may differ, with others between them in an index.
             let byIndex = rows.date.function == nil ? byDate : nil
             survey.take(byIndex == nil ? .dates : .range)
             survey.possibleTechniques = [survey.technique]
-            survey.index = byIndex?.label
+            survey.index.name = byIndex?.label
             return
         }
         let byKey: Technique = table.isWithoutRowID ? .keys : .windows
@@ -26,10 +26,10 @@ extension SQLiteFileConnection {
             survey.technique = byKey
             survey.reason = "rows are not stored in the order of their dates"
         }
-        survey.index = byDate?.label
+        survey.index.name = byDate?.label
         survey.possibleTechniques = (byDate == nil ? [] : [.range]) + [byKey]
         // All tables are checked only where it matters.
-        let isAsked = request.technique == Technique.rebuild.rawValue
+        let isAsked = request.deleting.method == Technique.rebuild.rawValue
         if let reason = try rebuildObstacle(request, table, db) ?? (isAsked || isMany ? obstacleToCopies(db) : nil) {
             survey.techniqueObstacles[.rebuild] = reason
             return
@@ -49,11 +49,13 @@ extension SQLiteFileConnection {
 
     /// Why a rebuild cannot delete a rule's rows, as a phrase, or nil if it can.
     private func rebuildObstacle(_ request: SurveyRequest, _ table: SQLiteTable, _ db: Database) throws -> String? {
-        let keepers = request.ownKeepers + request.keptByOthers
+        let keepers = request.ownKeepers + request.keepers.others
         if keepers.contains(where: \.isThinning) { return "a copy cannot apply thin" }
         if keepers.contains(where: \.keepsGroups) { return "a copy cannot apply keep_last per group" }
-        if request.wantsObjectIDs { return "a copy does not report the deleted rows" }
-        if request.archiveRule != nil { return "a copy does not report the deleted rows, which the archive needs" }
+        if request.deleting.wantsObjectIDs { return "a copy does not report the deleted rows" }
+        if request.deleting.archiveRule != nil {
+            return "a copy does not report the deleted rows, which the archive needs"
+        }
         return try rebuildObstacle(table, request.relationships, db)
     }
 

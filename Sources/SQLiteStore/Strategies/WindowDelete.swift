@@ -6,17 +6,17 @@ extension BatchDelete {
     /// The table is read once, one window per batch, unless its key gives the rows of each group by date. Rows are deleted in key order,
     /// which need not be date order.
     mutating func window() throws -> BatchContinuation? {
-        if let place = try groups() { return place }
-        let bounds = statement.scope.table.isWithoutRowID ? nil : request.rowIDs
+        if let (groups, date) = try groups() { return try delete(by: groups, date) }
+        let bounds = statement.scope.table.isWithoutRowID ? nil : work.rowIDs
         let start = bounds.flatMap { $0.lowerBound > .min ? [StoreValue.integer($0.lowerBound - 1)] : nil }
         let last = bounds.map { [StoreValue.integer($0.upperBound)] }
-        let after = request.place ?? start
-        let limit = request.fetchRequest.fetchLimit ?? .max
+        let after = work.place ?? start
+        let limit = work.fetchRequest.fetchLimit ?? .max
         let end =
             try limit == .max
             ? nil : connection.row(statement.windowEnd(after: after, through: last, rowCount: limit), db)
         let rows = SQLFragment.all([statement.window(after: after, through: end ?? last), statement.condition()])
-        if let most = request.allowedRows, most < limit {
+        if let most = work.allowedRows, most < limit {
             try delete(statement.isAmong(statement.first(most, of: rows)), by: .table)
         } else {
             try delete(rows, by: .table)

@@ -39,7 +39,7 @@ extension DeletionOutline {
         reason = findings.reason
         isOldestFirst = technique == .range || technique == .dates
         rebuildPays = findings.rebuildPays && technique.isInBatches
-        index = technique == .range ? findings.index : nil
+        index = technique == .range ? findings.index.name : nil
         // If each row may cause others to be deleted, the first batch is a single row. Batches also have fixed costs: each writes most
         // pages of an index in another order.
         if findings.followsRelationships {
@@ -48,7 +48,7 @@ extension DeletionOutline {
         }
         // Longer batches cost less per row if each writes most pages of an index, reads the table, or waits for the disk with an archive.
         // If nothing else uses the store, nobody waits for them.
-        if findings.followsRelationships || technique != .range || request.archiveRule != nil {
+        if findings.followsRelationships || technique != .range || request.deleting.archiveRule != nil {
             batchTargetAlone = .milliseconds(100)
         }
     }

@@ -68,16 +68,17 @@ extension Survey {
     fileprivate mutating func add(_ part: Survey) {
         expiredCount += part.expiredCount
         expiredAloneCount += part.expiredAloneCount
-        keptByRuleCount += part.keptByRuleCount
+        kept.byRuleCount += part.kept.byRuleCount
         for kind in part.unreadable { add(kind.reason, kind.rowCount, kind.example) }
-        oldest = [oldest, part.oldest].compactMap(\.self).min()
-        newest = [newest, part.newest].compactMap(\.self).max()
-        oldestExpired = [oldestExpired, part.oldestExpired].compactMap(\.self).min()
-        newestExpired = [newestExpired, part.newestExpired].compactMap(\.self).max()
-        newestOfEntity = [newestOfEntity, part.newestOfEntity].compactMap(\.self).max()
-        newestValue = [newestValue, part.newestValue].compactMap { $0.flatMap(DateKey.init) }.max()?.storeValue
+        dates.oldest = [dates.oldest, part.dates.oldest].compactMap(\.self).min()
+        dates.newest = [dates.newest, part.dates.newest].compactMap(\.self).max()
+        dates.oldestExpired = [dates.oldestExpired, part.dates.oldestExpired].compactMap(\.self).min()
+        dates.newestExpired = [dates.newestExpired, part.dates.newestExpired].compactMap(\.self).max()
+        dates.newestOfEntity = [dates.newestOfEntity, part.dates.newestOfEntity].compactMap(\.self).max()
+        dates.newestValue =
+            [dates.newestValue, part.dates.newestValue].compactMap { $0.flatMap(DateKey.init) }.max()?.storeValue
         // A part that loses no row does not say whether it has rows.
-        let stays = part.expiredAloneCount > 0 ? part.leavesReadableRows : part.newestOfEntity != nil
+        let stays = part.expiredAloneCount > 0 ? part.leavesReadableRows : part.dates.newestOfEntity != nil
         leavesReadableRows = leavesReadableRows || stays
     }
 }

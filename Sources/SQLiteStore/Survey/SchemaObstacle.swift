@@ -35,14 +35,15 @@ extension SQLiteFileConnection {
         if let reason = try obstacleBehindKeys(table, request.relationships, db) { return reason }
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity),
-            resultType: request.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
+            resultType: request.deleting.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
         if let reason = try obstacleOfOrder(delete, db) { return reason }
         if let reason = try triggerEffects(of: delete, writing: nil, db)?.refusedByKey { return reason }
-        if let found = try obstacleOfHolds(request.holds, delete, writing: request.rollup?.target, db) {
+        if let found = try obstacleOfHolds(request.keepers.holds, delete, writing: request.deleting.rollup?.target, db)
+        {
             return found.text
         }
         if let reason = try changeOfChoice(request, table, delete, db) { return reason }
-        if let target = request.rollup?.target,
+        if let target = request.deleting.rollup?.target,
             case let effects = try TriggerEffects(
                 of: [table.tableName], clearing: [:], writing: TriggerText.Change.writes(into: target), self, db),
             let reason = effects.misplaced ?? effects.obstacle(toCandlesOf: table.tableName, in: target)

@@ -39,24 +39,24 @@ extension SQLiteFile {
         if let groups, let values {
             try surveyByGroups(request, rows, groups, values, into: &survey, db)
         } else if date.function == nil, let access, !access.needsFilter {
-            survey.isInDateOrder = true
+            survey.index.isInDateOrder = true
             try surveyByIndex(request, rows, into: &survey, db)
             try countRows(request, rows, into: &survey, db)
         } else {
             try surveyByScan(request, rows, into: &survey, db)
         }
-        if let thinning = request.thinningBeforeCutoff, survey.keptByRuleCount > 0 {
-            survey.keptByTier = try thinnedRows(thinning, scope, db).counts
+        if let thinning = request.thinningBeforeCutoff, survey.kept.byRuleCount > 0 {
+            survey.kept.byTier = try thinnedRows(thinning, scope, db).counts
         }
         try chooseTechnique(request, rows, into: &survey, db)
-        if access == nil { survey.indexObstacle = scope.table.indexObstacle(attribute) }
-        if values != nil { survey.index = "primary key" }
+        if access == nil { survey.index.obstacle = scope.table.indexObstacle(attribute) }
+        if values != nil { survey.index.name = "primary key" }
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
             try followRelationships(request, scope, into: &survey, db)
         } else if scope.table.managed != nil {
-            survey.obstacles = try denials(request, db)
+            survey.related.obstacles = try denials(request, db)
         }
-        if let managed = scope.table.managed { survey.historyObstacle = try historyObstacle(managed, db) }
+        if let managed = scope.table.managed { survey.losses.history = try historyObstacle(managed, db) }
         return survey
     }
 }
@@ -105,14 +105,14 @@ extension SQLiteFileConnection {
     ) throws {
         try countUnreadableByIndex(rows, into: &survey, db)
         let readable = rows.date.readable()
-        survey.newestOfEntity = try edge(rows, readable, newest: true, db).flatMap(request.date.instant)
-        survey.newestValue = try newestValue(rows, db)
+        survey.dates.newestOfEntity = try edge(rows, readable, newest: true, db).flatMap(request.date.instant)
+        survey.dates.newestValue = try newestValue(rows, db)
         var rows = rows
         rows.oldest = try edge(rows, .all([readable, rows.filter]), newest: false, db)
-        survey.oldest = rows.oldest.flatMap(request.date.instant)
-        survey.newest =
+        survey.dates.oldest = rows.oldest.flatMap(request.date.instant)
+        survey.dates.newest =
             rows.filter == .always
-            ? survey.newestOfEntity
+            ? survey.dates.newestOfEntity
             : try edge(rows, .all([readable, rows.filter]), newest: true, db).flatMap(request.date.instant)
 
         let inRange =
@@ -124,7 +124,7 @@ extension SQLiteFileConnection {
                 try notSpared == .always
                 ? inRange
                 : countPicks(request, rows, db).map { inRange - $0 } ?? count(select("count(*)", rows, alone), db)
-            survey.keptByRuleCount = inRange - survey.expiredAloneCount
+            survey.kept.byRuleCount = inRange - survey.expiredAloneCount
             // Where rows are thinned, each run finds the rows that earlier runs kept.
             guard survey.expiredAloneCount > 0 else { return }
             let others = try notPreceding(request, rows.scope, db)
@@ -132,24 +132,25 @@ extension SQLiteFileConnection {
             survey.expiredCount =
                 others == .always
                 ? survey.expiredAloneCount : try count(select("count(*)", rows, counted), db)
-            survey.newestExpired = try edge(rows, counted, newest: true, db).flatMap(request.date.instant)
+            survey.dates.newestExpired = try edge(rows, counted, newest: true, db).flatMap(request.date.instant)
             survey.leavesReadableRows = try leavesReadableRows(rows, alone, request.cutoff, survey, db)
         }
     }
 
     /// The number of rows before the cutoff that stay if all of them are picks of the rule, or nil if they must be counted.
     private func countPicks(_ request: SurveyRequest, _ rows: SurveyRows, _ db: Database) throws -> Int? {
-        guard let thinning = request.thinningBeforeCutoff, thinning.among == request.filter, request.keepLast == nil,
-            request.keptByOthers.isEmpty, request.holds.isEmpty, rows.group == .always
+        guard let thinning = request.thinningBeforeCutoff, thinning.among == request.filter,
+            request.keepers.keepLast == nil,
+            request.keepers.others.isEmpty, request.keepers.holds.isEmpty, rows.group == .always
         else { return nil }
         return try thinnedRows(thinning, rows.scope, db).counts.reduce(0) { $0 + $1.rowCount }
     }
 
     /// Counts all rows if their number matters.
     func countRows(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws {
-        let isExpired = survey.expiredAloneCount + survey.keptByRuleCount > 0
+        let isExpired = survey.expiredAloneCount + survey.kept.byRuleCount > 0
         let needsRows =
-            request.countsAllRows || request.countsKeptRows && isExpired
+            request.counts.all || request.counts.kept && isExpired
             || survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
         if needsRows, survey.rowCount == nil { _ = try countAllRows(rows, into: &survey, db) }
     }
@@ -171,7 +172,7 @@ extension SQLiteFileConnection {
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws -> Int? {
         guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notSpared == nil,
-            let oldest = survey.oldest, let newest = survey.newest, oldest < request.cutoff,
+            let oldest = survey.dates.oldest, let newest = survey.dates.newest, oldest < request.cutoff,
             // There must be clearly fewer newer rows.
             Double(newest.microseconds) - Double(request.cutoff.microseconds)
                 < 0.4 * (Double(newest.microseconds) - Double(oldest.microseconds)),
@@ -212,7 +213,7 @@ extension SQLiteFileConnection {
     private func leavesReadableRows(
         _ rows: SurveyRows, _ deleted: SQLFragment, _ cutoff: Instant, _ survey: Findings, _ db: Database
     ) throws -> Bool {
-        if let newest = survey.newestOfEntity, newest >= cutoff { return true }
+        if let newest = survey.dates.newestOfEntity, newest >= cutoff { return true }
         let query = select(
             "1", rows, .all([rows.date.readable(), SQLFragment("(") + deleted + ") IS NOT TRUE"]))
         return try row(query + " LIMIT 1", db) != nil

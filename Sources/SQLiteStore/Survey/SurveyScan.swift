@@ -40,13 +40,13 @@ extension SQLiteFileConnection {
         tally.fill(&survey)
         if rowID == nil { survey.expiredRowIDs = nil }
         // A text index is in date order only if the scan has shown it; a number index always is.
-        survey.isInDateOrder =
+        survey.index.isInDateOrder =
             rows.date.function == nil
             ? rows.access != nil
             : walked.map { $0.isDescending ? tally.isDescending : tally.isAscending } ?? false
-        survey.hasUniformText = tally.hasUniformText
-        if let walked, !survey.isInDateOrder {
-            survey.indexObstacle =
+        survey.index.hasUniformText = tally.hasUniformText
+        if let walked, !survey.index.isInDateOrder {
+            survey.index.obstacle =
                 "the index \(walked.label) exists, but the order of its values is not the order of their dates, since "
                 + "they differ in shape or offset"
         }

@@ -214,18 +214,18 @@ struct SurveyTally {
         survey.readableCount = counts.readable
         survey.expiredCount = counts.expired
         survey.expiredAloneCount = counts.expiredAlone
-        survey.keptByRuleCount = counts.inRange - counts.expiredAlone
+        survey.kept.byRuleCount = counts.inRange - counts.expiredAlone
         survey.expiredRowIDs = going.range
         survey.leavesReadableRows = counts.leavesReadableRows || counts.expiredAlone == 0
         for reason in Survey.Unreadable.allCases {
             if let (count, example) = unreadable[reason] { survey.survey.add(reason, count, example) }
         }
-        survey.oldest = counts.oldest.flatMap(instant)
-        survey.newest = counts.newest.flatMap(instant)
-        survey.oldestExpired = counts.oldestExpired.flatMap(instant)
-        survey.newestExpired = counts.newestExpired.flatMap(instant)
-        survey.newestOfEntity = counts.newestOfEntity.flatMap(instant)
-        survey.newestValue = newestValue.map { key in
+        survey.dates.oldest = counts.oldest.flatMap(instant)
+        survey.dates.newest = counts.newest.flatMap(instant)
+        survey.dates.oldestExpired = counts.oldestExpired.flatMap(instant)
+        survey.dates.newestExpired = counts.newestExpired.flatMap(instant)
+        survey.dates.newestOfEntity = counts.newestOfEntity.flatMap(instant)
+        survey.dates.newestValue = newestValue.map { key in
             guard function != nil, case .integer(let start) = key else { return key.storeValue }
             return request.date.encoding.value(of: Instant(microseconds: start), zone: request.date.zone)
         }

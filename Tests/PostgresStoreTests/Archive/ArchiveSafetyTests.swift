@@ -17,7 +17,7 @@ struct ArchiveSafetyTests {
 
     private static func request(_ hold: HeldRows? = nil) -> SurveyRequest {
         var request = ArchivedDatabase.request("t")
-        request.holds = hold.map { [$0] } ?? []
+        request.keepers.holds = hold.map { [$0] } ?? []
         return request
     }
 
@@ -92,14 +92,14 @@ struct ArchiveSafetyTests {
             INSERT INTO c SELECT n, 1, n FROM generate_series(1, 5) n;
             """)
         let before = try archived.contents()
-        #expect(try archived.database.reader().survey(Self.request()).obstacles.isEmpty)
+        #expect(try archived.database.reader().survey(Self.request()).related.obstacles.isEmpty)
         #expect(try archived.delete("t")?.referenceCount == 5)
         #expect(try archived.database.run("SELECT count(ten), count(t) FROM c") == ["5|0"])
         #expect(try archived.undo().total.referenceCount == 5)
         #expect(try archived.contents() == before)
         var request = Self.request()
         request.relationships = .nullify
-        #expect(try archived.database.reader().survey(request).obstacles.map(\.rowCount) == [5])
+        #expect(try archived.database.reader().survey(request).related.obstacles.map(\.rowCount) == [5])
     }
 
     // MARK: A schema that changes
@@ -132,7 +132,7 @@ struct ArchiveSafetyTests {
             let writer = try archived.database.writer()
             var request = Self.request()
             if isArchived {
-                request.archiveRule = "r0"
+                request.deleting.archiveRule = "r0"
                 try writer.beginArchive(
                     ArchiveRequest(
                         place: ArchivedDatabase.schema, run: archived.run,

@@ -19,7 +19,7 @@ struct CandleRestorationTests {
         let rollup = Rollup(
             target: "long_candle", buckets: CandleBuckets(.minutes(240), zone: .utc), groupedBy: ["symbol"],
             source: .candles(CandleNames()), names: CandleNames(), date: request.date)
-        request.rollup = rollup
+        request.deleting.rollup = rollup
         request.filter = rollup.isPriced
         return request
     }
@@ -30,7 +30,7 @@ struct CandleRestorationTests {
         let writer = try store.database.writer()
         for request in [kind.request(), Self.long(kind)] {
             let source = try #require(try writer.entity(named: request.entity))
-            try writer.createCandles(try #require(request.rollup), of: source)
+            try writer.createCandles(try #require(request.deleting.rollup), of: source)
         }
         var first = kind.request()
         first.filter = first.filter && .compare("price", .less, .real(kind == .integers ? 500_000 : 5))
@@ -112,7 +112,7 @@ struct CandleRestorationTests {
         let store = try ArchivedDatabase(database)
         let writer = try database.writer()
         let request = Kind.byDate.request()
-        try writer.createCandles(#require(request.rollup), of: #require(try writer.entity(named: "tick")))
+        try writer.createCandles(#require(request.deleting.rollup), of: #require(try writer.entity(named: "tick")))
         let before = try store.contents()
         try database.run("CREATE TABLE feed AS SELECT *, min(id) OVER (), max(id) OVER () FROM tick")
         try store.delete([request], batchRows: 5)
@@ -161,7 +161,7 @@ struct CandleRestorationTests {
     func candlesThatCouldNotBeTakenBackAreAnObstacle(_ sql: String, _ message: String) throws {
         let store = try store(.byDate)
         var request = Kind.byDate.request()
-        request.archiveRule = "r0"
+        request.deleting.archiveRule = "r0"
         #expect(try store.database.reader().archiveObstacle(of: request) == nil)
         try store.delete([request])
         try store.database.run(script: sql)

@@ -75,7 +75,7 @@ private struct Trial {
         var (requests, techniques): ([SurveyRequest], [String?]) = ([], [])
         for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
             var archivedRequest = request
-            archivedRequest.archiveRule = "r\(requests.count)"
+            archivedRequest.deleting.archiveRule = "r\(requests.count)"
             guard try writer.archiveObstacle(of: archivedRequest) == nil else { return }
             let findings = try writer.findings(archivedRequest)
             guard findings.survey.unsupported == nil else { return }

@@ -74,7 +74,7 @@ struct PostgresCandleTests {
                 target: "candle", buckets: CandleBuckets(.minutes(60), zone: .utc), groupedBy: ["symbol"],
                 source: .prices("price", volume: "volume"), names: CandleNames(), date: date)
             var request = SurveyRequest(entity: "tick", date: date, cutoff: at(cutoff), filter: rollup.isPriced)
-            request.rollup = rollup
+            request.deleting.rollup = rollup
             return request
         }
 
@@ -94,7 +94,7 @@ struct PostgresCandleTests {
         _ request: SurveyRequest, from database: TestDatabase, rows: Int?
     ) throws -> (counts: [Int], tally: CandleTally) {
         let writer = try database.writer()
-        if let rollup = request.rollup, try writer.entity(named: rollup.target) == nil {
+        if let rollup = request.deleting.rollup, try writer.entity(named: rollup.target) == nil {
             try writer.createCandles(rollup, of: #require(try writer.entity(named: request.entity)))
         }
         let deletion = try writer.deletion(of: request)
@@ -182,9 +182,9 @@ struct PostgresCandleTests {
             FROM generate_series(1, 5) AS n;
             """)
         var request = Kind.byDate.request()
-        request.maxRows = 3
+        request.deleting.maxRows = 3
         #expect(try delete(request, from: database, rows: 1).counts.reduce(0, +) == 1)
-        request.maxRows = nil
+        request.deleting.maxRows = nil
         let counts = try delete(request, from: database, rows: 2).counts.filter { $0 > 0 }
         #expect(counts.first == 3 && counts.reduce(0, +) == 4)
         #expect(try database.run("SELECT open, close, count FROM candle") == ["1|5|5"])
@@ -231,9 +231,9 @@ struct PostgresCandleTests {
         var request = Kind.byDate.request()
         try delete(request, from: database, rows: 10)
         #expect(try database.run("SELECT id FROM tick ORDER BY 1") == (1...8).map { "\($0)" })
-        var rollup = try #require(request.rollup)
+        var rollup = try #require(request.deleting.rollup)
         rollup.allowsNonPositive = true
-        (request.rollup, request.filter) = (rollup, rollup.isPriced)
+        (request.deleting.rollup, request.filter) = (rollup, rollup.isPriced)
         try delete(request, from: database, rows: 10)
         #expect(try database.run("SELECT id FROM tick ORDER BY 1") == [1, 2, 3, 4, 7, 8].map { "\($0)" })
         #expect(try database.run("SELECT high, low, count, volume FROM candle") == ["5.50|-1|5|0"])
@@ -349,13 +349,13 @@ struct PostgresCandleTests {
         let told = try database.reader().survey(request).expiredCount
         #expect(try delete(request, from: database, rows: 1).counts.reduce(0, +) == told && told == 40)
         try database.run("INSERT INTO tick SELECT n, 1767225600 + n * 200, 'a', n, 1 FROM generate_series(1, 40) n")
-        request.rollup = nil
+        request.deleting.rollup = nil
         #expect(try delete(request, from: database, rows: 3).counts.reduce(0, +) == 40)
     }
 
     @Test func groupsThatTheServerJoinsAreRefused() throws {
         let database = try Kind.byDate.make()
-        var rollup = try #require(Kind.byDate.request().rollup)
+        var rollup = try #require(Kind.byDate.request().deleting.rollup)
         func obstacle() throws -> String? {
             let reader = try database.reader()
             return try reader.candleObstacle(rollup, of: #require(try reader.entity(named: "tick")), into: nil)
@@ -384,7 +384,7 @@ struct PostgresCandleTests {
         let database = try Kind.byDate.make()
         let request = Kind.byDate.request()
         let writer = try database.writer()
-        try writer.createCandles(#require(request.rollup), of: #require(try writer.entity(named: "tick")))
+        try writer.createCandles(#require(request.deleting.rollup), of: #require(try writer.entity(named: "tick")))
         let ended = try meanwhile(
             database,
             "INSERT INTO candle VALUES ('a', '2026-01-01Z', 1, 1, 1, 1, 5, 1, '2026-01-01Z', '2026-01-01Z', 5)")
@@ -424,9 +424,9 @@ struct PostgresCandleTests {
             """)
         let writer = try database.writer()
         try writer.createCandles(
-            #require(Kind.byDate.request().rollup), of: #require(try writer.entity(named: "tick")))
+            #require(Kind.byDate.request().deleting.rollup), of: #require(try writer.entity(named: "tick")))
         var work = DeleteWork(BatchDeleteRequest(Kind.byDate.request(), resultType: .count))
-        (work.technique, work.rollup) = (.whole, Kind.byDate.request().rollup)
+        (work.technique, work.rollup) = (.whole, Kind.byDate.request().deleting.rollup)
         _ = try writer.execute(work)
         ended.wait()
         #expect(try database.run("SELECT id FROM tick ORDER BY 1") == ["2", "4", "6"])
@@ -483,7 +483,7 @@ struct PostgresCandleTests {
         let database = try Kind.byDate.make()
         let request = Kind.byDate.request()
         let writer = try database.writer()
-        try writer.createCandles(#require(request.rollup), of: #require(try writer.entity(named: "tick")))
+        try writer.createCandles(#require(request.deleting.rollup), of: #require(try writer.entity(named: "tick")))
         try database.run("CREATE FUNCTION act() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN \(body); END$$")
         let isDeferred = event.hasPrefix("DEFERRED")
         try database.run(
@@ -520,7 +520,7 @@ struct PostgresCandleTests {
             price numeric(18,8), volume int);
             """)
         let writer = try database.writer()
-        var rollup = try #require(Kind.byDate.request().rollup)
+        var rollup = try #require(Kind.byDate.request().deleting.rollup)
         rollup.target = "market.candle"
         let tick = try #require(try writer.entity(named: "tick"))
         #expect(try writer.candleObstacle(rollup, of: tick, into: nil) == nil)
@@ -581,7 +581,7 @@ struct PostgresCandleTests {
         let request = Kind.byDate.request()
         let reader = try database.reader()
         let told = try reader.candleObstacle(
-            #require(request.rollup), of: #require(try reader.entity(named: "tick")),
+            #require(request.deleting.rollup), of: #require(try reader.entity(named: "tick")),
             into: reader.entity(named: "candle"))
         if let reason {
             #expect(told?.contains(reason) == true, "\(told ?? "")")
@@ -597,7 +597,7 @@ struct PostgresCandleTests {
         let database = try Kind.byDate.make()
         let user = try database.makeUser("GRANT SELECT, DELETE ON tick TO")
         let reader = try PostgresReader(database.address(of: user))
-        let rollup = try #require(Kind.byDate.request().rollup)
+        let rollup = try #require(Kind.byDate.request().deleting.rollup)
         let tick = try #require(try reader.entity(named: "tick"))
         #expect(try reader.candleObstacle(rollup, of: tick, into: nil)?.contains("GRANT CREATE ON SCHEMA") == true)
         try database.writer().createCandles(rollup, of: tick)
@@ -620,14 +620,14 @@ struct PostgresCandleTests {
         let database = try kind.make(3)
         let request = kind.request()
         let writer = try database.writer()
-        try writer.createCandles(#require(request.rollup), of: #require(try writer.entity(named: "tick")))
+        try writer.createCandles(#require(request.deleting.rollup), of: #require(try writer.entity(named: "tick")))
         var asked = request
-        asked.technique = technique.rawValue
+        asked.deleting.method = technique.rawValue
         if technique == .windows || technique == .partitions {
             #expect(storeError { try delete(asked, from: database, rows: 50) } != nil)
         }
         var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
-        (work.technique, work.rollup) = (technique, request.rollup)
+        (work.technique, work.rollup) = (technique, request.deleting.rollup)
         _ = try? writer.execute(work)
         let counts = try database.run("SELECT (SELECT count(*) FROM tick), coalesce(sum(count), 0) FROM candle")
         #expect(counts == [technique == .range || technique == .whole ? "0|400" : "400|0"])
@@ -668,7 +668,7 @@ struct PostgresCandleTests {
         try database.run("ALTER TABLE tick SET (timescaledb.compress, timescaledb.compress_segmentby = 'symbol')")
         let request = Kind.hypertable.request()
         let writer = try database.writer()
-        try writer.createCandles(#require(request.rollup), of: #require(try writer.entity(named: "tick")))
+        try writer.createCandles(#require(request.deleting.rollup), of: #require(try writer.entity(named: "tick")))
         let later = try writer.deletion(of: request)
         try database.run("SELECT compress_chunk(c) FROM show_chunks('tick') AS c LIMIT 1")
         let survey = try database.reader().survey(request)

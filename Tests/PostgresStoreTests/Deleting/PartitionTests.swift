@@ -145,9 +145,9 @@ struct PartitionTests {
         let date = DateAttribute(
             name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 1), latest: nil)
         var request = SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 1_750_000_000))
-        request.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: date)
+        request.keepers.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: date)
         let (survey, _) = try database.dryAndReal(request)
-        #expect(survey.expiredCount == 2 && survey.newestExpired == Instant(unixSeconds: 1_700_000_128))
+        #expect(survey.expiredCount == 2 && survey.dates.newestExpired == Instant(unixSeconds: 1_700_000_128))
         #expect(try database.run("SELECT at::float8 FROM q") == ["1700000384"])
     }
 
@@ -182,7 +182,7 @@ struct PartitionTests {
         filtered.filter = .compare("price", .less, .integer(5))
         #expect(try database.writer().findings(filtered).technique == .range)
         var kept = Self.request()
-        kept.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: kept.date)
+        kept.keepers.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: kept.date)
         #expect(try database.writer().findings(kept).technique == .range)
     }
 

@@ -14,7 +14,7 @@ struct RowLimitTests {
         let database = try TestDatabase(ExpiringRows.schema + (hasIndex ? "" : "DROP INDEX q_at_idx"))
         let writer = try database.writer()
         var request = ExpiringRows.request
-        request.maxRows = 290
+        request.deleting.maxRows = 290
         var hasArrived = false
         writer.trace = { statement, _ in
             guard statement.contains("DELETE FROM"), !hasArrived else { return }

@@ -97,7 +97,7 @@ private struct Trial {
         var indexes: [String?] = []
         for (index, request) in rules.requests.enumerated() {
             let survey = try writer.findings(request)
-            indexes.append(survey.index)
+            indexes.append(survey.index.name)
             found += rules.differences(survey.survey, ofRule: index).map { "planned by the writer, " + $0 }
         }
         for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {

@@ -35,8 +35,8 @@ struct DenyTests {
         let database = try Self.family(action)
         let writer = try database.writer()
         var request = Self.request
-        request.technique = technique
-        #expect(try writer.survey(request).obstacles.isEmpty)
+        request.deleting.method = technique
+        #expect(try writer.survey(request).related.obstacles.isEmpty)
         let deletion = try writer.deletion(of: request)
         let rows = technique == "whole" ? nil : 2
         if rows != nil { #expect(try deletion.deleteNext(DeletionBounds(rows: 2)).result.deletedCount == 2) }
@@ -73,7 +73,7 @@ struct DenyTests {
         }.start()
         began.wait()
         var request = Self.request
-        request.technique = technique
+        request.deleting.method = technique
         let error = storeError {
             _ = try Laws.carryOut(request, batchRows: technique == "whole" ? nil : 100, on: database.writer())
         }
@@ -91,7 +91,7 @@ struct DenyTests {
             "ALTER TABLE p ADD up int REFERENCES p \(own); UPDATE p SET up = id - 1 WHERE id BETWEEN 2 AND 6;")
         let writer = try database.writer()
         let survey = try writer.findings(Self.request)
-        #expect(survey.technique == .whole && survey.obstacles.isEmpty && survey.expiredCount == 6)
+        #expect(survey.technique == .whole && survey.related.obstacles.isEmpty && survey.expiredCount == 6)
         let deletion = try writer.deletion(of: Self.request)
         func next() throws {
             guard isSavedPlan else { return _ = try deletion.deleteNext(DeletionBounds()) }

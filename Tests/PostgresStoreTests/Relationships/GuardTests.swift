@@ -259,7 +259,7 @@ struct GuardTests {
     @Test(arguments: Kind.divided) func rowsOfADigestGoOneByOne(kind: Kind) throws {
         let database = try kind.make("ALTER TABLE q ADD PRIMARY KEY (id, at);")
         var request = Self.request
-        request.wantsObjectIDs = true
+        request.deleting.wantsObjectIDs = true
         let writer = try database.writer()
         let survey = try writer.findings(request)
         #expect(!survey.possibleTechniques.contains(.partitions))

@@ -13,7 +13,7 @@ struct HeldRowsTests {
     private static func request(_ entity: String, _ holds: HeldRows..., cutoff: String = "2026-03-10") -> SurveyRequest
     {
         var request = SurveyRequest(entity: entity, date: .of("at"), cutoff: at(cutoff))
-        request.holds = holds
+        request.keepers.holds = holds
         return request
     }
 
@@ -38,7 +38,7 @@ struct HeldRowsTests {
         let hold = Self.hold("q", .compare("id", .equal, .integer(5)))
         let request = Self.request("q", hold)
         let survey = try database.reader().findings(request)
-        #expect(survey.heldCount == 1 && survey.technique != .partitions)
+        #expect(survey.kept.heldCount == 1 && survey.technique != .partitions)
         #expect(survey.techniqueObstacles[.partitions]?.contains("the hold audit") == true)
         let execution = try Laws.carryOut(
             request, technique: technique, batchRows: technique == "whole" ? nil : 500, on: database.writer())
@@ -54,7 +54,7 @@ struct HeldRowsTests {
         #expect(try reader.deletes(from: "q_02", .asDeclared, canReach: "q", changing: []))
         #expect(try !reader.deletes(from: "q_01", .asDeclared, canReach: "q_02", changing: []))
         let onPart = Self.request("q", Self.hold("q_02", .all))
-        #expect(try reader.survey(onPart).heldCount == 672)
+        #expect(try reader.survey(onPart).kept.heldCount == 672)
         _ = try Laws.carryOut(onPart, batchRows: 500, on: database.writer())
         #expect(try database.run("SELECT count(*) FROM q WHERE at < '2026-03-01'") == ["672"])
         let onWhole = Self.request("q_02", Self.hold("q", .compare("id", .less, .integer(800))))
@@ -74,7 +74,7 @@ struct HeldRowsTests {
             "q", Self.hold("q", .mayBeDated(.of("at"), from: at("2026-01-03"), until: at("2026-01-04"))),
             cutoff: "2026-01-17")
         let (survey, execution) = try database.dryAndReal(request)
-        #expect(survey.heldCount == 24 && execution.total.deletedCount == 360)
+        #expect(survey.kept.heldCount == 24 && execution.total.deletedCount == 360)
         #expect(try database.run("SELECT count(*) FROM q WHERE at < '2026-01-17'") == ["24"])
     }
 
@@ -87,7 +87,7 @@ struct HeldRowsTests {
             """)
         let request = Self.request("q", Self.hold("q", .compare("id", .less, .integer(10))), cutoff: "2026-01-17")
         let (survey, execution) = try database.dryAndReal(request)
-        #expect(survey.heldCount == 10 && execution.total.deletedCount == 374)
+        #expect(survey.kept.heldCount == 10 && execution.total.deletedCount == 374)
         #expect(try database.run("SELECT count(*) FROM q WHERE at < '2026-01-17'") == ["10"])
     }
 
@@ -113,14 +113,14 @@ struct HeldRowsTests {
         let execution = try Laws.carryOut(
             request, batchRows: survey.technique == .whole ? nil : 1, on: database.writer())
         #expect(execution.total.deletedCount == survey.expiredCount)
-        #expect(execution.total.cascadedCount == survey.cascadedCount)
+        #expect(execution.total.cascadedCount == survey.related.cascadedCount)
         return survey
     }
 
     @Test func aRowStaysWithWhichAHeldOneWouldGoAndAllThatBelongsToIt() throws {
         let database = try TestDatabase(Self.family())
         let survey = try carryOut(Self.request("p", Self.kept), database)
-        #expect(survey.expiredCount == 3 && survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        #expect(survey.expiredCount == 3 && survey.kept.byHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
         #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["3 5"])
         #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM c") == ["3 5"])
     }
@@ -145,7 +145,7 @@ struct HeldRowsTests {
     @Test func aHeldRowMayLoseAReference() throws {
         let database = try TestDatabase(Self.family("ON DELETE SET NULL"))
         let survey = try carryOut(Self.request("p", Self.kept), database)
-        #expect(survey.expiredCount == 4 && survey.heldCount == 0)
+        #expect(survey.expiredCount == 4 && survey.kept.heldCount == 0)
         #expect(try database.run("SELECT count(*), count(p) FROM c") == ["5|0"])
     }
 
@@ -153,7 +153,7 @@ struct HeldRowsTests {
     @Test func aHeldRowKeepsTheReferenceByWhichItIsHeld() throws {
         let database = try TestDatabase(Self.family("ON DELETE SET NULL"))
         let survey = try carryOut(Self.request("p", Self.hold("c", .compare("p", .equal, .integer(2)))), database)
-        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        #expect(survey.kept.byHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
         #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["2 5"])
         #expect(try database.run("SELECT id, p FROM c WHERE p IS NOT NULL") == ["2|2"])
         let reader = try database.reader()

@@ -31,11 +31,11 @@ struct RelationshipOverrideTests {
         let database = try TestDatabase(Self.schema)
         let writer = try database.writer()
         let survey = try writer.findings(request(.nullify))
-        #expect(survey.expiredCount == 2 && survey.possibleTechniques == [.whole] && survey.obstacles == [])
+        #expect(survey.expiredCount == 2 && survey.possibleTechniques == [.whole] && survey.related.obstacles == [])
         let execution = try Laws.carryOut(request(.nullify), technique: "whole", batchRows: nil, on: writer)
         // Three notes, and the row of the table itself that points at one that goes.
-        #expect(execution.total == BatchDeleteResult(deletedCount: 2, nullifiedCount: survey.nullifiedCount))
-        #expect(survey.nullifiedCount == 4)
+        #expect(execution.total == BatchDeleteResult(deletedCount: 2, nullifiedCount: survey.related.nullifiedCount))
+        #expect(survey.related.nullifiedCount == 4)
         #expect(try database.run("SELECT * FROM note ORDER BY id") == ["1|||5", "2|5|x|", "3|||", "4|6|x|5"])
         #expect(try database.run("SELECT count(*), min(a), count(up) FROM q") == ["4|3|3"])
     }
@@ -45,7 +45,7 @@ struct RelationshipOverrideTests {
         let writer = try database.writer()
         let survey = try writer.findings(request(.cascade))
         // The chain of the table leads from the first row to the last, and to all notes.
-        #expect(survey.expiredCount == 2 && survey.cascadedCount == 8 && survey.nullifiedCount == 4)
+        #expect(survey.expiredCount == 2 && survey.related.cascadedCount == 8 && survey.related.nullifiedCount == 4)
         let execution = try Laws.carryOut(request(.cascade), technique: "whole", batchRows: nil, on: writer)
         #expect(execution.total.cascadedCount == 8 && execution.total.nullifiedCount == 4)
         #expect(
@@ -87,6 +87,6 @@ struct RelationshipOverrideTests {
     @Test func aReferenceThatMustBeThereIsAnObstacleToNullify() throws {
         let database = try TestDatabase(Self.schema + "ALTER TABLE note ALTER COLUMN a SET NOT NULL;")
         let survey = try database.writer().survey(request(.nullify))
-        #expect(survey.obstacles.map(\.rowCount) == [2])
+        #expect(survey.related.obstacles.map(\.rowCount) == [2])
     }
 }

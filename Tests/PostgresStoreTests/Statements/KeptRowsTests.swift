@@ -30,16 +30,16 @@ struct KeptRowsTests {
         _ count: Int, per groups: [String] = ["s"], before cutoff: Instant = cutoff, technique: String? = nil
     ) -> SurveyRequest {
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: cutoff)
-        request.keepLast = KeepLast(count: count, groupedBy: groups, among: .all, date: request.date)
-        request.technique = technique
+        request.keepers.keepLast = KeepLast(count: count, groupedBy: groups, among: .all, date: request.date)
+        request.deleting.method = technique
         return request
     }
 
     private func picks(technique: String? = nil) -> SurveyRequest {
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
-        request.thinning = Thinning(
+        request.keepers.thinning = Thinning(
             tiers: [.init(.day, since: .distantPast)], pick: .last, groupedBy: ["s"], among: .all, date: request.date)
-        request.technique = technique
+        request.deleting.method = technique
         return request
     }
 
@@ -258,7 +258,7 @@ struct KeptRowsTests {
         keeping.keepApart(from: [bad])
         bad.keepApart(from: [keeping])
         // A rule of the same words.
-        keeping.keptByOthers += keeping.ownKeepers
+        keeping.keepers.others += keeping.ownKeepers
         var rules = isFirst ? [keeping, bad] : [bad, keeping]
         rules[1].preceding = [BatchDeleteRequest(rules[0])]
         let kept = thins ? 20 : 2
@@ -277,8 +277,8 @@ struct KeptRowsTests {
         let (writer, other) = try cluster.open(Self.prices)
         try other.execute("INSERT INTO price VALUES (1000, 's0', '2026-03-05')")
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
-        request.technique = technique
-        request.mayEmpty = false
+        request.deleting.method = technique
+        request.deleting.mayEmpty = false
         #expect(try writer.survey(request).expiredCount == 200)
         let deletion = try writer.deletion(of: request)
         if technique != "whole" { _ = try deletion.deleteNext(DeletionBounds(rows: 20)) }
@@ -301,13 +301,13 @@ struct KeptRowsTests {
             INSERT INTO price VALUES ('2026-01-05'), ('2026-02-05'), ('2026-03-05');
             """)
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
-        request.mayEmpty = false
+        request.deleting.mayEmpty = false
         #expect(try writer.survey(request).expiredCount == 2)
         try other.execute("DELETE FROM price WHERE at >= '2026-03-01'")
         let error = storeError { _ = try Laws.carryOut(request, technique: "partitions", batchRows: 10, on: writer) }
         #expect(error?.message.contains("no readable row of price would be left") == true)
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 2)
-        request.mayEmpty = true
+        request.deleting.mayEmpty = true
         _ = try Laws.carryOut(request, technique: "partitions", batchRows: 10, on: writer)
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 0)
     }

@@ -17,7 +17,7 @@ struct ThinningTests {
 
     private func request(_ pick: Thinning.Pick = .last) -> SurveyRequest {
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: at("2026-03-01"))
-        request.thinning = Thinning(
+        request.keepers.thinning = Thinning(
             tiers: [.init(.day, since: .distantPast)], pick: pick, groupedBy: [], among: .all, date: request.date)
         return request
     }
@@ -33,9 +33,9 @@ struct ThinningTests {
             CREATE INDEX ON price (at);
             """)
         var request = request(pick)
-        request.technique = technique
+        request.deleting.method = technique
         let survey = try writer.survey(request)
-        #expect(survey.expiredCount == 81 && survey.keptByTier == [.init(unit: .day, rowCount: 9)])
+        #expect(survey.expiredCount == 81 && survey.kept.byTier == [.init(unit: .day, rowCount: 9)])
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 20))
         let gone = pick == .last ? 89 : 80
@@ -74,7 +74,7 @@ struct ThinningTests {
         }
         changes.start()
         var request = request()
-        request.technique = technique
+        request.deleting.method = technique
         let execution = try Laws.carryOut(request, batchRows: 500, on: writer)
         isDone.withLock { $0 = true }
         #expect(execution.isComplete && execution.total.deletedCount == 9993, "\(execution)")

@@ -38,7 +38,7 @@ struct AggregateTests {
     @Test func whatIsMaterializedGoes() throws {
         let database = try database()
         let (survey, execution) = try database.dryAndReal(request(database, days: 30))
-        #expect(survey.rollupObstacle == nil)
+        #expect(survey.losses.aggregates == nil)
         #expect(
             survey.notes == [
                 "the continuous aggregates days, weeks (level 2) over q keep what is materialized: "
@@ -50,25 +50,25 @@ struct AggregateTests {
         try database.run(
             "CALL refresh_continuous_aggregate('days', now() - interval '10 days', now() - interval '1 day')")
         var tomorrow = try request(database, days: 29)
-        tomorrow.note = execution.note
+        tomorrow.deleting.note = execution.note
         let (next, _) = try database.dryAndReal(tomorrow)
-        #expect(next.rollupObstacle == nil && next.expiredCount == 24)
+        #expect(next.losses.aggregates == nil && next.expiredCount == 24)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
     }
 
     @Test func whatIsNotMaterializedYetIsRefusedWithTheCallThatDoesIt() throws {
         let database = try database(refreshed: "NULL, now() - interval '40 days'")
         let request = try request(database, days: 30)
-        let obstacle = try #require(try database.reader().survey(request).rollupObstacle)
+        let obstacle = try #require(try database.reader().survey(request).losses.aggregates)
         #expect(obstacle.contains("expired rows are not materialized in the continuous aggregate days"))
         let call = try #require(obstacle.firstRange(of: "CALL"))
         try database.run(String(obstacle[call.lowerBound...]))
-        #expect(try database.reader().survey(request).rollupObstacle == nil)
+        #expect(try database.reader().survey(request).losses.aggregates == nil)
     }
 
     @Test func aRowThatCameLateIsRefused() throws {
         let database = try database("INSERT INTO q VALUES (-1, now() - interval '45 days')")
-        let obstacle = try database.reader().survey(request(database, days: 30)).rollupObstacle
+        let obstacle = try database.reader().survey(request(database, days: 30)).losses.aggregates
         #expect(obstacle?.hasPrefix("25 of") == true || obstacle?.hasPrefix("1 of") == true)
     }
 
@@ -78,11 +78,11 @@ struct AggregateTests {
         let database = try database(
             "SELECT add_continuous_aggregate_policy('days', \(offset), interval '1 day', interval '1 hour')")
         let request = try request(database, days: 30)
-        let obstacle = try #require(try database.reader().survey(request).rollupObstacle)
+        let obstacle = try #require(try database.reader().survey(request).losses.aggregates)
         #expect(obstacle.contains("the refresh policy of the continuous aggregate days"))
         let call = try #require(obstacle.firstRange(of: "SELECT alter_job"))
         try database.run(String(obstacle[call.lowerBound...]))
-        #expect(try database.reader().survey(request).rollupObstacle == nil)
+        #expect(try database.reader().survey(request).losses.aggregates == nil)
     }
 
     @Test(arguments: [(20, "it deletes more"), (40, "this rule deletes more")])
@@ -109,11 +109,11 @@ struct AggregateTests {
         let database = try TestDatabase.hours()
         try database.run("INSERT INTO q VALUES (-1, '2026-01-01 00:30Z')")
         if isRefreshed { try database.refreshElsewhere() }
-        let obstacle = try database.reader().survey(SurveyRequest.hours(before: "2026-01-17")).rollupObstacle
+        let obstacle = try database.reader().survey(SurveyRequest.hours(before: "2026-01-17")).losses.aggregates
         #expect(obstacle?.hasPrefix(isRefreshed ? "25 of 385 expired rows" : "1 of 385 expired rows") == true)
         let call = try #require(obstacle?.firstRange(of: "CALL"))
         try database.run(String(try #require(obstacle)[call.lowerBound...]))
-        #expect(try database.reader().survey(SurveyRequest.hours(before: "2026-01-17")).rollupObstacle == nil)
+        #expect(try database.reader().survey(SurveyRequest.hours(before: "2026-01-17")).losses.aggregates == nil)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1441"])
     }
 
@@ -127,11 +127,11 @@ struct AggregateTests {
         let next = "2026-01-18T12:00:00Z"
         if type != "date" {
             #expect(
-                try database.reader().survey(SurveyRequest.hours(before: next)).rollupObstacle?.hasPrefix("12 of 24")
+                try database.reader().survey(SurveyRequest.hours(before: next)).losses.aggregates?.hasPrefix("12 of 24")
                     == true)
         }
         let (survey, _) = try database.dryAndReal(SurveyRequest.hours(before: next, note: note))
-        #expect(survey.rollupObstacle == nil && survey.expiredCount == 24)
+        #expect(survey.losses.aggregates == nil && survey.expiredCount == 24)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
     }
 
@@ -142,10 +142,10 @@ struct AggregateTests {
         for isRefreshed in [false, true] {
             if isRefreshed { try database.refreshElsewhere() }
             #expect(
-                try database.reader().survey(SurveyRequest.hours(before: "2026-01-16", note: note)).rollupObstacle
+                try database.reader().survey(SurveyRequest.hours(before: "2026-01-16", note: note)).losses.aggregates
                     == nil)
             #expect(
-                try database.reader().survey(SurveyRequest.hours(before: "2026-01-16")).rollupObstacle?.hasPrefix(
+                try database.reader().survey(SurveyRequest.hours(before: "2026-01-16")).losses.aggregates?.hasPrefix(
                     isRefreshed ? "24 of 24" : "1 of 24") == true)
         }
     }
@@ -161,14 +161,14 @@ struct AggregateTests {
         let note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-15")).1.note
         try database.refreshElsewhere()
         let next = SurveyRequest.hours(before: "2026-01-16", note: note)
-        #expect(try database.reader().survey(next).rollupObstacle == nil)
+        #expect(try database.reader().survey(next).losses.aggregates == nil)
         try database.run("INSERT INTO q VALUES (-1, '2026-01-15 05:30Z')")
         try database.refreshElsewhere()
-        let obstacle = try #require(try database.reader().survey(next).rollupObstacle)
+        let obstacle = try #require(try database.reader().survey(next).losses.aggregates)
         #expect(obstacle.hasPrefix("1 of 25"))
         let call = try #require(obstacle.firstRange(of: "CALL"))
         try database.run(String(obstacle[call.lowerBound...]))
-        #expect(try database.reader().survey(next).rollupObstacle == nil)
+        #expect(try database.reader().survey(next).losses.aggregates == nil)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1441"])
     }
 
@@ -179,7 +179,7 @@ struct AggregateTests {
         try database.run("INSERT INTO q VALUES (-1, '2026-01-17 05:30Z')")
         try database.refreshElsewhere()
         let next = SurveyRequest.hours(before: "2026-01-18", note: note)
-        #expect(try database.reader().survey(next).rollupObstacle?.hasPrefix("1 of 25") == true)
+        #expect(try database.reader().survey(next).losses.aggregates?.hasPrefix("1 of 25") == true)
     }
 
     /// A refresh would erase what the aggregate has of that day: only people know what to do.
@@ -189,7 +189,7 @@ struct AggregateTests {
         try database.run("INSERT INTO q VALUES (-1, '2026-01-16 05:30Z')")
         try database.refreshElsewhere()
         let next = SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: note)
-        let obstacle = try database.reader().survey(next).rollupObstacle
+        let obstacle = try database.reader().survey(next).losses.aggregates
         #expect(
             obstacle?.hasPrefix("1 of 25") == true
                 && obstacle?.contains("If no row of that time was deleted before") == true)
@@ -204,7 +204,7 @@ struct AggregateTests {
         let survey = try database.reader().survey(request)
         #expect(survey.expiredCount == 384)
         #expect(
-            survey.rollupObstacle
+            survey.losses.aggregates
                 == "the rule uses \(column), and it is unknown which of the 384 expired rows the continuous aggregate days "
                 + "has, because the aggregate uses at")
     }
@@ -223,7 +223,7 @@ struct AggregateTests {
         let database = try TestDatabase.hours()
         let writer = try database.writer()
         let request = SurveyRequest.hours(before: cutoff)
-        #expect(try writer.survey(request).rollupObstacle == nil)
+        #expect(try writer.survey(request).losses.aggregates == nil)
         try database.run("INSERT INTO q VALUES (-1, '2026-01-02 05:30Z')")
         let error = storeError { try carryOut(request, on: writer) }
         #expect(error?.message.contains("1 of the rows to delete from q changed after the plan") == true)
@@ -257,7 +257,7 @@ struct AggregateTests {
         try database.run("INSERT INTO q VALUES (-1, '2026-01-02 05:30Z')")
         let request = SurveyRequest.hours(before: cutoff)
         let writer = try database.writer()
-        #expect(try writer.survey(request).rollupObstacle != nil)
+        #expect(try writer.survey(request).losses.aggregates != nil)
         try carryOut(request, on: writer)
         #expect(try writer.survey(request).expiredCount == 0)
     }
@@ -276,7 +276,7 @@ struct AggregateTests {
                     + "timescaledb.max_tuples_decompressed_per_dml_transaction = 100")
         }
         let (survey, execution) = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-19T12:30:00Z"))
-        #expect(survey.rollupObstacle == nil && execution.batchCounts.count >= 4)
+        #expect(survey.losses.aggregates == nil && execution.batchCounts.count >= 4)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
     }
 }

@@ -55,9 +55,9 @@ struct CountTests {
         var request = schema == Self.partitions ? Self.request : ExpiringRows.request
         let whole = try writer.survey(request)
         #expect(whole.rowCount != nil && whole.readableCount != nil)
-        request.countsAllRows = false
+        request.counts.all = false
         #expect(try writer.survey(request) == whole)
-        request.countsKeptRows = false
+        request.counts.kept = false
         var partial = try writer.survey(request)
         #expect(partial.rowCount == nil && partial.readableCount == nil)
         partial.rowCount = whole.rowCount

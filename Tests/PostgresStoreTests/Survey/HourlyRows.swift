@@ -54,7 +54,7 @@ extension SurveyRequest {
     /// The rows of `q` before a cutoff.
     static func hours(before cutoff: String, note: String? = nil) -> SurveyRequest {
         var request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at(cutoff))
-        request.note = note
+        request.deleting.note = note
         return request
     }
 }

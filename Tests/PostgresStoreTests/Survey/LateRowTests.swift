@@ -49,7 +49,8 @@ struct LateRowTests {
         for table in its.compressed { try compress(table, database) }
         let note = try database.dryAndReal(SurveyRequest.hours(before: its.cutoff)).1.note
         try database.refreshElsewhere()
-        #expect(try database.reader().survey(SurveyRequest.hours(before: its.next, note: note)).rollupObstacle == nil)
+        #expect(
+            try database.reader().survey(SurveyRequest.hours(before: its.next, note: note)).losses.aggregates == nil)
         let insert = "INSERT INTO q (id, at, kind) VALUES (-1, '\(its.late)', 1)"
         if its.spansRefresh {
             let other = try PostgresWriter(database.address)
@@ -62,7 +63,7 @@ struct LateRowTests {
         }
         for _ in 1...2 {
             let survey = try database.reader().survey(SurveyRequest.hours(before: its.next, note: note))
-            #expect(survey.rollupObstacle?.hasPrefix("1 of \(survey.expiredCount)") == true)
+            #expect(survey.losses.aggregates?.hasPrefix("1 of \(survey.expiredCount)") == true)
             try database.refreshElsewhere()
         }
     }
@@ -81,7 +82,7 @@ struct LateRowTests {
         for day in 17...25 {
             let request = SurveyRequest.hours(before: "2026-01-\(day)T12:00:00Z", note: note)
             let (survey, execution) = try database.dryAndReal(request)
-            #expect(survey.rollupObstacle == nil)
+            #expect(survey.losses.aggregates == nil)
             note = execution.note ?? note
             try database.refreshElsewhere()
         }
@@ -114,7 +115,7 @@ struct LateRowTests {
                 + "min(kind) FROM q GROUP BY 1 WITH NO DATA")
         let survey = try database.reader().survey(SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: note))
         #expect(
-            survey.rollupObstacle?.hasPrefix(
+            survey.losses.aggregates?.hasPrefix(
                 "24 of 24 expired rows are not materialized in the continuous aggregate more") == true)
         try database.run("DROP MATERIALIZED VIEW more")
         // A damaged note is none; so is that of another server, which is ahead of this one.
@@ -128,7 +129,7 @@ struct LateRowTests {
         ].map { $0.text + rest }
         for other in ["", "1:2", "1:2:x:4  ", note.replacing("=", with: "-")] + others {
             let survey = try database.reader().survey(SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: other))
-            #expect(survey.rollupObstacle?.hasPrefix("12 of 24") == true, "\(other)")
+            #expect(survey.losses.aggregates?.hasPrefix("12 of 24") == true, "\(other)")
         }
     }
 
@@ -140,7 +141,7 @@ struct LateRowTests {
             "INSERT INTO q (id, at, kind) VALUES (-1, '2026-01-15 05:30Z', 1), (-2, '2026-01-20 05:30Z', 1)")
         try database.refreshElsewhere()
         let obstacle = try #require(
-            try database.reader().survey(SurveyRequest.hours(before: "2026-01-16", note: note)).rollupObstacle)
+            try database.reader().survey(SurveyRequest.hours(before: "2026-01-16", note: note)).losses.aggregates)
         let call = try #require(obstacle.firstRange(of: "CALL"))
         try database.run(String(obstacle[call.lowerBound...]))
         for day in 16...20 {
@@ -148,7 +149,7 @@ struct LateRowTests {
             try database.refreshElsewhere()
         }
         #expect(
-            try database.reader().survey(SurveyRequest.hours(before: "2026-01-21", note: note)).rollupObstacle?
+            try database.reader().survey(SurveyRequest.hours(before: "2026-01-21", note: note)).losses.aggregates?
                 .hasPrefix("1 of 25")
                 == true)
         try database.run("CALL refresh_continuous_aggregate('days', '2026-01-20', '2026-01-21')")
@@ -169,7 +170,7 @@ struct LateRowTests {
             note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-17T12:00:00Z")).1.note
         }
         let next = SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: note)
-        #expect(try database.reader().survey(next).rollupObstacle?.hasPrefix("1 of 25") == true)
+        #expect(try database.reader().survey(next).losses.aggregates?.hasPrefix("1 of 25") == true)
     }
 
     /// Deletes all rows by what was planned before `change`.
@@ -177,7 +178,7 @@ struct LateRowTests {
         _ request: SurveyRequest, of database: TestDatabase, _ change: String...
     ) throws -> (error: StoreError?, note: String?) {
         let writer = try database.writer()
-        #expect(try writer.survey(request).rollupObstacle == nil)
+        #expect(try writer.survey(request).losses.aggregates == nil)
         for statement in change { try database.run(statement) }
         var note: String?
         let error = storeError {
@@ -224,7 +225,7 @@ struct LateRowTests {
             "SELECT compress_chunk(c) FROM show_chunks('q') c")
         #expect(error == nil && note != nil)
         let next = SurveyRequest.hours(before: "2026-01-21T12:00:00Z", note: note)
-        #expect(try database.reader().survey(next).rollupObstacle != nil)
+        #expect(try database.reader().survey(next).losses.aggregates != nil)
     }
 
     /// What a trigger writes in a transaction of the job is in no aggregate.
@@ -240,7 +241,7 @@ struct LateRowTests {
         try database.run("CREATE TRIGGER t AFTER DELETE ON old FOR EACH ROW EXECUTE FUNCTION f()")
         let writer = try database.writer()
         let request = SurveyRequest.hours(before: "2026-01-16")
-        #expect(try writer.survey(request).rollupObstacle == nil)
+        #expect(try writer.survey(request).losses.aggregates == nil)
         var first = request
         first.entity = "old"
         _ = try Laws.carryOut(first, batchRows: 1000, on: writer)
@@ -262,9 +263,9 @@ struct LateRowTests {
         try database.run("INSERT INTO q (id, at) VALUES (-1, '\(late)')")
         try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
         let request = SurveyRequest.hours(before: "2026-01-02")
-        let obstacle = try #require(try database.reader().survey(request).rollupObstacle)
+        let obstacle = try #require(try database.reader().survey(request).losses.aggregates)
         try database.run(String(obstacle[try #require(obstacle.firstRange(of: "CALL")).lowerBound...]))
-        #expect(try database.reader().survey(request).rollupObstacle == nil)
+        #expect(try database.reader().survey(request).losses.aggregates == nil)
     }
 
     /// Rows between late ones are not late, unless there are too many of these.
@@ -278,12 +279,12 @@ struct LateRowTests {
                 + "FROM generate_series(0, \(count - 1)) n")
         try database.refreshElsewhere()
         let next = SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: note)
-        let obstacle = try database.reader().survey(next).rollupObstacle
+        let obstacle = try database.reader().survey(next).losses.aggregates
         #expect(obstacle?.hasPrefix(words) == true, "\(obstacle ?? "")")
         // Deleted by hand, they are no obstacle to rows of other dates.
         guard count == 2 else { return }
         try database.run("DELETE FROM q WHERE id <= 0 AND at > '2026-01-17 17:00Z'")
-        #expect(try database.reader().survey(next).rollupObstacle == nil)
+        #expect(try database.reader().survey(next).losses.aggregates == nil)
     }
 
     /// One statement cannot have more than 65,535 values.
@@ -306,10 +307,10 @@ struct LateRowTests {
         let survey = try database.reader().survey(request)
         // A row that was visible when the note was made is not missing.
         let missing = isNumber ? "250 of 1500" : nil
-        #expect(survey.rollupObstacle.map { String($0.prefix(missing?.count ?? 0)) } == missing)
-        request.note = nil
+        #expect(survey.losses.aggregates.map { String($0.prefix(missing?.count ?? 0)) } == missing)
+        request.deleting.note = nil
         let all = isNumber ? "250 of 1500" : type == "date" ? "24 of 168" : "1 of 168"
-        #expect(try database.reader().survey(request).rollupObstacle?.hasPrefix(all) == true)
+        #expect(try database.reader().survey(request).losses.aggregates?.hasPrefix(all) == true)
     }
 }
 

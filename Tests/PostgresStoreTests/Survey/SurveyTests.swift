@@ -28,7 +28,7 @@ struct SurveyTests {
             name: "at", encoding: .native, zone: .utc, earliest: at("2026-10-02T05:00:00Z"), latest: nil)
         var request = SurveyRequest(entity: "q", date: date, cutoff: at("2026-10-02T12:00:00Z"))
         #expect(try database.reader().survey(request).unreadableCount == 4)
-        request.countsAllRows = false
+        request.counts.all = false
         #expect(try database.reader().survey(request).unreadableCount == 4)
     }
 
@@ -44,10 +44,12 @@ struct SurveyTests {
                 SurveyRequest(entity: "q", date: .of("at", zone: zone), cutoff: at("2026-04-01")))
         }
         let newest = try survey("('2026-03-01'), ('2026-03-29 02:30'), ('2026-03-29 03:10')")
-        #expect(newest.expiredCount == 3 && newest.newestExpired == at("2026-03-29T01:30:00Z"))
-        #expect(newest.newest == newest.newestExpired && newest.newestOfEntity == newest.newestExpired)
+        #expect(newest.expiredCount == 3 && newest.dates.newestExpired == at("2026-03-29T01:30:00Z"))
         #expect(
-            try survey("('2026-03-30'), ('2026-03-29 02:30'), ('2026-03-29 03:10')").oldest
+            newest.dates.newest == newest.dates.newestExpired
+                && newest.dates.newestOfEntity == newest.dates.newestExpired)
+        #expect(
+            try survey("('2026-03-30'), ('2026-03-29 02:30'), ('2026-03-29 03:10')").dates.oldest
                 == at("2026-03-29T01:10:00Z"))
     }
 
@@ -65,7 +67,7 @@ struct SurveyTests {
                 name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1_750_000_000),
                 latest: Instant(unixSeconds: 1_800_000_000)), cutoff: Instant(unixSeconds: 1_650_000_000))
         let whole = try database.reader().survey(request)
-        request.countsAllRows = false
+        request.counts.all = false
         var partial = try database.reader().survey(request)
         #expect(partial.rowCount == nil && partial.readableCount == nil)
         partial.rowCount = whole.rowCount

@@ -47,10 +47,10 @@ import Testing
         }
         let step = try #require(try plan(file, [hold]).steps.first)
         // Days 61 to 80 of the one symbol.
-        #expect(step.survey.expiredCount == 69 + 19 - 20 && step.survey.heldCount == 20)
-        #expect(step.report.keptByHold == [.init(hold: "audit", rowCount: 20)] && step.report.keptByRule == 0)
+        #expect(step.survey.expiredCount == 69 + 19 - 20 && step.survey.kept.heldCount == 20)
+        #expect(step.report.kept.byHold == [.init(hold: "audit", rowCount: 20)] && step.report.kept.byRuleCount == 0)
         // The oldest row is no longer the first that goes.
-        #expect(step.report.oldestOverdue == nil)
+        #expect(step.report.left.oldest == nil)
     }
 
     @Test func keepLastAndHoldsAreCountedApart() throws {
@@ -59,7 +59,7 @@ import Testing
         let rule = Rule.prices { $0.keepLast = Rule.KeepLastSetting(count: 2, per: []) }
         let hold = Self.hold { $0.until = Self.instant(daysAgo: 47) }
         let step = try #require(try plan(file, [hold], [rule]).steps.first)
-        #expect(step.survey.keptByRuleCount == 2 && step.survey.heldCount == 2 && step.survey.expiredCount == 6)
+        #expect(step.survey.kept.byRuleCount == 2 && step.survey.kept.heldCount == 2 && step.survey.expiredCount == 6)
     }
 
     // MARK: Holds that cannot be evaluated
@@ -190,7 +190,7 @@ import Testing
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
         let found = try plan(file, [Self.hold { $0.expires = Self.instant(daysAgo: -days) }])
-        #expect(found.steps[0].survey.heldCount == 1 && found.holds.warnings.map(\.title) == titles)
+        #expect(found.steps[0].survey.kept.heldCount == 1 && found.holds.warnings.map(\.title) == titles)
     }
 
     @Test func aHoldThatMatchesNothingSaysSo() throws {

@@ -115,10 +115,10 @@ import Testing
         try file.execute("INSERT INTO trade (price) VALUES (1)")
         #expect(refusals(try plan(file, [.prices { _ in }])) == [.relationshipDenied])
         let cascade = try plan(file, [.prices { $0.relationships = .cascade }])[0]
-        #expect(cascade.disposition == .planned && cascade.survey.cascadedCount == 1)
+        #expect(cascade.disposition == .planned && cascade.survey.related.cascadedCount == 1)
         #expect(cascade.request?.relationships == .cascade)
         let nullify = try plan(file, [.prices { $0.relationships = .nullify }])[0]
-        #expect(nullify.disposition == .planned && nullify.survey.nullifiedCount == 1)
+        #expect(nullify.disposition == .planned && nullify.survey.related.nullifiedCount == 1)
     }
 
     @Test(arguments: ["range", "keys", "fast"]) func aTechniqueThatCannotBeHadIsAnErrorOfTheEngine(_ technique: String)
@@ -127,11 +127,11 @@ import Testing
         let file = try PriceFile(indexed: false)
         try file.addPrices(daysOld: [0, 50])
         let error = #expect(throws: StoreError.self) {
-            try plan(file, [.prices()], options: Planner.Options(technique: technique))
+            try plan(file, [.prices()], options: Planner.Options(method: technique))
         }
         #expect(error?.kind == .unknownName)
         #expect(error?.hint?.contains("deleted in batches") == true)
-        let windows = try plan(file, [.prices()], options: Planner.Options(technique: "windows"))
+        let windows = try plan(file, [.prices()], options: Planner.Options(method: "windows"))
         #expect(windows[0].outline?.method == "rowid windows")
     }
 

@@ -22,8 +22,8 @@ import Testing
         survey.readableCount = 1000
         survey.expiredCount = 100
         survey.expiredAloneCount = 100
-        survey.newestValue = .integer(1_795_219_000)
-        survey.newestOfEntity = Instant(unixSeconds: 1_795_219_000)
+        survey.dates.newestValue = .integer(1_795_219_000)
+        survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_219_000)
         return Refusals(
             rule: rule,
             date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 31_536_000)),
@@ -104,53 +104,53 @@ import Testing
 
     static let dateRows = [
         Row("the newest row a day ahead of the clock", []) {
-            $0.survey.newestOfEntity = clock.advanced(byMicroseconds: day)
-            $0.survey.newestValue = .integer(1_795_219_200 + 86_400)
+            $0.survey.dates.newestOfEntity = clock.advanced(byMicroseconds: day)
+            $0.survey.dates.newestValue = .integer(1_795_219_200 + 86_400)
         },
         Row("the newest row a microsecond more than a day ahead", [.futureDates]) {
-            $0.survey.newestOfEntity = clock.advanced(byMicroseconds: day + 1)
+            $0.survey.dates.newestOfEntity = clock.advanced(byMicroseconds: day + 1)
         },
         Row("milliseconds read as seconds", [.wrongUnit, .futureDates]) {
-            $0.survey.newestValue = .integer(1_795_132_800_000)
-            $0.survey.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
+            $0.survey.dates.newestValue = .integer(1_795_132_800_000)
+            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
         },
         Row("seconds read as milliseconds", [.wrongUnit]) {
             $0.rule.dateFormat = .unixMilliseconds
             $0.date = DateAttribute(
                 name: "at", encoding: .unixMilliseconds, earliest: Instant(unixSeconds: 31_536_000))
-            $0.survey.newestValue = .integer(1_795_132_800)
-            $0.survey.newestOfEntity = nil
+            $0.survey.dates.newestValue = .integer(1_795_132_800)
+            $0.survey.dates.newestOfEntity = nil
         },
         Row("nanoseconds read as seconds", [.wrongUnit]) {
-            $0.survey.newestValue = .integer(1_795_132_800_000_000_000)
-            $0.survey.newestOfEntity = nil
+            $0.survey.dates.newestValue = .integer(1_795_132_800_000_000_000)
+            $0.survey.dates.newestOfEntity = nil
         },
         Row("an old date that no other format makes recent", []) {
-            $0.survey.newestValue = .integer(100_000_000)
-            $0.survey.newestOfEntity = Instant(unixSeconds: 100_000_000)
+            $0.survey.dates.newestValue = .integer(100_000_000)
+            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 100_000_000)
         },
         Row("31 years old, and another format makes it recent", [.wrongUnit]) {
             $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 86_400)
-            $0.survey.newestValue = .integer(817_000_000)
-            $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
+            $0.survey.dates.newestValue = .integer(817_000_000)
+            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 817_000_000)
         },
         Row("31 years old, and another format makes it 401 days old", []) {
             $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 401 * 86_400)
-            $0.survey.newestValue = .integer(817_000_000)
-            $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
+            $0.survey.dates.newestValue = .integer(817_000_000)
+            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 817_000_000)
         },
         Row("31 years old, and another format makes it 400 days old", [.wrongUnit]) {
             $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 400 * 86_400)
-            $0.survey.newestValue = .integer(817_000_000)
-            $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
+            $0.survey.dates.newestValue = .integer(817_000_000)
+            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 817_000_000)
         },
         Row("the store gives the format", []) {
             $0.rule.isFormatStored = true
-            $0.survey.newestValue = .integer(1_795_132_800_000)
+            $0.survey.dates.newestValue = .integer(1_795_132_800_000)
         },
         Row("no value at all", []) {
-            $0.survey.newestValue = nil
-            $0.survey.newestOfEntity = nil
+            $0.survey.dates.newestValue = nil
+            $0.survey.dates.newestOfEntity = nil
         },
         Row("exactly 1 % cannot be read", []) { $0.survey.unreadable = [unreadable(.notADate, 10)] },
         Row("more than 1 % cannot be read", [.mixedFormats]) {
@@ -203,31 +203,31 @@ import Testing
 
     static let schemaRows = [
         Row("rows stand in the way of a RESTRICT key", [.relationshipDenied]) {
-            $0.survey.obstacles = [obstacle(.restrict)]
+            $0.survey.related.obstacles = [obstacle(.restrict)]
         },
         Row("rows stand in the way of a NO ACTION key", [.relationshipDenied]) {
-            $0.survey.obstacles = [obstacle(.noAction)]
+            $0.survey.related.obstacles = [obstacle(.noAction)]
         },
         Row("the rule denies what the schema cascades", [.relationshipDenied]) {
             $0.rule.relationships = .deny
-            $0.survey.obstacles = [obstacle(.cascade)]
+            $0.survey.related.obstacles = [obstacle(.cascade)]
         },
         Row("a view, of which nothing else can be told", [.unsupportedSchema]) {
             $0.survey.unsupported = "Price is a view"
             $0.survey.leavesReadableRows = false
-            $0.survey.obstacles = [obstacle(.restrict)]
+            $0.survey.related.obstacles = [obstacle(.restrict)]
         },
         Row("a deny rule of a model", [.relationshipDenied]) {
-            $0.survey.obstacles = [obstacle(.noAction, .denyRule)]
+            $0.survey.related.obstacles = [obstacle(.noAction, .denyRule)]
         },
         Row("rows cannot lose their reference", [.relationshipDenied]) {
-            $0.survey.obstacles = [obstacle(.nullify, .fixedReference)]
+            $0.survey.related.obstacles = [obstacle(.nullify, .fixedReference)]
         },
         Row("a mandatory inverse of a model", [.relationshipDenied]) {
-            $0.survey.obstacles = [obstacle(.noAction, .mandatoryInverse)]
+            $0.survey.related.obstacles = [obstacle(.noAction, .mandatoryInverse)]
         },
         Row("a relationship without a way back", [.relationshipDenied]) {
-            $0.survey.obstacles = [obstacle(.noAction, .noInverse)]
+            $0.survey.related.obstacles = [obstacle(.noAction, .noInverse)]
         },
     ]
 
@@ -253,7 +253,7 @@ import Testing
     ) {
         var refusals = Self.harmless()
         refusals.rule.relationships = setting
-        refusals.survey.obstacles = [Self.obstacle(rule, .denyRule)]
+        refusals.survey.related.obstacles = [Self.obstacle(rule, .denyRule)]
         #expect(refusals.all().map(\.isAcceptable) == [isAcceptable])
     }
 
@@ -264,7 +264,7 @@ import Testing
         refusals.date = DateAttribute(
             name: "day", encoding: .unixMilliseconds, earliest: Instant(unixSeconds: 31_536_000))
         refusals.survey.rowCount = 8200
-        refusals.survey.newestValue = .integer(1_795_132_800)
+        refusals.survey.dates.newestValue = .integer(1_795_132_800)
         let message = try #require(refusals.all().first).message
         #expect(
             message == """
@@ -276,8 +276,8 @@ import Testing
 
     @Test func aWrongUnitComesBeforeWhatFollowsFromIt() {
         var refusals = Self.harmless()
-        refusals.survey.newestValue = .integer(1_795_132_800_000)
-        refusals.survey.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
+        refusals.survey.dates.newestValue = .integer(1_795_132_800_000)
+        refusals.survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
         refusals.survey.leavesReadableRows = false
         refusals.rule.limits.maxRows = 1
         refusals.memory.lastRun = Self.clock.advanced(byMicroseconds: Self.day)
@@ -293,8 +293,8 @@ import Testing
         var refusals = Self.harmless()
         refusals.survey.leavesReadableRows = false
         refusals.rule.limits = Rule.Limits(maxRows: 1, maxFraction: 0.01)
-        refusals.survey.obstacles = [Self.obstacle(.restrict)]
-        refusals.archiveObstacle = "there is no archive"
+        refusals.survey.related.obstacles = [Self.obstacle(.restrict)]
+        refusals.doubts.archiveObstacle = "there is no archive"
         #expect(
             refusals.all().map(\.code) == [
                 .relationshipDenied, .notArchivable, .wouldEmptyEntity, .tooManyRows, .tooLargeFraction,
@@ -316,8 +316,8 @@ import Testing
         ] as [(Set<Rule.RelationshipSetting>, String)])
     func onlyWhatWorksIsOffered(_ ways: Set<Rule.RelationshipSetting>, _ text: String) throws {
         var refusals = Self.harmless()
-        refusals.survey.obstacles = [Self.obstacle(.restrict)]
-        refusals.ways = ways
+        refusals.survey.related.obstacles = [Self.obstacle(.restrict)]
+        refusals.doubts.settings = ways
         let message = try #require(refusals.all().first?.message)
         #expect(message.contains(text), "\(message)")
     }
@@ -325,11 +325,11 @@ import Testing
     @Test func onlyWhatTheEngineCouldDoIsAcceptable() {
         for (change, isAcceptable) in [
             ({ $0.survey.unsupported = "a view" }, false),
-            ({ $0.survey.obstacles = [Self.obstacle(.restrict)] }, false),
+            ({ $0.survey.related.obstacles = [Self.obstacle(.restrict)] }, false),
             (
                 {
                     $0.rule.relationships = .deny
-                    $0.survey.obstacles = [Self.obstacle(.cascade)]
+                    $0.survey.related.obstacles = [Self.obstacle(.cascade)]
                 }, true
             ),
         ] as [((inout Refusals) -> Void, Bool)] {

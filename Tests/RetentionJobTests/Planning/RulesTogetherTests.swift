@@ -62,7 +62,7 @@ import Testing
         let file = try file()
         let steps = try plan(file, rules).steps
         #expect(steps.reduce(0) { $0 + $1.survey.expiredCount } == 240 - 60)
-        #expect(steps.map(\.survey.keptByRuleCount).max() == 60)
+        #expect(steps.map(\.survey.kept.byRuleCount).max() == 60)
         #expect(try left(rules, in: file) == 60)
         #expect(try file.count("at < 1795219200 - 30 * 86400 AND flag = 'bad'") == 0)
         #expect(try plan(file, rules).steps.allSatisfy { $0.survey.expiredCount == 0 })
@@ -90,8 +90,8 @@ import Testing
         var off = Self.badTicks
         off.isEnabled = false
         let steps = try plan(file(), [off, Self.daily]).steps
-        #expect(steps[1].survey.expiredCount == 180 && steps[1].survey.keptByRuleCount == 60)
-        #expect(steps[1].surveyRequest?.thinning?.among == .all)
+        #expect(steps[1].survey.expiredCount == 180 && steps[1].survey.kept.byRuleCount == 60)
+        #expect(steps[1].surveyRequest?.keepers.thinning?.among == .all)
     }
 
     @Test func rulesThatKeepRowsByDifferentDatesAreAMistake() throws {

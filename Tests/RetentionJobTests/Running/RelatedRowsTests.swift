@@ -67,8 +67,10 @@ import Testing
                 #expect(told.outcome == (planned.outcome == .planned ? .completed : .refused), "\(how): \(told)")
                 #expect(told.message == planned.message, "\(how)")
                 guard planned.outcome == .planned else { continue }
-                #expect(told.deleted == 20 && planned.expired == 20, "\(how)")
-                #expect(told.cascaded == planned.cascaded && told.nullified == planned.nullified, "\(how)")
+                #expect(told.done.deleted == 20 && planned.planned.expired == 20, "\(how)")
+                #expect(
+                    told.done.cascaded == planned.done.cascaded && told.done.nullified == planned.done.nullified,
+                    "\(how)")
                 let other = try DatabaseQueue(path: file.path)
                 #expect(try other.read { try Row.fetchAll($0, sql: "PRAGMA foreign_key_check").count } == 0, "\(how)")
                 try other.close()
@@ -91,11 +93,11 @@ import Testing
                 })
             let told = report.rules[0]
             guard !isAccepted else {
-                #expect(told.outcome == .completed && told.deleted == 20 && told.cascaded == 2, "\(told)")
+                #expect(told.outcome == .completed && told.done.deleted == 20 && told.done.cascaded == 2, "\(told)")
                 continue
             }
             #expect(told.outcome == .failed && report.exitCode == 65, "\(told)")
-            #expect(told.deleted == 10 && told.residue == 10 && told.cascaded == 0, "\(told)")
+            #expect(told.done.deleted == 10 && told.left.expired == 10 && told.done.cascaded == 0, "\(told)")
             #expect(
                 told.message?.hasSuffix(
                     "rows of price that would be deleted are referenced by 1 row of child (price), and deny does not allow "
@@ -129,7 +131,7 @@ import Testing
             if $0 == 1 { try file.execute("INSERT INTO child SELECT 9, at, id FROM price WHERE id = 2") }
         }
         let report = try bench.run(file, children, parents)
-        #expect(report.rules[0].outcome == .completed && report.rules[0].residue == 1, "\(report.rules[0])")
+        #expect(report.rules[0].outcome == .completed && report.rules[0].left.expired == 1, "\(report.rules[0])")
         #expect(report.rules[1].outcome == .failed && report.exitCode == 65, "\(report.rules[1])")
         #expect(try file.count("id = 9", of: "child") == 1 && file.count("id = 2") == 1)
     }
@@ -146,9 +148,9 @@ import Testing
                 $0.batch = Rule.BatchSetting()
             }
         }
-        bench.options.technique = "windows"
+        bench.options.method = "windows"
         let report = try bench.run(file, rule("XAU"), rule("XAG"))
-        #expect(report.rules.map(\.deleted) == [30, 30] && report.exitCode == 0, "\(report.rules)")
+        #expect(report.rules.map(\.done.deleted) == [30, 30] && report.exitCode == 0, "\(report.rules)")
         #expect(try file.count() == 2)
     }
 
@@ -162,7 +164,7 @@ import Testing
         }
         #expect(try file.count() == before)
         let report = try bench.run(file, rule { $0.relationships = .nullify })
-        #expect(report.rules[0].deleted == 20 && report.rules[0].residue == 0 && report.exitCode == 0)
+        #expect(report.rules[0].done.deleted == 20 && report.rules[0].left.expired == 0 && report.exitCode == 0)
     }
 
     /// A row would take any number of rows of its own table along.
@@ -175,7 +177,7 @@ import Testing
                     && report.rules[0].message?.contains("relationships: nullify") == true, "\(report.rules)")
         }
         let report = try bench.run(file, rule { $0.relationships = .nullify })
-        #expect(report.rules[0].deleted == 20 && report.rules[0].residue == 0 && report.exitCode == 0)
+        #expect(report.rules[0].done.deleted == 20 && report.rules[0].left.expired == 0 && report.exitCode == 0)
     }
 
     @Test func obstaclesAreReportedWithWhatWorks() throws {

@@ -28,23 +28,26 @@ struct RunStrategyTests {
     @Test func rowsAreDeletedInBatchesAndTheDryRunNamesTheRebuild() throws {
         let file = try largeFile()
         let planned = try bench.dryRun(file, rule()).rules[0]
-        #expect(planned.method == "range batches" && planned.methodReason == nil && planned.expired == 57_000)
+        #expect(
+            planned.method.name == "range batches" && planned.method.reason == nil && planned.planned.expired == 57_000)
         #expect(
             planned.advice.contains(
                 "57,000 of 60,000 rows expire: with all other programs stopped, retention run --rebuild is faster, and "
                     + "returns the space"), "\(planned.advice)")
         let report = try bench.run(file, rule())
-        #expect(report.rules[0].method == "range batches" && report.rules[0].deleted == 57_000)
-        #expect(report.rules[0].lockElapsed == nil && report.exitCode == 0)
+        #expect(report.rules[0].method.name == "range batches" && report.rules[0].done.deleted == 57_000)
+        #expect(report.rules[0].done.lockElapsed == nil && report.exitCode == 0)
     }
 
     @Test func aRebuildThatWasAskedForReturnsTheSpace() throws {
         let file = try largeFile()
-        bench.options.technique = "rebuild"
+        bench.options.method = "rebuild"
         let report = try bench.run(file, rule())
-        #expect(report.rules[0].method == "rebuild" && report.rules[0].outcome == .completed)
-        #expect(report.rules[0].deleted == 57_000 && report.rules[0].batches == 1 && report.rules[0].residue == 0)
-        #expect(report.rules[0].lockElapsed.map { $0 > .zero } == true)
+        #expect(report.rules[0].method.name == "rebuild" && report.rules[0].outcome == .completed)
+        #expect(
+            report.rules[0].done.deleted == 57_000 && report.rules[0].done.batches == 1
+                && report.rules[0].left.expired == 0)
+        #expect(report.rules[0].done.lockElapsed.map { $0 > .zero } == true)
         let phases = bench.observer.stages.filter { $0.contains(": ") }.map { $0.split(separator: ": ").last ?? "" }
         #expect(phases == ["copying the rows that stay", "making the indexes", "copying back"])
         #expect(try file.count() == 3000)
@@ -69,10 +72,10 @@ struct RunStrategyTests {
 
     @Test func aRebuildThatWasAskedForFailsWhereItMeetsARowThatBreaksItsConstraint() throws {
         let file = try brokenFile()
-        bench.options.technique = "rebuild"
+        bench.options.method = "rebuild"
         let report = try bench.run(file, rule())
         #expect(report.rules[0].message?.contains("NOT NULL constraint failed: other.x") == true)
-        #expect(report.rules[0].deleted == 0 && report.rules[0].outcome == .failed && report.exitCode == 65)
+        #expect(report.rules[0].done.deleted == 0 && report.rules[0].outcome == .failed && report.exitCode == 65)
         #expect(try file.count(of: "other") == 1)
     }
 
@@ -81,20 +84,20 @@ struct RunStrategyTests {
     ])
     func everyTechniqueCanBeAskedFor(_ technique: String, method: String) throws {
         let file = try largeFile()
-        bench.options.technique = technique
-        #expect(try bench.dryRun(file, rule()).rules[0].expired == 57_000)
+        bench.options.method = technique
+        #expect(try bench.dryRun(file, rule()).rules[0].planned.expired == 57_000)
         let report = try bench.run(file, rule())
-        #expect(report.rules[0].method == method)
-        #expect(report.rules[0].methodReason == nil)
-        #expect(report.rules[0].deleted == 57_000)
-        #expect(report.rules[0].residue == 0)
+        #expect(report.rules[0].method.name == method)
+        #expect(report.rules[0].method.reason == nil)
+        #expect(report.rules[0].done.deleted == 57_000)
+        #expect(report.rules[0].left.expired == 0)
         #expect(report.exitCode == 0)
     }
 
     @Test func aTechniqueThatIsNotPossibleEndsTheRunAndSaysWhy() throws {
         let file = try PriceFile("CREATE TRIGGER gone AFTER DELETE ON price BEGIN SELECT 1; END")
         try file.addPrices(daysOld: [40, 1])
-        bench.options.technique = "rebuild"
+        bench.options.method = "rebuild"
         let report = try bench.run(file, .prices())
         #expect(report.failure?.contains("its trigger gone would not fire") == true)
         #expect(try report.exitCode == 78 && file.count() == 2)
@@ -127,10 +130,10 @@ struct RunStrategyTests {
             limit(&$0, "the last")
         }
         // Eight rows are expired by both rules, and count for the first.
-        #expect(try bench.dryRun(file, gold, old).rules.map(\.expired) == [23, 8])
+        #expect(try bench.dryRun(file, gold, old).rules.map(\.planned.expired) == [23, 8])
         let report = try bench.run(file, gold, old)
-        #expect(report.rules.map(\.deleted) == [23, 8])
-        #expect(report.rules.map(\.residue) == [0, 0])
+        #expect(report.rules.map(\.done.deleted) == [23, 8])
+        #expect(report.rules.map(\.left.expired) == [0, 0])
         #expect(report.rules.map(\.outcome) == [.completed, .completed])
         #expect(bench.observer.stages.contains("gold") && bench.observer.stages.contains("old"))
         #expect(try file.count() == 17)
@@ -141,9 +144,9 @@ struct RunStrategyTests {
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
         bench.afterBatch = { if $0 == 2 { bench.signal = 15 } }
         let report = try bench.run(file, gold, .prices("old", line: 20) { $0.maxAge.days = 90 })
-        #expect(report.rules[0].deleted == 20)
-        #expect(report.rules.map(\.deleted) == [20, 0])
-        #expect(report.rules.map(\.residue) == [3, 8])
+        #expect(report.rules[0].done.deleted == 20)
+        #expect(report.rules.map(\.done.deleted) == [20, 0])
+        #expect(report.rules.map(\.left.expired) == [3, 8])
         #expect(report.rules.map(\.outcome) == [.interrupted, .interrupted])
         #expect(report.exitCode == 143)
     }

@@ -94,18 +94,18 @@ import Testing
         let predicted = try bench.dryRun(file, .prices())
         #expect(predicted.mode == .dryRun)
         #expect(predicted.rules.map(\.outcome) == [.planned])
-        #expect(predicted.rules.map(\.expired) == [69])
+        #expect(predicted.rules.map(\.planned.expired) == [69])
         #expect(predicted.residueCount == 69)
         #expect(predicted.deletedCount == 0)
         #expect(predicted.exitCode == 0)
         let report = try bench.run(file, .prices())
         let rule = try #require(report.rules.first)
         #expect(rule.outcome == .completed)
-        #expect(rule.expired == 69)
-        #expect(rule.deleted == 69)
-        #expect(rule.residue == 0)
-        #expect(rule.batches == 7)
-        #expect(rule.newestExpired == predicted.rules.first?.newestExpired)
+        #expect(rule.planned.expired == 69)
+        #expect(rule.done.deleted == 69)
+        #expect(rule.left.expired == 0)
+        #expect(rule.done.batches == 7)
+        #expect(rule.planned.newestExpired == predicted.rules.first?.planned.newestExpired)
         #expect(report.exitCode == 0)
         #expect(try file.count() == 31)
         #expect(try file.count("at < 1795219200 - 30 * 86400") == 0)
@@ -119,7 +119,7 @@ import Testing
         let report = try bench.run(file, .prices())
         #expect(report.deletedCount == 0)
         #expect(report.rules.map(\.outcome) == [.completed])
-        #expect(report.rules.map(\.rows) == [nil], "nothing expired by the index: rows are not counted")
+        #expect(report.rules.map(\.planned.rows) == [nil], "nothing expired by the index: rows are not counted")
         #expect(report.exitCode == 0)
     }
 
@@ -128,9 +128,9 @@ import Testing
         try file.addPrices(daysOld: 0..<100, symbol: "XAU")
         try file.addPrices(daysOld: 0..<100, symbol: "EUR")
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
-        #expect(try bench.dryRun(file, gold, .prices()).rules.map(\.expired) == [69, 69])
+        #expect(try bench.dryRun(file, gold, .prices()).rules.map(\.planned.expired) == [69, 69])
         let report = try bench.run(file, gold, .prices())
-        #expect(report.rules.map(\.deleted) == [69, 69])
+        #expect(report.rules.map(\.done.deleted) == [69, 69])
         #expect(report.residueCount == 0)
     }
 
@@ -138,7 +138,7 @@ import Testing
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
         try pend("at,symbol\n\(1_795_219_200 - 86_400),XAU\n\(1_795_219_200 - 60 * 86_400),XAU\n", besides: file)
-        #expect(try bench.dryRun(file, .prices(), pending: true).rules.map(\.expired) == [2])
+        #expect(try bench.dryRun(file, .prices(), pending: true).rules.map(\.planned.expired) == [2])
         #expect(try file.count() == 2, "a rehearsal saves nothing")
         let report = try bench.run(file, .prices(), pending: true)
         #expect(report.pending.saved == 2)
@@ -157,7 +157,7 @@ import Testing
         let report = try bench.run(file, ticks, .prices(), off)
         #expect(report.rules.map(\.outcome) == [.refused, .completed, .disabled])
         #expect(report.rules[0].refusal == .wouldEmptyEntity)
-        #expect(report.rules[0].residue == 1)
+        #expect(report.rules[0].left.expired == 1)
         #expect(report.deletedCount == 69)
         #expect(report.exitCode == 65)
         #expect(try file.count(of: "tick") == 1)
@@ -170,8 +170,8 @@ import Testing
         let limited = Rule.prices("limited") { $0.limits.maxRows = 1 }
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
         let report = try bench.run(file, limited, gold)
-        #expect(report.rules.map(\.expired) == [138, 69])
-        #expect(report.rules.map(\.residue) == [69, 0])
+        #expect(report.rules.map(\.planned.expired) == [138, 69])
+        #expect(report.rules.map(\.left.expired) == [69, 0])
     }
 
     // MARK: Stopping
@@ -183,8 +183,8 @@ import Testing
         let report = try bench.run(
             file, .prices(), .prices("next") { $0.filter = .compare("id", .greater, .integer(0)) })
         #expect(report.rules.map(\.outcome) == [.interrupted, .completed])
-        #expect(report.rules.map(\.deleted) == [20, 0])
-        #expect(report.rules.map(\.residue) == [49, 0])
+        #expect(report.rules.map(\.done.deleted) == [20, 0])
+        #expect(report.rules.map(\.left.expired) == [49, 0])
         #expect(report.rules[0].message?.contains("SIGTERM") == true)
         #expect(report.exitCode == 143)
         #expect(try file.count() == 80)
@@ -200,7 +200,7 @@ import Testing
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
         let report = try bench.run(file, gold, .prices())
         #expect(report.rules.map(\.outcome) == [.interrupted, .interrupted])
-        #expect(report.rules.map(\.residue) == [69, 69], "each row is residue of one rule")
+        #expect(report.rules.map(\.left.expired) == [69, 69], "each row is residue of one rule")
         #expect(report.exitCode == 130)
         #expect(try file.count() == 200)
     }
@@ -219,9 +219,9 @@ import Testing
         bench.afterBatch = { _ in self.bench.uptime += .seconds(1) }
         let report = try bench.run(file, .prices())
         #expect(report.rules.map(\.outcome) == [.interrupted])
-        #expect(report.rules.map(\.deleted) == [30])
-        #expect(report.rules.map(\.residue) == [39])
-        #expect(report.rules[0].elapsed == .seconds(3))
+        #expect(report.rules.map(\.done.deleted) == [30])
+        #expect(report.rules.map(\.left.expired) == [39])
+        #expect(report.rules[0].done.elapsed == .seconds(3))
         #expect(report.exitCode == 75)
     }
 
@@ -246,7 +246,7 @@ import Testing
         bench.afterBatch = { if $0 < 4 { try file.addPrices(daysOld: [31, 200]) } }
         let report = try bench.run(file, .prices { $0.limits.maxRows = maxRows })
         #expect(report.rules.map(\.outcome) == [.completed])
-        #expect(report.rules.map(\.expired) == [69] && report.rules.map(\.deleted) == [69])
+        #expect(report.rules.map(\.planned.expired) == [69] && report.rules.map(\.done.deleted) == [69])
         #expect(report.residueCount == 6)
         #expect(report.warnings.count == 1 && report.exitCode == 0, "\(report.warnings)")
         #expect(try file.count() == 37)
@@ -263,7 +263,7 @@ import Testing
             }
         }
         let report = try bench.run(file, .prices())
-        #expect(report.rules.map(\.deleted) == [69])
+        #expect(report.rules.map(\.done.deleted) == [69])
         #expect(try file.count() == 31)
     }
 
@@ -276,7 +276,7 @@ import Testing
         let report = try bench.run(file, .prices(), .prices("next"))
         try file.execute("ROLLBACK")
         #expect(report.rules[0].outcome == .interrupted)
-        #expect(report.rules[0].deleted == 20)
+        #expect(report.rules[0].done.deleted == 20)
         #expect(report.exitCode == 75)
         #expect(report.failure?.contains("20 rows are deleted and committed") == true)
         #expect(try file.count() == 80)

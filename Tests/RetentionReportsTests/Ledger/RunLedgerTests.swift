@@ -35,7 +35,8 @@ struct RunLedgerTests {
         report.archive = .init(
             path: "/a", rows: 1, references: 2, sizeBytes: 3, sha256: "cd", isComplete: true, until: report.asOf)
         var undo = RunReport.Undo(run: "01B", archive: "/b", rules: ["x y"], tables: [.init(name: "a table")])
-        (undo.tables[0].restored, undo.tables[0].skippedReferences, undo.tables[0].changed) = (7, 8, 9)
+        (undo.tables[0].done.restoredCount, undo.tables[0].done.skippedReferenceCount) = (7, 8)
+        undo.tables[0].changed = 9
         undo.unarchived = [.init(rule: "x y", rows: 5)]
         (undo.triggers, undo.triggerChoice) = (["t of a"], .skip)
         report.undo = undo
@@ -90,7 +91,7 @@ struct RunLedgerTests {
     @Test func examplesOfUnreadableValuesAreNotRecorded() throws {
         let file = try LedgerFile()
         var rule = ReportSample.gold
-        rule.unreadable = [.init(reason: .notADate, rowCount: 3, example: .text("top secret"))]
+        rule.planned.unreadable = [.init(reason: .notADate, rowCount: 3, example: .text("top secret"))]
         try record(report("01A", hour: 0, rules: [rule]), in: file.ledger())
         let bytes = try Data(contentsOf: URL(fileURLWithPath: file.path))
         #expect(bytes.range(of: Data("top secret".utf8)) == nil && bytes.range(of: Data("notADate".utf8)) != nil)
@@ -105,6 +106,24 @@ struct RunLedgerTests {
         let table = LogReport(try file.runs()).table()
         #expect(table.contains("CRASHED: process 42 on gold"))
         #expect(LogReport(try file.runs()).json.contains(#""outcome": "crashed""#))
+    }
+
+    /// What was appended is read again: a trigger of somebody else that changes it is noticed, and nothing of it stays.
+    @Test(arguments: [true, false]) func aRecordThatIsNotWhatWasWrittenIsRolledBack(_ isCrashed: Bool) throws {
+        let file = try LedgerFile()
+        let ledger = try file.ledger()
+        try ledger.begin(report("01A", hour: 0))
+        try file.tamper(
+            """
+            CREATE TRIGGER tidy AFTER UPDATE ON run WHEN NEW.failure IS NOT 'x'
+            BEGIN UPDATE run SET failure = 'x' WHERE number = NEW.number; END
+            """)
+        let error = #expect(throws: StoreError.self) {
+            if isCrashed { try file.ledger().markCrashed() } else { try ledger.finish(report("01A", hour: 0)) }
+        }
+        #expect(error?.description.contains("does not hold what was recorded") == true, "\(String(describing: error))")
+        let run = try #require(try file.runs { _ in true }.first)
+        #expect(run.outcome == .running && run.report.rules.isEmpty && run.report.failure == nil)
     }
 
     @Test func markingCrashedRunsDoesNotChangeOtherStores() throws {

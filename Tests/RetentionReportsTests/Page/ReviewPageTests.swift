@@ -14,12 +14,12 @@ struct ReviewPageTests {
 
     private func page(rules: [RunReport.RuleReport] = [ReportSample.gold, ReportSample.refused]) -> ReviewPage {
         var plan = ReportSample.report(.dryRun, rules: rules)
-        plan.rules[0].oldestOverdue = ReportSample.asOf.advanced(byMicroseconds: -40 * Self.day)
+        plan.rules[0].left.oldest = ReportSample.asOf.advanced(byMicroseconds: -40 * Self.day)
         var runs: [LedgerRun] = []
         for index in 0..<3 {
             var report = LedgerFile.report("01\(index)", hour: Int64(index) * 24, rules: rules)
-            report.rules[0].deleted = 1000 * (index + 1)
-            report.rules[0].residue = index == 2 ? 7 : 0
+            report.rules[0].done.deleted = 1000 * (index + 1)
+            report.rules[0].left.expired = index == 2 ? 7 : 0
             report.storeSizeBytes = 1 << 20
             let process = LedgerProcess(pid: 1, host: "gold", user: "cron", version: "0.1.0")
             runs.append(
@@ -39,7 +39,7 @@ struct ReviewPageTests {
 
     @Test func whatWouldBeDeletedHasTheCascades() {
         var rule = ReportSample.gold
-        rule.cascaded = 20
+        rule.done.cascaded = 20
         let html = page(rules: [rule, ReportSample.refused]).html
         #expect(
             html.contains(
@@ -62,7 +62,7 @@ struct ReviewPageTests {
     @Test func showsWhatTiersKeep() {
         var rule = ReportSample.gold
         rule.outcome = .planned
-        rule.keptByTier = [.init(unit: .day, rowCount: 1312), .init(unit: .month, rowCount: 41)]
+        rule.kept.byTier = [.init(unit: .day, rowCount: 1312), .init(unit: .month, rowCount: 41)]
         #expect(page(rules: [rule]).html.contains("ready; keeps 41 monthly, 1,312 daily"))
     }
 
@@ -148,8 +148,8 @@ struct ReviewPageTests {
             marks: Marks(whole: Mark(line: 1, column: 1)))
         rule.dateFormat = .unixSeconds
         var report = ReportSample.gold
-        report.oldest = Instant(unixSeconds: 1_795_219_200 - 999 * 3600)
-        report.newest = ReportSample.asOf
+        report.planned.oldest = Instant(unixSeconds: 1_795_219_200 - 999 * 3600)
+        report.planned.newest = ReportSample.asOf
         let histogram = try AgeHistogram.read(rule, report, zone: .utc, reader)
         #expect(histogram.buckets.reduce(0) { $0 + $1.rowCount } == 1000)
         // 720 hours are kept, and the row exactly at the cutoff.

@@ -14,13 +14,13 @@ struct ArchiveReportTests {
 
     private func report(_ mode: RunReport.Mode = .run, archived: Int? = 500_030) -> RunReport {
         var rule = ReportSample.gold
-        rule.archived = archived
+        rule.done.archived = archived
         if mode == .run {
             rule.outcome = .completed
-            rule.deleted = 500_000
-            rule.cascaded = 20
-            rule.deletedByTriggers = ["Note": 10]
-            rule.residue = 0
+            rule.done.deleted = 500_000
+            rule.done.cascaded = 20
+            rule.done.byTriggers = ["Note": 10]
+            rule.left.expired = 0
         }
         var report = ReportSample.report(mode, rules: [rule])
         if mode == .run, archived != nil { report.archive = Self.archive }
@@ -47,7 +47,7 @@ struct ArchiveReportTests {
         #expect(text(report(.dryRun, archived: nil)).contains("A run would delete 500,000 rows."))
         var two = report(.dryRun, archived: 0)
         var other = ReportSample.rule("ticks", entity: "Tick")
-        other.expired = 7
+        other.planned.expired = 7
         two.rules.append(other)
         #expect(text(two).contains("A run would delete 500,007 rows and archive 500,000 of them."), "\(text(two))")
     }
@@ -77,11 +77,11 @@ struct ArchiveReportTests {
 
     @Test func archivedRowsAreComparedWithDeletedRows() {
         var rule = report().rules[0]
-        #expect(rule.goneCount == 500_030 && rule.archiveDifference == nil)
-        rule.archived = 500_029
-        #expect(rule.archiveDifference == "500,029 rows were archived, and 500,030 rows were deleted")
-        rule.archived = nil
-        #expect(rule.archiveDifference == nil)
+        #expect(rule.done.goneCount == 500_030 && rule.done.archiveDifference == nil)
+        rule.done.archived = 500_029
+        #expect(rule.done.archiveDifference == "500,029 rows were archived, and 500,030 rows were deleted")
+        rule.done.archived = nil
+        #expect(rule.done.archiveDifference == nil)
     }
 
     // MARK: The ledger
@@ -96,7 +96,7 @@ struct ArchiveReportTests {
 
     @Test func theLedgerKeepsTheArchive() throws {
         let (file, run) = try recorded(report())
-        #expect(run.report.archive == Self.archive && run.report.rules[0].archived == 500_030)
+        #expect(run.report.archive == Self.archive && run.report.rules[0].done.archived == 500_030)
         #expect(try file.verification().fault == nil)
         let columns = [
             "archive", "archive_sha256", "archive_rows", "archive_references", "archive_bytes", "archive_complete",

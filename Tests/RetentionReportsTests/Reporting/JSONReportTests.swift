@@ -41,8 +41,8 @@ struct JSONReportTests {
 
     @Test func valuesAreWhatTheSchemaSays() throws {
         var rule = ReportSample.refused
-        rule.elapsed = .milliseconds(10)
-        rule.unreadable = [.init(reason: .wrongType, rowCount: 3, example: .text("a\u{2028}\"b"))]
+        rule.done.elapsed = .milliseconds(10)
+        rule.planned.unreadable = [.init(reason: .wrongType, rowCount: 3, example: .text("a\u{2028}\"b"))]
         let text = ReportSample.report(.dryRun, rules: [rule]).document
         let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
         #expect(object["schema"] as? String == "retention.run/1")

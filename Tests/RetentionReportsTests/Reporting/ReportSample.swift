@@ -29,11 +29,11 @@ enum ReportSample {
     /// A rule with 500,000 expired rows of 543,200.
     static var gold: RunReport.RuleReport {
         var rule = rule("yahoo-gold")
-        rule.rows = 543_200
-        rule.expired = 500_000
-        rule.residue = 500_000
-        rule.method = "range batches"
-        rule.index = "ix_time"
+        rule.planned.rows = 543_200
+        rule.planned.expired = 500_000
+        rule.left.expired = 500_000
+        rule.method.name = "range batches"
+        rule.method.index = "ix_time"
         return rule
     }
 
@@ -42,30 +42,34 @@ enum ReportSample {
         var rule = gold
         rule.outcome = .completed
         rule.message = "one\\nline"
-        (rule.keptByRule, rule.deleted, rule.cascaded, rule.nullified, rule.residue) = (3, 499_999, 4, 5, 1)
-        (rule.batches, rule.elapsed, rule.lockElapsed) = (100, .microseconds(1_234_567), .milliseconds(5))
-        (rule.unpriced, rule.candlesCreated, rule.candlesChanged) = (6, 7, 8)
-        (rule.archived, rule.held, rule.late, rule.removedFiles) = (500_012, 9, 10, 11)
-        rule.keptByTier = [.init(unit: .day, rowCount: 2), .init(unit: .year, rowCount: 1)]
-        rule.keptByHold = [.init(hold: "a hold", rowCount: 9, relatedCount: 2)]
-        rule.oldest = Instant(microseconds: -1)
-        rule.newest = asOf
-        rule.newestExpired = asOf.advanced(byMicroseconds: -7)
-        (rule.oldestDeleted, rule.newestDeleted) = (rule.oldest, rule.newestExpired)
-        rule.oldestOverdue = rule.cutoff.advanced(byMicroseconds: -1_500_000)
-        (rule.entitySizeBytes, rule.methodReason) = (4096, "a reason")
+        (rule.kept.byRuleCount, rule.done.deleted, rule.done.cascaded, rule.done.nullified, rule.left.expired) = (
+            3, 499_999, 4, 5, 1
+        )
+        (rule.done.batches, rule.done.elapsed, rule.done.lockElapsed) = (
+            100, .microseconds(1_234_567), .milliseconds(5)
+        )
+        (rule.candles.unpriced, rule.candles.created, rule.candles.changed) = (6, 7, 8)
+        (rule.done.archived, rule.kept.heldCount, rule.remembered.late, rule.done.removedFiles) = (500_012, 9, 10, 11)
+        rule.kept.byTier = [.init(unit: .day, rowCount: 2), .init(unit: .year, rowCount: 1)]
+        rule.kept.byHold = [.init(hold: "a hold", rowCount: 9, relatedCount: 2)]
+        rule.planned.oldest = Instant(microseconds: -1)
+        rule.planned.newest = asOf
+        rule.planned.newestExpired = asOf.advanced(byMicroseconds: -7)
+        (rule.done.oldest, rule.done.newest) = (rule.planned.oldest, rule.planned.newestExpired)
+        rule.left.oldest = rule.cutoff.advanced(byMicroseconds: -1_500_000)
+        (rule.left.entityBytes, rule.method.reason) = (4096, "a reason")
         rule.accepted = [.futureDates, .mixedFormats]
         rule.refusals = [.init(code: .tooManyRows, message: "too many", isAcceptable: true)]
         rule.advice = ["one", "two"]
-        rule.triggers = ["audit of Price"]
-        rule.deletedByTriggers = ["Audit": 8, "a table": 1]
-        rule.unreadable = [.init(reason: .notADate, rowCount: 3, example: .text("secret"))]
-        rule.externalFiles = ["f"]
-        rule.forecast = .init(nextDay: 1, nextWeek: 2)
-        rule.sample = .init(columns: ["id"])
-        rule.sample?.oldest = [[.integer(1)]]
-        rule.sample?.kept = [[.integer(2)]]
-        rule.widened = .init(changes: [], removedHolds: ["h"], run: "01A", ended: asOf)
+        rule.planned.triggers = ["audit of Price"]
+        rule.done.byTriggers = ["Audit": 8, "a table": 1]
+        rule.planned.unreadable = [.init(reason: .notADate, rowCount: 3, example: .text("secret"))]
+        rule.planned.externalFiles = ["f"]
+        rule.planned.forecast = .init(nextDay: 1, nextWeek: 2)
+        rule.planned.sample = .init(columns: ["id"])
+        rule.planned.sample?.oldest = [[.integer(1)]]
+        rule.planned.sample?.kept = [[.integer(2)]]
+        rule.remembered.widened = .init(changes: [], removedHolds: ["h"], run: "01A", ended: asOf)
         return rule
     }
 

@@ -19,7 +19,7 @@ struct TextReportTests {
 
     @Test func figuresStandUnderTheirHeadings() throws {
         var second = ReportSample.rule("t", entity: "Tick")
-        second.rows = 431
+        second.planned.rows = 431
         let text = lines(dryRun([ReportSample.gold, second]))
         let heading = try #require(text.first { $0.hasPrefix("RULE") })
         let gold = try #require(text.first { $0.hasPrefix("yahoo-gold") })
@@ -39,12 +39,12 @@ struct TextReportTests {
 
     @Test func columnsThatSayNothingAreLeftOut() {
         var rule = ReportSample.rule("r", outcome: .completed)
-        rule.expired = 0
+        rule.planned.expired = 0
         let text = TextReport(ReportSample.report(.run, rules: [rule])).text
         #expect(!text.contains("ROWS") && !text.contains("RESIDUE") && !text.contains("BATCHES"))
         #expect(text.contains("DELETED"))
-        rule.rows = 10
-        rule.residue = 3
+        rule.planned.rows = 10
+        rule.left.expired = 3
         #expect(TextReport(ReportSample.report(.run, rules: [rule])).text.contains("RESIDUE"))
     }
 
@@ -89,8 +89,8 @@ struct TextReportTests {
     @Test func closingSentenceOfARunSaysWhatIsLeft() {
         var rule = ReportSample.gold
         rule.outcome = .interrupted
-        rule.deleted = 488_000
-        rule.residue = 12_000
+        rule.done.deleted = 488_000
+        rule.left.expired = 12_000
         var report = ReportSample.report(.run, rules: [rule])
         report.exitCode = 75
         #expect(
@@ -104,8 +104,8 @@ struct TextReportTests {
             -> RunReport.RuleReport
         {
             var rule = ReportSample.rule(name)
-            (rule.entity, rule.outcome, rule.expired, rule.residue) = (entity, outcome, expired, residue)
-            rule.deleted = expired - residue
+            (rule.entity, rule.outcome, rule.planned.expired, rule.left.expired) = (entity, outcome, expired, residue)
+            rule.done.deleted = expired - residue
             return rule
         }
         func tail(_ rules: [RunReport.RuleReport]) -> String? {
@@ -142,13 +142,13 @@ struct TextReportTests {
 
     @Test func hostileValuesStayOnOneHarmlessLine() {
         var rule = ReportSample.gold
-        rule.unreadable = [
+        rule.planned.unreadable = [
             .init(
                 reason: .notADate, rowCount: 1234,
                 example: .text("x\ny\u{1B}[31m\u{202E}" + String(repeating: "z", count: 100))),
             .init(reason: .null, rowCount: 2, example: .null),
         ]
-        rule.index = "ix\u{7}\nevil"
+        rule.method.index = "ix\u{7}\nevil"
         let text = TextReport(dryRun([rule]), usesColour: false).text
         #expect(text.contains("1,234 unreadable rows kept: not a date"))
         #expect(text.contains(#""x\ny\u{1B}[31m\u{202E}zzz"#) && text.contains("z…\""))
@@ -159,20 +159,20 @@ struct TextReportTests {
 
     @Test func tellsWhatEachTierKeeps() {
         var rule = ReportSample.gold
-        rule.keptByRule = 1353
-        rule.keptByTier = [.init(unit: .hour, rowCount: 1312), .init(unit: .month, rowCount: 41)]
+        rule.kept.byRuleCount = 1353
+        rule.kept.byTier = [.init(unit: .hour, rowCount: 1312), .init(unit: .month, rowCount: 41)]
         #expect(
             TextReport(dryRun([rule]), width: 200, usesColour: false).text.contains(
                 ": 1,353 rows before the cutoff kept by thin: keeps 41 monthly, 1,312 hourly\n"))
-        rule.keptByRule = 1360
+        rule.kept.byRuleCount = 1360
         #expect(TextReport(dryRun([rule]), width: 200, usesColour: false).text.contains("by keep_last and thin: keeps"))
     }
 
     @Test func spendsALineOnEverythingElseThatHappened() {
         var rule = ReportSample.gold
-        rule.keptByRule = 12
-        rule.cascaded = 3
-        rule.nullified = 1
+        rule.kept.byRuleCount = 12
+        rule.done.cascaded = 3
+        rule.done.nullified = 1
         rule.accepted = [.futureDates]
         rule.advice = ["Tick.gold has no index: CREATE INDEX ix ON Tick(gold)"]
         var report = ReportSample.report(.run, rules: [rule])

@@ -27,7 +27,7 @@ struct ArchivePlaceTests {
     private func begin(_ archived: ArchivedStore) throws -> (SQLiteWriter, any Deletion) {
         let writer = try archived.store.writer()
         var request = ArchivedStore.request("t")
-        request.archiveRule = "r"
+        request.deleting.archiveRule = "r"
         try writer.beginArchive(
             ArchiveRequest(
                 place: archived.folder.path(percentEncoded: false), run: ArchivedStore.run,

@@ -13,7 +13,7 @@ struct ArchiveTests {
     /// The rows of `p` before 1000 are expired.
     private func request(_ entity: String = "p") -> SurveyRequest {
         var request = SurveyRequest(entity: entity, date: Self.date, cutoff: Instant(unixSeconds: 1000))
-        request.archiveRule = "old"
+        request.deleting.archiveRule = "old"
         return request
     }
 
@@ -29,7 +29,7 @@ struct ArchiveTests {
     {
         let writer = try store.writer()
         var request = request ?? self.request()
-        request.technique = technique
+        request.deleting.method = technique
         try writer.beginArchive(archive(in: store))
         let deletion = try writer.deletion(of: request)
         var total = BatchDeleteResult(deletedCount: 0)
@@ -188,7 +188,7 @@ struct ArchiveTests {
         let rows = "SELECT rowid, at, quote(id), length(v), hex(substr(v, 1, 1000)) FROM p ORDER BY rowid"
         let before = try store.rows(rows)
         var request = request()
-        request.archiveRule = "old"
+        request.deleting.archiveRule = "old"
         let writer = try store.writer()
         try writer.beginArchive(archive(in: store))
         let deletion = try writer.deletion(of: request)

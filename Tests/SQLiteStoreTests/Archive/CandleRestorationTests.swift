@@ -18,7 +18,7 @@ struct CandleRestorationTests {
         let rollup = Rollup(
             target: "day", buckets: CandleBuckets(.unit(.day), zone: .utc), groupedBy: ["symbol"],
             source: .candles(CandleNames()), names: CandleNames(), date: request.date)
-        request.rollup = rollup
+        request.deleting.rollup = rollup
         request.filter = rollup.isPriced
         return request
     }
@@ -29,7 +29,7 @@ struct CandleRestorationTests {
         let writer = try store.store.writer()
         for request in [kind.request(), Self.days(kind)] {
             let source = try #require(try writer.entity(named: request.entity))
-            try writer.createEntity(try #require(request.rollup?.table(for: source)))
+            try writer.createEntity(try #require(request.deleting.rollup?.table(for: source)))
         }
         var first = kind.request()
         first.filter = first.filter && .compare("price", .less, .real(50))
@@ -88,7 +88,7 @@ struct CandleRestorationTests {
         let writer = try store.store.writer()
         for request in [Kind.byDate.request(), Self.days(.byDate)] {
             let source = try #require(try writer.entity(named: request.entity))
-            try writer.createEntity(try #require(request.rollup?.table(for: source)))
+            try writer.createEntity(try #require(request.deleting.rollup?.table(for: source)))
         }
         try store.delete([Kind.byDate.request()], batchRows: 30)
         let deletion = try writer.deletion(of: Self.days(.byDate))
@@ -152,7 +152,7 @@ struct CandleRestorationTests {
     func candlesThatCouldNotBeTakenBackAreAnObstacle(_ sql: String, _ message: String) throws {
         let store = try store(.byDate, 2)
         var request = Kind.byDate.request()
-        request.archiveRule = "r0"
+        request.deleting.archiveRule = "r0"
         #expect(try store.store.reader().archiveObstacle(of: request) == nil)
         try store.delete([request])
         try store.store.change { try $0.execute(sql: sql) }

@@ -11,7 +11,7 @@ struct CoreDataArchiveTests {
     private func run(_ store: TemporaryStore) throws -> ArchiveResult? {
         let writer = try store.writer()
         var request = CoreDataStoreTests.survey("Point")
-        request.archiveRule = "points"
+        request.deleting.archiveRule = "points"
         try writer.beginArchive(
             ArchiveRequest(
                 place: store.folder.path, run: "RUN",
@@ -54,7 +54,7 @@ struct CoreDataArchiveTests {
 
     @Test func aHistoryOrFilesBesideTheStoreAreObstacles() throws {
         var request = CoreDataStoreTests.survey("Point")
-        request.archiveRule = "points"
+        request.deleting.archiveRule = "points"
         #expect(
             try CoreDataStoreTests.store(history: true).reader().archiveObstacle(of: request)?.contains("history")
                 == true)
@@ -79,7 +79,7 @@ struct CoreDataArchiveTests {
         // The way back cascades: who deletes a note, deletes its point.
         let store = try CoreDataStoreTests.store(rule: rule, backRule: .cascade, noteHasFiles: true)
         var request = CoreDataStoreTests.survey("Point")
-        request.archiveRule = "points"
+        request.deleting.archiveRule = "points"
         request.relationships = relationships
         let obstacle = try store.reader().archiveObstacle(of: request)
         #expect((obstacle?.hasPrefix("Note keeps values in files") == true) == isObstacle, "\(obstacle ?? "none")")

@@ -163,7 +163,8 @@ private struct FamilyTrial: Choosing {
             request.relationships = pick([.asDeclared, .asDeclared, .cascade, .nullify])
             request.preceding = requests.map { BatchDeleteRequest($0) }
             let survey = try reader.survey(request)
-            guard survey.unsupported == nil, survey.obstacles.isEmpty, try reader.archiveObstacle(of: request) == nil
+            guard survey.unsupported == nil, survey.related.obstacles.isEmpty,
+                try reader.archiveObstacle(of: request) == nil
             else { continue }
             requests.append(request)
         }

@@ -75,7 +75,7 @@ struct CandleDeleteTests {
                 source: .prices("price", volume: "price"), names: CandleNames(), date: date)
             var request = SurveyRequest(
                 entity: entity, date: date, cutoff: Instant(unixSeconds: cutoff), filter: rollup.isPriced)
-            request.rollup = rollup
+            request.deleting.rollup = rollup
             return request
         }
     }
@@ -92,7 +92,7 @@ struct CandleDeleteTests {
     ) throws -> (counts: [Int], tally: CandleTally) {
         let writer = try store.writer()
         let source = try #require(try writer.entity(named: request.entity))
-        if let rollup = request.rollup, try writer.entity(named: rollup.target) == nil {
+        if let rollup = request.deleting.rollup, try writer.entity(named: rollup.target) == nil {
             try writer.createEntity(try #require(rollup.table(for: source)))
         }
         let deletion = try writer.deletion(of: request)
@@ -152,9 +152,9 @@ struct CandleDeleteTests {
             index ? "CREATE INDEX tick_at ON tick (at)" : "",
             "INSERT INTO tick (at, price) VALUES (1767225600, 1), (1767225601, 2), (1767225601, 3), (1767225601, 4)")
         var request = (index ? Kind.byDate : .withoutIndex).request()
-        request.maxRows = 3
+        request.deleting.maxRows = 3
         #expect(try delete(request, from: store, rows: 2).counts == [1, 0])
-        request.maxRows = 4
+        request.deleting.maxRows = 4
         #expect(try delete(request, from: store, rows: 2).counts.reduce(0, +) == 3)
     }
 
@@ -167,7 +167,7 @@ struct CandleDeleteTests {
         let writer = try store.writer()
         let request = (index ? Kind.byDate : .withoutIndex).request()
         let source = try #require(try writer.entity(named: request.entity))
-        try writer.createEntity(try #require(request.rollup?.table(for: source)))
+        try writer.createEntity(try #require(request.deleting.rollup?.table(for: source)))
         #expect(try writer.survey(request).expiredCount == 3)
         try store.change {
             try $0.execute(sql: "INSERT INTO tick (at, price) VALUES (1767225590, 4), (1767225591, 5)")
@@ -181,7 +181,7 @@ struct CandleDeleteTests {
     @Test(arguments: Technique.allCases) func noTechniqueDeletesWithoutCandles(_ technique: Technique) throws {
         let store = try Kind.withoutIndex.make(3)
         var request = Kind.withoutIndex.request()
-        request.technique = technique.rawValue
+        request.deleting.method = technique.rawValue
         let isPossible = technique == .whole || technique == .dates
         do {
             try delete(request, from: store, rows: technique == .whole ? nil : 50)
@@ -192,7 +192,7 @@ struct CandleDeleteTests {
             #expect(try store.rows("SELECT count(*) FROM tick") == ["400"])
         }
         var work = DeleteWork(BatchDeleteRequest(Kind.withoutIndex.request(), resultType: .count))
-        (work.technique, work.rollup) = (technique, request.rollup)
+        (work.technique, work.rollup) = (technique, request.deleting.rollup)
         _ = try? store.writer().execute(work)
         let counts = try store.rows("SELECT (SELECT count(*) FROM tick) + (SELECT coalesce(sum(count), 0) FROM candle)")
         #expect(counts == ["400"])
@@ -275,7 +275,7 @@ struct CandleDeleteTests {
         let request = Kind.byDate.request()
         var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor("at")]
-        (work.technique, work.rollup) = (.range, request.rollup)
+        (work.technique, work.rollup) = (.range, request.deleting.rollup)
         let error = #expect(throws: StoreError.self) { try store.writer().execute(work) }
         #expect(error?.message == "a candle of candle differs from what was written")
         #expect(try store.rows("SELECT (SELECT count(*) FROM tick), (SELECT sum(count) FROM candle)") == before)
@@ -326,14 +326,14 @@ struct CandleDeleteTests {
             (6, -1, 1), (7, 9e999, 1), (8, 5, 'x'), (9, 5, x'31'), (10, 5, 9e999), (11, 5, NULL), (12, 5.5, -2), (13, 1e-300, 0)
             """)
         var request = Kind.withoutIndex.request()
-        var rollup = try #require(request.rollup)
+        var rollup = try #require(request.deleting.rollup)
         rollup.source = .prices("price", volume: "volume")
         rollup.groupedBy = []
-        (request.rollup, request.filter) = (rollup, rollup.isPriced)
+        (request.deleting.rollup, request.filter) = (rollup, rollup.isPriced)
         try delete(request, from: store, rows: 10)
         #expect(try store.rows("SELECT id FROM tick") == (1...10).map { "\($0)" })
         rollup.allowsNonPositive = true
-        (request.rollup, request.filter) = (rollup, rollup.isPriced)
+        (request.deleting.rollup, request.filter) = (rollup, rollup.isPriced)
         try delete(request, from: store, rows: 10)
         #expect(try store.rows("SELECT id FROM tick") == [1, 2, 3, 4, 7, 8, 9, 10].map { "\($0)" })
         #expect(try store.rows("SELECT open, low, count, volume FROM candle") == ["5|-1|5|0"])

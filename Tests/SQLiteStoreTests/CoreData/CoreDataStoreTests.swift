@@ -129,7 +129,7 @@ struct CoreDataStoreTests {
             try $0.execute(sql: change)
         }
         let survey = try SQLiteReader(path: store.path).survey(Self.survey("Point"))
-        #expect(survey.historyObstacle != nil && survey.expiredCount == 4)
+        #expect(survey.losses.history != nil && survey.expiredCount == 4)
         let writer = try SQLiteWriter(path: store.path)
         #expect(throws: StoreError.self) {
             try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point")))
@@ -165,7 +165,7 @@ struct CoreDataStoreTests {
                     """, arguments: [Data([1] + names[1].utf8), Self.reference(to: "../../store.sqlite")])
         }
         let survey = try SQLiteReader(path: store.path).survey(Self.survey("Point"))
-        #expect(survey.externalFiles == [names[3]])
+        #expect(survey.related.externalFiles == [names[3]])
         let writer = try SQLiteWriter(path: store.path)
         var request = DeleteWork(fetchRequest: Self.expired("Point"), technique: .windows)
         request.fetchRequest.fetchLimit = 2
@@ -182,10 +182,10 @@ struct CoreDataStoreTests {
         try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1") }
         try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024200' WHERE Z_PK = 2") }
         try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024300' WHERE Z_PK = 3") }
-        #expect(try store.reader().survey(Self.survey("Point")).externalFiles == [])
+        #expect(try store.reader().survey(Self.survey("Point")).related.externalFiles == [])
         try FileManager.default.createDirectory(at: folder.appending(path: "C"), withIntermediateDirectories: true)
         try Data("x".utf8).write(to: folder.appending(path: "B"))
-        #expect(try store.reader().survey(Self.survey("Point")).externalFiles == ["B"])
+        #expect(try store.reader().survey(Self.survey("Point")).related.externalFiles == ["B"])
         let writer = try store.writer()
         #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 1)
     }
@@ -225,7 +225,7 @@ struct CoreDataStoreTests {
         try Data("mine".utf8).write(to: elsewhere.appending(path: "A"))
         try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1") }
         let writer = try SQLiteWriter(path: store.path)
-        #expect(try writer.survey(Self.survey("Point")).externalFiles == [])
+        #expect(try writer.survey(Self.survey("Point")).related.externalFiles == [])
         #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 0)
         #expect(FileManager.default.fileExists(atPath: elsewhere.appending(path: "A").path))
     }
@@ -333,9 +333,9 @@ struct CoreDataStoreTests {
         request.relationships = .nullify
         let survey = try reader.survey(request)
         #expect(survey.unsupported == nil)
-        #expect(survey.obstacles.map(\.objection) == [.unproven])
+        #expect(survey.related.obstacles.map(\.objection) == [.unproven])
         try store.change { try $0.execute(sql: "UPDATE ZNOTE SET ZPOINT = NULL") }
-        #expect(try reader.survey(request).obstacles.isEmpty)
+        #expect(try reader.survey(request).related.obstacles.isEmpty)
         let writer = try SQLiteWriter(path: store.path)
         let result = try writer.execute(
             BatchDeleteRequest(fetchRequest: Self.expired("Point"), relationships: .nullify))

@@ -92,7 +92,7 @@ private struct Trial {
 
     /// Whether a later rule may clear references by which `keepLast` or the thinning of a rule makes groups.
     private func changesGroups(of request: SurveyRequest) -> Bool {
-        let groups = (request.keepLast?.groupedBy ?? []) + (request.thinning?.groupedBy ?? [])
+        let groups = (request.keepers.keepLast?.groupedBy ?? []) + (request.keepers.thinning?.groupedBy ?? [])
         return reference.relationships.contains { key in
             key.source == request.entity && !groups.filter(key.sourceAttributes.contains).isEmpty
         }
@@ -110,12 +110,12 @@ private struct Trial {
         // As a run does it: all rules are planned before the first delete.
         var possible: [[Technique]] = []
         let requests = try archived(rules.requests, in: writer)
-        if requests.contains(where: { $0.archiveRule != nil }) {
+        if requests.contains(where: { $0.deleting.archiveRule != nil }) {
             try writer.beginArchive(
                 ArchiveRequest(
                     place: copy.folder.path, run: "RUN",
                     rules: requests.map {
-                        .init(name: $0.archiveRule ?? "", entity: $0.entity, cutoff: $0.cutoff)
+                        .init(name: $0.deleting.archiveRule ?? "", entity: $0.entity, cutoff: $0.cutoff)
                     }))
         }
         for (index, request) in requests.enumerated() {
@@ -162,7 +162,7 @@ private struct Trial {
         guard random.seed % 3 == 1 else { return requests }
         let archived = requests.map { request in
             var archived = request
-            archived.archiveRule = "rule"
+            archived.deleting.archiveRule = "rule"
             return archived
         }
         return try archived.allSatisfy { try reader.archiveObstacle(of: $0) == nil } ? archived : requests

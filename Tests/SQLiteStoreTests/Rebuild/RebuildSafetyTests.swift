@@ -18,7 +18,7 @@ struct RebuildSafetyTests {
 
     private func request(_ entity: String = "t") -> SurveyRequest {
         var request = SurveyRequest(entity: entity, date: OneLookTests.date, cutoff: Instant(unixSeconds: 1000))
-        request.technique = "rebuild"
+        request.deleting.method = "rebuild"
         return request
     }
 
@@ -83,8 +83,8 @@ struct RebuildSafetyTests {
     @Test(arguments: [nil, 5]) func whatMustStayIsLookedForUnderTheLock(keepLast: Int?) throws {
         let store = try store()
         var request = request()
-        request.mayEmpty = false
-        request.keepLast = keepLast.map { KeepLast(count: $0, groupedBy: [], among: .all, date: request.date) }
+        request.deleting.mayEmpty = false
+        request.keepers.keepLast = keepLast.map { KeepLast(count: $0, groupedBy: [], among: .all, date: request.date) }
         let deletion = try store.writer().deletion(of: request)
         try store.change { try $0.execute(sql: "DELETE FROM t WHERE at > 1000") }
         if keepLast == nil {
@@ -134,7 +134,7 @@ struct RebuildSafetyTests {
             "CREATE TRIGGER again AFTER DELETE ON u BEGIN INSERT INTO u (at) VALUES (OLD.at); END")
         let writer = try store.writer()
         var again = request("u")
-        again.technique = "windows"
+        again.deleting.method = "windows"
         _ = try writer.survey(again)
         let first = try writer.deletion(of: request())
         #expect(try first.deleteNext(DeletionBounds()).result.deletedCount == 50)

@@ -28,7 +28,7 @@ struct DeleteTriggerTests {
     /// The request with a hold on rows of entities.
     private func request(holding rows: StorePredicate, of entities: String...) -> SurveyRequest {
         var request = request()
-        request.holds = entities.map { HeldRows(name: "h", entity: $0, rows: rows) }
+        request.keepers.holds = entities.map { HeldRows(name: "h", entity: $0, rows: rows) }
         return request
     }
 

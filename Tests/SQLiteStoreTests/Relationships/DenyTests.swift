@@ -37,8 +37,8 @@ struct DenyTests {
         let store = try Self.store(action)
         let writer = try store.writer()
         var request = Self.request
-        request.technique = technique
-        #expect(try writer.survey(request).obstacles.isEmpty)
+        request.deleting.method = technique
+        #expect(try writer.survey(request).related.obstacles.isEmpty)
         let deletion = try writer.deletion(of: request)
         #expect(try deletion.deleteNext(DeletionBounds(rows: 2)).result.deletedCount == 2)
         try store.change { try $0.execute(sql: "INSERT INTO c VALUES (2, 4), (3, 4)") }
@@ -57,7 +57,7 @@ struct DenyTests {
         let store = try Self.store(action)
         let writer = try store.writer()
         var request = Self.request
-        if technique == "whole" { request.technique = technique }
+        if technique == "whole" { request.deleting.method = technique }
         _ = try writer.survey(request)
         try store.change { try $0.execute(sql: "INSERT INTO c VALUES (2, 4)") }
         let deletion = try writer.deletion(of: request)
@@ -73,7 +73,7 @@ struct DenyTests {
     @Test(arguments: ["ON DELETE CASCADE", "ON DELETE SET NULL", ""])
     func rowsOfTheRuleMayNotReferToEachOther(_ own: String) throws {
         let store = try Self.store("ON DELETE CASCADE", own: own, chain: true)
-        #expect(try store.reader().survey(Self.request).obstacles.map(\.rowCount) == [5])
+        #expect(try store.reader().survey(Self.request).related.obstacles.map(\.rowCount) == [5])
         let error = #expect(throws: StoreError.self) {
             try store.writer().execute(BatchDeleteRequest(Self.request, resultType: .count))
         }
@@ -86,7 +86,7 @@ struct DenyTests {
         var request = CoreDataStoreTests.survey("Point")
         request.relationships = .deny
         let writer = try store.writer()
-        #expect(try writer.survey(request).obstacles.isEmpty)
+        #expect(try writer.survey(request).related.obstacles.isEmpty)
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 1))
         try store.change { try $0.execute(sql: "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZPOINT) SELECT 9, 1, 1, 3") }

@@ -13,7 +13,7 @@ struct HeldRowsTests {
 
     private static func request(_ entity: String, _ holds: HeldRows...) -> SurveyRequest {
         var request = SurveyRequest(entity: entity, date: date, cutoff: Instant(unixSeconds: 100_000_000))
-        request.holds = holds
+        request.keepers.holds = holds
         return request
     }
 
@@ -188,8 +188,8 @@ struct HeldRowsTests {
         }
         let request = Self.request("p", Self.hold("p", .compare("symbol", .equal, .text("XAU"))))
         let survey = try store.reader().findings(request)
-        #expect(survey.expiredCount == 1800 && survey.heldCount == 199 && survey.keptByRuleCount == 0)
-        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 199)])
+        #expect(survey.expiredCount == 1800 && survey.kept.heldCount == 199 && survey.kept.byRuleCount == 0)
+        #expect(survey.kept.byHold == [.init(hold: "audit", rowCount: 199)])
         guard survey.possibleTechniques.contains(technique) else {
             // That is for rows that become candles.
             let others: [Technique] = [.keys, .windows, .range, .dates, .whole]
@@ -206,12 +206,12 @@ struct HeldRowsTests {
     @Test func rowsOfWhichTheConditionIsUnknownAreHeld() throws {
         let store = try Self.prices("UPDATE p SET symbol = NULL WHERE id <= 5")
         let equal = Self.request("p", Self.hold("p", .compare("symbol", .equal, .text("XAU"))))
-        #expect(try store.reader().survey(equal).heldCount == 204)
+        #expect(try store.reader().survey(equal).kept.heldCount == 204)
         let other = Self.request("p", Self.hold("p", .compare("symbol", .notEqual, .text("EUR"))))
-        #expect(try store.reader().survey(other).heldCount == 204)
+        #expect(try store.reader().survey(other).kept.heldCount == 204)
         let both = Self.request(
             "p", Self.hold("p", .compare("symbol", .equal, .text("XAU")) && .compare("id", .greater, .integer(1000))))
-        #expect(try store.reader().survey(both).heldCount == 99)
+        #expect(try store.reader().survey(both).kept.heldCount == 99)
     }
 
     @Test func theDatesOfAHoldAreFromInclusiveAndUntilExclusive() throws {
@@ -219,7 +219,7 @@ struct HeldRowsTests {
         func count(_ from: Int64?, _ until: Int64?) throws -> Int {
             let rows = StorePredicate.mayBeDated(
                 Self.date, from: from.map { Instant(unixSeconds: $0) }, until: until.map { Instant(unixSeconds: $0) })
-            return try store.reader().survey(Self.request("p", Self.hold("p", rows))).heldCount
+            return try store.reader().survey(Self.request("p", Self.hold("p", rows))).kept.heldCount
         }
         #expect(try count(50_000_000, 60_000_000) == 200)
         #expect(try count(50_000_001, 60_000_000) == 199)
@@ -234,8 +234,8 @@ struct HeldRowsTests {
             Self.request(
                 "p", Self.hold("p", .compare("symbol", .equal, .text("XAU"))),
                 Self.hold("p", .compare("id", .lessOrEqual, .integer(100)), name: "old")))
-        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 199), .init(hold: "old", rowCount: 100)])
-        #expect(survey.heldCount == 289 && survey.expiredCount == 1710)
+        #expect(survey.kept.byHold == [.init(hold: "audit", rowCount: 199), .init(hold: "old", rowCount: 100)])
+        #expect(survey.kept.heldCount == 289 && survey.expiredCount == 1710)
     }
 
     // MARK: Rows that would go with others
@@ -258,8 +258,8 @@ struct HeldRowsTests {
         let execution = try Laws.carryOut(
             request, batchRows: survey.technique.isInBatches ? 1 : nil, on: store.writer())
         #expect(execution.total.deletedCount == survey.expiredCount)
-        #expect(execution.total.cascadedCount == survey.cascadedCount)
-        #expect(execution.total.nullifiedCount == survey.nullifiedCount)
+        #expect(execution.total.cascadedCount == survey.related.cascadedCount)
+        #expect(execution.total.nullifiedCount == survey.related.nullifiedCount)
         #expect(try store.rows("PRAGMA foreign_key_check").isEmpty)
         return survey
     }
@@ -267,7 +267,7 @@ struct HeldRowsTests {
     @Test func aRowStaysWithWhichAHeldOneWouldGoAndAllThatBelongsToIt() throws {
         let store = try Self.family()
         let survey = try carryOut(Self.request("p", Self.hold("c", .compare("kind", .equal, .text("kept")))), store)
-        #expect(survey.expiredCount == 3 && survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        #expect(survey.expiredCount == 3 && survey.kept.byHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
         #expect(try store.rows("SELECT id FROM p") == ["3", "5"])
         #expect(try store.rows("SELECT id FROM c") == ["3", "5"])
     }
@@ -291,7 +291,7 @@ struct HeldRowsTests {
     @Test func aHeldRowMayLoseAReference() throws {
         let store = try Self.family("ON DELETE SET NULL")
         let survey = try carryOut(Self.request("p", Self.hold("c", .compare("kind", .equal, .text("kept")))), store)
-        #expect(survey.expiredCount == 4 && survey.heldCount == 0)
+        #expect(survey.expiredCount == 4 && survey.kept.heldCount == 0)
         #expect(try store.rows("SELECT count(*), count(p) FROM c") == ["5|0"])
     }
 
@@ -300,7 +300,7 @@ struct HeldRowsTests {
     func aHeldRowKeepsTheReferenceByWhichItIsHeld(_ action: String) throws {
         let store = try Self.family(action)
         let survey = try carryOut(Self.request("p", Self.hold("c", .compare("p", .equal, .integer(2)))), store)
-        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        #expect(survey.kept.byHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
         #expect(try store.rows("SELECT id FROM p") == ["2", "5"])
         #expect(try store.rows("SELECT id, p FROM c WHERE p IS NOT NULL") == ["2|2"])
         let reader = try store.reader()
@@ -332,10 +332,10 @@ struct HeldRowsTests {
         let store = try CoreDataStoreTests.store(history: true)
         try store.change { try $0.execute(sql: "UPDATE ZNOTE SET ZTEXT = 'kept' WHERE Z_PK = 2") }
         var request = CoreDataStoreTests.survey("Point")
-        request.holds = [Self.hold("Note", .compare("text", .equal, .text("kept")))]
+        request.keepers.holds = [Self.hold("Note", .compare("text", .equal, .text("kept")))]
         let survey = try store.reader().findings(request)
-        #expect(survey.expiredCount == 3 && survey.cascadedCount == 3)
-        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        #expect(survey.expiredCount == 3 && survey.related.cascadedCount == 3)
+        #expect(survey.kept.byHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
         let writer = try store.writer()
         _ = try writer.survey(request)
         try store.change { try $0.execute(sql: "UPDATE ZNOTE SET ZTEXT = 'kept' WHERE Z_PK = 3") }
@@ -348,8 +348,8 @@ struct HeldRowsTests {
     @Test func aHeldObjectKeepsTheReferenceByWhichItIsHeld() throws {
         let store = try CoreDataStoreTests.store(rule: .nullify)
         var request = CoreDataStoreTests.survey("Point")
-        request.holds = [Self.hold("Note", .compare("point", .equal, .integer(2)))]
-        #expect(try store.reader().survey(request).keptByHold.map(\.rowCount) == [1])
+        request.keepers.holds = [Self.hold("Note", .compare("point", .equal, .integer(2)))]
+        #expect(try store.reader().survey(request).kept.byHold.map(\.rowCount) == [1])
         _ = try Laws.carryOut(request, batchRows: 1, on: store.writer())
         #expect(try store.rows("SELECT Z_PK FROM ZPOINT") == ["2", "5", "6"])
         #expect(try store.rows("SELECT Z_PK FROM ZNOTE WHERE ZPOINT IS NOT NULL") == ["2", "5", "6"])

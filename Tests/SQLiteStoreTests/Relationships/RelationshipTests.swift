@@ -20,11 +20,11 @@ struct RelationshipTests {
     /// Predicts, deletes, compares; returns what the survey said.
     private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws -> Findings {
         let survey = try store.reader().findings(request)
-        #expect(survey.obstacles.isEmpty)
+        #expect(survey.related.obstacles.isEmpty)
         let result = try store.writer().deleteAll(request, technique: survey.technique, batchRows: 2).total
         #expect(result.deletedCount == survey.expiredCount)
-        #expect(result.cascadedCount == survey.cascadedCount)
-        #expect(result.nullifiedCount == survey.nullifiedCount)
+        #expect(result.cascadedCount == survey.related.cascadedCount)
+        #expect(result.nullifiedCount == survey.related.nullifiedCount)
         #expect(try store.rows("PRAGMA foreign_key_check").isEmpty)
         return survey
     }
@@ -42,7 +42,7 @@ struct RelationshipTests {
         #expect(try reader.entity(named: "ÖL")?.name == "Öl")
         #expect(try reader.entity(named: "Öl")?.attributes.map(\.name) == ["id", "at", "É", "é"])
         let survey = try check(store, Self.request("Öl"))
-        #expect(survey.expiredCount == 2 && survey.cascadedCount == 0)
+        #expect(survey.expiredCount == 2 && survey.related.cascadedCount == 0)
         #expect(try store.rows("SELECT (SELECT count(*) FROM öl), (SELECT count(*) FROM c)") == ["2|2"])
     }
 
@@ -58,8 +58,8 @@ struct RelationshipTests {
             "INSERT INTO n VALUES (1, 1, 2), (2, 4, 3), (3, 4, 4), (4, NULL, NULL)")
         let survey = try check(store, Self.request("p"))
         #expect(survey.expiredCount == 3)
-        #expect(survey.cascadedCount == 5)
-        #expect(survey.nullifiedCount == 2)
+        #expect(survey.related.cascadedCount == 5)
+        #expect(survey.related.nullifiedCount == 2)
         #expect(try store.rows("SELECT id FROM c ORDER BY id") == ["4", "5"])
         #expect(
             try store.rows("SELECT id, p, q FROM n ORDER BY id") == ["1|NULL|NULL", "2|4|NULL", "3|4|4", "4|NULL|NULL"])
@@ -71,9 +71,9 @@ struct RelationshipTests {
             "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE RESTRICT)",
             "INSERT INTO p VALUES (1, 50000000), (2, 60000000)", "INSERT INTO c VALUES (1, 1), (2, 1), (3, NULL)")
         let survey = try store.reader().survey(Self.request("p"))
-        #expect(survey.obstacles.map(\.rowCount) == [2])
-        #expect(survey.obstacles.first?.relationship.source == "c")
-        #expect(survey.obstacles.first?.relationship.isIndexed == false)
+        #expect(survey.related.obstacles.map(\.rowCount) == [2])
+        #expect(survey.related.obstacles.first?.relationship.source == "c")
+        #expect(survey.related.obstacles.first?.relationship.isIndexed == false)
     }
 
     @Test func rowsThatAnEarlierRuleDeletesAreNoObstacleAndAreCountedOnce() throws {
@@ -98,11 +98,11 @@ struct RelationshipTests {
         let reader = try store.reader()
         #expect(try reader.survey(first).expiredCount == 2)
         let parents = try reader.findings(second)
-        #expect(parents.obstacles.isEmpty)
-        #expect(parents.expiredCount == 2 && parents.cascadedCount == 2)
+        #expect(parents.related.obstacles.isEmpty)
+        #expect(parents.expiredCount == 2 && parents.related.cascadedCount == 2)
         #expect(try reader.survey(third).expiredCount == 1)
         // The same question again, and one without the parents' rule, as after a refusal.
-        #expect(try reader.survey(second).cascadedCount == 2)
+        #expect(try reader.survey(second).related.cascadedCount == 2)
         #expect(try reader.survey(Self.request("d", preceding: second.preceding)).expiredCount == 2)
         let writer = try store.writer()
         for request in [first, second, third] {
@@ -119,7 +119,7 @@ struct RelationshipTests {
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES p \(action))",
             "INSERT INTO p VALUES (1, 50000000, NULL), (2, 50000001, 1), (3, 50000002, 2), (4, 50000003, NULL), (5, 300000000, NULL)"
         )
-        #expect(try store.reader().survey(Self.request("p")).obstacles.map(\.rowCount) == [2])
+        #expect(try store.reader().survey(Self.request("p")).related.obstacles.map(\.rowCount) == [2])
         try store.change {
             try $0.execute(sql: "UPDATE p SET up = NULL WHERE id = 3; UPDATE p SET up = 2 WHERE id = 2")
         }
@@ -197,7 +197,7 @@ struct RelationshipTests {
             """)
         let writer = try store.writer()
         let survey = try writer.findings(Self.request("p"))
-        #expect(survey.cascadedCount == 18_000)
+        #expect(survey.related.cascadedCount == 18_000)
         var batch = DeleteWork(
             fetchRequest: StoreFetchRequest(
                 entity: "p", predicate: Self.request("p").expired, sortDescriptors: [StoreSortDescriptor("at")],
@@ -218,7 +218,7 @@ struct RelationshipTests {
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
             "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)",
             "INSERT INTO p VALUES (1, 50000000), (2, 60000000)", "INSERT INTO c VALUES (1, 1)")
-        #expect(try store.reader().survey(Self.request("p", deny: true)).obstacles.map(\.rowCount) == [1])
+        #expect(try store.reader().survey(Self.request("p", deny: true)).related.obstacles.map(\.rowCount) == [1])
     }
 
     @Test func aUserTriggerFiresAndOneThatRaisesUndoesItsBatch() throws {

@@ -196,8 +196,8 @@ struct KeptRowsTests {
         }
         var request = request(1, per: ["symbol"])
         if thins {
-            request.keepLast = nil
-            request.thinning = Thinning(
+            request.keepers.keepLast = nil
+            request.keepers.thinning = Thinning(
                 tiers: [.init(.year, since: .distantPast)], pick: .last, groupedBy: ["symbol"], among: .all,
                 date: Self.date)
         }
@@ -217,7 +217,7 @@ struct KeptRowsTests {
         let store = try store(index)
         var request = SurveyRequest(
             entity: "price", date: Self.date, cutoff: Instant(unixSeconds: 86_400 * 440))
-        request.mayEmpty = false
+        request.deleting.mayEmpty = false
         let writer = try store.writer()
         #expect(try writer.survey(request).expiredCount == 41)
         let deletion = try writer.deletion(of: request)

@@ -95,7 +95,7 @@ struct ThinningTests {
         }
         let date = DateAttribute(name: "at", encoding: .unixSeconds)
         var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400 * 1020))
-        request.thinning = Thinning(
+        request.keepers.thinning = Thinning(
             tiers: [.init(.day, since: .distantPast)], pick: pick, groupedBy: [], among: .all, date: date)
         let writer = try store.writer()
         #expect(try writer.survey(request).expiredCount == 81)
@@ -129,7 +129,7 @@ struct ThinningTests {
             """)
         let date = DateAttribute(name: "at", encoding: .unixSeconds)
         var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400_000 + 400 * 900))
-        request.thinning = Thinning(
+        request.keepers.thinning = Thinning(
             tiers: [
                 .init(.hour, since: Instant(unixSeconds: 86_400_000 + 200 * 900)), .init(.day, since: .distantPast),
             ], pick: pick, groupedBy: [], among: .all, date: date)
@@ -156,12 +156,12 @@ struct ThinningTests {
         )
         let date = DateAttribute(name: "at", encoding: .unixSeconds)
         var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 90_000))
-        request.thinning = Thinning(
+        request.keepers.thinning = Thinning(
             tiers: [.init(.hour, since: .distantPast)], pick: pick, groupedBy: ["symbol", "kind"], among: .all,
             date: date)
         let writer = try store.writer()
         let survey = try writer.survey(request)
-        #expect(survey.expiredCount == 24_001 && survey.keptByTier.map(\.rowCount) == [12_002])
+        #expect(survey.expiredCount == 24_001 && survey.kept.byTier.map(\.rowCount) == [12_002])
         _ = try Laws.carryOut(request, batchRows: 5_000, on: writer)
         let left = try store.rows("SELECT id FROM price ORDER BY id").compactMap { Int($0) }
         let first = pick == .last ? 24_000 : 0
@@ -178,7 +178,7 @@ struct ThinningTests {
             """)
         let date = DateAttribute(name: "at", encoding: .unixSeconds)
         var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 90_000))
-        request.thinning = Thinning(
+        request.keepers.thinning = Thinning(
             tiers: [.init(.hour, since: .distantPast)], pick: .last, groupedBy: ["symbol"], among: .all, date: date)
         #expect(try store.rows("SELECT count(DISTINCT symbol) FROM price") == ["2"])
         _ = try Laws.carryOut(request, batchRows: 20, on: try store.writer())
@@ -192,7 +192,7 @@ struct ThinningTests {
                 "INSERT INTO price VALUES ('b', 5), ('a', 5), ('c', 5), ('z', 3600), ('y', 3600)")
             let date = DateAttribute(name: "at", encoding: .unixSeconds)
             var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400))
-            request.thinning = Thinning(
+            request.keepers.thinning = Thinning(
                 tiers: [.init(.hour, since: .distantPast)], pick: pick, groupedBy: [], among: .all, date: date)
             _ = try Laws.carryOut(request, batchRows: nil, on: store.writer())
             #expect(try store.rows("SELECT k FROM price ORDER BY k") == kept)

@@ -91,7 +91,7 @@ struct DamagedIndexTests {
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at",
             value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
         var asked = request()
-        asked.technique = strategy.rawValue
+        asked.deleting.method = strategy.rawValue
         let error = #expect(throws: StoreError.self) { try ArchivedStore(store).delete([asked], batchRows: 50) }
         #expect(error?.description.contains("REINDEX") == true, "\(String(describing: error))")
         #expect(try store.rows(Self.fresh) == ["140"])

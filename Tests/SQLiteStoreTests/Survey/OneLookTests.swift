@@ -51,14 +51,14 @@ struct OneLookTests {
         #expect(found.readableCount == 91)
         #expect(found.expiredCount == 30)
         #expect(found.expiredAloneCount == 30)
-        #expect(found.oldest == Instant(unixSeconds: 900))
-        #expect(found.newest == Instant(unixSeconds: 5000))
-        #expect(found.newestExpired == Instant(unixSeconds: 990))
-        #expect(found.newestValue == .integer(5000))
+        #expect(found.dates.oldest == Instant(unixSeconds: 900))
+        #expect(found.dates.newest == Instant(unixSeconds: 5000))
+        #expect(found.dates.newestExpired == Instant(unixSeconds: 990))
+        #expect(found.dates.newestValue == .integer(5000))
         #expect(found.leavesReadableRows)
         #expect(found.unreadable.map(\.reason) == [.wrongType, .sentinel])
         #expect(found.technique == .keys)
-        #expect(found.index == "primary key")
+        #expect(found.index.name == "primary key")
     }
 
     @Test func ticksBySymbolAndDateGoSymbolBySymbol() throws {
@@ -83,7 +83,7 @@ struct OneLookTests {
             WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1199)
             INSERT INTO t SELECT i, i, 1 FROM n;
             """)
-        #expect(try survey(store.reader()).index == nil)
+        #expect(try survey(store.reader()).index.name == nil)
         let (deleted, statements) = try delete(store, .keys, batch: 500)
         #expect(deleted == batches)
         #expect(!statements.contains { $0.contains("`symbol` = ?") })
@@ -102,11 +102,11 @@ struct OneLookTests {
             INSERT INTO t SELECT i, i FROM n;
             """)
         var request = SurveyRequest(
-            entity: "t", date: Self.date, cutoff: Instant(unixSeconds: Int64(expired) + 1), countsAllRows: false,
-            countsKeptRows: false)
+            entity: "t", date: Self.date, cutoff: Instant(unixSeconds: Int64(expired) + 1),
+            counts: .init(all: false, kept: false))
         #expect(try store.reader().survey(request).rowCount == (isCounted ? 100_000 : nil))
         #expect(try store.reader().survey(request).expiredCount == expired)
-        request.countsKeptRows = true
+        request.counts.kept = true
         #expect(try store.reader().survey(request).rowCount == 100_000)
     }
 

@@ -14,7 +14,7 @@ enum CoreDataEngine {
         let survey = try SQLiteReader(path: path).findings(request.survey)
         let technique = survey.possibleTechniques.last(where: \.isInBatches) ?? .whole
         // Rows that require each other are for a request of the library only.
-        guard survey.obstacles.isEmpty, survey.unsupported == nil else {
+        guard survey.related.obstacles.isEmpty, survey.unsupported == nil else {
             return try carryOut(path, request, technique: .whole)
         }
         return try carryOut(path, request, technique: technique)
@@ -23,11 +23,12 @@ enum CoreDataEngine {
     /// The survey of a connection that only reads.
     static func survey(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
         let survey = try SQLiteReader(path: path).survey(request.survey)
-        if !survey.obstacles.isEmpty {
-            return .refused(survey.obstacles.flatMap(\.relationship.sourceAttributes).joined(separator: ", "))
+        if !survey.related.obstacles.isEmpty {
+            return .refused(survey.related.obstacles.flatMap(\.relationship.sourceAttributes).joined(separator: ", "))
         }
         return .done(
-            deleted: survey.expiredCount, cascaded: survey.cascadedCount, nullified: survey.nullifiedCount)
+            deleted: survey.expiredCount, cascaded: survey.related.cascadedCount,
+            nullified: survey.related.nullifiedCount)
     }
 
     private static func carryOut(

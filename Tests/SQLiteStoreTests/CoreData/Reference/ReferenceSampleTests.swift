@@ -113,7 +113,7 @@ struct ReferenceSampleTests {
         let isDenied = expectation.error?.contains("134060") == true
         #expect(error?.message.contains(isDenied ? "deny" : "mandatory") == true)
         #expect(before.differences(in: try ReferenceRows(path: store.path)) == [])
-        if expectation.attribute != nil { #expect(try store.reader().survey(rule).obstacles.isEmpty == false) }
+        if expectation.attribute != nil { #expect(try store.reader().survey(rule).related.obstacles.isEmpty == false) }
     }
 
     private func count(_ row: ReferenceRows.Values?) -> Int {

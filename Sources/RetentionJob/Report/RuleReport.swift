@@ -1,0 +1,149 @@
+package import PriceStore
+package import RetentionPolicy
+
+extension RunReport {
+    /// What became of one rule.
+    package struct RuleReport: Sendable {
+        /// What the plan found, before anything was deleted.
+        package struct Planned: Sendable {
+            package var rows: Int?
+            /// Whether expired rows were counted. Not if the rule was refused before, or its dates are read in a wrong unit.
+            package var isCounted = true
+            package var expired = 0
+            package var unreadable: [Survey.UnreadableRows] = []
+            package var oldest: Instant?
+            package var newest: Instant?
+            package var newestExpired: Instant?
+            /// Whether the rows that the rule keeps are among them that another rule keeps from this one.
+            package var keepsForOthers = false
+            /// The store's triggers that the delete sets off, each with its table: `audit of Price`.
+            package var triggers: [String] = []
+            /// The names of files that only expired rows refer to.
+            package var externalFiles: [String] = []
+            /// Rows that will expire soon; nil: only a dry run counts them.
+            package var forecast: Forecast?
+            /// Rows for a review; nil: none were asked for.
+            package var sample: RowSample?
+
+            /// The number of rows whose date cannot be used.
+            package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
+        }
+
+        /// What the rows become; nil counts: they become no candles.
+        package struct Candles: Sendable {
+            /// Rows before the cutoff that stay because they have no price.
+            package var unpriced: Int?
+            /// Candles that were made.
+            package var created: Int?
+            /// Candles that were there and changed.
+            package var changed: Int?
+        }
+
+        /// What the memory of earlier runs says of the rule.
+        package struct Remembered: Sendable {
+            /// Expired rows older than what an earlier run had left none of; nil: that is not known.
+            package var late: Int?
+            /// Why the rule is wider than it was; nil: it is not, or no earlier run is known.
+            package var widened: WidenedRule?
+        }
+
+        /// How the rows are deleted.
+        package struct Method: Sendable {
+            /// The engine's words; nil: no row is deleted.
+            package var name: String?
+            /// Why this method is used; nil: it is the usual one.
+            package var reason: String?
+            /// The index that finds the rows.
+            package var index: String?
+        }
+
+        /// What was deleted and changed; in a dry run the effects of relationships that are predicted.
+        package struct Done: Sendable {
+            package var deleted = 0
+            /// Rows of all tables that were archived before they were deleted; nil: the rule is not archived.
+            package var archived: Int?
+            package var cascaded = 0
+            package var nullified = 0
+            /// Rows that triggers of the store deleted, by table; those of tables that a cascade reaches are among
+            /// ``cascaded``.
+            package var byTriggers: [String: Int] = [:]
+            /// Files beside a Core Data store that were deleted with the rows that referred to them.
+            package var removedFiles = 0
+            /// The date of the oldest deleted row; nil: nothing was deleted, or it is unknown because the rule stopped
+            /// partway.
+            package var oldest: Instant?
+            /// The same of the newest deleted row.
+            package var newest: Instant?
+            /// How long a rebuild or a single statement locked the store; nil: there was none.
+            package var lockElapsed: Duration?
+            package var batches = 0
+            package var elapsed: Duration = .zero
+
+            /// Rows that triggers deleted, of all tables.
+            package var triggerCount: Int { byTriggers.values.reduce(0, +) }
+            /// Rows of all tables that the rule deleted, whatever deleted them.
+            package var goneCount: Int { deleted + cascaded + triggerCount }
+
+            /// How the archived rows differ from the deleted ones, as a sentence without a full stop; nil: they do not, or
+            /// the rule is not archived.
+            package var archiveDifference: String? {
+                guard let archived, archived != goneCount else { return nil }
+                return "\(Figures.count(archived, "row", "was", "were")) archived, and "
+                    + "\(Figures.count(goneCount, "row", "was", "were")) deleted"
+            }
+        }
+
+        /// What is there after the run.
+        package struct Left: Sendable {
+            /// The residue: expired rows that remain.
+            package var expired = 0
+            /// The date of the oldest of them; nil: none remains, or it is unknown.
+            package var oldest: Instant?
+            /// The room that the entity's rows and indexes take; nil: it was not measured.
+            package var entityBytes: Int64?
+        }
+
+        package var name: String
+        package var entity: String
+        package var dateAttribute: String
+        package var dateFormat: DateEncoding?
+        package var maxAge: String
+        package var cutoff: Instant
+        package var outcome: Outcome
+        package var refusal: RefusalCode?
+        /// All reasons for which the rule was refused, causes first; ``refusal`` is the first.
+        package var refusals: [RefusalReport] = []
+        /// Why the rule was refused, failed or stopped; a sentence.
+        package var message: String?
+        /// Refusals that would have held but were accepted.
+        package var accepted: [RefusalCode] = []
+        package var planned = Planned()
+        /// Rows before the cutoff that stay.
+        package var kept = Survey.Kept()
+        package var candles = Candles()
+        package var remembered = Remembered()
+        package var method = Method()
+        package var done = Done()
+        package var left = Left()
+        /// Advice about the schema, each a sentence with the statement that cures it.
+        package var advice: [String] = []
+        /// See ``Reported/unknown``.
+        package var unknown: Set<String> = []
+
+        package init(
+            name: String, entity: String, dateAttribute: String, dateFormat: DateEncoding?, maxAge: String,
+            cutoff: Instant, outcome: Outcome
+        ) {
+            self.name = name
+            self.entity = entity
+            self.dateAttribute = dateAttribute
+            self.dateFormat = dateFormat
+            self.maxAge = maxAge
+            self.cutoff = cutoff
+            self.outcome = outcome
+        }
+
+        /// How long the oldest remaining expired row has been overdue; nil: none remains, or its date is unknown.
+        package var overdue: Duration? { left.expired > 0 ? left.oldest.map { cutoff.since($0) } : nil }
+    }
+}
