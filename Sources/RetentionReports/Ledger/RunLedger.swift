@@ -87,7 +87,21 @@ package final class RunLedger: RunRecorder {
             let end = LedgerRow.values(finishing: report).recordable
             let place = try LedgerChain.end(
                 for: begun.merging(end) { $1 }, rules: rules, trimmedThrough: through, in: writer)
-            try append(end.merging(place) { $1 }, to: number)
+            let count = try writer.update(
+                StoreFetchRequest(
+                    entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
+                set: end.merging(place) { $1 })
+            guard count == 1 else {
+                throw StoreError(
+                    .inputOutput, store: writer.name, message: "the record of this run is not in the ledger any more")
+            }
+            // What was appended is what is read.
+            if let fault = try LedgerVerification.fault(ofRun: Int(number), writer) {
+                throw StoreError(
+                    .inputOutput, store: writer.name,
+                    message: "the ledger does not hold what was recorded: \(fault.message)",
+                    hint: "see whether the ledger has triggers; move the file away to start a new one")
+            }
         }
         // From now on the run is a past run.
         self.begun = nil
@@ -133,27 +147,13 @@ package final class RunLedger: RunRecorder {
             for var run in runs {
                 run["outcome"] = .text(LedgerRun.Outcome.crashed.rawValue)
                 let place = try LedgerChain.end(for: run, rules: [], in: writer)
-                try append(
-                    place.merging(["outcome": run["outcome"] ?? .null]) { $1 }, to: run["number"]?.number ?? 0)
+                _ = try writer.update(
+                    StoreFetchRequest(
+                        entity: LedgerRow.runEntityName,
+                        predicate: .compare("number", .equal, run["number"] ?? .null)),
+                    set: place.merging(["outcome": run["outcome"] ?? .null]) { $1 })
             }
             return runs.count
-        }
-    }
-
-    /// Writes the end of a run's record, and reads the record again: it must be what was recorded.
-    private func append(_ values: [String: StoreValue], to number: Int64) throws {
-        let record = StoreFetchRequest(
-            entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number)))
-        let count = try writer.update(record, set: values)
-        guard count == 1 else {
-            throw StoreError(
-                .inputOutput, store: writer.name, message: "the record of this run is not in the ledger any more")
-        }
-        if let fault = try LedgerVerification.fault(ofRun: Int(number), writer) {
-            throw StoreError(
-                .inputOutput, store: writer.name,
-                message: "the ledger does not hold what was recorded: \(fault.message)",
-                hint: "see whether the ledger has triggers; move the file away to start a new one")
         }
     }
 

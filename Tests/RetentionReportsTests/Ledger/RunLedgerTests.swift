@@ -108,24 +108,6 @@ struct RunLedgerTests {
         #expect(LogReport(try file.runs()).json.contains(#""outcome": "crashed""#))
     }
 
-    /// What was appended is read again: a trigger of somebody else that changes it is noticed, and nothing of it stays.
-    @Test(arguments: [true, false]) func aRecordThatIsNotWhatWasWrittenIsRolledBack(_ isCrashed: Bool) throws {
-        let file = try LedgerFile()
-        let ledger = try file.ledger()
-        try ledger.begin(report("01A", hour: 0))
-        try file.tamper(
-            """
-            CREATE TRIGGER tidy AFTER UPDATE ON run WHEN NEW.failure IS NOT 'x'
-            BEGIN UPDATE run SET failure = 'x' WHERE number = NEW.number; END
-            """)
-        let error = #expect(throws: StoreError.self) {
-            if isCrashed { try file.ledger().markCrashed() } else { try ledger.finish(report("01A", hour: 0)) }
-        }
-        #expect(error?.description.contains("does not hold what was recorded") == true, "\(String(describing: error))")
-        let run = try #require(try file.runs { _ in true }.first)
-        #expect(run.outcome == .running && run.report.rules.isEmpty && run.report.failure == nil)
-    }
-
     @Test func markingCrashedRunsDoesNotChangeOtherStores() throws {
         let file = try LedgerFile()
         try file.ledger().begin(report("01A", hour: 0))
