@@ -102,7 +102,9 @@ struct BatchDelete {
         let next = try deleteAll()
         // What triggers put off until the commit happens before the rows that stay are looked at.
         if firesTriggers { try connection.execute("SET CONSTRAINTS ALL IMMEDIATE") }
-        if !touched.isEmpty { try connection.checkKept(keepers, scope, touched: touched) }
+        if !touched.isEmpty {
+            try connection.checkKept(keepers, scope, touched: touched, firesTriggers: firesTriggers)
+        }
         if deletedCount > 0 {
             try RowsThatStay(session: connection, table: scope.table).requireSome(
                 by: request.mustLeave, besides: condition)

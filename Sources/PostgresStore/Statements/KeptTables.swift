@@ -77,14 +77,18 @@ extension PostgresConnection {
         keeping = isQuiet ? .asFound : .lookedUp
         defer { keeping = nil }
         let result = try body()
-        if isQuiet, try !self.isQuiet() { throw keptRowsChanged }
+        if isQuiet, try !self.isQuiet() { throw keptRowsChanged(byTriggers: false) }
         return result
     }
 
     /// The error of a batch beside which kept rows may have changed. The next try looks them up.
-    var keptRowsChanged: StoreError {
-        StoreError(
-            .busy, store: name, message: "rows that a rule keeps are deleted or changed while a batch deletes others",
+    ///
+    /// - Parameter byTriggers: whether triggers may have changed them; they do so in each try, and the rule fails.
+    func keptRowsChanged(byTriggers: Bool) -> StoreError {
+        let culprit = byTriggers ? ", by a trigger or by another program" : ""
+        return StoreError(
+            byTriggers ? .constraint : .busy, store: name,
+            message: "rows that a rule keeps are deleted or changed while a batch deletes others\(culprit)",
             engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
     }
 
@@ -162,14 +166,16 @@ extension PostgresConnection {
 
     /// Throws if a kept row is gone or has changed in a group or bucket of which a batch has deleted rows. The statement sees what
     /// others have committed while the batch waited for them.
-    func checkKept(_ keepers: [Keeper], _ scope: RowScope, touched: [TouchedBuckets]) throws {
+    func checkKept(_ keepers: [Keeper], _ scope: RowScope, touched: [TouchedBuckets], firesTriggers: Bool) throws {
         for lists in touched {
             var first = 0
             for keeper in keepers {
                 let tables = try listed(keeper.predicate, scope)
                 let own = Array(lists[first..<first + tables.touched.count])
                 first += tables.touched.count
-                for query in tables.changed(in: own) where try exists(query) { throw keptRowsChanged }
+                for query in tables.changed(in: own) where try exists(query) {
+                    throw keptRowsChanged(byTriggers: firesTriggers)
+                }
             }
         }
     }

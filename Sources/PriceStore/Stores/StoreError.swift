@@ -70,8 +70,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         StoreError(
             .constraint, store: store,
             message:
-                "the last batch is rolled back, because no readable row of \(entity) would be left: another program has deleted "
-                + "the rows that should stay",
+                "the last batch is rolled back, because no readable row of \(entity) would be left: another program or a "
+                + "trigger has deleted the rows that should stay",
             hint: "if \(entity) may be emptied, write allow_empty: true in the rule")
     }
 
