@@ -7,7 +7,12 @@ public import PriceStore
 /// Advisory locks belong to one database. On a Citus cluster all runs must go through one coordinator.
 extension PostgresConnection {
     /// The two numbers of the lock: "rete" and "ntio" as bytes.
-    private static let key = "1919251557, 1853122927"
+    private static let key = (1_919_251_557, 1_853_122_927)
+    /// The session that holds the lock, as `a`, for a FROM clause.
+    fileprivate static let holder =
+        "pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
+        + "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        + "AND l.classid = \(key.0) AND l.objid = \(key.1)"
 
     /// Takes the lock of a run.
     ///
@@ -20,7 +25,7 @@ extension PostgresConnection {
             // The server may notice the end of a session a moment later.
             let end = ContinuousClock.now + .seconds(1)
             while true {
-                if try exists(SQLFragment("SELECT 1 WHERE pg_try_advisory_lock(\(Self.key))")) {
+                if try exists(SQLFragment("SELECT 1 WHERE pg_try_advisory_lock\(Self.key)")) {
                     holdsRunLock = true
                     return
                 }
@@ -29,12 +34,7 @@ extension PostgresConnection {
             }
             let holder = try row(
                 SQLFragment(
-                    """
-                    SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') AS host FROM pg_locks l
-                    LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted
-                    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                    AND l.classid = 1919251557 AND l.objid = 1853122927
-                    """))
+                    "SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') AS host FROM \(Self.holder)"))
             throw StoreError(.busy, store: name, message: try Self.message(holder), hint: "try again later")
         } catch {
             throw StoreError(error, store: name, doing: "taking the lock of a run")
@@ -44,9 +44,7 @@ extension PostgresConnection {
     /// Ends a session of this run that still holds the lock, and waits for it.
     private func endSession(_ process: Int) throws {
         let isHeld: SQLFragment =
-            "SELECT 1 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
-            + "AND l.classid = 1919251557 AND l.objid = 1853122927 AND a.application_name = "
-            + .bound("retention \(getpid())", "text") + " AND l.pid = " + .bound("\(process)", "int4")
+            "SELECT 1 FROM \(Self.holder) AND a.application_name = " + .bound("retention \(getpid())", "text") + " AND l.pid = " + .bound("\(process)", "int4")
         guard try exists(isHeld) else { return }
         try execute("SELECT pg_terminate_backend(\(process), 5000)")
     }
@@ -80,13 +78,7 @@ extension PostgresDatabase {
     /// Whether a run holds the lock at this moment.
     public func isRunLockHeld() throws(StoreError) -> Bool {
         do {
-            return try exists(
-                SQLFragment(
-                    """
-                    SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 1919251557
-                    AND objid = 1853122927
-                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-                    """))
+            return try exists(SQLFragment("SELECT 1 FROM \(PostgresConnection.holder)"))
         } catch {
             throw StoreError(error, store: name, doing: "looking for the lock of a run")
         }

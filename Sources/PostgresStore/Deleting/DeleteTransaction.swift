@@ -157,7 +157,9 @@ struct DeleteTransaction {
         // What the keys have done shows rows that others have added at any time before.
         let pointing = result.cascadedCount + result.nullifiedCount
         if denies, work.technique != .whole, pointing > 0 {
-            throw denial([(pointing, table.entity.incomingRelationships.map(\.text).joined(separator: " or "))])
+            let sources = table.entity.incomingRelationships.map(\.text).joined(separator: " or ")
+            throw StoreError.referenced(
+                work.fetchRequest.entity, by: [(pointing, sources)], store: session.name)
         }
         try part?.checkAll(result)
         return result
@@ -219,16 +221,7 @@ struct DeleteTransaction {
             }
             return (try session.count(removed.tables + " SELECT count(*) FROM (" + query + ") AS found"), key.text)
         }.filter { $0.0 > 0 }
-        guard obstacles.isEmpty else { throw denial(obstacles) }
-    }
-
-    private func denial(_ obstacles: [(rowCount: Int, source: String)]) -> StoreError {
-        let list = obstacles.map { "\($0.rowCount) \($0.rowCount == 1 ? "row" : "rows") of \($0.source)" }
-        return StoreError(
-            .constraint, store: session.name,
-            message: "rows of \(work.fetchRequest.entity) that would be deleted are referenced by "
-                + list.joined(separator: ", ") + ", and deny does not allow that",
-            hint: "delete those first, or ask for cascade or nullify")
+        guard obstacles.isEmpty else { throw StoreError.referenced(work.fetchRequest.entity, by: obstacles, store: session.name) }
     }
 
     /// Rows that this session has deleted and updated in the tables behind the foreign keys, as the server counts them.
@@ -258,9 +251,4 @@ extension DeleteWork {
         if declared.relationships == .deny { declared.relationships = .asDeclared }
         return declared
     }
-}
-
-extension Relationship {
-    /// The source and the attributes that hold the reference, as messages name them.
-    fileprivate var text: String { "\(source) (\(sourceAttributes.joined(separator: ", ")))" }
 }

@@ -44,7 +44,7 @@ struct Holds {
                 guard let held = try held(hold, child) else { continue }
                 first.append(
                     "SELECT parent.tableoid, parent.ctid FROM \(child.from) JOIN \(parent.source) AS parent ON "
-                        + "\(Self.refers(key, RowScope.alias)) WHERE (" + held + ") IS NOT FALSE")
+                        + "\(RemovedRows.refers(key, from: RowScope.alias)) WHERE (" + held + ") IS NOT FALSE")
             }
         }
         guard !first.isEmpty else { return nil }
@@ -52,18 +52,12 @@ struct Holds {
         guard !keys.isEmpty else { return held }
         let next = try keys.map { key in
             "SELECT parent.tableoid AS t, parent.ctid AS c FROM \(try session.scope(key.source).source) AS child "
-                + "JOIN \(try session.scope(key.destination).source) AS parent ON \(Self.refers(key, "child")) "
+                + "JOIN \(try session.scope(key.destination).source) AS parent ON \(RemovedRows.refers(key)) "
                 + "WHERE child.tableoid = found.t AND child.ctid = found.c"
         }
         return "WITH RECURSIVE sparing (t, c) AS ((" + held
             + ") UNION SELECT wave.t, wave.c FROM sparing AS found CROSS JOIN LATERAL ("
             + next.joined(separator: " UNION ALL ") + ") AS wave) SELECT t, c FROM sparing"
-    }
-
-    private static func refers(_ key: Relationship, _ child: String) -> String {
-        zip(key.sourceAttributes, key.destinationAttributes).map {
-            "\(child).\($0.quotedIdentifier) = parent.\($1.quotedIdentifier)"
-        }.joined(separator: " AND ")
     }
 
     // MARK: In a transaction

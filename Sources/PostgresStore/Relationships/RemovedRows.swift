@@ -92,10 +92,10 @@ struct RemovedRows {
             + (areFew && scope.table.isSingle ? " OFFSET 0" : "") + ") AS \(alias)"
     }
 
-    /// The condition that `child` refers to `parent`.
-    static func refers(_ key: Relationship) -> String {
+    /// The condition that a row refers to `parent`.
+    static func refers(_ key: Relationship, from child: String = "child") -> String {
         zip(key.sourceAttributes, key.destinationAttributes).map {
-            "child.\($0.quotedIdentifier) = parent.\($1.quotedIdentifier)"
+            "\(child).\($0.quotedIdentifier) = parent.\($1.quotedIdentifier)"
         }.joined(separator: " AND ")
     }
 

@@ -13,12 +13,8 @@ extension Instant {
 extension CivilDateTime {
     /// The local time as the server reads it.
     var serverText: String {
-        func padded(_ number: Int, _ digits: Int) -> String {
-            let text = String(number)
-            return String(repeating: "0", count: max(0, digits - text.count)) + text
-        }
-        var text = "\(padded(hour, 2)):\(padded(minute, 2)):\(padded(second, 2))"
-        if microsecond > 0 { text += "." + padded(microsecond, 6) }
+        var text = "\(hour.padded(2)):\(minute.padded(2)):\(second.padded(2))"
+        if microsecond > 0 { text += "." + microsecond.padded(6) }
         return date.serverText(time: " " + text)
     }
 }
@@ -26,11 +22,6 @@ extension CivilDateTime {
 extension CivilDate {
     /// The day as the server reads it, with a time after it.
     func serverText(time: String = "") -> String {
-        func padded(_ number: Int, _ digits: Int) -> String {
-            let text = String(number)
-            return String(repeating: "0", count: max(0, digits - text.count)) + text
-        }
-        let day = "\(padded(year > 0 ? year : 1 - year, 4))-\(padded(month, 2))-\(padded(self.day, 2))"
-        return day + time + (year > 0 ? "" : " BC")
+        "\((year > 0 ? year : 1 - year).padded(4))-\(month.padded(2))-\(day.padded(2))\(time)" + (year > 0 ? "" : " BC")
     }
 }

@@ -24,17 +24,17 @@ extension Instant {
         let civil = self.civil
         var text = civil.date.description
         text += separator
-        text.append(civil.hour, digits: 2)
+        text += civil.hour.padded(2)
         text += ":"
-        text.append(civil.minute, digits: 2)
+        text += civil.minute.padded(2)
         text += ":"
-        text.append(civil.second, digits: 2)
+        text += civil.second.padded(2)
         if civil.microsecond != 0 {
             text += "."
             if shortensFraction, civil.microsecond % 1000 == 0 {
-                text.append(civil.microsecond / 1000, digits: 3)
+                text += (civil.microsecond / 1000).padded(3)
             } else {
-                text.append(civil.microsecond, digits: 6)
+                text += civil.microsecond.padded(6)
             }
         }
         text += end
@@ -46,20 +46,19 @@ extension CivilDate: CustomStringConvertible {
     /// The date after ISO 8601, such as `2026-11-20`.
     public var description: String {
         var text = year < 0 ? "-" : ""
-        text.append(abs(year), digits: 4)
+        text += abs(year).padded(4)
         text += "-"
-        text.append(month, digits: 2)
+        text += month.padded(2)
         text += "-"
-        text.append(day, digits: 2)
+        text += day.padded(2)
         return text
     }
 }
 
-extension String {
-    /// Appends a non-negative number, with leading zeros up to a number of digits.
-    fileprivate mutating func append(_ number: Int, digits: Int) {
-        let text = String(number)
-        append(String(repeating: "0", count: max(0, digits - text.utf8.count)))
-        append(text)
+extension Int {
+    /// The text of a non-negative number, with leading zeros up to a number of digits.
+    package func padded(_ digits: Int) -> String {
+        let text = String(self)
+        return String(repeating: "0", count: Swift.max(0, digits - text.utf8.count)) + text
     }
 }

@@ -234,6 +234,9 @@ extension Relationship {
             destinationAttributes: [destinationAttribute], deleteRule: deleteRule, isIndexed: true)
     }
 
+    /// The source and the attributes that hold the reference, as messages name them.
+    package var text: String { "\(source) (\(sourceAttributes.joined(separator: ", ")))" }
+
     /// The relationship with another delete rule.
     package func with(deleteRule: DeleteRule) -> Relationship {
         Relationship(

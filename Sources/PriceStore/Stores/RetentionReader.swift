@@ -131,15 +131,6 @@ package protocol RetentionReader: StoreReader {
 }
 
 extension RetentionReader {
-    /// The engine makes no candles.
-    package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
-        guard !requests.isEmpty else { return [] }
-        throw StoreError(.unsupported, store: name, message: "the engine \(engine) makes no candles")
-    }
-
-    /// Nil: only the entities decide.
-    package func candleObstacle(_: Rollup, of _: Entity, into _: Entity?) throws(StoreError) -> String? { nil }
-
     /// Nil: the engine checks after each batch.
     package func obstacle(
         to _: [HeldRows], of _: BatchDeleteRequest, writing _: String?

@@ -75,6 +75,18 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
             hint: "if \(entity) may be emptied, write allow_empty: true in the rule")
     }
 
+    /// The error of a delete of rows that others refer to, with a number of rows for each source.
+    package static func referenced(
+        _ entity: String, by obstacles: [(rowCount: Int, source: String)],
+        forbiddenBy reason: String = "deny does not allow that", store: String
+    ) -> StoreError {
+        let list = obstacles.map { "\($0.rowCount.counted("row")) of \($0.source)" }.joined(separator: ", ")
+        return StoreError(
+            .constraint, store: store,
+            message: "rows of \(entity) that would be deleted are referenced by \(list), and \(reason)",
+            hint: "delete those first, or ask for cascade or nullify")
+    }
+
     /// The store, the message, the engine's code and the hint on one line.
     public var description: String {
         var text = "\(store): \(message)"

@@ -126,19 +126,16 @@ struct ChosenRows {
 
     /// Throws if a row refers to a recorded row through one of some foreign keys, even if it would be deleted itself.
     private func deny(_ parent: RowScope, _ reason: String, keys: (Relationship) -> Bool) throws {
-        var obstacles: [String] = []
+        var obstacles: [(rowCount: Int, source: String)] = []
         for key in graph.keys(into: parent.table.name) where keys(key) {
             let rows = try pointing(key, sparingChosen: false)
             let number = try connection.count(
                 SQLFragment("SELECT count(*) FROM (SELECT DISTINCT ") + rows + ")", db)
-            if number > 0 { obstacles.append("\(number) \(number == 1 ? "row" : "rows") of \(key.text)") }
+            if number > 0 { obstacles.append((number, key.text)) }
         }
         guard obstacles.isEmpty else {
-            throw StoreError(
-                .constraint, store: connection.name,
-                message: "rows of \(parent.table.name) that would be deleted are referenced by "
-                    + obstacles.joined(separator: ", ") + ", and \(reason)",
-                hint: "delete those first, or ask for cascade or nullify")
+            throw StoreError.referenced(
+                parent.table.name, by: obstacles, forbiddenBy: reason, store: connection.name)
         }
     }
 
@@ -284,9 +281,4 @@ extension SQLiteFileConnection {
         }
         temporaries.clearedRows = [:]
     }
-}
-
-extension Relationship {
-    /// The source and its referring attributes, as messages name them.
-    fileprivate var text: String { "\(source) (\(sourceAttributes.joined(separator: ", ")))" }
 }

@@ -50,6 +50,22 @@ final class HookedWriter: ObjectStore, RetentionWriter {
     func sizeBytes() throws(StoreError) -> Int64 { try writer.sizeBytes() }
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { try writer.sizeBytes(ofEntity: entity) }
 
+    func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
+        try writer.candles(of: requests)
+    }
+
+    func candleObstacle(
+        _ rollup: Rollup, of entity: Entity, into target: Entity?
+    ) throws(StoreError) -> String? {
+        try writer.candleObstacle(rollup, of: entity, into: target)
+    }
+
+    func obstacle(
+        to holds: [HeldRows], of delete: BatchDeleteRequest, writing target: String?
+    ) throws(StoreError) -> HoldObstacle? {
+        try writer.obstacle(to: holds, of: delete, writing: target)
+    }
+
     func triggersMayDelete(
         from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool {
