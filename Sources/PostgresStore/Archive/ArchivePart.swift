@@ -28,37 +28,28 @@ final class ArchivePart {
 
     /// Deletes rows of the rule's table and copies them, with all that is deleted or changed with them, to the archive.
     ///
-    /// - Parameters:
-    ///   - source: the table that is deleted from, in SQL.
-    ///   - key: the columns whose values are returned.
-    /// - Returns: how many there were, and rows that begin with each key.
+    /// - Parameter source: the table that is deleted from, in SQL.
+    /// - Returns: how many there were.
     func delete(
-        _ condition: SQLFragment, of scope: RowScope, from source: String, returning key: [String], isRepeated: Bool
-    ) throws -> (count: Int, keys: [ServerRow]) {
+        _ condition: SQLFragment, of scope: RowScope, from source: String, isRepeated: Bool
+    ) throws -> Int {
         if takesOthers { try copyOthers(condition, of: scope, from: source) }
         let table = try archiver.rows(of: scope.table)
         let names = table.columns.map(\.quotedIdentifier).joined(separator: ", ")
         let number = table.rowNumber
-        var statement =
+        let statement =
             "WITH gone AS (DELETE FROM \(source) AS \(RowScope.alias)" + condition.whereClause + " RETURNING "
             + table.columns.map(scope.column).joined(separator: ", ")
             + "), kept AS (INSERT INTO \(table.sql) (\(names)) "
-            + "SELECT \(names) FROM gone RETURNING \(([number] + key).joined(separator: ", "))) "
-        guard !key.isEmpty else {
-            statement += Self.span(number) + " FROM kept"
-            return (try add(connection.row(statement, isRepeated: isRepeated), to: table), [])
-        }
-        statement += "SELECT \(key.map { "kept.\($0)" }.joined(separator: ", ")), span.* FROM kept, ("
-        statement += Self.span(number) + " FROM kept) AS span ORDER BY kept.\(number)"
-        let rows = try connection.rows(statement)
-        return (try add(rows.first, to: table), rows)
+            + "SELECT \(names) FROM gone RETURNING \(number)) " + Self.span(number) + " FROM kept"
+        return try add(connection.row(statement, isRepeated: isRepeated), to: table)
     }
 
     /// Deletes rows of the rule's table, copies them to the archive, and returns the end of a query for the copies.
     func delete(_ condition: SQLFragment, of scope: RowScope, isRepeated: Bool) throws -> SQLFragment {
         let table = try archiver.rows(of: scope.table)
         let next = (portions[table.number]?.upperBound).map { $0 + 1 }
-        let count = try delete(condition, of: scope, from: scope.source, returning: [], isRepeated: isRepeated).count
+        let count = try delete(condition, of: scope, from: scope.source, isRepeated: isRepeated)
         let last = portions[table.number]?.upperBound ?? 0
         let first = count == 0 ? last + 1 : next ?? portions[table.number]?.lowerBound ?? 0
         return " FROM \(table.sql) AS \(RowScope.alias) WHERE \(RowScope.alias).\(table.rowNumber) BETWEEN "

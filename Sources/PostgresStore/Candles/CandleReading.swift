@@ -103,11 +103,9 @@ struct CandleRows {
     private let groups: [(name: String, type: ColumnType)]
     private let columns: [NamedSQL]
     private let order: [NamedSQL]
-    private let keyCount: Int
     private let store: String
 
-    /// - Parameter withKeys: whether the key's columns come with each row.
-    init(_ rollup: Rollup, of scope: RowScope, withKeys: Bool, store: String) throws {
+    init(_ rollup: Rollup, of scope: RowScope, store: String) throws {
         self.store = store
         let time = try CandleTimeSQL(rollup.date, scope, store: store, as: "date")
         self.time = time
@@ -132,12 +130,9 @@ struct CandleRows {
             let isNumeric = scope.table.type(attribute) == .numeric
             return ("group_\(place)", SQLFragment(isNumeric ? "trim_scale(\(column))" : column))
         }
-        let key = scope.key.enumerated().map { NamedSQL("key_\($0)", SQLFragment($1)) }
-        keyCount = withKeys ? key.count : 0
-        columns = (withKeys ? key : []) + time.columns + numbers + group
-        order = ([time.date.orderValue] + (key.isEmpty ? numbers : key).map(\.sql)).enumerated().map {
-            ("order_\($0)", $1)
-        }
+        columns = time.columns + numbers + group
+        let ties = scope.key.isEmpty ? numbers.map(\.sql) : scope.key.map { SQLFragment($0) }
+        order = ([time.date.orderValue] + ties).enumerated().map { ("order_\($0)", $1) }
     }
 
     /// The query of rows that a DELETE returns, or a SELECT finds.
@@ -164,9 +159,6 @@ struct CandleRows {
             return CandleBuilder.Row(candle, at: time.instant, group: group)
         }
     }
-
-    /// The values of a row's key.
-    func key(_ row: ServerRow) -> [StoreValue] { row.values(at: 0..<keyCount) }
 
     private func candle(_ row: ServerRow, _ time: CandleTime) throws -> Candle? {
         guard let (price, volume) = price else { return try candle?.candle(row) }

@@ -192,10 +192,8 @@ extension BatchDelete {
     /// The DELETE returns the deleted rows with their last values: others may have changed or deleted
     /// some since a SELECT saw them, and a trigger may keep some.
     mutating func delete(_ condition: SQLFragment, becoming rollup: Rollup) throws -> Int {
-        let isListed = request.resultType == .objectIDs
-        if isListed { _ = try connection.requireKey(scope) }
         let (from, name) = (scope.from, connection.name)
-        let rows = try CandleRows(rollup, of: scope, withKeys: isListed, store: name)
+        let rows = try CandleRows(rollup, of: scope, store: name)
         let table = try CandleTable(rollup, connection)
         let gone: ServerResult
         if let part {
@@ -211,7 +209,6 @@ extension BatchDelete {
             try made.add(rows.rows(gone)) { try table.stored($0, lock: " FOR UPDATE OF \(RowScope.alias)") }
             try table.write(made, deletedCount: gone.rows.count, part)
         }
-        if isListed { objectIDs += gone.rows.map { connection.objectID(scope, rows.key($0)) } }
         candles.add(made)
         writtenCount += made.changes.count
         deletedCount += gone.rows.count

@@ -13,7 +13,6 @@ struct BatchDelete {
     /// What copies the rows to an archive; nil: they are not archived.
     let part: ArchivePart?
     var deletedCount = 0
-    var objectIDs: [ObjectID] = []
     /// The candles that the rows of this batch, and of those before it, have become.
     var candles: CandleTally
     /// How many candles were written.
@@ -59,26 +58,19 @@ struct BatchDelete {
             try Aggregates(session: connection, table: scope.table).requireMaterialized(
                 scope, date, condition, knowing: memory)
         }
-        let isListed = request.resultType == .objectIDs
         if let rollup = request.rollup { return try delete(condition, becoming: rollup) }
         if let part {
-            let key = isListed ? scope.table.entity.primaryKey.map(\.quotedIdentifier) : []
-            let (count, keys) = try part.delete(
-                condition, of: scope, from: target ?? scope.source, returning: key, isRepeated: usesOnePlan)
-            objectIDs += keys.map { connection.objectID(scope, $0.values(at: 0..<key.count)) }
+            let count = try part.delete(
+                condition, of: scope, from: target ?? scope.source, isRepeated: usesOnePlan)
             deletedCount += count
             return count
         }
-        var statement =
+        let statement: SQLFragment =
             "DELETE FROM \(target.map { "\($0) AS \(RowScope.alias)" } ?? scope.from)" + condition.whereClause
         if !keepers.isEmpty { return try deleteNoting(statement) }
-        if isListed { statement += " RETURNING " + (try connection.requireKey(scope)).joined(separator: ", ") }
-        let result = try connection.execute(statement, isRepeated: usesOnePlan)
-        if isListed {
-            objectIDs += result.rows.map { connection.objectID(scope, $0.values(at: 0..<$0.columns.count)) }
-        }
-        deletedCount += result.changedCount
-        return result.changedCount
+        let count = try connection.execute(statement, isRepeated: usesOnePlan).changedCount
+        deletedCount += count
+        return count
     }
 
     /// Carries out a DELETE and notes the groups and buckets of the rows.
@@ -113,12 +105,6 @@ struct BatchDelete {
     }
 
     private mutating func deleteAll() throws -> BatchContinuation? {
-        guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message: "a delete in batches by the method \(request.technique.rawValue) has no offset",
-                hint: "use the method whole")
-        }
         guard let rollup = request.rollup else { return try deleteByMethod() }
         return try withoutOtherChanges(of: rollup) { try $0.deleteByMethod() }
     }
@@ -139,12 +125,12 @@ struct BatchDelete {
     /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
     private mutating func whole() throws -> BatchContinuation? {
         let fetch = request.fetchRequest
-        guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
+        guard fetch.fetchLimit != nil else {
             try delete(condition)
             return nil
         }
         if request.rollup != nil {
-            guard fetch.fetchOffset == 0, try fits(condition) else { return nil }
+            guard try fits(condition) else { return nil }
             try delete(condition)
             return nil
         }

@@ -12,6 +12,10 @@ extension PostgresWriter {
     func execute(_ work: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = work.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
+        guard work.resultType != .objectIDs, work.fetchRequest.fetchOffset == 0 else {
+            throw StoreError(
+                .unsupported, store: name, message: "a delete on a server reports counts, not IDs, and has no offset")
+        }
         if work.rollup == nil, work.technique == .partitions {
             let entity = work.fetchRequest.entity
             let dropped = try run("dropping partitions of \(entity)") {
@@ -96,7 +100,7 @@ struct DeleteTransaction {
         if reach.overridesRules || isPredicted || work.rollupMemory != nil { return true }
         if denies && work.technique == .whole || work.archiveRule != nil && !reach.keys.isEmpty { return true }
         // Only of rows that are counted and no more is it looked up again what is kept beside them. A cluster has no one state.
-        let isPlain = work.archiveRule == nil && work.rollup == nil && work.resultType != .objectIDs
+        let isPlain = work.archiveRule == nil && work.rollup == nil
         let sparesInState = work.fetchRequest.predicate.sparesKeptRows && !(listsKept && isPlain)
         return try sparesInState && !table.isDistributed || holds.needOneState(reach)
     }
@@ -133,7 +137,7 @@ struct DeleteTransaction {
                 firesTriggers: firesTriggers)
             let continuation = try batch.run()
             var result = BatchDeleteResult(
-                deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
+                deletedCount: batch.deletedCount, continuation: continuation)
             result.candles = batch.candles
             return result
         }

@@ -8,7 +8,6 @@ extension SurveyQuery {
         guard let guards else { return "\(table.name) is not divided into partitions" }
         if request.deleting.archiveRule != nil { return "each row is archived" }
         if request.deleting.rollup != nil { return "each row becomes a part of a candle" }
-        if request.deleting.wantsObjectIDs { return "the key of every row is asked for" }
         if request.deleting.maxRows != nil {
             return "`max_rows` limits the deleted rows, and more rows may arrive in a partition"
         }
@@ -74,7 +73,6 @@ struct PartitionDrop {
     /// go one by one.
     func dropNext(_ work: DeleteWork) throws -> BatchDeleteResult? {
         guard session.transactionDepth == 0, work.continuation?.isBehindPartition != false,
-            work.resultType == .count,
             let range = work.fetchRequest.predicate.dateRange, work.fetchRequest.predicate == .date(range)
         else { return nil }
         do {

@@ -31,9 +31,8 @@ struct OverridingDelete {
                 scope, scope.date(date, store: session.name), own, knowing: memory)
         }
         if let part { try part.copyOthers(own, of: scope, from: scope.source, includingOwn: true) }
-        let key = work.resultType == .objectIDs ? try session.requireKey(scope) : []
-        let result = try session.execute(statement(removed, key: key))
-        let deletedCount = try result.rows.first?.int("retention_deleted") ?? 0
+        let counts = try session.row(statement(removed))
+        let deletedCount = try counts?.int("retention_deleted") ?? 0
         guard deletedCount == predicted.named else {
             throw StoreError(
                 .constraint, store: session.name,
@@ -41,13 +40,12 @@ struct OverridingDelete {
                     + "nothing of this batch is deleted")
         }
         return BatchDeleteResult(
-            deletedCount: deletedCount, cascadedCount: try result.rows.first?.int("retention_cascaded") ?? 0,
-            nullifiedCount: predicted.nullified,
-            objectIDs: key.isEmpty ? [] : result.rows.map { session.objectID(scope, $0.values(at: 2..<2 + key.count)) })
+            deletedCount: deletedCount, cascadedCount: try counts?.int("retention_cascaded") ?? 0,
+            nullifiedCount: predicted.nullified)
     }
 
-    /// The statement: its rows begin with the count of deleted rows and that of cascaded ones.
-    private func statement(_ removed: RemovedRows, key: [String]) throws -> SQLFragment {
+    /// The statement, which returns the count of deleted rows and that of cascaded ones.
+    private func statement(_ removed: RemovedRows) throws -> SQLFragment {
         var statement = removed.tables
         for (number, update) in try taking(removed).enumerated() {
             statement += ", changed_\(number) AS (\(update))"
@@ -55,17 +53,14 @@ struct OverridingDelete {
         for (number, table) in reach.losing.enumerated() {
             let row = RowScope(table)
             let place = "\(RowScope.alias).tableoid, \(RowScope.alias).ctid"
-            let columns = number == 0 ? ["(\(place)) IN (SELECT t, c FROM named_0) AS retention_named"] + key : ["1"]
+            let column = number == 0 ? "(\(place)) IN (SELECT t, c FROM named_0) AS retention_named" : "1"
             statement +=
                 ", lost_\(number) AS (DELETE FROM \(row.from) WHERE (\(place)) IN (SELECT t, c FROM gone_0) "
-                + "RETURNING \(columns.joined(separator: ", ")))"
+                + "RETURNING \(column))"
         }
         let named = "(SELECT count(*) FROM lost_0 WHERE retention_named)"
         let all = reach.losing.indices.map { "(SELECT count(*) FROM lost_\($0))" }.joined(separator: " + ")
-        let counts = " SELECT \(named) AS retention_deleted, \(all) - \(named) AS retention_cascaded"
-        guard !key.isEmpty else { return statement + counts }
-        let columns = reach.losing[0].entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")
-        return statement + counts + ", \(columns) FROM lost_0 WHERE retention_named"
+        return statement + " SELECT \(named) AS retention_deleted, \(all) - \(named) AS retention_cascaded"
     }
 
     /// The statements that clear the references of remaining rows to deleted rows; one for each table.

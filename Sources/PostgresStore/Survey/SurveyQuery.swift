@@ -82,9 +82,6 @@ struct SurveyQuery {
                 + "two dates where the function changes their order"
         }
         if table.isColumnar { return Self.columnar(table.name) }
-        if request.deleting.wantsObjectIDs, table.entity.primaryKey.isEmpty {
-            return "\(table.name) has no primary key, so the deleted rows cannot be reported"
-        }
         let keepers = request.ownKeepers + request.keepers.others
         let thins = keepers.contains(where: \.isThinning)
         if thins, table.isDistributed {

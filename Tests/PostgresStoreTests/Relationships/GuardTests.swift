@@ -255,22 +255,13 @@ struct GuardTests {
         #expect(try database.run("SELECT count(*) FROM q_1") == ["0"])
     }
 
-    /// A digest is of the rows' keys: it needs every row.
-    @Test(arguments: Kind.divided) func rowsOfADigestGoOneByOne(kind: Kind) throws {
-        let database = try kind.make("ALTER TABLE q ADD PRIMARY KEY (id, at);")
-        var request = Self.request
-        request.deleting.wantsObjectIDs = true
+    @Test func idsAndAnOffsetOfDeletedRowsAreRefused() throws {
+        let database = try Kind.divided[0].make("")
         let writer = try database.writer()
-        let survey = try writer.findings(request)
-        #expect(!survey.possibleTechniques.contains(.partitions))
-        #expect(survey.techniqueObstacles[.partitions] == "the key of every row is asked for")
-        #expect(survey.reason == "nothing is dropped as a whole, because the key of every row is asked for")
-        // Even if it is asked for.
-        var batch = ExpiringRows.batch(1000, of: request)
-        batch.technique = .partitions
-        batch.resultType = .objectIDs
-        let result = try writer.execute(batch)
-        #expect(result.deletedCount == 480 && result.objectIDs.count == 480)
+        var batches = [BatchDeleteRequest(Self.request, resultType: .objectIDs), BatchDeleteRequest(Self.request)]
+        batches[1].fetchRequest.fetchOffset = 1
+        for batch in batches { #expect(throws: StoreError.self) { try writer.execute(batch) } }
+        #expect(try writer.execute(BatchDeleteRequest(Self.request)).deletedCount == 480)
     }
 
     /// What the partition key's own operators order need not be in the order of the dates.
