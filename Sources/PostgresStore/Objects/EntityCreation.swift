@@ -1,58 +1,27 @@
 public import PriceStore
 
-/// Entities and indexes that a program creates.
+/// Entities that a program creates.
 extension PostgresWriter {
-    /// Creates an entity, or adds the attributes that an existing one lacks.
+    /// Creates an entity of plain attributes. All else is created in the server.
     public func createEntity(_ entity: Entity) throws(StoreError) {
         try entity.checkIsCreatable(in: name)
+        guard entity.relationships.isEmpty, !entity.attributes.contains(where: \.hasDefault) else {
+            throw StoreError(
+                .unsupported, store: name, message: "\(entity.name) cannot be created with relationships or defaults",
+                hint: "create it in the server")
+        }
         try run("creating the table \(entity.name)", isRepeatable: false) {
-            try transaction(.normal) {
-                if let existing = try table(entity.name) {
-                    if let difference = entity.difference(from: existing.entity) {
-                        throw StoreError(
-                            .unsupported, store: name, message: "\(entity.name) already exists, with \(difference)")
-                    }
-                    for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
-                        let isRequired = attribute.isRequired && attribute.hasDefault
-                        let column = try definition(of: attribute, isRequired: isRequired)
-                        try execute("ALTER TABLE \(existing.sql) ADD COLUMN \(column)")
-                    }
-                } else {
-                    var parts = try entity.attributes.map { try definition(of: $0, isRequired: $0.isRequired) }
-                    if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.quotedList)") }
-                    for key in entity.relationships {
-                        let isSelf = key.destination == entity.name
-                        guard let parent = isSelf ? entity.name.quotedIdentifier : try table(key.destination)?.sql
-                        else {
-                            throw StoreError(
-                                .unknownName, store: name, message: "the store has no entity '\(key.destination)'")
-                        }
-                        parts.append(
-                            "FOREIGN KEY \(key.sourceAttributes.quotedList) REFERENCES \(parent) "
-                                + "\(key.destinationAttributes.quotedList) ON DELETE \(key.deleteRule.sqlAction)")
-                    }
-                    try execute("CREATE TABLE \(entity.name.quotedIdentifier) (\(parts.joined(separator: ", ")))")
-                }
-                catalog = PostgresCatalog()
-                for key in entity.relationships where key.isIndexed {
-                    try createIndex(on: entity.name, attributes: key.sourceAttributes, isUnique: false)
-                }
-            }
+            var parts = try entity.attributes.map(definition)
+            if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.quotedList)") }
+            try execute("CREATE TABLE \(entity.name.quotedIdentifier) (\(parts.joined(separator: ", ")))")
+            catalog = PostgresCatalog()
         }
     }
 
-    /// Creates an index, unless there is one of these attributes.
+    /// Throws: an index is created in the server.
     public func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError) {
-        try run("creating an index of \(entity)", isRepeatable: false) {
-            let scope = RowScope(try requireTable(entity))
-            let columns = try attributes.map { try scope.attribute($0, store: name).name }
-            let isThere = scope.table.indexes.contains {
-                $0.columns == columns && $0.isOrdered && ($0.isUnique || !isUnique)
-            }
-            guard !isThere else { return }
-            try execute("CREATE \(isUnique ? "UNIQUE " : "")INDEX ON \(scope.table.sql) \(columns.quotedList)")
-            catalog = PostgresCatalog()
-        }
+        throw StoreError(
+            .unsupported, store: name, message: "no index of \(entity) is created", hint: "create it in the server")
     }
 
     /// Removes an entity and its rows.
@@ -64,8 +33,8 @@ extension PostgresWriter {
         }
     }
 
-    /// A column in a CREATE TABLE or ADD COLUMN.
-    private func definition(of attribute: Attribute, isRequired: Bool) throws(StoreError) -> String {
+    /// A column in a CREATE TABLE.
+    private func definition(of attribute: Attribute) throws(StoreError) -> String {
         guard ["", "INTEGER", "REAL", "NUMERIC", "TEXT"].contains(attribute.declaredType.uppercased()) else {
             throw StoreError(
                 .unsupported, store: name,
@@ -79,8 +48,6 @@ extension PostgresWriter {
             case .numeric: "numeric"
             case .text, .none: "text"
             }
-        var text = "\(attribute.name.quotedIdentifier) \(type)" + (isRequired ? " NOT NULL" : "")
-        if let value = attribute.defaultValue?.serverText { text += " DEFAULT \(value.quotedLiteral)::\(type)" }
-        return text
+        return "\(attribute.name.quotedIdentifier) \(type)" + (attribute.isRequired ? " NOT NULL" : "")
     }
 }
