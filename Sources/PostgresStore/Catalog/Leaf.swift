@@ -12,8 +12,8 @@ struct Leaf: Hashable {
     var isColumnar = false
     /// The table that it is a partition of, in SQL; nil: of none.
     var parent: String?
-    /// What the catalog says of its bounds, as `FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')`; empty: nothing.
-    var bounds = ""
+    /// Its range; nil: it is a default partition, has an open end, or anything else that proves nothing about the rows in it.
+    var bounds: PartitionBounds?
     /// The column by whose ranges the table is divided that it is a partition of; nil: by anything else.
     var rangeColumn: String?
 }
@@ -25,12 +25,14 @@ extension PostgresConnection {
             return [Leaf(oid: table.oid, sql: table.sql, name: table.name)]
         }
         if let known = catalog.leaves?[table.oid] { return known }
+        let value = "(?:''((?:[^'']|'''')*)''|(-?[0-9.]+))"
         let found = try rows(
             SQLFragment(
                 """
                 SELECT c.oid, n.nspname, c.relname, c.relkind = 'f' AS is_foreign, pn.nspname AS parent_schema,
                     p.relname AS parent_name,
-                    coalesce(pg_get_expr(c.relpartbound, c.oid), '') AS bounds,
+                    coalesce(replace(ends[1], '''''', ''''), ends[2]) AS low,
+                    coalesce(replace(ends[3], '''''', ''''), ends[4]) AS high,
                     (SELECT a.attname FROM pg_partitioned_table k JOIN pg_attribute a
                         ON a.attrelid = k.partrelid AND a.attnum = k.partattrs[0]
                     JOIN pg_opclass o ON o.oid = k.partclass[0] AND o.opcdefault
@@ -40,16 +42,26 @@ extension PostgresConnection {
                     (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar
                 FROM pg_partition_tree(\(table.oid)) t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
                 JOIN pg_class p ON p.oid = t.parentrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
+                CROSS JOIN regexp_match(pg_get_expr(c.relpartbound, c.oid),
+                    '^FOR VALUES FROM \\(\(value)\\) TO \\(\(value)\\)$') AS ends
                 WHERE t.isleaf ORDER BY c.oid
                 """))
         let leaves = try found.map { row in
             Leaf(
                 oid: try row.int("oid"), sql: try row.relation("nspname", "relname"), name: try row.text("relname"),
                 isForeign: try row.isTrue("is_foreign"), isColumnar: try row.isTrue("is_columnar"),
-                parent: try row.relation("parent_schema", "parent_name"), bounds: try row.text("bounds"),
+                parent: try row.relation("parent_schema", "parent_name"), bounds: try row.bounds(),
                 rangeColumn: try row.optionalText("range_column"))
         }
         catalog.leaves?[table.oid] = leaves
         return leaves
+    }
+}
+
+extension ServerRow {
+    /// The bounds of a part, from `low` and `high`; nil: an end is not known.
+    func bounds() throws -> PartitionBounds? {
+        guard let low = try optionalText("low"), let high = try optionalText("high") else { return nil }
+        return PartitionBounds(lower: low, upper: high)
     }
 }

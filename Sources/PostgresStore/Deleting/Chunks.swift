@@ -31,13 +31,11 @@ struct Chunks {
             return
         }
         all = try session.rows(TimescaleSQL.chunks(table, type: date.type)).map { row in
-            let (low, high) = try (row.optionalText("low"), row.optionalText("high"))
-            return Chunk(
+            Chunk(
                 leaf: Leaf(
                     oid: try row.int("oid"), sql: try row.relation("nspname", "relname"),
                     name: try row.text("relname"), isForeign: try !row.isTrue("is_changeable")),
-                bounds: low.flatMap { low in high.map { PartitionBounds(lower: low, upper: $0) } },
-                bytes: try row.int("bytes"), isFrozen: try row.isTrue("is_frozen"))
+                bounds: try row.bounds(), bytes: try row.int("bytes"), isFrozen: try row.isTrue("is_frozen"))
         }
         session.catalog.chunks?[table.oid] = all
     }

@@ -6,55 +6,6 @@ struct PartitionBounds: Hashable {
     let lower: String
     /// The end, exclusive.
     let upper: String
-
-    init(lower: String, upper: String) {
-        self.lower = lower
-        self.upper = upper
-    }
-
-    /// The bounds as the clause of a partition.
-    var clause: String { "FOR VALUES FROM (\(lower.quotedLiteral)) TO (\(upper.quotedLiteral))" }
-
-    /// Reads `FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')`; nil: a default partition, an open end, or anything else
-    /// that proves nothing about the rows in it.
-    init?(_ text: String) {
-        let scalars = Array(text.unicodeScalars)
-        var position = 0
-        func take(_ word: String) -> Bool {
-            let wanted = Array(word.unicodeScalars)
-            guard scalars.count - position >= wanted.count,
-                Array(scalars[position..<position + wanted.count]) == wanted
-            else { return false }
-            position += wanted.count
-            return true
-        }
-        func value() -> String? {
-            var value = String.UnicodeScalarView()
-            guard take("'") else {
-                while position < scalars.count, scalars[position] != ")" {
-                    value.append(scalars[position])
-                    position += 1
-                }
-                let number = String(value)
-                return Double(number) == nil ? nil : number
-            }
-            while position < scalars.count {
-                let scalar = scalars[position]
-                position += 1
-                if scalar == "'" {
-                    guard position < scalars.count, scalars[position] == "'" else { return String(value) }
-                    position += 1
-                }
-                value.append(scalar)
-            }
-            return nil
-        }
-        guard take("FOR VALUES FROM ("), let lower = value(), take(") TO ("), let upper = value(), take(")"),
-            position == scalars.count
-        else { return nil }
-        self.lower = lower
-        self.upper = upper
-    }
 }
 
 extension DateSQL {

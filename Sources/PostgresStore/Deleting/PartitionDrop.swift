@@ -47,7 +47,7 @@ struct ExpiredPartitions {
         let date = try scope.date(range.date, store: session.name)
         let column = try scope.attribute(range.date.name, store: session.name).name
         let candidates = try session.leaves(of: table).compactMap { leaf -> (leaf: Leaf, bounds: PartitionBounds)? in
-            guard !leaf.isForeign, leaf.rangeColumn == column, let bounds = PartitionBounds(leaf.bounds) else {
+            guard !leaf.isForeign, leaf.rangeColumn == column, let bounds = leaf.bounds else {
                 return nil
             }
             return (leaf, bounds)

@@ -36,7 +36,7 @@ extension SurveyCounts {
 
     /// What the bounds of partitions prove about all of their rows, as ``DateSQL/code(before:)`` says it, by `oid`.
     private func provedCodes(_ leaves: [Leaf]) throws -> [Int: Int] {
-        let bounds = leaves.map { PartitionBounds($0.bounds) }
+        let bounds = leaves.map(\.bounds)
         let areExpired = try rows.date.areTrue(rows.date.isWhollyBefore(rows.cutoff), of: bounds, session)
         let areKept = try rows.date.areTrue(rows.date.isWhollyReadableAfter(rows.cutoff), of: bounds, session)
         var codes: [Int: Int] = [:]

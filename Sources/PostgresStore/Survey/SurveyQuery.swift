@@ -235,7 +235,7 @@ struct SurveyQuery {
     /// The rows that are in none of some partitions, by their bounds.
     private func outside(_ partitions: [Leaf], _ date: DateSQL) -> SQLFragment {
         var spans: [PartitionBounds] = []
-        for bounds in partitions.compactMap({ PartitionBounds($0.bounds) }) {
+        for bounds in partitions.compactMap(\.bounds) {
             if let last = spans.last, last.upper == bounds.lower {
                 spans[spans.count - 1] = PartitionBounds(lower: last.lower, upper: bounds.upper)
             } else {

@@ -71,6 +71,36 @@ struct CatalogTests {
         #expect(try reader.table("prices")?.indexes.map(\.columns).contains(["at", "a"]) == true)
     }
 
+    @Test func boundsOfPartitionsAreReadOnlyWhereTheyProveSomething() throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE plain (at timestamptz);
+            CREATE TABLE days (at timestamptz) PARTITION BY RANGE (at);
+            CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM (MINVALUE) TO ('2026-01-01 00:00:00+00');
+            CREATE TABLE days_2 PARTITION OF days FOR VALUES FROM ('2026-01-01 00:00:00+00') TO ('2026-02-01 00:00:00+00');
+            CREATE TABLE days_3 PARTITION OF days FOR VALUES FROM ('2026-02-01 00:00:00+00') TO (MAXVALUE);
+            CREATE TABLE days_4 PARTITION OF days DEFAULT;
+            CREATE TABLE numbers (n bigint) PARTITION BY RANGE (n);
+            CREATE TABLE numbers_1 PARTITION OF numbers FOR VALUES FROM (-5) TO (17);
+            CREATE TABLE words (w text) PARTITION BY RANGE (w);
+            CREATE TABLE words_1 PARTITION OF words FOR VALUES FROM ('a'') TO (''b') TO ('c');
+            CREATE TABLE pairs (at date, n int) PARTITION BY RANGE (at, n);
+            CREATE TABLE pairs_1 PARTITION OF pairs FOR VALUES FROM ('2026-01-01', 1) TO ('2026-02-01', 1);
+            CREATE TABLE lists (at date) PARTITION BY LIST (at);
+            CREATE TABLE lists_1 PARTITION OF lists FOR VALUES IN ('2026-01-01');
+            CREATE TABLE hashes (at date) PARTITION BY HASH (at);
+            CREATE TABLE hashes_1 PARTITION OF hashes FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+            """)
+        let reader = try database.reader()
+        func bounds(_ table: String) throws -> [[String]?] {
+            try reader.leaves(of: reader.requireTable(table)).map { $0.bounds.map { [$0.lower, $0.upper] } }
+        }
+        #expect(try bounds("days") == [nil, ["2026-01-01 00:00:00+00", "2026-02-01 00:00:00+00"], nil, nil])
+        #expect(try bounds("numbers") == [["-5", "17"]])
+        #expect(try bounds("words") == [["a') TO ('b", "c"]])
+        for table in ["plain", "pairs", "lists", "hashes"] { #expect(try bounds(table) == [nil]) }
+    }
+
     @Test func foreignKeysOfPartitionedTablesAreToldOnce() throws {
         let database = try TestDatabase(
             """

@@ -36,21 +36,6 @@ struct AddressTests {
         }
     }
 
-    @Test func boundsOfPartitionsAreReadOnlyWhereTheyProveSomething() {
-        func bounds(_ text: String) -> [String]? { PartitionBounds(text).map { [$0.lower, $0.upper] } }
-        #expect(
-            bounds("FOR VALUES FROM ('2026-01-01 00:00:00+00') TO ('2026-02-01 00:00:00+00')")
-                == ["2026-01-01 00:00:00+00", "2026-02-01 00:00:00+00"])
-        #expect(bounds("FOR VALUES FROM ('-5') TO (17)") == ["-5", "17"])
-        #expect(bounds("FOR VALUES FROM (MINVALUE) TO ('2026-02-01')") == nil)
-        #expect(bounds("FOR VALUES FROM ('2026-02-01') TO (MAXVALUE)") == nil)
-        #expect(bounds("FOR VALUES FROM ('2026-01-01', 1) TO ('2026-02-01', 1)") == nil)
-        #expect(bounds("FOR VALUES IN ('2026-01-01')") == nil)
-        #expect(bounds("FOR VALUES WITH (modulus 2, remainder 0)") == nil)
-        #expect(bounds("DEFAULT") == nil)
-        #expect(bounds("") == nil)
-    }
-
     @Test func listsSurviveTheirTextForm() {
         let values: [String?] = ["a", "", nil, "NULL", "a,b", "{x}", "\"q\"", "back\\slash", "ü 📈", " "]
         #expect(ServerArray.elements(ServerArray.text(values)) == values)
