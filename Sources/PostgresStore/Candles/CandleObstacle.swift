@@ -37,9 +37,7 @@ struct CandleObstacle {
                 "\(table.name) is \(table.isColumnar ? "stored by columns" : "a continuous aggregate"), and candles are "
                 + "rows that change"
         }
-        if try session.isRowSecurityActive(table) {
-            return "row security of \(table.name) applies to this user, and candles that it hides would be lost"
-        }
+        if let reason = try session.rowSecurityObstacle([table]) { return reason }
         return try columnObstacle(wanted, table) ?? keyObstacle(wanted, table)
             ?? privilegeObstacle(table)
     }

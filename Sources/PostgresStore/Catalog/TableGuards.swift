@@ -35,9 +35,9 @@ struct TableGuards {
             .statementTrigger, .rowTrigger, .rule, .rowSecurity, .foreignKey, .publication, .owner, .access, .dependent)
     }
     /// Why rows cannot be deleted in partitions by their own names; nil: they can.
-    var leafObstacle: String? { first(.statementTrigger, .rule, .rowSecurity, .access) }
+    var leafObstacle: String? { first(.statementTrigger, .rule, .access) }
     /// Why rows cannot be counted in partitions by their own names; nil: they can.
-    var countObstacle: String? { first(.rowSecurity, .access) }
+    var countObstacle: String? { first(.access) }
 
     /// Finds the guards of tables and of all that is below them: a number for the kind, and the reason.
     ///
@@ -118,8 +118,15 @@ extension PostgresConnection {
         }
     }
 
-    /// Whether row security applies to a user's deletes and reads of a table.
-    func isRowSecurityActive(_ table: PostgresTable) throws -> Bool {
-        try exists("SELECT 1 WHERE row_security_active(" + .bound("\(table.oid)", "oid") + ")")
+    /// A table among some, or a part of one, of which row security hides rows from this user, as a sentence; nil: there is none.
+    func rowSecurityObstacle(_ tables: [PostgresTable]) throws -> String? {
+        let oids = tables.map { "\($0.oid)" }.joined(separator: ", ")
+        let tree = Self.tree("unnest(ARRAY[\(oids)]::oid[])")
+        let query = "\(tree) SELECT oid::regclass::text FROM tree WHERE row_security_active(oid) ORDER BY oid LIMIT 1"
+        let name = try texts(SQLFragment(query)).first
+        return name.map {
+            "row security of \($0) applies to this user, and rows that it hides would be left: use a role with BYPASSRLS, or "
+                + "turn row security off for the role that owns the table (NO FORCE ROW LEVEL SECURITY)"
+        }
     }
 }

@@ -28,10 +28,6 @@ struct SurveyQuery {
             let rows = SurveyRows(
                 session: session, scope: scope, date: try scope.date(request.date, store: session.name),
                 filter: try session.condition(request.filter, scope), request: request)
-            if let reason = try rowSecurityObstacle(rows) {
-                survey.unsupported = reason
-                return survey
-            }
             try session.beginQuiet()
             let guards = try session.guards(of: scope.table)
             let counts = SurveyCounts(rows: rows)
@@ -113,7 +109,11 @@ struct SurveyQuery {
         {
             return "rows under a hold could change unnoticed: " + reason
         }
-        return try hypertableObstacle(table) ?? session.identityObstacle(table)
+        let referring = try ReachOfDelete(of: table, request.relationships, session).keys.compactMap {
+            try session.table($0.source)
+        }
+        return try session.rowSecurityObstacle([table] + referring) ?? hypertableObstacle(table)
+            ?? session.identityObstacle(table)
     }
 
     /// Why what foreign keys do with the rows of a hypertable cannot be determined, or nil.
