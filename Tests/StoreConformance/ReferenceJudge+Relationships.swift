@@ -86,7 +86,7 @@ extension ReferenceJudge {
 
     /// Whether the cascades of a request lead back to a table that they have passed.
     func hasCircle(_ request: SurveyRequest) -> Bool {
-        guard request.relationships != .deny, !original.restrictSparesRowsThatGo else { return false }
+        guard request.relationships != .deny else { return false }
         let keys = current.relationships.map { $0.ruled(by: request) }.filter { $0.deleteRule == .cascade }
         func leadsBack(_ name: String, _ path: Set<String>) -> Bool {
             keys.contains { key in

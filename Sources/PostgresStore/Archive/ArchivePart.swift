@@ -116,7 +116,7 @@ final class ArchivePart {
         var removed = RemovedRows(connection)
         try removed.add(condition, from: "\(source) AS \(RowScope.alias)", reach, isBatch: !includingOwn)
         var copies: [(table: ArchiveTable, query: String)] = []
-        for table in reach.losing where includingOwn || reach.leadsBack || table.oid != scope.table.oid {
+        for table in reach.losing where includingOwn || table.oid != scope.table.oid {
             let archive = try archiver.rows(of: table)
             let rows = "SELECT t, c FROM gone_0" + (includingOwn ? "" : " EXCEPT SELECT t, c FROM named_0")
             let names = archive.columns.map(\.quotedIdentifier)
@@ -194,7 +194,7 @@ final class ArchivePart {
     }
 
     private func counted(_ firesTriggers: Bool) -> [PostgresTable] {
-        reach.leadsBack || firesTriggers ? reach.losing : Array(reach.losing.dropFirst())
+        firesTriggers ? reach.losing : Array(reach.losing.dropFirst())
     }
 
     /// Throws unless the rows that the server counts are those that were copied. The caller undoes the batch.
@@ -208,7 +208,7 @@ final class ArchivePart {
             portions[try archiver.references(of: $0.table, $0.columns).number]?.count ?? 0
         }
         guard changes == copied + (firesTriggers ? [rowCount, 0] + cleared : []),
-            reach.leadsBack || firesTriggers || rowCount == copied.reduce(ownCount, +)
+            firesTriggers || rowCount == copied.reduce(ownCount, +)
         else { throw mismatch }
     }
 

@@ -9,27 +9,29 @@ struct ReachOfDelete {
     private(set) var keys: [Relationship] = []
     /// The request's delete rule for the keys that refer to its table; nil: the schema's rule applies.
     let override: Relationship.DeleteRule?
-    /// Whether a chain of cascades leads back to the table itself.
-    private(set) var leadsBack = false
+    /// A key by which cascades lead back to a table on their way; nil: there is none.
+    private(set) var circle: Relationship?
 
     /// With `deny` only the tables that refer to the table.
     init(
         of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule, _ session: PostgresConnection
     ) throws {
         (self.session, losing, override) = (session, [table], rule.deleteRule)
-        var waiting = [table]
-        var seen: Set = [table.name]
-        while let next = waiting.popLast() {
-            for declared in next.entity.incomingRelationships {
-                let key = declared.with(deleteRule: deleteRule(of: declared))
-                keys.append(key)
-                guard key.deleteRule == .cascade else { continue }
-                if key.source == table.name { leadsBack = true }
-                guard rule != .deny, seen.insert(key.source).inserted, let source = try session.table(key.source)
-                else { continue }
-                losing.append(source)
-                waiting.append(source)
-            }
+        try follow(table, [], cascades: rule != .deny)
+    }
+
+    private mutating func follow(_ table: PostgresTable, _ path: Set<String>, cascades: Bool) throws {
+        let path = path.union([table.name])
+        for declared in table.entity.incomingRelationships {
+            let key = declared.with(deleteRule: deleteRule(of: declared))
+            keys.append(key)
+            guard key.deleteRule == .cascade else { continue }
+            if path.contains(key.source) { circle = circle ?? key }
+            guard cascades, !losing.contains(where: { $0.name == key.source }),
+                let source = try session.table(key.source)
+            else { continue }
+            losing.append(source)
+            try follow(source, path, cascades: true)
         }
     }
 
@@ -61,7 +63,7 @@ struct ReachOfDelete {
     /// keys must be followed in advance.
     var isEntangled: Bool {
         let sources = nullifying.map(\.source)
-        return leadsBack || Set(sources).count < sources.count
+        return circle != nil || Set(sources).count < sources.count
             || !Set(sources).isDisjoint(with: losing.map(\.name))
     }
 
@@ -90,7 +92,7 @@ struct ReachOfDelete {
     ///
     /// - Parameter byCascade: whether only cascades count.
     func takes(_ table: PostgresTable, byCascade: Bool = false) throws -> Bool {
-        try losing.dropFirst(byCascade && !leadsBack ? 1 : 0).contains {
+        try losing.dropFirst(byCascade ? 1 : 0).contains {
             if case .none = try session.kinship(of: table, to: $0) { false } else { true }
         }
     }

@@ -124,15 +124,6 @@ struct RemovedRows {
                 "(SELECT \(rows.date.instantSQL("newest")) FROM (SELECT max(" + newest
                     + ") AS newest FROM \(rows.scope.from) WHERE (\(RowScope.alias).tableoid, \(RowScope.alias).ctid) IN "
                     + "(SELECT t, c FROM named_\(step))) AS newest_row) AS newest")
-            let deletion = try connection.condition(rows.request.expired, rows.scope)
-            columns.append(
-                reach.leadsBack
-                    ? "EXISTS (SELECT 1 FROM \(rows.scope.from) WHERE "
-                        + .all([
-                            rows.date.readable(), "(" + deletion + ") IS NOT TRUE",
-                            SQLFragment(
-                                "NOT \(isGone(RowScope.alias, in: step..<step + 1) ?? "FALSE")"),
-                        ]) + ") AS leaves" : SQLFragment("TRUE AS leaves"))
         }
         // Rows that refer, without a cascade, to others that are deleted in the same step: which goes first is not known.
         let crossing = try reach.keys.filter { [.noAction, .restrict].contains($0.deleteRule) }.map {
@@ -163,7 +154,7 @@ struct RemovedRows {
         var counts = RemovedCounts(
             named: named, cascaded: try row.int("gone") - named, nullified: try row.int("nullified"),
             newest: try rows?.date.instant(row.value("newest")),
-            leavesReadableRows: try rows == nil || row.isTrue("leaves"), crossesBatches: try row.isTrue("crosses"))
+            crossesBatches: try row.isTrue("crosses"))
         for (place, key) in suspects.enumerated() {
             let rowCount = try row.int("obstacle_\(place)")
             if rowCount > 0 { counts.obstacles.append(Survey.Obstacle(relationship: key, rowCount: rowCount)) }
@@ -208,7 +199,6 @@ struct RemovedCounts {
     var cascaded = 0
     var nullified = 0
     var newest: Instant?
-    var leavesReadableRows = true
     var crossesBatches = false
     var obstacles: [Survey.Obstacle] = []
 }
@@ -235,7 +225,6 @@ extension SurveyQuery {
         survey.related.nullifiedCount = counts.nullified
         survey.related.obstacles = counts.obstacles
         survey.dates.newestExpired = counts.newest
-        survey.leavesReadableRows = survey.leavesReadableRows && counts.leavesReadableRows
         survey.unsupported = try changingChoice(rows.scope.table, removed)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
         let reach = removed.reaches[removed.stepCount - 1]

@@ -13,7 +13,7 @@ extension PostgresDatabase {
             }
             .filter { $1.losing.contains { $0.name == own } }
             let deletes = reaching.map(\.0)
-            guard reaching.contains(where: { $1.losing[0].name != own || $1.leadsBack }) else {
+            guard reaching.contains(where: { $1.losing[0].name != own }) else {
                 // The predicates of the deletes say it all.
                 return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
             }

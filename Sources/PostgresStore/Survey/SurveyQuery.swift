@@ -109,16 +109,15 @@ struct SurveyQuery {
         {
             return "rows under a hold could change unnoticed: " + reason
         }
-        let referring = try ReachOfDelete(of: table, request.relationships, session).keys.compactMap {
-            try session.table($0.source)
-        }
-        return try session.rowSecurityObstacle([table] + referring) ?? hypertableObstacle(table)
+        let reach = try ReachOfDelete(of: table, request.relationships, session)
+        if request.relationships != .deny, let circle = reach.circle { return circle.leadsBack }
+        let referring = try reach.keys.compactMap { try session.table($0.source) }
+        return try session.rowSecurityObstacle([table] + referring) ?? hypertableObstacle(table, reach)
             ?? session.identityObstacle(table)
     }
 
     /// Why what foreign keys do with the rows of a hypertable cannot be determined, or nil.
-    private func hypertableObstacle(_ table: PostgresTable) throws -> String? {
-        let reach = try ReachOfDelete(of: table, request.relationships, session)
+    private func hypertableObstacle(_ table: PostgresTable, _ reach: ReachOfDelete) throws -> String? {
         for key in reach.keys {
             guard let source = try session.table(key.source), source.isHypertable else { continue }
             guard [.noAction, .restrict].contains(key.deleteRule) else {

@@ -237,6 +237,12 @@ extension Relationship {
     /// The source and the attributes that hold the reference, as messages name them.
     package var text: String { "\(source) (\(sourceAttributes.joined(separator: ", ")))" }
 
+    /// Why a delete is refused whose cascades lead back to a table on their way by this key.
+    package var leadsBack: String {
+        "cascades lead from \(destination) back to \(text), so the delete of one row may delete any number of rows of its own table; "
+            + "with relationships: nullify these rows stay and lose their reference"
+    }
+
     /// The relationship with another delete rule.
     package func with(deleteRule: DeleteRule) -> Relationship {
         Relationship(

@@ -116,19 +116,11 @@ extension SQLiteFileConnection {
 
     /// Why rows cannot be deleted children first, as a sentence, or nil if they can.
     func obstacleOfOrder(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
-        if let circle = try circleOfCascades(request, db) { return circle }
+        if let circle = try keyGraph(of: request.fetchRequest.entity, request.relationships, db)?.circle {
+            return circle.leadsBack
+        }
         let effects = try triggerEffects(of: request, writing: nil, db)
         return effects?.misplaced ?? effects?.unreadable
-    }
-
-    /// Why a delete is refused if its cascades lead back to a table, as a sentence, or nil if they do not. A row could then delete rows of
-    /// its own table, at any depth.
-    private func circleOfCascades(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
-        try keyGraph(of: request.fetchRequest.entity, request.relationships, db)?.circle.map { key in
-            "cascades lead from \(key.destination) back to \(key.source) (\(key.sourceAttributes.joined(separator: ", "))), so the "
-                + "delete of one row may delete any number of rows of its own table; with relationships: nullify these rows stay "
-                + "and lose their reference"
-        }
     }
 
     /// Why names are refused that SQLite distinguishes and this program does not, or nil: `é` can be one code point or two.

@@ -125,13 +125,10 @@ struct HeldRowsTests {
         #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM c") == ["3 5"])
     }
 
-    @Test func atAnyDepthAndUpATree() throws {
-        let database = try TestDatabase(
-            Self.family(
-                "ON DELETE CASCADE",
-                "ALTER TABLE p ADD up int REFERENCES p ON DELETE CASCADE; UPDATE p SET up = 1 WHERE id = 2;"))
+    @Test func atAnyDepth() throws {
+        let database = try TestDatabase(Self.family())
         _ = try carryOut(Self.request("p", Self.hold("g", .all)), database)
-        #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["1 2 5"])
+        #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["2 5"])
     }
 
     @Test func aRulesOwnCascadeIsOneToo() throws {
