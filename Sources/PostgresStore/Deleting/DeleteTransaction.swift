@@ -65,6 +65,9 @@ struct DeleteTransaction {
     func execute() throws(StoreError) -> BatchDeleteResult {
         let (locks, isOneState): (String, Bool)
         do {
+            if let obstacle = try holds.obstacle(reach) {
+                throw StoreError(.unsupported, store: session.name, message: obstacle.text)
+            }
             locks = try reach.locks()
             session.changedTables.formUnion(reach.losing.map(\.sql))
             try session.noteBatch(on: changed(), firesTriggers: firesTriggers)
@@ -177,7 +180,6 @@ struct DeleteTransaction {
         _ part: inout ArchivePart?, _ body: (ArchivePart?) throws -> BatchDeleteResult
     ) throws -> BatchDeleteResult {
         part = nil
-        let held = try holds.marks(reach)
         if let rule = work.archiveRule {
             guard let archiver = session.archiver else {
                 throw StoreError(
@@ -198,7 +200,6 @@ struct DeleteTransaction {
             try part.finish()
             result.archivedCount = part.rowCount
         }
-        try holds.requireRows(reach, as: held)
         return result
     }
 

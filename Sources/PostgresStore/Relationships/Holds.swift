@@ -66,7 +66,6 @@ struct Holds {
     /// meanwhile: the server then refuses to delete what the transaction does not see, and the batch is repeated.
     func needOneState(_ reach: ReachOfDelete) throws -> Bool {
         guard !all.isEmpty else { return false }
-        if try reach.firesTriggers() { return true }
         return try all.contains { hold in
             let table = try session.requireTable(hold.entity)
             return try reach.takes(table, byCascade: true)
@@ -74,60 +73,10 @@ struct Holds {
         }
     }
 
-    /// What is known of the rows of a hold before and after a delete.
-    struct Mark {
-        /// How many there are.
-        var count = 0
-        /// A digest of their keys, in any order.
-        var keys: String?
-        /// What the transaction has done to rows of their table besides adding some.
-        var changes: String?
-    }
-
-    /// Marks of the rows of each hold, where the store's own triggers and rules may delete some; empty: none acts.
-    func marks(_ reach: ReachOfDelete) throws -> [Mark] {
-        guard !all.isEmpty, try reach.firesTriggers() else { return [] }
-        return try all.map { hold in
-            let scope = RowScope(try session.requireTable(hold.entity))
-            let key = scope.key.isEmpty ? "\(RowScope.alias)::text" : "ROW(\(scope.key.joined(separator: ", ")))::text"
-            let row = try session.row(
-                "SELECT count(*) AS rows, sum(hashtextextended(\(key), 0)) AS keys, \(session.changeCount("deleted", [scope.table])) || ' ' || "
-                    + "\(session.changeCount("updated", [scope.table])) || ' ' || \(Self.files(scope.table)) AS changes FROM \(scope.from) WHERE ("
-                    + (try session.condition(hold.rows, scope)) + ") IS NOT FALSE")
-            return Mark(
-                count: try row?.int("rows") ?? 0, keys: try row?.optionalText("keys"),
-                changes: try row?.optionalText("changes"))
-        }
-    }
-
-    /// Whether the server counts the rows of a table that it deletes and changes: not those on other servers or in
-    /// compressed chunks, and none with `track_counts = off`.
-    private func countsChanges(of table: PostgresTable) throws -> Bool {
-        if table.isDistributed { return false }
-        if try table.isHypertable && !session.rows(TimescaleSQL.compressedChunks(table)).isEmpty { return false }
-        return try session.exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool"))
-    }
-
-    /// The files of a table's rows, in SQL: it has others once it is truncated.
-    private static func files(_ table: PostgresTable) -> String {
-        "(\(PostgresConnection.tree("\(table.oid)::oid")) SELECT sum(c.relfilenode::int8) FROM pg_class c JOIN tree USING (oid))"
-    }
-
-    /// Throws if a hold does not have the rows that it had before: a trigger of the store has deleted or changed some, or put
-    /// others in their place. Rows that a trigger adds do no harm. The caller undoes the batch.
-    func requireRows(_ reach: ReachOfDelete, as before: [Mark]) throws {
-        guard !before.isEmpty else { return }
-        for (hold, (before, after)) in zip(all, zip(before, try marks(reach))) {
-            func isChanged() throws -> Bool {
-                try after.changes != before.changes || !countsChanges(of: session.requireTable(hold.entity))
-            }
-            guard try after.count < before.count || after.keys != before.keys && isChanged() else { continue }
-            throw StoreError(
-                .constraint, store: session.name,
-                message:
-                    "a trigger or rule of the store deletes or changes rows of \(hold.entity) that the hold \(hold.name) keeps: nothing of "
-                    + "this batch is deleted")
-        }
+    /// A hold whose rows triggers or rules of the store may delete or change; nil: none acts. What they do is not followed.
+    func obstacle(_ reach: ReachOfDelete) throws -> HoldObstacle? {
+        guard let hold = all.first, let trigger = try reach.trigger() else { return nil }
+        return HoldObstacle(hold: hold, reason: "the trigger or rule \(trigger) may delete or change rows of \(hold.entity)")
     }
 }
 
@@ -144,6 +93,17 @@ extension PostgresDatabase {
             // The rows that a key changes after a reference was cleared are not followed.
             return try reach.takes(table) || !reach.cleared(attributes, of: table).isEmpty
                 || reach.changeBehind() != nil
+        }
+    }
+
+    /// A hold whose rows triggers may delete or change when rows of an entity are deleted.
+    package func obstacle(
+        to holds: [HeldRows], of delete: BatchDeleteRequest, writing _: String?
+    ) throws(StoreError) -> HoldObstacle? {
+        try run("looking at the triggers of \(delete.fetchRequest.entity)") {
+            guard !holds.isEmpty, let own = try table(delete.fetchRequest.entity) else { return nil }
+            let rule = delete.relationships == .deny ? .asDeclared : delete.relationships
+            return try Holds(session: self, all: holds).obstacle(ReachOfDelete(of: own, rule, self))
         }
     }
 

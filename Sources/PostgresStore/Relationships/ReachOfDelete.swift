@@ -106,16 +106,23 @@ struct ReachOfDelete {
         }
     }
 
-    /// Whether triggers or rules of the store act when rows are deleted or references cleared.
-    func firesTriggers() throws -> Bool {
-        if losing.contains(where: { !$0.entity.deleteTriggers.isEmpty }) { return true }
-        return try nullifying.contains { key in
-            try session.table(key.source)?.entity.updateTriggers.contains {
+    /// A trigger or rule of the store that acts when rows are deleted or references cleared, with its table; nil: none does.
+    func trigger() throws -> String? {
+        for table in losing {
+            if let name = table.entity.deleteTriggers.first { return "\(name) of \(table.name)" }
+        }
+        for key in nullifying {
+            let trigger = try session.table(key.source)?.entity.updateTriggers.first {
                 $0.attributes.isEmpty
                     || !Set(key.sourceAttributes.map { $0.lowercased() }).isDisjoint(with: $0.attributes)
-            } == true
+            }
+            if let trigger { return "\(trigger.name) of \(key.source)" }
         }
+        return nil
     }
+
+    /// Whether triggers or rules of the store act when rows are deleted or references cleared.
+    func firesTriggers() throws -> Bool { try trigger() != nil }
 
     // MARK: The schema
 

@@ -100,8 +100,7 @@ package protocol RetentionReader: StoreReader {
     /// - Throws: ``StoreError`` as ``RetentionWriter/restoration(of:)``.
     func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable]
 
-    /// A hold whose rows the store's own triggers may delete, or take out of the hold, when rows are deleted; nil: there is none, or the
-    /// engine checks after each batch.
+    /// A hold whose rows the store's own triggers may delete, or take out of the hold, when rows are deleted; nil: there is none.
     ///
     /// - Parameter target: the entity of candles that the delete writes; nil: none.
     func obstacle(
@@ -131,11 +130,6 @@ package protocol RetentionReader: StoreReader {
 }
 
 extension RetentionReader {
-    /// Nil: the engine checks after each batch.
-    package func obstacle(
-        to _: [HeldRows], of _: BatchDeleteRequest, writing _: String?
-    ) throws(StoreError) -> HoldObstacle? { nil }
-
     /// Nil: it is not known what triggers do.
     package func obstacle(
         to _: [HeldRows], insertingInto _: String, replacing _: Bool

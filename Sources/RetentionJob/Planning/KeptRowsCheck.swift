@@ -61,7 +61,8 @@ struct KeptRowsCheck {
         // Also what a trigger changes may decide which rows are kept.
         let rows = kept.keptRows.reduce(.all) { $0 && $1 }
         let all = HeldRows(name: keeper.name, entity: entity, rows: rows)
-        if let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target) {
+        // Where no batch looks at these rows, each looks at those that are kept beside its own.
+        if reader.looksAtRowsToKeep, let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target) {
             return "\(found.reason), of which '\(keeper.name)' keeps some"
         }
         let groups = (keeper.keepLast?.per ?? []) + (keeper.thin?.per ?? [])
