@@ -36,15 +36,13 @@ public class PostgresConnection {
     /// What the catalog knows; emptied when the schema changes.
     var catalog = PostgresCatalog()
     /// Thresholds of kept rows, found when first asked for.
-    var keptRows: [Keeper.Key: (rows: KeptRows, moment: Moment)] = [:]
+    var keptRows: [Keeper.Key: (rows: KeptRows, state: String?)] = [:]
     /// The picks of rules that thin, found when first asked for.
-    var thinnedRows: [Keeper.Key: (rows: ThinnedRows, moment: Moment)] = [:]
+    var thinnedRows: [Keeper.Key: (rows: ThinnedRows, state: String?)] = [:]
     /// The rows that rules keep, listed for the batches of the current deletion.
     var keptTables: [Keeper.Key: KeptTables] = [:]
-    /// How the current batch spares listed rows; nil: it finds kept rows itself.
-    var keeping: KeptTables.Mode?
-    /// The batches of this session that may have changed rows.
-    var ownChanges = OwnChanges()
+    /// Whether the current batch looks listed rows up. Otherwise it finds kept rows itself.
+    var looksUpKeptRows = false
     /// A readable row that is known to be left, by the `oid` of the table.
     var lastSeen: [Int: RowPlace] = [:]
     /// Tables that stand beside real ones for a rehearsal, by the real one's `oid`.
@@ -66,8 +64,6 @@ public class PostgresConnection {
     var chunkPortion = 64
     /// Who keeps partitions or chunks from being dropped, so that their rows are deleted instead; nil: nobody.
     var dropTrouble: String?
-    /// Since when nobody else has written; nil: somebody may have.
-    var quiet: QuietServer?
     /// What surveys have found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
     /// What copies rows to the archive of the run; nil: none was begun.
@@ -275,7 +271,6 @@ public class PostgresConnection {
         transactionDepth = 0
         catalog = PostgresCatalog(after: catalog)
         keptTables = [:]
-        quiet = nil
         recoverPrepared()
         guard shadows.isEmpty else { throw error }
     }
@@ -341,7 +336,6 @@ public class PostgresConnection {
                     end: "COMMIT", undo: "ROLLBACK"
                 ) { begun in
                     let xid = try begun.rows.first?.int("pg_current_xact_id")
-                    takeXID(xid)
                     batchXID = xid
                     let value = try body()
                     committing = (xid, value)

@@ -53,7 +53,6 @@ struct ChunkDrop {
         guard let (leaves, rowCount, areAll) = dropped, let first = leaves.first else {
             return nil
         }
-        session.noteBatch(on: [table], firesTriggers: false)
         // A signal is looked for between batches: one takes about half a second.
         let elapsed = ContinuousClock.now - began
         if elapsed < .milliseconds(250), leaves.count >= session.chunkPortion {

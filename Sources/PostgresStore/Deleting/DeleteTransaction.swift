@@ -70,11 +70,7 @@ struct DeleteTransaction {
             }
             locks = try reach.locks()
             session.changedTables.formUnion(reach.losing.map(\.sql))
-            try session.noteBatch(on: changed(), firesTriggers: firesTriggers)
-            // What triggers and the workers of a cluster have done to kept rows no `xid` of this server tells.
-            if work.fetchRequest.predicate.sparesKeptRows, firesTriggers || table.isDistributed, !listsKept {
-                try session.forgetChangedRows(of: table)
-            }
+            if !listsKept { session.forgetKeptRows(of: table) }
             isOneState = try needsOneState()
         } catch {
             throw StoreError(error, store: session.name, doing: Self.what(work))
@@ -82,7 +78,7 @@ struct DeleteTransaction {
         if work.archiveRule != nil { try session.archiver?.prepare(reach, work.rollup, session) }
         if listsKept {
             try session.listKept(
-                of: work.fetchRequest.predicate, table, isFirst: work.continuation == nil, firesTriggers: firesTriggers)
+                of: work.fetchRequest.predicate, table, isFirst: work.continuation == nil)
         }
         var part: ArchivePart?
         let result = try session.batch(
@@ -91,9 +87,9 @@ struct DeleteTransaction {
         ) {
             if reach.overridesRules { return try overrideRules(&part) }
             guard listsKept else { return try deleteBatch(&part, isOneState: isOneState) }
-            return try session.sparingListed(
-                of: work.fetchRequest.predicate, table, firesTriggers: firesTriggers
-            ) { try deleteBatch(&part, isOneState: isOneState) }
+            return try session.sparingListed(of: work.fetchRequest.predicate, table) {
+                try deleteBatch(&part, isOneState: isOneState)
+            }
         }
         if let part { session.archiver?.didCommit(part) }
         return result
@@ -123,12 +119,6 @@ struct DeleteTransaction {
         return result
     }
 
-    /// The tables whose rows a batch may change.
-    private func changed() throws -> [PostgresTable] {
-        try reach.losing
-            + (reach.nullifying.map(\.source) + [work.rollup?.target].compactMap(\.self)).compactMap(session.table)
-    }
-
     /// The body of a batch, inside its transaction.
     private func deleteBatch(_ part: inout ArchivePart?, isOneState: Bool) throws -> BatchDeleteResult {
         let predicted = isPredicted ? try foreseenCounts() : nil
@@ -136,7 +126,7 @@ struct DeleteTransaction {
         if denies, work.technique == .whole { try refusePointing() }
         var result = try guarded(&part) { part in
             var batch = try BatchDelete(
-                work, session, part, looksAgain: session.keeping == .lookedUp && !isOneState,
+                work, session, part, looksAgain: listsKept && !isOneState,
                 firesTriggers: firesTriggers)
             let continuation = try batch.run()
             var result = BatchDeleteResult(

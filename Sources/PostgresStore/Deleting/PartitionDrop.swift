@@ -108,7 +108,6 @@ struct PartitionDrop {
         guard let first = leaves.first,
             let rowCount = try drop(leaves, mustLeave: mustLeave)
         else { return nil }
-        session.noteBatch(on: [table], firesTriggers: false)
         return BatchDeleteResult(
             deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
     }

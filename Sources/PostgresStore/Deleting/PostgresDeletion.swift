@@ -21,9 +21,6 @@ final class PostgresDeletion: Deletion {
             }
             try writer.run("looking at the candles") { try CandleTable(rollup, writer).checkTimes() }
         }
-        try writer.run("looking at the rows that are kept") {
-            try writer.forgetChangedRows(of: writer.requireTable(request.entity))
-        }
         work = DeleteWork(
             BatchDeleteRequest(request, resultType: request.deleting.wantsObjectIDs ? .objectIDs : .count))
         work.allRows = work.fetchRequest.predicate

@@ -2,9 +2,8 @@ import PriceStore
 
 /// The newest rows that a rule keeps, as thresholds: in each group, rows at or after its threshold stay.
 ///
-/// They are found before the first delete and hold for the deletes of the rule. If anybody else may have written since, they are
-/// found again. They are bound as lists, because a dry run can make no temporary table. Batches beside which others write have
-/// a ``NewestRowsQuery``.
+/// They hold for the state of the database in which they were found. They are bound as lists, because a dry run can make no
+/// temporary table. Batches have a ``NewestRowsQuery``, where they can.
 struct KeptRows {
     /// Groups in which the same attributes are NULL, so that the others can be compared with `=`, which can be hashed.
     struct Pattern {
@@ -25,9 +24,7 @@ extension PostgresConnection {
     /// - Parameter among: the rows that are kept; other rows meet the condition.
     func notKept(_ keepLast: KeepLast, among: SQLFragment = .always, _ scope: RowScope) throws -> SQLFragment {
         let isOther = among == .always ? [] : ["(" + among + ") IS NOT TRUE"]
-        if keeping == .lookedUp {
-            return .any(isOther + [try notListed(.notKept(keepLast), scope, .lookedUp)])
-        }
+        if looksUpKeptRows { return .any(isOther + [try notListed(.notKept(keepLast), scope)]) }
         let kept = try keptRows(keepLast, scope)
         if kept.isEverything { return .any(isOther + [.never]) }
         let date = try scope.date(keepLast.date, store: name)
@@ -38,15 +35,20 @@ extension PostgresConnection {
     /// The kept rows of a rule, found when they are first needed.
     private func keptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
         let key = Keeper.Key(table: scope.table.oid, predicate: .notKept(keepLast))
-        // A batch has looked whether anybody else has written, and does so again after its deletes.
-        if keeping == .asFound, let found = keptRows[key], let since = quiet?.since, found.moment.quietSince == since {
-            return found.rows
-        }
-        let moment = try moment()
-        if let found = keptRows[key], isCurrent(found.moment, moment) { return found.rows }
+        let state = try state()
+        if let found = keptRows[key], found.state == state { return found.rows }
         let found = try readKeptRows(keepLast, scope)
-        keptRows[key] = (found, moment)
+        keptRows[key] = (found, state)
         return found
+    }
+
+    /// The state of the database that the next statement sees, as the server names it.
+    func state() throws -> String? { try texts(SQLFragment("SELECT pg_current_snapshot()")).first }
+
+    /// Forgets the rows that rules keep of a table: no state of this server tells what triggers and the workers of a cluster do.
+    func forgetKeptRows(of table: PostgresTable) {
+        keptRows = keptRows.filter { $0.key.table != table.oid }
+        thinnedRows = thinnedRows.filter { $0.key.table != table.oid }
     }
 
     /// - Parameter among: stands inside, where it does not keep the server from looking the groups up by a hash.

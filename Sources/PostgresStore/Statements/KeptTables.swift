@@ -10,14 +10,6 @@ enum KeptTables {
     case newest(NewestRowsQuery)
     /// The picks of each bucket; nil: no row was before the cutoff.
     case picks(PickTables?)
-
-    /// How a batch spares kept rows.
-    enum Mode {
-        /// Nobody else has changed anything since they were found.
-        case asFound
-        /// Each kept row is looked up.
-        case lookedUp
-    }
 }
 
 /// The groups and buckets of which a statement has deleted rows: of each column that
@@ -56,29 +48,24 @@ extension PostgresConnection {
     ///
     /// - Parameter isFirst: whether a pass begins, which forgets what an earlier one has found.
     func listKept(
-        of predicate: StorePredicate, _ table: PostgresTable, isFirst: Bool, firesTriggers: Bool
+        of predicate: StorePredicate, _ table: PostgresTable, isFirst: Bool
     ) throws(StoreError) {
-        let what = "listing the rows that \(table.name) keeps"
-        let isQuiet = try run(what) { try !firesTriggers && self.isQuiet() }
-        guard isFirst || !missingTables(of: predicate, table, isQuiet: isQuiet).isEmpty else { return }
-        try batch(what, isolation: "REPEATABLE READ") {
+        guard isFirst || !missingTables(of: predicate, table).isEmpty else { return }
+        try batch("listing the rows that \(table.name) keeps", isolation: "REPEATABLE READ") {
             if isFirst { try dropKeptTables() }
-            try makeKeptTables(of: predicate, table, isQuiet: isQuiet)
+            try makeKeptTables(of: predicate, table)
         }
     }
 
     /// Carries out the body of a batch that spares the listed rows.
     func sparingListed<T>(
-        of predicate: StorePredicate, _ table: PostgresTable, firesTriggers: Bool, _ body: () throws -> T
+        of predicate: StorePredicate, _ table: PostgresTable, _ body: () throws -> T
     ) throws -> T {
-        let isQuiet = try !firesTriggers && self.isQuiet()
-        // They are gone with the session that had them, or somebody has just begun to write.
-        try makeKeptTables(of: predicate, table, isQuiet: isQuiet)
-        keeping = isQuiet ? .asFound : .lookedUp
-        defer { keeping = nil }
-        let result = try body()
-        if isQuiet, try !self.isQuiet() { throw keptRowsChanged(byTriggers: false) }
-        return result
+        // They are gone with the session that had them.
+        try makeKeptTables(of: predicate, table)
+        looksUpKeptRows = true
+        defer { looksUpKeptRows = false }
+        return try body()
     }
 
     /// The error of a batch beside which kept rows may have changed. The next try looks them up.
@@ -92,13 +79,9 @@ extension PostgresConnection {
             engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
     }
 
-    private func missingTables(of predicate: StorePredicate, _ table: PostgresTable, isQuiet: Bool) -> [StorePredicate]
-    {
-        (predicate.keepers ?? []).map(\.predicate).filter { keeper in
-            guard keptTables[Keeper.Key(table: table.oid, predicate: keeper)] == nil else { return false }
-            // The newest rows are known from the survey, by their dates, until somebody else writes.
-            if case .notKept = keeper { return !isQuiet }
-            return true
+    private func missingTables(of predicate: StorePredicate, _ table: PostgresTable) -> [StorePredicate] {
+        (predicate.keepers ?? []).map(\.predicate).filter {
+            keptTables[Keeper.Key(table: table.oid, predicate: $0)] == nil
         }
     }
 
@@ -108,10 +91,10 @@ extension PostgresConnection {
         keptTables = [:]
     }
 
-    private func makeKeptTables(of predicate: StorePredicate, _ table: PostgresTable, isQuiet: Bool) throws {
+    private func makeKeptTables(of predicate: StorePredicate, _ table: PostgresTable) throws {
         let scope = RowScope(table)
         // A condition for the query of kept rows must not ask for their tables.
-        for keeper in missingTables(of: predicate, table, isQuiet: isQuiet) {
+        for keeper in missingTables(of: predicate, table) {
             let key = Keeper.Key(table: table.oid, predicate: keeper)
             guard keptTables[key] == nil else { continue }
             let number = keptTables.count
@@ -140,15 +123,12 @@ extension PostgresConnection {
         return tables
     }
 
-    /// The condition that a row is not one of the listed rows.
-    func notListed(_ keeper: StorePredicate, _ scope: RowScope, _ mode: KeptTables.Mode) throws -> SQLFragment {
-        switch (try listed(keeper, scope), mode) {
-        case (.newest(let query), _): query.isBeforeKept
-        case (.picks(nil), .asFound): .always
-        case (.picks(nil), .lookedUp): .never
-        case (.picks(let tables?), .asFound): tables.query.isNotKept(tables.kept)
-        case (.picks(let tables?), .lookedUp):
-            .all([tables.query.isNotKept(tables.kept), tables.isBesidePicks])
+    /// The condition that a row is not one of the listed rows, and that those beside it are all there.
+    func notListed(_ keeper: StorePredicate, _ scope: RowScope) throws -> SQLFragment {
+        switch try listed(keeper, scope) {
+        case .newest(let query): query.isBeforeKept
+        case .picks(nil): .never
+        case .picks(let tables?): .all([tables.query.isNotKept(tables.kept), tables.isBesidePicks])
         }
     }
 

@@ -2,9 +2,9 @@ import PriceStore
 
 /// The picks that a rule keeps of the rows before its cutoff, by their keys.
 ///
-/// They are found before the first delete and hold for the deletes of the rule. If anybody else may have written since, they
-/// are found again in the current state of the database: a pick may be gone, and a late row may be the only one of
-/// its bucket. They are bound as lists, because a dry run can make no temporary table. Batches have ``PickTables``.
+/// They hold for the state of the database in which they were found: after it a pick may be gone, and a late row may be the
+/// only one of its bucket. They are bound as lists, because a dry run can make no temporary table. Batches have
+/// ``PickTables``, where they can.
 struct ThinnedRows {
     /// A list for each column of the key.
     var keys: [[String?]] = []
@@ -15,7 +15,7 @@ struct ThinnedRows {
 extension PostgresConnection {
     /// The condition that a row is not a pick.
     func notPicked(_ thinning: Thinning, _ scope: RowScope) throws -> SQLFragment {
-        if let keeping { return try notListed(.notPicked(thinning), scope, keeping) }
+        if looksUpKeptRows { return try notListed(.notPicked(thinning), scope) }
         let found = try thinnedRows(thinning, scope)
         guard !found.counts.isEmpty else { return .always }
         let names = scope.table.entity.primaryKey
@@ -31,10 +31,10 @@ extension PostgresConnection {
     /// The picks of a rule, found when they are first needed.
     func thinnedRows(_ thinning: Thinning, _ scope: RowScope) throws -> ThinnedRows {
         let key = Keeper.Key(table: scope.table.oid, predicate: .notPicked(thinning))
-        let moment = try moment()
-        if let found = thinnedRows[key], isCurrent(found.moment, moment) { return found.rows }
+        let state = try state()
+        if let found = thinnedRows[key], found.state == state { return found.rows }
         let found = try ThinningQuery(thinning, scope, self).map { try find($0) } ?? ThinnedRows()
-        thinnedRows[key] = (found, moment)
+        thinnedRows[key] = (found, state)
         return found
     }
 

@@ -28,7 +28,6 @@ struct SurveyQuery {
             let rows = SurveyRows(
                 session: session, scope: scope, date: try scope.date(request.date, store: session.name),
                 filter: try session.condition(request.filter, scope), request: request)
-            try session.beginQuiet()
             let guards = try session.guards(of: scope.table)
             let counts = SurveyCounts(rows: rows)
             try counts.count(guards, into: &survey)
