@@ -7,7 +7,6 @@ final class PostgresRestoration: RestorationWork {
     private let writer: PostgresWriter
     private let isDistributed: Bool
     private let restored: RestoredRows
-    private let triggers: FiredTriggers
     /// What refused the last attempt; nil: nothing did.
     private var failure: ServerFault?
 
@@ -15,34 +14,31 @@ final class PostgresRestoration: RestorationWork {
     var storeName: String { writer.name }
 
     /// The restoration of what a run deleted.
-    static func begin(
-        _ archive: ServerArchive, _ choice: TriggerChoice?, _ writer: PostgresWriter
-    ) throws -> any Restoration {
-        let work = try PostgresRestoration(archive, choice, writer)
+    static func begin(_ archive: ServerArchive, _ writer: PostgresWriter) throws -> any Restoration {
+        let work = PostgresRestoration(archive, writer)
         let candles = try CandleStates(archive, work.restored, writer)
         return ArchiveRestoration(work, rules: archive.rules, parts: archive.parts, candles: candles)
     }
 
-    private init(_ archive: ServerArchive, _ choice: TriggerChoice?, _ writer: PostgresWriter) throws {
+    private init(_ archive: ServerArchive, _ writer: PostgresWriter) {
         (self.archive, self.writer) = (archive, writer)
         restored = RestoredRows(archive, writer)
-        triggers = try FiredTriggers(archive, choice, writer)
-        mayDiffer = triggers.areFired || archive.tables.contains { !$0.newTypes.isEmpty }
+        mayDiffer = archive.tables.contains { !$0.triggers.isEmpty } || archive.tables.contains { !$0.newTypes.isEmpty }
         isDistributed = archive.tables.contains(where: \.target.isDistributed)
     }
 
     func transaction(isLast: Bool, _ body: () throws -> Void) throws(StoreError) -> [String: TriggeredRows] {
         try writer.batch("restoring rows") {
-            triggers.counts = [:]
             if isLast { try writer.execute("SET LOCAL synchronous_commit = on") }
             // What refuses a row must be known with it, not at the end.
             try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
-            try triggers.leavingOut(body)
+            try body()
             // A value would be changed to the type that a column has by now.
             try writer.requireSchema(
                 of: archive.tables.map(\.target), since: "the undo began: nothing of this batch is restored")
         }
-        return triggers.counts
+        // What triggers write is not counted on a server.
+        return [:]
     }
 
     // MARK: Compared with the store
@@ -118,44 +114,27 @@ final class PostgresRestoration: RestorationWork {
             archive.tables[$0.table].insertion($0.rows, besides: $0.leftOut.sorted(), isPart: rows.count > 1)
         }
         let expected = rows.reduce(0) { $0 + $1.count }
-        func own(_ count: Int) -> [(Int, TriggeredRows)] {
-            // If rows of several tables are not as expected, none of them stays.
-            rows.map {
-                (
-                    archive.tables[$0.table].target.oid,
-                    TriggeredRows(insertedCount: rows.count == 1 ? count : $0.count)
-                )
-            }
-        }
         return try attempt {
-            try triggers.observing(
-                {
-                    guard insertions.count > 1 else { return try writer.execute(insertions[0]).changedCount }
-                    // Keys are checked at the end of the statement, when all rows of a circle are there.
-                    let parts = insertions.enumerated().map { "inserted_\($0) AS (" + $1 + ")" }
-                    let counts = insertions.indices.map { "(SELECT count(*) FROM inserted_\($0))" }
-                    return try writer.count(
-                        "WITH " + .joined(parts, by: ", ", empty: .never)
-                            + " SELECT \(counts.joined(separator: " + "))")
-                }, own: own) == expected
+            guard insertions.count > 1 else { return try writer.execute(insertions[0]).changedCount == expected }
+            // Keys are checked at the end of the statement, when all rows of a circle are there.
+            let parts = insertions.enumerated().map { "inserted_\($0) AS (" + $1 + ")" }
+            let counts = insertions.indices.map { "(SELECT count(*) FROM inserted_\($0))" }
+            return try writer.count(
+                "WITH " + .joined(parts, by: ", ", empty: .never) + " SELECT \(counts.joined(separator: " + "))")
+                == expected
         }
     }
 
     func insert(_ row: Int64, of number: Int) throws -> RowRefusal? {
-        let table = archive.tables[number]
-        let isInserted = try attempt {
-            try triggers.observing(
-                { try writer.execute(table.insertion(row...row)).changedCount },
-                own: { [(table.target.oid, TriggeredRows(insertedCount: $0))] }) == 1
-        }
-        return isInserted ? nil : failure?.refusal ?? .isIgnored
+        let insertion = archive.tables[number].insertion(row...row)
+        return try attempt { try writer.execute(insertion).changedCount == 1 }
+            ? nil : failure?.refusal ?? .isIgnored
     }
 
     /// Carries out work that is undone if it says false, or if the store refuses a row of it.
     func attempt(_ body: () throws -> Bool) throws -> Bool {
         struct IsUndone: Error {}
         failure = nil
-        let counts = triggers.counts
         do {
             try writer.transaction(.normal) {
                 do {
@@ -167,7 +146,6 @@ final class PostgresRestoration: RestorationWork {
             }
             return true
         } catch is IsUndone {
-            triggers.counts = counts
             return false
         }
     }
@@ -184,10 +162,8 @@ final class PostgresRestoration: RestorationWork {
             func restore(_ rows: ClosedRange<Int64>) throws -> Bool {
                 var found: [Int] = []
                 let isDone = try attempt {
-                    found = try triggers.observing(
-                        {
-                            try writer.numbers(table.update(update, rows, unless: .any([isOwnRowSkipped, isBlocked])))
-                        }, own: { [(table.target.oid, TriggeredRows(changedCount: $0.count))] })
+                    found = try writer.numbers(
+                        table.update(update, rows, unless: .any([isOwnRowSkipped, isBlocked])))
                     return true
                 }
                 if isDone { changed.formUnion(found) }
@@ -275,9 +251,7 @@ extension PostgresDatabase {
     /// What an archive holds for each table, compared with the store as it is.
     package func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
         try run("comparing the archive with the store") {
-            let archive = try ServerArchive(request, self)
-            _ = try FiredTriggers(archive, request.triggers, self)
-            return try archive.counts(self)
+            try ServerArchive(request, self).counts(self)
         }
     }
 }
@@ -286,7 +260,7 @@ extension PostgresWriter {
     /// The restoration of what a run deleted.
     package func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
         try run("reading the archive") {
-            try PostgresRestoration.begin(ServerArchive(request, self), request.triggers, self)
+            try PostgresRestoration.begin(ServerArchive(request, self), self)
         }
     }
 }

@@ -20,21 +20,9 @@ struct RestorationTable: RestorableSource {
     let newTypes: [String: String]
     /// What its rows refer to.
     let relationships: [Relationship]
-    /// The triggers that writing its rows, references or candles sets off.
-    let firedTriggers: [FiredTrigger]
+    /// The names of the triggers that writing its rows, references or candles sets off.
+    let triggers: [String]
 
-    /// A trigger of a table or of a part of it.
-    struct FiredTrigger: Hashable {
-        /// The `oid` of the table or part.
-        var relation: Int
-        /// The table or part in SQL.
-        var sql: String
-        var name: String
-        /// Whether it also fires for replicated changes.
-        var isAlways: Bool
-    }
-
-    var triggers: [String] { Set(firedTriggers.map(\.name)).sorted() }
     var table: String { target.name }
 
     /// The columns that can be written.

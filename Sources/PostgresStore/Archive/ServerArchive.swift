@@ -78,6 +78,7 @@ struct ServerArchive {
             return request.leavesOut(part, of: partRules[number] ?? "", tables) ? nil : part
         }
         self.tables = tables
+        if request.triggers == .skip { try requireNoTriggers(connection) }
         try checkCounts(connection)
         for (number, table) in tables.enumerated() {
             for rows in parts.joinedRows(of: number) {
@@ -88,6 +89,20 @@ struct ServerArchive {
                 }
             }
         }
+    }
+
+    /// Throws if triggers are to be left out. Only the owner can do that, and no other session may write meanwhile.
+    private func requireNoTriggers(_ connection: PostgresConnection) throws {
+        let switches = Set(
+            tables.flatMap { table in
+                table.triggers.map { "ALTER TABLE \(table.target.sql) DISABLE TRIGGER \($0.quotedIdentifier)" }
+            })
+        guard !switches.isEmpty else { return }
+        throw StoreError(
+            .unsupported, store: connection.name,
+            message: "an undo on a server leaves no triggers out (--triggers skip)",
+            hint: "nothing was changed; switch them off (\(switches.sorted().joined(separator: "; "))), run the undo, and "
+                + "switch them on again (ENABLE TRIGGER); or restore the rows and fire them (--triggers fire)")
     }
 
     /// Throws unless the archive has all rows that its parts name, and all that the run has counted.
@@ -235,7 +250,7 @@ private struct ArchiveReading {
             rowNumber: rowNumber.quotedIdentifier,
             key: keyNames, columns: names.filter { target.entity.attribute(named: $0) != nil }, newTypes: newTypes,
             relationships: try relationshipsOfWholes(target),
-            firedTriggers: try session.triggersFired(by: kind, of: target, changing: names))
+            triggers: try session.triggersFired(by: kind, of: target, changing: names))
     }
 
     /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were
@@ -253,33 +268,26 @@ private struct ArchiveReading {
 }
 
 extension PostgresConnection {
-    /// The triggers of a table and its parts that a restoration sets off. Foreign keys and TimescaleDB's own are none. Source of the
+    /// The names of the triggers of a table and its parts that a restoration sets off. Foreign keys and TimescaleDB's own are none. Source of the
     /// bits: PostgreSQL manual, "System Catalogs", `pg_trigger.tgtype`: 4 INSERT, 8 DELETE, 16 UPDATE.
     func triggersFired(
         by kind: ArchivedKind, of table: PostgresTable, changing columns: [String]
-    ) throws -> [RestorationTable.FiredTrigger] {
+    ) throws -> [String] {
         let events =
             switch kind {
             case .rows: 4
             case .references: 16
             case .candles: 24
             }
-        return try rows(
+        return try texts(
             """
             \(Self.tree("\(table.oid)::oid"))
-            SELECT c.oid, n.nspname, c.relname, t.tgname, t.tgenabled = 'A' AS is_always
-            FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_class c ON c.oid = t.tgrelid
-            JOIN pg_namespace n ON n.oid = c.relnamespace
+            SELECT DISTINCT t.tgname FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid
             WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(events) <> 0
             AND (t.tgtype & \(events) <> 16 OR t.tgattr = '' OR EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.tgrelid
                 AND a.attnum = ANY (t.tgattr::int2[]) AND (a.attgenerated <> '' OR a.attname = ANY (
             """
                 + .bound(ServerArray.text(columns), "text[]")
-                + ")))) AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) ORDER BY c.oid, t.tgname"
-        ).map { row in
-            RestorationTable.FiredTrigger(
-                relation: try row.int("oid"), sql: try row.relation("nspname", "relname"),
-                name: try row.text("tgname"), isAlways: try row.isTrue("is_always"))
-        }
+                + ")))) AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) ORDER BY 1")
     }
 }

@@ -357,7 +357,7 @@ package final class Undo {
 extension RunReport.Undo {
     /// What can be said about triggers.
     package static let triggerChoices =
-        "--triggers skip restores the rows and nothing else; --triggers fire fires the triggers, which a full-text index needs"
+        "--triggers skip (SQLite) restores the rows and nothing else; --triggers fire fires the triggers, which a full-text index needs"
 }
 
 extension RunReport.Undo {
