@@ -23,7 +23,7 @@ final class PostgresRestoration: RestorationWork {
     private init(_ archive: ServerArchive, _ writer: PostgresWriter) {
         (self.archive, self.writer) = (archive, writer)
         restored = RestoredRows(archive, writer)
-        mayDiffer = archive.tables.contains { !$0.triggers.isEmpty } || archive.tables.contains { !$0.newTypes.isEmpty }
+        mayDiffer = archive.tables.contains { !$0.triggers.isEmpty }
         isDistributed = archive.tables.contains(where: \.target.isDistributed)
     }
 

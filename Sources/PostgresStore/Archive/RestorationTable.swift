@@ -16,8 +16,6 @@ struct RestorationTable: RestorableSource {
     /// The columns that identify a row of the store; empty: nothing does.
     let key: [String]
     let columns: [String]
-    /// The types in the store of columns that had another one, by column.
-    let newTypes: [String: String]
     /// What its rows refer to.
     let relationships: [Relationship]
     /// The names of the triggers that writing its rows, references or candles sets off.
@@ -29,16 +27,6 @@ struct RestorationTable: RestorableSource {
     private var written: [String] { columns.filter { target.entity.attribute(named: $0)?.isGenerated == false } }
 
     // MARK: Names
-
-    /// The place of a column among those of a key or of the old and new values.
-    private func name(_ column: String, _ prefix: String, in list: [String]) -> String {
-        "\(prefix)_\((list.firstIndex(of: column) ?? 0) + 1)"
-    }
-
-    /// A value of the archive as the store's type.
-    func value(_ name: String, of column: String) -> String {
-        newTypes[column].map { "\(name)::\($0)" } ?? name
-    }
 
     /// Whether two lists of values are the same in every digit and letter, also where types know no equality.
     static func same(_ a: [String], _ b: [String]) -> String {
@@ -117,7 +105,7 @@ struct RestorationTable: RestorableSource {
     /// Inserts archived rows of a range, all but some.
     func insertion(_ rows: ClosedRange<Int64>, besides known: [Int64] = [], isPart: Bool = false) -> SQLFragment {
         let names = written.map(\.quotedIdentifier).joined(separator: ", ")
-        let values = written.map { value("a.\($0.quotedIdentifier)", of: $0) }.joined(separator: ", ")
+        let values = written.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")
         let start =
             written.isEmpty
             ? "INSERT INTO \(target.sql) SELECT FROM \(source) AS a"
@@ -142,14 +130,14 @@ struct RestorationTable: RestorableSource {
     /// - Parameter references: the tables with the old values of references that were cleared.
     func isEqual(_ references: [RestorationTable]) -> String {
         let cleared = Set(references.flatMap(\.columns))
-        func archived(_ column: String) -> String { value("a.\(column.quotedIdentifier)", of: column) }
+        func archived(_ column: String) -> String { "a.\(column.quotedIdentifier)" }
         func stored(_ column: String) -> String { "m.\(column.quotedIdentifier)" }
         let plain = written.filter { !cleared.contains($0) }
         var parts = [Self.same(plain.map(archived), plain.map(stored))]
         for column in written where cleared.contains(column) {
             var either = [Self.same([archived(column)], [stored(column)])]
             for table in references where table.columns.contains(column) {
-                let old = table.value("r.\(table.name(column, "old", in: table.columns))", of: column)
+                let old = table.reference(column, "old")
                 either.append(
                     "EXISTS (SELECT 1 FROM \(table.source) AS r WHERE \(table.isSameKey("r")) AND "
                         + "\(Self.same([old], [stored(column)])))")
@@ -170,7 +158,7 @@ struct RestorationTable: RestorableSource {
     /// The numbers of archived rows of a condition that the store has as often as the archive: those with the highest numbers, which are
     /// restored first, count as the ones that are there.
     func stored(_ condition: SQLFragment) -> SQLFragment {
-        let values = "ROW(\(written.map { value("a.\($0.quotedIdentifier)", of: $0) }.joined(separator: ", ")))::text"
+        let values = "ROW(\(written.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")))::text"
         let stored = "ROW(\(written.map { "m.\($0.quotedIdentifier)" }.joined(separator: ", ")))::text"
         return
             "SELECT a.number FROM (SELECT \(rowNumber) AS number, \(values) AS v, row_number() OVER (PARTITION BY \(values) "
@@ -202,9 +190,9 @@ struct RestorationTable: RestorableSource {
         return updates + rest.map { ReferenceUpdate(relationship: nil, columns: [$0]) }
     }
 
-    /// An old or new value of a reference, as the store's type.
+    /// An old or new value of a reference.
     func reference(_ column: String, _ prefix: String) -> String {
-        value("r.\(name(column, prefix, in: columns))", of: column)
+        "r.\(prefix)_\((columns.firstIndex(of: column) ?? 0) + 1)"
     }
 
     /// Whether references were cleared and nobody has changed them since. One that has its old value again stays.

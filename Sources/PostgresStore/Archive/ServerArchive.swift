@@ -233,22 +233,18 @@ private struct ArchiveReading {
                 "the rule \(rule) of \(target.name) changes what \(kind == .rows ? "an insert" : "a change") does"
             )
         }
-        var newTypes: [String: String] = [:]
         let pairs =
             kind == .rows
             ? names.map { ($0, $0) }
             : zip(keyNames + names, archived).map { ($0, $1) }
         for (column, name) in pairs {
             guard let type = target.typeNames[column], let former = types[name], former != type else { continue }
-            guard ColumnType.name(type, holdsAllOf: former) else {
-                throw refused("\(column) of \(target.name) is \(type) now, and was \(former)")
-            }
-            newTypes[column] = type
+            throw refused("\(column) of \(target.name) is \(type) now, and was \(former)")
         }
         return RestorationTable(
             kind: kind, number: try row.int("number"), target: target, source: source,
             rowNumber: rowNumber.quotedIdentifier,
-            key: keyNames, columns: names.filter { target.entity.attribute(named: $0) != nil }, newTypes: newTypes,
+            key: keyNames, columns: names.filter { target.entity.attribute(named: $0) != nil },
             relationships: try relationshipsOfWholes(target),
             triggers: try session.triggersFired(by: kind, of: target, changing: names))
     }
