@@ -59,7 +59,6 @@ extension BatchDeleteResult {
         deletedCount += other.deletedCount
         cascadedCount += other.cascadedCount
         nullifiedCount += other.nullifiedCount
-        removedFileCount += other.removedFileCount
         deletedByTriggers.merge(other.deletedByTriggers, uniquingKeysWith: +)
         objectIDs += other.objectIDs
     }

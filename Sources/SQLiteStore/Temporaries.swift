@@ -39,7 +39,6 @@ struct Temporaries {
         // Their tables may be gone. They are created again when needed.
         removedRows = nil
         sparingRows = [:]
-        objects?.unusedFiles = []
         objects = nil
     }
 }

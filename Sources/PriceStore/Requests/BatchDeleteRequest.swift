@@ -136,8 +136,6 @@ public struct BatchDeleteResult: Hashable, Sendable {
     public var cascadedCount: Int
     /// Rows that lost a reference because a relationship nullified it.
     public var nullifiedCount: Int
-    /// Files beside a Core Data store to which only deleted rows referred. They are deleted after the commit.
-    public var removedFileCount = 0
     /// Rows that triggers of the store deleted during the batch, by table. Tables that a cascade reaches are not included, because their
     /// rows count as cascaded. Empty if there are none, or if the engine does not know.
     public var deletedByTriggers: [String: Int] = [:]

@@ -125,8 +125,6 @@ package struct Survey: Hashable, Sendable {
         package var nullifiedCount = 0
         /// Relationships that forbid the delete.
         package var obstacles: [Obstacle] = []
-        /// The names of files beside a Core Data store to which only expired rows refer. They are deleted with the rows.
-        package var externalFiles: [String] = []
 
         /// The rows of a table that a cascade deletes.
         package func cascadedCount(of table: String) -> Int {

@@ -170,7 +170,6 @@ extension Plan.Step {
         // What `keep_last`, `thin` and holds spare may be older than all that is overdue.
         if report.planned.expired > 0, isByDateAlone { report.left.oldest = survey.dates.oldest }
         if case .planned = disposition, let outline { report.take(outline) }
-        report.planned.externalFiles = survey.related.externalFiles
         report.advice = advice
         report.planned.triggers = triggers
         report.done.elapsed = elapsed
@@ -183,7 +182,6 @@ extension Plan.Step {
         if case .planned = disposition {
             report.done.cascaded = survey.related.cascadedCount
             report.done.nullified = survey.related.nullifiedCount
-            report.done.removedFiles = survey.related.externalFiles.count
         }
         return report
     }

@@ -36,7 +36,6 @@ extension RunReport.RuleReport: Reported {
         .stored("index", \.method.index, column: "index_name"), .stored("accepted", \.accepted),
         .stored("unreadable_examples", \.planned.unreadable), .stored("method_reason", \.method.reason),
         .stored("lock_seconds", \.done.lockElapsed, column: "lock_us"), .stored("advice", \.advice),
-        .stored("removed_files", \.done.removedFiles), .unrecorded("external_files") { $0.planned.externalFiles.json },
         .stored("oldest_deleted", \.done.oldest), .stored("newest_deleted", \.done.newest),
         .stored("oldest_overdue", \.left.oldest), .computed("overdue_seconds") { $0.overdue },
         .stored(

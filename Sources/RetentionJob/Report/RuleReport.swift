@@ -18,8 +18,6 @@ extension RunReport {
             package var keepsForOthers = false
             /// The store's triggers that the delete sets off, each with its table: `audit of Price`.
             package var triggers: [String] = []
-            /// The names of files that only expired rows refer to.
-            package var externalFiles: [String] = []
             /// Rows that will expire soon; nil: only a dry run counts them.
             package var forecast: Forecast?
             /// Rows for a review; nil: none were asked for.
@@ -67,8 +65,6 @@ extension RunReport {
             /// Rows that triggers of the store deleted, by table; those of tables that a cascade reaches are among
             /// ``cascaded``.
             package var byTriggers: [String: Int] = [:]
-            /// Files beside a Core Data store that were deleted with the rows that referred to them.
-            package var removedFiles = 0
             /// The date of the oldest deleted row; nil: nothing was deleted, or it is unknown because the rule stopped
             /// partway.
             package var oldest: Instant?

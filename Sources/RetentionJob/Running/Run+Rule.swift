@@ -123,7 +123,6 @@ extension Run {
         if report.rules[index].candles.created != nil { report.rules[index].take(result.candles) }
         report.rules[index].done.cascaded += result.cascadedCount
         report.rules[index].done.nullified += result.nullifiedCount
-        report.rules[index].done.removedFiles += result.removedFileCount
         report.rules[index].done.byTriggers.merge(result.deletedByTriggers, uniquingKeysWith: +)
     }
 

@@ -209,14 +209,6 @@ package struct TextReport {
             lines += layout.note(name, "\(Figures.count(rule.done.nullified, "reference")) \(verb)", .plain)
         }
         lines += triggers(rule).flatMap { layout.note(name, $0, .caution) }
-        if rule.done.removedFiles > 0 {
-            let verb = isDryRun ? "would be removed" : "removed"
-            let names = isDryRun ? rule.planned.externalFiles.prefix(3) : []
-            let shown = names.isEmpty ? "" : ": " + names.joined(separator: ", ")
-            let more = isDryRun && rule.planned.externalFiles.count > 3 ? ", …" : ""
-            lines += layout.note(
-                name, "\(Figures.count(rule.done.removedFiles, "external file")) \(verb)\(shown)\(more)", .plain)
-        }
         if let forecast = rule.planned.forecast, forecast.nextDay + forecast.nextWeek > 0 {
             lines += layout.note(
                 name,

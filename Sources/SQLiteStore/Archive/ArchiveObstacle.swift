@@ -9,15 +9,9 @@ extension SQLiteFile {
             if let rollup = request.deleting.rollup, let reason = try obstacle(toArchivedCandlesOf: rollup, db) {
                 return reason
             }
-            if let managed = table.managed, let schema = try catalog.coreData(db) {
-                if schema.history != nil {
-                    return "the store keeps a persistent history, which a restoration could not continue"
-                }
-                let losing = schema.losing(from: managed, request.relationships)
-                if let entity = losing.filter({ !$0.externalAttributes.isEmpty }).map(\.name).min() {
-                    return "\(entity) keeps values in files beside the store, which are deleted with the rows"
-                }
-                return nil
+            if table.managed != nil {
+                return try catalog.coreData(db)?.history == nil
+                    ? nil : "the store keeps a persistent history, which a restoration could not continue"
             }
             guard let keys = try keyGraph(of: request.entity, request.relationships, db) else { return nil }
             for name in keys.losing where try StoredShape(of: name, db) == nil {

@@ -37,6 +37,9 @@ struct CoreDataEntity: Hashable {
         return own
     }
 
+    /// Whether values of its rows can be in files beside the store.
+    var keepsFiles: Bool { managed?.attributes.values.contains { $0.isExternal && !$0.isTransient } ?? false }
+
     /// The condition that a row belongs to this entity, or nil if every row of the table does.
     func membership(_ alias: String) -> String? {
         sharesTable ? "\(alias).Z_ENT IN (\(numbers.sqlList))" : nil

@@ -80,10 +80,10 @@ struct ObjectDelete {
                 "DELETE FROM main.\(pair.table.quotedIdentifier) WHERE \(pair.column.quotedIdentifier) IN "
                     + "(SELECT k0 FROM temp.\(pair.removed))")
         }
-        try noteExternalFiles()
         let alsoNamed = try cascadedButNamed(own, whole)
         var gone = 0
-        for (table, removed) in try goingTables() {
+        for table in try graph.losingTables() {
+            let removed = try connection.removedObjects(table, graph.removed, db)
             try recorder?.recordDeletes(of: table, keys: "SELECT k0 FROM temp.\(removed)", graph.schema)
             try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(removed))")
             gone += db.changesCount
@@ -188,23 +188,12 @@ struct ObjectDelete {
                 + whole + ")", db)
     }
 
-    /// The tables that lose rows, each with the temporary table of the keys.
-    private func goingTables() throws -> [(table: String, removed: String)] {
-        try graph.losingTables().map { ($0, try connection.removedObjects($0, graph.removed, db)) }
-    }
-
     private mutating func noteObjectIDs(_ own: String) throws {
         let key = "\(RowScope.alias).Z_PK"
         let query =
             "SELECT \(scope.identity.joined(separator: ", ")) FROM temp.\(own) AS removed CROSS JOIN \(scope.from()) "
             + "WHERE \(key) = removed.k0 AND removed.wave = 0 ORDER BY \(key)"
         objectIDs += try connection.rows(SQLFragment(query), db).map { connection.objectID(scope, $0) }
-    }
-
-    private func noteExternalFiles() throws {
-        for (table, removed) in try goingTables() {
-            try connection.noteExternalFiles(of: table, keys: "SELECT k0 FROM temp.\(removed)", graph.schema, db)
-        }
     }
 
     private func check(_ obstacles: [Survey.Obstacle]) throws {
@@ -227,10 +216,6 @@ final class BatchObjects {
     /// Temporary tables with the keys of rows that lost a reference, by lower-cased table: through the current link, and in all batches so
     /// far.
     var cleared: [String: (touched: String, all: String)] = [:]
-    /// The temporary table with the number of references to each file beside the store, or nil if they are not counted yet.
-    var externalCounts: String?
-    /// Files that no row refers to any more, to be removed after the commit.
-    var unusedFiles: [String] = []
 
     init(request: BatchDeleteRequest) { self.request = request }
 }
@@ -250,9 +235,8 @@ extension SQLiteFileConnection {
     /// Drops the temporary tables of a finished request.
     func dropObjects(_ db: Database) throws {
         guard let objects = temporaries.objects else { return }
-        let counts = [objects.externalCounts].compactMap(\.self)
         let cleared = objects.cleared.values.flatMap { [$0.touched, $0.all] }
-        for table in cleared + Array(objects.removed.tables.values) + counts {
+        for table in cleared + Array(objects.removed.tables.values) {
             try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)")
         }
         temporaries.objects = nil

@@ -46,7 +46,6 @@ extension SQLiteFileConnection {
     ) throws {
         survey.related.nullifiedCount = try nullifiedObjects(graph, db)
         survey.related.obstacles = try graph.obstacles()
-        survey.related.externalFiles = try externalFiles(graph, db)
         if survey.leavesReadableRows {
             survey.leavesReadableRows = try leavesReadableRows(request, scope, graph.removed, step: graph.step, db)
         }
@@ -86,6 +85,10 @@ extension SQLiteFileConnection {
         }
         for member in schema.reached(from: entity) {
             if let reason = member.unsupported { return "\(member.name): \(reason)" }
+        }
+        if let entity = schema.losing(from: entity, relationships).first(where: \.keepsFiles) {
+            return "\(entity.name) keeps values in files beside the store (Allows External Storage), which only Core "
+                + "Data deletes"
         }
         return nil
     }
@@ -132,8 +135,6 @@ extension CoreDataSchema {
         _ entity: CoreDataEntity, _ relationships: BatchDeleteRequest.RelationshipRule
     ) -> Bool {
         if history != nil || !oneWayLinks(to: entity.table).isEmpty { return true }
-        let members = [entity] + entity.subentities.compactMap { self.entity($0) }
-        if members.contains(where: { !$0.externalAttributes.isEmpty }) { return true }
         if !unprovenReferences.isEmpty { return true }
         return links(of: entity).contains {
             relationships != .asDeclared || $0.relationship.deleteRule != .noAction

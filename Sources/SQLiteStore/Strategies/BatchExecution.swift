@@ -17,7 +17,7 @@ extension SQLiteWriter {
             if request.place == nil { try prepareCandles(of: request, db) }
             if request.continuation == nil { try dropClearedRows(db) }
             let counter = try TriggerCounter.of(request, self, db)
-            var result = try archived(request) { archiver in
+            let result = try archived(request) { archiver in
                 try transaction(.normal) {
                     if request.isPlanned { try catalog.confirm(db) }
                     try archiver?.begin(request.request.withoutPlace, rollup: request.rollup, self, db)
@@ -36,7 +36,6 @@ extension SQLiteWriter {
                     return result
                 }
             }
-            result.removedFileCount = removeUnusedFiles()
             if result.continuation == nil { try endDelete(db) }
             return result
         }

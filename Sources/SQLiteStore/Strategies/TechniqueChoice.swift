@@ -66,7 +66,7 @@ extension SQLiteFileConnection {
         if let managed = table.managed, let schema = try catalog.coreData(db),
             schema.needsObjects(managed, relationships)
         {
-            return "the model's relationships, files or history affect what is deleted with a row"
+            return "the model's relationships or history affect what is deleted with a row"
         }
         if try HistoryTables.exist(db) { return "the store keeps a history, which has to record every row" }
         if let key = table.entity.incomingRelationships.first { return "\(key.source) refers to its rows" }

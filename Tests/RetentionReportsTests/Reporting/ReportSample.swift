@@ -49,7 +49,7 @@ enum ReportSample {
             100, .microseconds(1_234_567), .milliseconds(5)
         )
         (rule.candles.unpriced, rule.candles.created, rule.candles.changed) = (6, 7, 8)
-        (rule.done.archived, rule.kept.heldCount, rule.remembered.late, rule.done.removedFiles) = (500_012, 9, 10, 11)
+        (rule.done.archived, rule.kept.heldCount, rule.remembered.late) = (500_012, 9, 10)
         rule.kept.byTier = [.init(unit: .day, rowCount: 2), .init(unit: .year, rowCount: 1)]
         rule.kept.byHold = [.init(hold: "a hold", rowCount: 9, relatedCount: 2)]
         rule.planned.oldest = Instant(microseconds: -1)
@@ -64,7 +64,6 @@ enum ReportSample {
         rule.planned.triggers = ["audit of Price"]
         rule.done.byTriggers = ["Audit": 8, "a table": 1]
         rule.planned.unreadable = [.init(reason: .notADate, rowCount: 3, example: .text("secret"))]
-        rule.planned.externalFiles = ["f"]
         rule.planned.forecast = .init(nextDay: 1, nextWeek: 2)
         rule.planned.sample = .init(columns: ["id"])
         rule.planned.sample?.oldest = [[.integer(1)]]

@@ -52,48 +52,13 @@ struct CoreDataArchiveTests {
                 == ["1|1|NULL", "2|2|NULL", "3|3|NULL", "4|4|NULL"])
     }
 
-    @Test func aHistoryOrFilesBesideTheStoreAreObstacles() throws {
+    @Test func aHistoryIsAnObstacle() throws {
         var request = CoreDataStoreTests.survey("Point")
         request.deleting.archiveRule = "points"
         #expect(
             try CoreDataStoreTests.store(history: true).reader().archiveObstacle(of: request)?.contains("history")
                 == true)
-        let files = try CoreDataStoreTests.store { point in
-            for index in point.attributes.indices where point.attributes[index].name == "photo" {
-                point.attributes[index].isExternal = true
-            }
-        }
-        #expect(try files.reader().archiveObstacle(of: request)?.contains("files") == true)
         #expect(try CoreDataStoreTests.store().reader().archiveObstacle(of: request) == nil)
-    }
-
-    /// Note has the files. What counts is whether a delete of points can take notes.
-    @Test(arguments: [
-        (ModelDescription.DeleteRule.cascade, BatchDeleteRequest.RelationshipRule.asDeclared, true),
-        (.nullify, .asDeclared, false), (.noAction, .asDeclared, false), (.nullify, .cascade, true),
-        (.cascade, .nullify, false),
-    ])
-    func filesOfEntitiesThatADeleteCannotReachAreNoObstacle(
-        rule: ModelDescription.DeleteRule, relationships: BatchDeleteRequest.RelationshipRule, isObstacle: Bool
-    ) throws {
-        // The way back cascades: who deletes a note, deletes its point.
-        let store = try CoreDataStoreTests.store(rule: rule, backRule: .cascade, noteHasFiles: true)
-        var request = CoreDataStoreTests.survey("Point")
-        request.deleting.archiveRule = "points"
-        request.relationships = relationships
-        let obstacle = try store.reader().archiveObstacle(of: request)
-        #expect((obstacle?.hasPrefix("Note keeps values in files") == true) == isObstacle, "\(obstacle ?? "none")")
-        // The notes' own rule is refused in any case, and so is what reaches one by its sub-entities.
-        #expect(try store.reader().archiveObstacle(of: CoreDataStoreTests.survey("Note"))?.contains("files") == true)
-    }
-
-    /// Points are plain; their sub-entity has files.
-    @Test func filesOfASubentityAreAnObstacleForItsParent() throws {
-        let store = try CoreDataStoreTests.store(rule: .nullify, photoPoint: true)
-        #expect(
-            try store.reader().archiveObstacle(of: CoreDataStoreTests.survey("Point"))?.hasPrefix("PhotoPoint keeps")
-                == true)
-        #expect(try store.reader().archiveObstacle(of: CoreDataStoreTests.survey("Note")) == nil)
     }
 
     @Test(arguments: [ModelDescription.DeleteRule.cascade, .nullify])

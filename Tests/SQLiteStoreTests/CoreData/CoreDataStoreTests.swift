@@ -139,95 +139,44 @@ struct CoreDataStoreTests {
 
     // MARK: Files beside the store
 
-    /// What a column holds whose value lies in a file.
-    private static func reference(to name: String) -> Data { Data([2] + name.utf8 + [0]) }
-
-    @Test func filesThatNobodyRefersToGoAfterTheCommit() throws {
-        let store = try Self.store { $0.attributes[1].isExternal = true }
-        let folder = store.folder.appending(path: ".store_SUPPORT/_EXTERNAL_DATA")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        let names = (1...6).map { "0000000\($0)-0000-4000-A000-000000000000" }
-        for (place, name) in names.enumerated() {
-            try Data("x".utf8).write(to: folder.appending(path: name))
-            try store.change {
-                try $0.execute(
-                    sql: "UPDATE ZPOINT SET ZPHOTO = ? WHERE Z_PK = ?",
-                    arguments: [Self.reference(to: name), place + 1])
-            }
-        }
-        // Point 5 stays and refers to the file of point 1; point 2 holds its value itself; point 3 leads elsewhere.
-        try store.change {
-            try $0.execute(
-                sql: """
-                    UPDATE ZPOINT SET ZPHOTO = (SELECT ZPHOTO FROM ZPOINT WHERE Z_PK = 1) WHERE Z_PK = 5;
-                    UPDATE ZPOINT SET ZPHOTO = ? WHERE Z_PK = 2;
-                    UPDATE ZPOINT SET ZPHOTO = ? WHERE Z_PK = 3
-                    """, arguments: [Data([1] + names[1].utf8), Self.reference(to: "../../store.sqlite")])
-        }
-        let survey = try SQLiteReader(path: store.path).survey(Self.survey("Point"))
-        #expect(survey.related.externalFiles == [names[3]])
-        let writer = try SQLiteWriter(path: store.path)
-        var request = DeleteWork(fetchRequest: Self.expired("Point"), technique: .windows)
-        request.fetchRequest.fetchLimit = 2
-        #expect(try writer.executeAll(request).map(\.removedFileCount).reduce(0, +) == 1)
-        let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
-        #expect(left == names.filter { $0 != names[3] })
-        #expect(FileManager.default.fileExists(atPath: store.path))
+    /// Note has the files. What counts is whether a delete of points can take notes.
+    @Test(arguments: [
+        (ModelDescription.DeleteRule.cascade, BatchDeleteRequest.RelationshipRule.asDeclared, true),
+        (.nullify, .asDeclared, false), (.noAction, .asDeclared, false), (.nullify, .cascade, true),
+        (.cascade, .nullify, false),
+    ])
+    func rowsWithFilesBesideTheStoreAreNotDeleted(
+        rule: ModelDescription.DeleteRule, relationships: BatchDeleteRequest.RelationshipRule, isRefused: Bool
+    ) throws {
+        // The way back cascades: who deletes a note, deletes its point.
+        let store = try Self.store(rule: rule, backRule: .cascade, noteHasFiles: true)
+        var request = Self.survey("Point")
+        request.relationships = relationships
+        let refusal = try store.reader().survey(request).unsupported
+        #expect((refusal?.hasPrefix("Note keeps values in files") == true) == isRefused, "\(refusal ?? "none")")
+        let error = try Self.refusal(of: Self.expired("Point"), relationships, store)
+        #expect((error?.message.contains("Note keeps values in files") == true) == isRefused, "\(error as Any)")
     }
 
-    /// The dry run counts the files that the run removes.
-    @Test func filesThatAreMissingAreNotCounted() throws {
-        let store = try Self.store { $0.attributes[1].isExternal = true }
-        let folder = store.folder.appending(path: ".store_SUPPORT/_EXTERNAL_DATA")
-        try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1") }
-        try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024200' WHERE Z_PK = 2") }
-        try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024300' WHERE Z_PK = 3") }
-        #expect(try store.reader().survey(Self.survey("Point")).related.externalFiles == [])
-        try FileManager.default.createDirectory(at: folder.appending(path: "C"), withIntermediateDirectories: true)
-        try Data("x".utf8).write(to: folder.appending(path: "B"))
-        #expect(try store.reader().survey(Self.survey("Point")).related.externalFiles == ["B"])
-        let writer = try store.writer()
-        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 1)
+    /// Points are plain; their sub-entity has files.
+    @Test func rowsWithASubentityThatHasFilesAreNotDeleted() throws {
+        let store = try Self.store(rule: .nullify, photoPoint: true)
+        #expect(try store.reader().survey(Self.survey("Point")).unsupported?.hasPrefix("PhotoPoint keeps") == true)
+        let notes = StoreFetchRequest(entity: "Note")
+        #expect(try Self.refusal(of: notes, .asDeclared, store) == nil)
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT UNION ALL SELECT count(*) FROM ZNOTE") == ["6", "0"])
     }
 
-    @Test func anUndoneBatchRemovesNoFile() throws {
-        let store = try Self.store { $0.attributes[1].isExternal = true }
-        let folder = store.folder.appending(path: ".store_SUPPORT/_EXTERNAL_DATA")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try Data("x".utf8).write(to: folder.appending(path: "A"))
-        try store.change {
-            try $0.execute(
-                sql: """
-                    UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1;
-                    CREATE TRIGGER stop BEFORE DELETE ON ZNOTE WHEN OLD.Z_PK = 4 BEGIN SELECT RAISE(ABORT, 'no'); END
-                    """)
+    /// Why a delete of a batch is refused; nil: it was carried out.
+    private static func refusal(
+        of rows: StoreFetchRequest, _ relationships: BatchDeleteRequest.RelationshipRule, _ store: TemporaryStore
+    ) throws -> StoreError? {
+        do throws(StoreError) {
+            try store.writer().execute(BatchDeleteRequest(fetchRequest: rows, relationships: relationships))
+            return nil
+        } catch {
+            return error
         }
-        let writer = try SQLiteWriter(path: store.path)
-        #expect(throws: StoreError.self) {
-            try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point")))
-        }
-        #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["6"])
-        #expect(FileManager.default.fileExists(atPath: folder.appending(path: "A").path))
-        try store.change { try $0.execute(sql: "DROP TRIGGER stop") }
-        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 1)
-    }
-
-    @Test(arguments: [".store_SUPPORT", ".store_SUPPORT/_EXTERNAL_DATA"])
-    func nothingIsRemovedThroughALink(_ linked: String) throws {
-        let store = try Self.store { $0.attributes[1].isExternal = true }
-        let elsewhere = store.folder.appending(path: "elsewhere/_EXTERNAL_DATA")
-        let place = store.folder.appending(path: linked)
-        try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
-        try FileManager.default.createDirectory(
-            at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try FileManager.default.createSymbolicLink(
-            at: place, withDestinationURL: linked.hasSuffix("T") ? elsewhere.deletingLastPathComponent() : elsewhere)
-        try Data("mine".utf8).write(to: elsewhere.appending(path: "A"))
-        try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1") }
-        let writer = try SQLiteWriter(path: store.path)
-        #expect(try writer.survey(Self.survey("Point")).related.externalFiles == [])
-        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 0)
-        #expect(FileManager.default.fileExists(atPath: elsewhere.appending(path: "A").path))
     }
 
     // MARK: New objects
