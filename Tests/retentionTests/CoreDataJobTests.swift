@@ -79,16 +79,17 @@ struct CoreDataJobTests {
         #expect(try job.number("SELECT count(*) FROM ACHANGE") == changes)
     }
 
-    @Test func aDenyRuleIsRefusedWhetherRowsMatchOrNot() throws {
-        let job = try job("relationships: deny")
-        // A point's symbol is no row that points at it.
-        #expect(try job.report(["--dry-run"] + asOf).exitCode == 0)
-        let other = try self.job("relationships: deny", objects: GoldObjects(.detail))
-        let report = try other.report(asOf)
-        #expect(report.exitCode == 65 && report.rules[0].refusal == "relationship_denied")
-        #expect(report.rules[0].message?.contains("YahooGoldPricePoint.detail") == true)
-        #expect(report.rules[0].message?.contains("70 rows of PriceDetail") == true)
-        #expect(try other.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
+    /// The delete rules of the model apply: nothing of a rule replaces them.
+    @Test(arguments: ["deny", "nullify", "cascade"])
+    func relationshipsInARuleAreRefused(_ setting: String) throws {
+        let job = try job("relationships: \(setting)", objects: GoldObjects(.detail))
+        for arguments in [["--dry-run"], [], ["--accept", "relationship_denied"]] {
+            let report = try job.report(arguments + asOf)
+            #expect(report.exitCode == 65 && report.rules[0].refusal == "unsupported_schema")
+            #expect(report.rules[0].message?.hasSuffix("; this cannot be accepted; leave out `relationships`") == true)
+        }
+        #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
+        #expect(try self.job("relationships: as_declared").report(asOf).rules[0].deleted == 40)
     }
 
     @Test func tablesAreNoEntities() throws {

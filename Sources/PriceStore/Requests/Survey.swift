@@ -63,8 +63,6 @@ package struct Survey: Hashable, Sendable {
             case mandatoryInverse
             /// The source rows refer to rows that would be deleted, and the model has no inverse that would clear the reference.
             case noInverse
-            /// The source rows hold numbers that may refer to deleted rows, and no model of the store decides it.
-            case unproven
         }
 
         /// The relationship that forbids the delete. For a relationship of a model, the source is the entity that declares it.

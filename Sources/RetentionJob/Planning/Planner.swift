@@ -220,7 +220,7 @@ package struct Planner {
         var refusals = self.refusals(of: rule, date, step.cutoff, look, doubts, around)
         let accepted = rule.accept.union(options.accept)
         var passed: [RefusalCode] = []
-        if request.relationships == .deny, accepted.contains(.relationshipDenied) {
+        if request.relationships == .deny, look.survey.unsupported == nil, accepted.contains(.relationshipDenied) {
             // `deny` is waived, for rows that arrive during the run too: the schema applies instead, and its effects have to be
             // counted; what it forbids stays forbidden.
             let isDenied = !look.survey.related.obstacles.isEmpty

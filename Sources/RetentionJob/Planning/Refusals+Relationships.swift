@@ -61,15 +61,6 @@ extension Refusals {
         return "\(first.1) in the rule \(first.2)" + possible.dropFirst().map { " or \($0.1) \($0.2)" }.joined()
     }
 
-    /// The names of these settings, as an object of "set"; nil: none.
-    private var shortChoices: String? {
-        let names = [Rule.RelationshipSetting.nullify, .cascade].filter {
-            doubts.settings.contains($0) && rule.relationships != $0
-        }
-        return names.isEmpty
-            ? nil : "relationships: " + names.map(\.rawValue).joined(separator: " or ") + " in the rule"
-    }
-
     /// How to resolve an obstacle: a setting of the rule, or a rule for the other table.
     private func delete(_ obstacle: Survey.Obstacle) -> String {
         let relationship = obstacle.relationship
@@ -89,16 +80,11 @@ extension Refusals {
         let more = others > 0 ? "; \(Figures.count(others, "other relationship")) too" : ""
         switch obstacle.objection {
         case .pointing, .fixedReference: return nil
-        case .denyRule where rule.relationships == .deny && relationship.deleteRule != .restrict:
-            return refusal(
-                .relationshipDenied,
-                "\(ends) are at the other end of \(name), and relationships: deny does not allow that" + more)
         case .denyRule:
             return denied(
                 "the delete rule of \(name) is deny, which a batch delete cannot carry out (Core Data's error "
                     + "134060); \(ends) would be at its other end" + more,
-                instead: (shortChoices.map { "set \($0) if that is intended and \(rule.entity) declares it, or " } ?? "")
-                    + "change the model")
+                instead: "change the model")
         case .mandatoryInverse:
             return Refusal(
                 .relationshipDenied,
@@ -107,22 +93,14 @@ extension Refusals {
                         + "\(relationship.destinationAttributes.joined(separator: ", ")), the inverse of \(name), is mandatory"
                         + more),
                 remedy: "this cannot be accepted, because the rows would violate the model of the store; delete them "
-                    + "first, with a rule for \(relationship.destination) before this one"
-                    + (doubts.settings.contains(.cascade) && rule.relationships != .cascade
-                        ? ", or use `relationships: cascade`" : ""),
+                    + "first, with a rule for \(relationship.destination) before this one",
                 isAcceptable: false)
-        case .unproven:
-            return denied(
-                "\(Figures.count(obstacle.rowCount, "row")) of \(name) may refer to rows that would be deleted; without a "
-                    + "model this is unknown" + more,
-                instead: "give the model's .mom file as `store: { path:, model: }`")
         case .noInverse:
             let rows = Figures.count(obstacle.rowCount, "row")
             return denied(
                 "\(rows) of \(name) \(obstacle.rowCount == 1 ? "refers" : "refer") to rows that would be deleted, and the "
                     + "model has no inverse that would clear it" + more,
-                instead: (shortChoices.map { "set \($0), or " } ?? "")
-                    + "delete those rows first, with a rule for \(relationship.source) before this one")
+                instead: "delete those rows first, with a rule for \(relationship.source) before this one")
         }
     }
 }

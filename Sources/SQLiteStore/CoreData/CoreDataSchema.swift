@@ -14,8 +14,6 @@ struct CoreDataSchema {
     private(set) var hasModel = false
     /// The stored relationships of each table, by its name.
     var links: [String: [ModelLink]] = [:]
-    /// Columns of a store without a model that may hold references to an unknown entity.
-    var unprovenReferences: [(table: String, column: String)] = []
     /// The lower-cased names of the tables that belong to Core Data and are not entities themselves.
     private(set) var ownTables: Set<String> = []
     /// The store's history, or nil if it keeps none.
@@ -43,7 +41,7 @@ struct CoreDataSchema {
         let model = try Self.model(modelPath: modelPath, store: store, db)
         schema.hasModel = model != nil
         try schema.readEntities(model, db)
-        if schema.hasModel { try schema.readLinks(db) } else { try schema.inferLinks(db) }
+        try schema.readLinks(db)
         schema.history = try CoreDataHistory.read(db)
         return schema
     }

@@ -31,7 +31,7 @@ struct ObjectDelete {
             throw StoreError(
                 .unsupported, store: connection.name, message: "refusing to delete from \(entity.name): \(reason)")
         }
-        guard schema.needsObjects(entity, request.relationships) else { return nil }
+        guard schema.needsObjects(entity) else { return nil }
         return try ObjectDelete(request, scope, entity, schema, connection, db)
     }
 
@@ -50,8 +50,7 @@ struct ObjectDelete {
         let objects = connection.temporaries.objects ?? BatchObjects(request: whole)
         connection.temporaries.objects = objects
         graph = ObjectGraph(
-            schema: schema, entity: entity, relationships: request.relationships, removed: objects.removed, step: 0,
-            connection: connection, db: db)
+            schema: schema, entity: entity, removed: objects.removed, step: 0, connection: connection, db: db)
     }
 
     /// Deletes the rows whose keys a query yields.
@@ -265,8 +264,6 @@ extension Survey.Obstacle {
             "the delete rule of \(name) is deny, so a batch delete is refused; \(rows) "
                 + "\(rowCount == 1 ? "is" : "are") at its other end"
         case .mandatoryInverse: "the inverse of \(name) is mandatory, and \(rows) would lose it"
-        case .unproven:
-            "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) may refer to them; only the model shows whether they do"
         case .noInverse:
             "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) refer to them, and it has no inverse"
         }

@@ -5,29 +5,7 @@ import PriceStore
 extension ObjectGraph {
     /// The relationships that forbid the delete, with the number of rows that cause it.
     func obstacles() throws -> [Survey.Obstacle] {
-        try denials() + mandatory() + dangling() + unproven()
-    }
-
-    /// Remaining rows of a store without a model that contain the key of a deleted row in a column that may be a reference.
-    private func unproven() throws -> [Survey.Obstacle] {
-        var found: [Survey.Obstacle] = []
-        for (table, column) in schema.unprovenReferences {
-            for losing in try losingTables() {
-                let removed = try connection.removedObjects(losing, removed, db)
-                let number = try count([
-                    " FROM temp.\(removed) AS removed CROSS JOIN main.\(table.quotedIdentifier) AS child WHERE "
-                        + "child.\(column.quotedIdentifier) = removed.k0 AND removed.step = \(step) AND "
-                        + (try stays(table))
-                ])
-                guard number > 0 else { continue }
-                found.append(
-                    Survey.Obstacle(
-                        relationship: Relationship(
-                            source: table, sourceAttributes: [column], destination: losing, destinationAttributes: [],
-                            deleteRule: .noAction, isIndexed: true), rowCount: number, objection: .unproven))
-            }
-        }
-        return found
+        try denials() + mandatory() + dangling()
     }
 
     /// The deny rules of the entity and of all entities that its cascades reach. They forbid a batch delete even if no row matches. Source:
@@ -35,16 +13,14 @@ extension ObjectGraph {
     func denials() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         var seen: Set<ModelLink> = []
-        var waiting = links(of: entity.table, wave: 0)
+        var waiting = schema.links(of: entity)
         while let link = waiting.popLast() {
             guard seen.insert(link).inserted else { continue }
-            switch rule(of: link) {
+            switch link.relationship.deleteRule {
             case .deny:
                 let number = try count(
                     try ends(of: link, "removed.step = \(step) AND " + (try stays(link.destinationTable))))
-                if number > 0 || relationships != .deny || link.relationship.deleteRule == .deny {
-                    found.append(link.obstacle(.denyRule, rowCount: number))
-                }
+                found.append(link.obstacle(.denyRule, rowCount: number))
             case .cascade:
                 guard let destination = schema.entity(link.relationship.destination) else { continue }
                 waiting += schema.links(of: destination)
@@ -61,7 +37,7 @@ extension ObjectGraph {
     private func mandatory() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for table in try losingTables() {
-            for link in links(of: table) where rule(of: link) == .nullify {
+            for link in links(of: table) where link.relationship.deleteRule == .nullify {
                 guard let inverse = link.inverse, !inverse.isOptional else { continue }
                 let number = try count(
                     try ends(of: link, "removed.step = \(step) AND " + (try stays(link.destinationTable))))
@@ -76,8 +52,9 @@ extension ObjectGraph {
         var found: [Survey.Obstacle] = []
         for table in try losingTables() {
             for link in schema.oneWayLinks(to: table) {
-                guard case .own = link.storage, let part = forbidden(of: table) else { continue }
-                let number = try count(try oneWay(link, "removed.step = \(step)", part, staying: true))
+                guard case .own(let reference) = link.storage else { continue }
+                let stays = try stays(link.table)
+                let number = try count([try oneWay(link, reference, "removed.step = \(step) AND \(stays)")])
                 if number > 0 { found.append(link.obstacle(.noInverse, rowCount: number)) }
             }
         }
@@ -90,7 +67,7 @@ extension ObjectGraph {
         for table in try losingTables() {
             for link in links(of: table) {
                 let mustStay: Bool
-                switch rule(of: link) {
+                switch link.relationship.deleteRule {
                 case .nullify: mustStay = link.inverse?.isOptional == false
                 case .deny: mustStay = true
                 case .cascade, .noAction: mustStay = false
@@ -108,13 +85,13 @@ extension ObjectGraph {
                 }
             }
             for link in schema.oneWayLinks(to: table) {
-                guard case .own = link.storage, let part = forbidden(of: table) else { continue }
+                guard case .own(let reference) = link.storage else { continue }
                 let other = try connection.removedObjects(link.table, removed, db)
                 let condition =
                     "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
                     + "AND own.step = \(step))"
-                for rows in try oneWay(link, condition, part)
-                where try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
+                let rows = try oneWay(link, reference, condition)
+                if try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
                     return Self.together(link)
                 }
             }

@@ -13,39 +13,8 @@ extension ObjectGraph {
             } + [entity.table]
     }
 
-    /// The links of a table's rows; in wave 0 only those of the named entity. A link of both the named entity's rows and others is split in
-    /// two, because a request's override applies only to the former.
-    func links(of table: String, wave: Int = 1) -> [ModelLink] {
-        guard table == entity.table else { return schema.links[table] ?? [] }
-        let parted = (schema.links[table] ?? []).flatMap { link in
-            let own = link.numbers.filter(entity.numbers.contains)
-            guard relationships != .asDeclared, !own.isEmpty, own.count < link.numbers.count else { return [link] }
-            return [own, link.numbers.filter { !own.contains($0) }].map { numbers in
-                var part = link
-                part.numbers = numbers
-                part.coversTable = false
-                return part
-            }
-        }
-        return wave == 0 ? parted.filter { !Set($0.numbers).isDisjoint(with: entity.numbers) } : parted
-    }
-
-    /// Which deleted rows of a table to use.
-    enum Part {
-        /// All of them.
-        case all
-        /// Those of the named entity.
-        case own
-        /// Those of other entities.
-        case others
-    }
-
-    /// The rows to which no one-way relationship may refer, or nil if none is forbidden because the request clears or follows the
-    /// references.
-    func forbidden(of table: String) -> Part? {
-        guard table == entity.table, relationships == .nullify || relationships == .cascade else { return .all }
-        return entity.sharesTable ? .others : nil
-    }
+    /// The links of a table's rows.
+    func links(of table: String) -> [ModelLink] { schema.links[table] ?? [] }
 
     /// `FROM … WHERE …` of the rows at the other end (as `child`) of deleted rows (as `removed`). The join order is fixed, from the smaller
     /// set to the larger.
@@ -79,24 +48,11 @@ extension ObjectGraph {
     }
 
     /// `FROM … WHERE …` of the rows (as `child`) that declare a one-way relationship to deleted rows.
-    func oneWay(
-        _ link: ModelLink, _ condition: String, _ part: Part, staying: Bool = false
-    ) throws -> [String] {
-        guard case .own(let reference) = link.storage else { return [] }
+    func oneWay(_ link: ModelLink, _ reference: ModelLink.Reference, _ condition: String) throws -> String {
         let target = try connection.removedObjects(link.destinationTable, removed, db)
-        let isParted = part != .all && entity.sharesTable
-        let parent =
-            isParted ? " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS parent" : ""
-        let isPart =
-            isParted
-            ? "parent.Z_PK = removed.k0 AND parent.Z_ENT \(part == .own ? "" : "NOT ")IN (\(entity.numbers.sqlList)) AND "
-            : ""
-        return [
-            " FROM temp.\(target) AS removed\(parent) CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
-                + isPart + "child.\(reference.column.quotedIdentifier) = removed.k0"
-                + (link.coversTable ? "" : " AND child.Z_ENT IN (\(link.numbers.sqlList))") + " AND \(condition)"
-                + (staying ? " AND " + (try stays(link.table)) : "")
-        ]
+        return " FROM temp.\(target) AS removed CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
+            + "child.\(reference.column.quotedIdentifier) = removed.k0"
+            + (link.coversTable ? "" : " AND child.Z_ENT IN (\(link.numbers.sqlList))") + " AND \(condition)"
     }
 
     private func head(_ link: ModelLink, withRow: Bool = false) throws -> String {

@@ -9,26 +9,11 @@ struct ObjectGraph {
     let schema: CoreDataSchema
     /// The entity that the request names.
     let entity: CoreDataEntity
-    /// What happens to rows that refer to deleted rows, by the request.
-    let relationships: BatchDeleteRequest.RelationshipRule
     let removed: RemovedRows
     /// The step of the request.
     let step: Int
     let connection: SQLiteFileConnection
     let db: Database
-
-    /// What happens at the other end of a link.
-    ///
-    /// A request's override replaces the declared rule if rows at the other end refer to rows of the request. References of the request's
-    /// own rows keep their declared rule.
-    func rule(of link: ModelLink) -> ManagedRelationship.DeleteRule {
-        isOwn(link) ? link.rule(overriddenBy: relationships) : link.relationship.deleteRule
-    }
-
-    /// Whether all rows that have a link belong to the request's entity; see ``links(of:wave:)``.
-    private func isOwn(_ link: ModelLink) -> Bool {
-        link.table == entity.table && Set(link.numbers).isSubset(of: entity.numbers)
-    }
 
     /// Adds the rows that cascades delete, wave by wave.
     func cascade() throws {
@@ -39,13 +24,9 @@ struct ObjectGraph {
             for table in frontier.sorted() {
                 let isHere = "removed.step = \(step) AND removed.wave = \(wave)"
                 var rows: [(String, String)] = []
-                for link in links(of: table, wave: wave) where rule(of: link) == .cascade {
+                let links = wave == 0 ? schema.links(of: entity) : links(of: table)
+                for link in links where link.relationship.deleteRule == .cascade {
                     rows += try ends(of: link, isHere).map { (link.destinationTable, $0) }
-                }
-                if relationships == .cascade, table == entity.table {
-                    for link in schema.oneWayLinks(to: table) {
-                        rows += try oneWay(link, isHere, .own).map { (link.table, $0) }
-                    }
                 }
                 for (other, text) in rows {
                     let target = try connection.removedObjects(other, removed, db)
@@ -75,7 +56,7 @@ struct ObjectGraph {
         for table in try losingTables() {
             for link in links(of: table) {
                 guard let pointing = link.pointing else { continue }
-                switch rule(of: link) {
+                switch link.relationship.deleteRule {
                 case .noAction, .deny: continue
                 case .nullify: break
                 // Rows that a cascade deletes lose no reference. The inverse of a one-to-one relationship may still refer to a deleted row.
@@ -89,13 +70,6 @@ struct ObjectGraph {
                         rows: try pointingBack(link, pointing, isHere, staying: true),
                         rowsAfterwards: link.coversTable ? try pointingBack(link, pointing, isHere) : nil))
             }
-            guard relationships == .nullify, table == entity.table else { continue }
-            for link in schema.oneWayLinks(to: table) {
-                guard case .own(let reference) = link.storage else { continue }
-                for rows in try oneWay(link, "removed.step = \(step)", .own, staying: true) {
-                    found.append(Nullification(table: link.table, reference: reference, rows: rows))
-                }
-            }
         }
         return found
     }
@@ -104,7 +78,7 @@ struct ObjectGraph {
     func countedLinks() throws -> [ModelLink] {
         try losingTables().flatMap { links(of: $0) }.filter { link in
             guard case .own = link.storage, link.inverse?.isToMany == true else { return false }
-            return rule(of: link) == .nullify
+            return link.relationship.deleteRule == .nullify
         }
     }
 
@@ -112,7 +86,7 @@ struct ObjectGraph {
     func pairedLinks() throws -> [ModelLink] {
         try losingTables().flatMap { links(of: $0) }.filter { link in
             guard case .pairs = link.storage else { return false }
-            return rule(of: link) != .noAction
+            return link.relationship.deleteRule != .noAction
         }
     }
 
@@ -130,13 +104,12 @@ struct ObjectGraph {
 
     /// Whether, judging by the model, a relationship can forbid the delete or a cascade can reach one of the tables.
     func canMatter(_ tables: Set<String>) -> Bool {
-        guard relationships != .deny, schema.unprovenReferences.isEmpty, schema.oneWayLinks(to: entity.table).isEmpty
-        else { return true }
+        guard schema.oneWayLinks(to: entity.table).isEmpty else { return true }
         var seen: Set<ModelLink> = []
-        var waiting = links(of: entity.table, wave: 0)
+        var waiting = schema.links(of: entity)
         while let link = waiting.popLast() {
             guard seen.insert(link).inserted else { continue }
-            switch rule(of: link) {
+            switch link.relationship.deleteRule {
             case .noAction: break
             case .deny: return true
             case .nullify: if link.inverse?.isOptional == false { return true }
@@ -148,19 +121,6 @@ struct ObjectGraph {
             }
         }
         return false
-    }
-}
-
-extension ModelLink {
-    /// What happens at the other end if a request names the rows that have the link.
-    func rule(overriddenBy relationships: BatchDeleteRequest.RelationshipRule) -> ManagedRelationship.DeleteRule {
-        if case .own = storage, back == nil { return relationship.deleteRule }
-        switch relationships {
-        case .asDeclared: return relationship.deleteRule
-        case .cascade: return .cascade
-        case .nullify: return .nullify
-        case .deny: return .deny
-        }
     }
 }
 

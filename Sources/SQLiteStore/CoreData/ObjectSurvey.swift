@@ -10,9 +10,7 @@ extension SQLiteFileConnection {
         guard let entity = try scope(of: request.fetchRequest, db).table.managed,
             let schema = try catalog.coreData(db)
         else { return nil }
-        return ObjectGraph(
-            schema: schema, entity: entity, relationships: request.relationships, removed: removed, step: step,
-            connection: self, db: db)
+        return ObjectGraph(schema: schema, entity: entity, removed: removed, step: step, connection: self, db: db)
     }
 
     /// Whether the deletes of a survey must be followed through the relationships of the model.
@@ -24,8 +22,7 @@ extension SQLiteFileConnection {
             request.preceding + [
                 BatchDeleteRequest(
                     fetchRequest: StoreFetchRequest(
-                        entity: request.entity, includesSubentities: request.includesSubentities),
-                    relationships: request.relationships)
+                        entity: request.entity, includesSubentities: request.includesSubentities))
             ]
         guard let schema = try catalog.coreData(db) else { return false }
         let entities = try deletes.compactMap { try catalog.table($0.fetchRequest.entity, db)?.managed }
@@ -34,7 +31,7 @@ extension SQLiteFileConnection {
         if tables.count < Set(entities.map(\.name)).count { return true }
         return try deletes.contains { delete in
             guard let graph = try graph(delete, RemovedRows(), step: 0, db),
-                schema.needsObjects(graph.entity, delete.relationships)
+                schema.needsObjects(graph.entity)
             else { return false }
             return request.counts.related || graph.canMatter(tables)
         }
@@ -61,8 +58,7 @@ extension SQLiteFileConnection {
     /// The deny rules that forbid deletes of an entity even if no row is deleted.
     func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle] {
         let delete = BatchDeleteRequest(
-            fetchRequest: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities),
-            relationships: request.relationships)
+            fetchRequest: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities))
         return try graph(delete, RemovedRows(), step: 0, db)?.denials() ?? []
     }
 
@@ -78,24 +74,32 @@ extension SQLiteFileConnection {
     func unsupported(
         _ entity: CoreDataEntity, _ schema: CoreDataSchema, _ relationships: BatchDeleteRequest.RelationshipRule
     ) -> String? {
-        if !schema.hasModel, relationships == .asDeclared {
-            return
-                "the store has no model, so its relationships are unknown: give the model's .mom file, or say what "
-                + "happens to rows that refer to deleted rows: nullify, cascade or deny"
+        guard schema.hasModel else { return "the store has no model, so its relationships are unknown" }
+        guard relationships == .asDeclared else {
+            return "the delete rules of the model decide what happens to rows that refer to deleted ones"
         }
         for member in schema.reached(from: entity) {
             if let reason = member.unsupported { return "\(member.name): \(reason)" }
-        }
-        if let entity = schema.losing(from: entity, relationships).first(where: \.keepsFiles) {
-            return "\(entity.name) keeps values in files beside the store (Allows External Storage), which only Core "
-                + "Data deletes"
+            if member.keepsFiles {
+                return "\(member.name) keeps values in files beside the store (Allows External Storage), which only "
+                    + "Core Data deletes"
+            }
         }
         return nil
+    }
+
+    /// What to do about a delete that is refused although the model allows it, or nil if there is no more to say.
+    func remedy(
+        _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
+    ) throws -> String? {
+        guard table.managed != nil, let schema = try catalog.coreData(db) else { return nil }
+        guard schema.hasModel else { return "name the model's .mom file as `store: { path:, model: }`" }
+        return relationships == .asDeclared ? nil : "leave out `relationships`"
     }
 }
 
 extension CoreDataSchema {
-    /// An entity, its sub-entities, and the entities that its cascades reach.
+    /// The entities that can lose rows in a delete: the named one, those that cascades reach, and all their sub-entities.
     func reached(from entity: CoreDataEntity) -> [CoreDataEntity] {
         var reached: [CoreDataEntity] = []
         var waiting = [entity]
@@ -111,33 +115,9 @@ extension CoreDataSchema {
         return reached.sorted { $0.number < $1.number }
     }
 
-    /// The entities that can lose rows in a delete: the named one, those that cascades reach, and all their sub-entities.
-    func losing(
-        from entity: CoreDataEntity, _ relationships: BatchDeleteRequest.RelationshipRule
-    ) -> [CoreDataEntity] {
-        var waiting = [entity]
-        if relationships == .cascade { waiting += oneWayLinks(to: entity.table).compactMap { self.entity($0.owner) } }
-        var found: [Int64: CoreDataEntity] = [:]
-        while let next = waiting.popLast() {
-            guard found.updateValue(next, forKey: next.number) == nil else { continue }
-            waiting += next.subentities.compactMap { self.entity($0) }
-            let isNamed = entity.numbers.contains(next.number)
-            for link in links(of: next) {
-                let rule = isNamed ? link.rule(overriddenBy: relationships) : link.relationship.deleteRule
-                if rule == .cascade, let other = self.entity(link.relationship.destination) { waiting.append(other) }
-            }
-        }
-        return found.values.sorted { $0.number < $1.number }
-    }
-
     /// Whether a delete of an entity's rows affects more than those rows.
-    func needsObjects(
-        _ entity: CoreDataEntity, _ relationships: BatchDeleteRequest.RelationshipRule
-    ) -> Bool {
+    func needsObjects(_ entity: CoreDataEntity) -> Bool {
         if history != nil || !oneWayLinks(to: entity.table).isEmpty { return true }
-        if !unprovenReferences.isEmpty { return true }
-        return links(of: entity).contains {
-            relationships != .asDeclared || $0.relationship.deleteRule != .noAction
-        }
+        return links(of: entity).contains { $0.relationship.deleteRule != .noAction }
     }
 }

@@ -254,13 +254,8 @@ extension ObjectGraph {
     func reachedTables() -> Set<String> {
         var reached: Set<String> = []
         var waiting = [entity.table]
-        if relationships == .cascade {
-            for link in schema.oneWayLinks(to: entity.table) where reached.insert(link.table).inserted {
-                waiting.append(link.table)
-            }
-        }
         while let table = waiting.popLast() {
-            for link in links(of: table) where rule(of: link) == .cascade {
+            for link in links(of: table) where link.relationship.deleteRule == .cascade {
                 if reached.insert(link.destinationTable).inserted { waiting.append(link.destinationTable) }
             }
         }
@@ -274,15 +269,11 @@ extension ObjectGraph {
         for table in schema.tables {
             for link in links(of: table) where link.destinationTable == name {
                 // Rows that a cascade deletes lose no reference. The inverse of a one-to-one relationship may still refer to a deleted row.
-                guard let pointing = link.pointing,
-                    rule(of: link) == .nullify || rule(of: link) == .cascade && link.back != nil
+                let rule = link.relationship.deleteRule
+                guard let pointing = link.pointing, rule == .nullify || rule == .cascade && link.back != nil
                 else { continue }
                 found.append((link.table, link.coversTable ? nil : link.numbers, pointing.column))
             }
-        }
-        guard relationships == .nullify else { return found }
-        for link in schema.oneWayLinks(to: entity.table) where link.table == name {
-            if case .own(let reference) = link.storage { found.append((entity.table, nil, reference.column)) }
         }
         return found
     }
@@ -292,7 +283,8 @@ extension ObjectGraph {
     fileprivate func leading(to name: String) throws -> [(table: String, rows: String)] {
         var found: [(String, String)] = []
         for table in schema.tables {
-            for link in links(of: table) where link.destinationTable.folded == name && rule(of: link) == .cascade {
+            for link in links(of: table)
+            where link.destinationTable.folded == name && link.relationship.deleteRule == .cascade {
                 let noted = try connection.removedObjects(link.destinationTable, removed, db)
                 let parent = "main.\(link.table.quotedIdentifier) AS parent"
                 let child = "main.\(link.destinationTable.quotedIdentifier) AS child"
@@ -324,18 +316,6 @@ extension ObjectGraph {
                     }
                 }
             }
-        }
-        guard relationships == .cascade else { return found }
-        for link in schema.oneWayLinks(to: entity.table) where link.table.folded == name {
-            guard case .own(let reference) = link.storage else { continue }
-            let noted = try connection.removedObjects(link.table, removed, db)
-            found.append(
-                (
-                    entity.table,
-                    " FROM temp.\(noted) AS held CROSS JOIN main.\(link.table.quotedIdentifier) AS child "
-                        + "CROSS JOIN main.\(entity.table.quotedIdentifier) AS parent WHERE child.Z_PK = held.k0 "
-                        + "AND parent.Z_PK = child.\(reference.column.quotedIdentifier)"
-                ))
         }
         return found
     }

@@ -64,7 +64,7 @@ extension SQLiteFileConnection {
         _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> String? {
         if let managed = table.managed, let schema = try catalog.coreData(db),
-            schema.needsObjects(managed, relationships)
+            schema.needsObjects(managed)
         {
             return "the model's relationships or history affect what is deleted with a row"
         }

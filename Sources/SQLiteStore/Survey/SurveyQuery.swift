@@ -26,6 +26,7 @@ extension SQLiteFile {
             of: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
         if let reason = try unsupported(scope.table, request, db) {
             survey.unsupported = reason
+            survey.remedy = try remedy(scope.table, request.relationships, db)
             return survey
         }
         let attribute = try scope.attribute(request.date.name, store: name)

@@ -30,7 +30,7 @@ struct CoreDataStoreTests {
     /// Points 1 to 4 are expired, 5 and 6 are not; note N points at point N.
     static func store(
         rule: ModelDescription.DeleteRule = .cascade, backRule: ModelDescription.DeleteRule = .nullify,
-        noteHasFiles: Bool = false, photoPoint: Bool = false, history: Bool = false,
+        noteHasFiles: Bool = false, noteNeedsPoint: Bool = false, photoPoint: Bool = false, history: Bool = false,
         _ change: (inout ModelDescription.Entity) -> Void = { _ in }
     ) throws -> TemporaryStore {
         let store = try TemporaryStore()
@@ -44,7 +44,10 @@ struct CoreDataStoreTests {
             name: "Note",
             attributes: [.init(name: "text", kind: .string)]
                 + (noteHasFiles ? [.init(name: "scan", kind: .binary, isExternal: true)] : []),
-            relationships: [.init(name: "point", destination: "Point", inverse: "notes", rule: backRule)])
+            relationships: [
+                .init(
+                    name: "point", destination: "Point", inverse: "notes", rule: backRule, isOptional: !noteNeedsPoint)
+            ])
         let sub = ModelDescription.Entity(
             name: "PhotoPoint", parent: "Point", attributes: [.init(name: "scan", kind: .binary, isExternal: true)])
         let model = ModelDescription(entities: [point, note] + (photoPoint ? [sub] : []))
@@ -140,21 +143,13 @@ struct CoreDataStoreTests {
     // MARK: Files beside the store
 
     /// Note has the files. What counts is whether a delete of points can take notes.
-    @Test(arguments: [
-        (ModelDescription.DeleteRule.cascade, BatchDeleteRequest.RelationshipRule.asDeclared, true),
-        (.nullify, .asDeclared, false), (.noAction, .asDeclared, false), (.nullify, .cascade, true),
-        (.cascade, .nullify, false),
-    ])
-    func rowsWithFilesBesideTheStoreAreNotDeleted(
-        rule: ModelDescription.DeleteRule, relationships: BatchDeleteRequest.RelationshipRule, isRefused: Bool
-    ) throws {
+    @Test(arguments: [(ModelDescription.DeleteRule.cascade, true), (.nullify, false), (.noAction, false)])
+    func rowsWithFilesBesideTheStoreAreNotDeleted(_ rule: ModelDescription.DeleteRule, _ isRefused: Bool) throws {
         // The way back cascades: who deletes a note, deletes its point.
         let store = try Self.store(rule: rule, backRule: .cascade, noteHasFiles: true)
-        var request = Self.survey("Point")
-        request.relationships = relationships
-        let refusal = try store.reader().survey(request).unsupported
+        let refusal = try store.reader().survey(Self.survey("Point")).unsupported
         #expect((refusal?.hasPrefix("Note keeps values in files") == true) == isRefused, "\(refusal ?? "none")")
-        let error = try Self.refusal(of: Self.expired("Point"), relationships, store)
+        let error = try Self.refusal(of: Self.expired("Point"), store)
         #expect((error?.message.contains("Note keeps values in files") == true) == isRefused, "\(error as Any)")
     }
 
@@ -163,18 +158,19 @@ struct CoreDataStoreTests {
         let store = try Self.store(rule: .nullify, photoPoint: true)
         #expect(try store.reader().survey(Self.survey("Point")).unsupported?.hasPrefix("PhotoPoint keeps") == true)
         let notes = StoreFetchRequest(entity: "Note")
-        #expect(try Self.refusal(of: notes, .asDeclared, store) == nil)
+        #expect(try Self.refusal(of: notes, store) == nil)
         #expect(try store.rows("SELECT count(*) FROM ZPOINT UNION ALL SELECT count(*) FROM ZNOTE") == ["6", "0"])
     }
 
     /// Why a delete of a batch is refused; nil: it was carried out.
     private static func refusal(
-        of rows: StoreFetchRequest, _ relationships: BatchDeleteRequest.RelationshipRule, _ store: TemporaryStore
+        of rows: StoreFetchRequest, _ store: TemporaryStore,
+        _ relationships: BatchDeleteRequest.RelationshipRule = .asDeclared
     ) throws -> StoreError? {
-        do throws(StoreError) {
+        do {
             try store.writer().execute(BatchDeleteRequest(fetchRequest: rows, relationships: relationships))
             return nil
-        } catch {
+        } catch let error as StoreError {
             return error
         }
     }
@@ -272,23 +268,19 @@ struct CoreDataStoreTests {
         #expect(entity.model?.relationships.map(\.name) == ["notes"])
     }
 
-    @Test func withoutAModelTheRuleMustSayWhatBecomesOfOthers() throws {
+    @Test(arguments: [BatchDeleteRequest.RelationshipRule.nullify, .cascade, .deny])
+    func theModelDecidesAboutRelationships(_ rule: BatchDeleteRequest.RelationshipRule) throws {
         let store = try Self.store()
-        try store.change { try $0.execute(sql: "DROP TABLE Z_MODELCACHE") }
         var request = Self.survey("Point")
-        let reader = try SQLiteReader(path: store.path)
-        #expect(try reader.survey(request).unsupported?.contains("model") == true)
-        // The column of the notes is indexed and holds the keys: it may be a reference, so nothing goes.
-        request.relationships = .nullify
-        let survey = try reader.survey(request)
-        #expect(survey.unsupported == nil)
-        #expect(survey.related.obstacles.map(\.objection) == [.unproven])
-        try store.change { try $0.execute(sql: "UPDATE ZNOTE SET ZPOINT = NULL") }
-        #expect(try reader.survey(request).related.obstacles.isEmpty)
-        let writer = try SQLiteWriter(path: store.path)
-        let result = try writer.execute(
-            BatchDeleteRequest(fetchRequest: Self.expired("Point"), relationships: .nullify))
-        #expect(result.deletedCount == 4)
+        request.relationships = rule
+        #expect(try store.reader().survey(request).remedy == "leave out `relationships`")
+        let error = try Self.refusal(of: Self.expired("Point"), store, rule)
+        #expect(error?.kind == .unsupported && error?.message.contains("the delete rules of the model") == true)
+        // Without a model nothing helps but the model.
+        try store.change { try $0.execute(sql: "DROP TABLE Z_MODELCACHE") }
+        #expect(try store.reader().survey(request).remedy?.contains("store: { path:, model: }") == true)
+        #expect(try Self.refusal(of: Self.expired("Point"), store, rule)?.message.contains("no model") == true)
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["6"])
     }
 
     @Test func aNumberedTwinOfAColumnIsAmbiguousUnlessItIsNamed() throws {

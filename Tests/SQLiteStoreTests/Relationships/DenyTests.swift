@@ -3,6 +3,7 @@ import PriceStore
 import StoreConformance
 import Testing
 
+@testable import CoreDataSamples
 @testable import SQLiteStore
 
 /// `relationships: deny` while another program writes: rows that come to refer to expired ones after the survey are found in the
@@ -80,11 +81,11 @@ struct DenyTests {
         #expect(Self.fails(error, "5 rows of p (up)"), "\(error as Any)")
     }
 
+    /// The same of objects whose model does not let them lose their reference.
     @Test func objectsThatArriveStayToo() throws {
-        let store = try CoreDataStoreTests.store()
+        let store = try CoreDataStoreTests.store(rule: .nullify, noteNeedsPoint: true)
         try store.change { try $0.execute(sql: "DELETE FROM ZNOTE") }
-        var request = CoreDataStoreTests.survey("Point")
-        request.relationships = .deny
+        let request = CoreDataStoreTests.survey("Point")
         let writer = try store.writer()
         #expect(try writer.survey(request).related.obstacles.isEmpty)
         let deletion = try writer.deletion(of: request)

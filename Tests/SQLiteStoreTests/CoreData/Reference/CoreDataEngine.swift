@@ -53,18 +53,8 @@ extension CoreDataOracle.Request {
         // Seconds from 1970-01-01 to 2001-01-01.
         let seconds = cutoffAppleSeconds + 978_307_200
         var request = SurveyRequest(
-            entity: entity, date: date, cutoff: Instant(microseconds: Int64(seconds * 1_000_000)),
-            relationships: relationships)
+            entity: entity, date: date, cutoff: Instant(microseconds: Int64(seconds * 1_000_000)))
         request.includesSubentities = includesSubentities
         return request
-    }
-
-    private var relationships: BatchDeleteRequest.RelationshipRule {
-        switch override {
-        case .cascade: .cascade
-        case .nullify: .nullify
-        case .deny: .deny
-        case nil: .asDeclared
-        }
     }
 }

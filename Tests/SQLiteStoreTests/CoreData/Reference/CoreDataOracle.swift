@@ -12,7 +12,6 @@ struct CoreDataOracle {
         var dateAttribute: String
         /// Seconds since 2001-01-01T00:00:00Z, with half seconds at most.
         var cutoffAppleSeconds: Double
-        var override: ReferenceDeletes.Override?
         /// Whether rows of the entity's sub-entities are meant too.
         var includesSubentities = true
     }
@@ -48,7 +47,7 @@ struct CoreDataOracle {
         let cutoff = RandomModel.firstDate + Double(random.pick([0, 300, 1200, 1800, 2400, 3000, 4000]))
         let request = Request(
             entity: random.pick(random.model.entities).name, dateAttribute: RandomModel.date,
-            cutoffAppleSeconds: cutoff, override: random.pick([nil, nil, nil, .cascade, .nullify, .deny]),
+            cutoffAppleSeconds: cutoff,
             includesSubentities: random.pick([true, true, false]))
         try self.init(store, random.model, request)
         seen = random.seen
@@ -63,8 +62,7 @@ struct CoreDataOracle {
 
     /// What the reference does.
     func expected() -> ReferenceDeletes.Result {
-        reference.delete(
-            request.entity, keys: keys, override: request.override, includesSubentities: request.includesSubentities)
+        reference.delete(request.entity, keys: keys, includesSubentities: request.includesSubentities)
     }
 
     /// What the engine does otherwise than the reference, a line each; empty: nothing.
@@ -107,10 +105,9 @@ struct CoreDataOracle {
             }
             return "    \(entity.name)\(entity.parent.map { ": " + $0 } ?? "")" + relationships.joined()
         }
-        let override = request.override.map { "\($0)" } ?? "as declared"
         return entities.joined(separator: "\n")
             + "\n    delete \(request.includesSubentities ? "" : "only ")\(request.entity) "
-            + "before \(request.cutoffAppleSeconds), \(override), \(keys.sorted())"
+            + "before \(request.cutoffAppleSeconds), \(keys.sorted())"
     }
 }
 
@@ -141,7 +138,7 @@ extension ReferenceDeletes.Refusal {
     /// The relationship that stands in the way.
     var property: CoreDataLayout.Property {
         switch self {
-        case .denyRule(let property), .mandatory(let property), .dangling(let property), .denied(let property): property
+        case .denyRule(let property), .mandatory(let property), .dangling(let property): property
         }
     }
 }

@@ -104,7 +104,7 @@ struct CoreDataOracleTests {
             var current = oracle.reference
             for part in [0, 1] {
                 let keys = Set(oracle.keys.sorted().enumerated().filter { $0.offset % 2 == part }.map(\.element))
-                let result = current.delete(oracle.request.entity, keys: keys, override: oracle.request.override)
+                let result = current.delete(oracle.request.entity, keys: keys)
                 // A part may be refused for rows that the other part takes along.
                 guard result.refusals.isEmpty else { return [] }
                 current = ReferenceDeletes(model: oracle.reference.model, rows: result.rows)
@@ -125,16 +125,12 @@ struct CoreDataOracleTests {
                 if !result.nullified.isEmpty { seen.insert("nullified") }
                 if result.updated.count > result.nullified.count { seen.insert("counted down") }
                 if result.rows.others != oracle.reference.rows.others { seen.insert("join rows go") }
-                if !result.matched.isEmpty, let override = oracle.request.override {
-                    seen.insert("override \(override)")
-                }
             }
             for refusal in result.refusals {
                 switch refusal {
                 case .denyRule: seen.insert("refused: deny rule")
                 case .mandatory: seen.insert("refused: mandatory")
                 case .dangling: seen.insert("refused: dangling")
-                case .denied: seen.insert("refused: override")
                 }
             }
         }
@@ -148,8 +144,7 @@ struct CoreDataOracleTests {
                 ]
                 + ["rule noAction", "rule nullify", "rule cascade", "rule deny"]
                 + ["cascaded", "nullified", "counted down", "join rows go"]
-                + ["override cascade", "override nullify", "override deny"]
-                + ["deny rule", "mandatory", "dangling", "override"].map { "refused: " + $0 })
+                + ["deny rule", "mandatory", "dangling"].map { "refused: " + $0 })
         #expect(seen.isSuperset(of: expected), "missing: \(expected.subtracting(seen).sorted())")
     }
 }

@@ -17,12 +17,6 @@ struct ReferenceDeletes {
         static func < (a: Object, b: Object) -> Bool { (a.table, a.key) < (b.table, b.key) }
     }
 
-    /// What the relationships of the request's own entity do instead of what the model says. A to-one keeps its rule,
-    /// unless it is one side of a one-to-one: nothing at its other end points at the rows that go.
-    enum Override: CaseIterable {
-        case cascade, nullify, deny
-    }
-
     /// Why a request does nothing at all. Relationships are named by the entity that declares them.
     enum Refusal: Hashable {
         /// The model has a deny rule within reach, whether rows match or not.
@@ -31,8 +25,6 @@ struct ReferenceDeletes {
         case mandatory(CoreDataLayout.Property)
         /// A row that stays would point at nothing, by a relationship without an inverse.
         case dangling(CoreDataLayout.Property)
-        /// The override is deny, and a row at the other end stays.
-        case denied(CoreDataLayout.Property)
     }
 
     /// What a request does.
@@ -61,26 +53,26 @@ struct ReferenceDeletes {
     /// The result of deleting the rows of an entity, and of those that inherit from it if they are meant, that have one
     /// of the keys.
     func delete(
-        _ entity: String, keys: Set<Int64>, override: Override? = nil, includesSubentities: Bool = true
+        _ entity: String, keys: Set<Int64>, includesSubentities: Bool = true
     ) -> Result {
         var result = Result(rows: rows)
-        let scope = Scope(family: includesSubentities ? names(entity) : [entity], override: override)
+        let family = includesSubentities ? names(entity) : [entity]
         let table = table(of: entity)
         let matched = keys.map { Object(table: table, key: $0) }.filter {
-            scope.family.contains(self.entity(of: $0) ?? "")
+            family.contains(self.entity(of: $0) ?? "")
         }
         result.matched = Set(matched)
-        result.refusals = denyRules(scope)
+        result.refusals = denyRules(family)
 
         var gone = result.matched
         var waiting = matched
         while let object = waiting.popLast() {
-            for next in cascades(from: object, scope) where gone.insert(next).inserted { waiting.append(next) }
+            for next in cascades(from: object) where gone.insert(next).inserted { waiting.append(next) }
         }
         result.cascaded = gone.subtracting(result.matched)
         for object in gone.sorted() {
-            for link in links(of: object) { apply(link, to: object, gone: gone, scope, &result) }
-            for link in oneWayLinks(at: object) { applyOneWay(link, at: object, gone: gone, scope, &result) }
+            for link in links(of: object) { apply(link, to: object, gone: gone, &result) }
+            for link in oneWayLinks(at: object) { applyOneWay(link, at: object, gone: gone, &result) }
         }
         for object in gone { result.rows.objects[object.table]?[object.key] = nil }
         if !result.refusals.isEmpty {
@@ -91,12 +83,6 @@ struct ReferenceDeletes {
 
     // MARK: Relationships
 
-    /// Whose rules an override replaces.
-    private struct Scope {
-        var family: Set<String>
-        var override: Override?
-    }
-
     /// A relationship as seen from a row that declares or inherits it.
     private struct Link {
         var property: CoreDataLayout.Property
@@ -104,8 +90,6 @@ struct ReferenceDeletes {
         /// The inverse, with the entity that declares it.
         var inverse: (property: CoreDataLayout.Property, relationship: ModelDescription.Relationship)?
     }
-
-    private enum Rule { case noAction, nullify, cascade, deny }
 
     private func names(_ entity: String) -> Set<String> { Set(model.family(entity).map(\.name)) }
 
@@ -131,24 +115,6 @@ struct ReferenceDeletes {
     }
 
     private func links(of object: Object) -> [Link] { entity(of: object).map(links) ?? [] }
-
-    private func rule(_ link: Link, of entity: String?, _ scope: Scope) -> Rule {
-        let isToOneAlone = !link.relationship.isToMany && link.inverse?.relationship.isToMany != false
-        if scope.family.contains(entity ?? ""), !isToOneAlone {
-            switch scope.override {
-            case .cascade: return .cascade
-            case .nullify: return .nullify
-            case .deny: return .deny
-            case nil: break
-            }
-        }
-        switch link.relationship.rule {
-        case .noAction: return .noAction
-        case .nullify: return .nullify
-        case .cascade: return .cascade
-        case .deny: return .deny
-        }
-    }
 
     /// The rows at the other end that are in the store.
     private func others(_ link: Link, of object: Object) -> Set<Object> {
@@ -202,47 +168,35 @@ struct ReferenceDeletes {
     // MARK: Rules
 
     /// The deny rules that the model puts within reach of the request.
-    private func denyRules(_ scope: Scope) -> Set<Refusal> {
+    private func denyRules(_ family: Set<String>) -> Set<Refusal> {
         var refusals: Set<Refusal> = []
-        var reached = scope.family
-        var waiting = Array(scope.family)
+        var reached = family
+        var waiting = Array(family)
         while let entity = waiting.popLast() {
-            var next: Set<String> = []
             for link in links(of: entity) {
-                switch rule(link, of: entity, scope) {
-                case .cascade: next.formUnion(names(link.relationship.destination))
-                case .deny where link.relationship.rule == .deny: refusals.insert(.denyRule(link.property))
-                case .deny, .nullify, .noAction: break
+                switch link.relationship.rule {
+                case .cascade:
+                    for name in names(link.relationship.destination) where reached.insert(name).inserted {
+                        waiting.append(name)
+                    }
+                case .deny: refusals.insert(.denyRule(link.property))
+                case .nullify, .noAction: break
                 }
             }
-            if scope.override == .cascade, scope.family.contains(entity) {
-                for link in oneWayLinks(at: entity) { next.formUnion(names(link.property.entity)) }
-            }
-            for name in next where reached.insert(name).inserted { waiting.append(name) }
         }
         return refusals
     }
 
-    private func cascades(from object: Object, _ scope: Scope) -> Set<Object> {
-        let entity = entity(of: object)
-        var next: Set<Object> = []
-        for link in links(of: object) where rule(link, of: entity, scope) == .cascade {
-            next.formUnion(others(link, of: object))
-        }
-        if scope.override == .cascade, scope.family.contains(entity ?? "") {
-            for link in oneWayLinks(at: object) { next.formUnion(pointing(link, at: object)) }
-        }
-        return next
+    private func cascades(from object: Object) -> Set<Object> {
+        links(of: object).filter { $0.relationship.rule == .cascade }
+            .reduce(into: []) { $0.formUnion(others($1, of: object)) }
     }
 
     /// What one relationship of a row that goes does to the rows that stay.
-    private func apply(_ link: Link, to object: Object, gone: Set<Object>, _ scope: Scope, _ result: inout Result) {
-        let rule = rule(link, of: entity(of: object), scope)
+    private func apply(_ link: Link, to object: Object, gone: Set<Object>, _ result: inout Result) {
+        let rule = link.relationship.rule
         let staying = others(link, of: object).subtracting(gone)
         guard rule != .noAction else { return }
-        if rule == .deny, !staying.isEmpty, link.relationship.rule != .deny {
-            result.refusals.insert(.denied(link.property))
-        }
         for (join, mine, _) in joins(link) {
             result.rows.others[join.table]?.removeAll { $0[mine] == .integer(object.key) }
         }
@@ -256,17 +210,8 @@ struct ReferenceDeletes {
         }
     }
 
-    private func applyOneWay(
-        _ link: Link, at object: Object, gone: Set<Object>, _ scope: Scope, _ result: inout Result
-    ) {
-        guard let reference = layout.references[link.property] else { return }
-        for other in pointing(link, at: object) where !gone.contains(other) {
-            if scope.override == .nullify, scope.family.contains(entity(of: object) ?? "") {
-                clear(reference, of: other, pointingAt: object, &result)
-            } else {
-                result.refusals.insert(.dangling(link.property))
-            }
-        }
+    private func applyOneWay(_ link: Link, at object: Object, gone: Set<Object>, _ result: inout Result) {
+        if !pointing(link, at: object).allSatisfy(gone.contains) { result.refusals.insert(.dangling(link.property)) }
     }
 
     /// Clears a reference with all its columns, if it points at the object.

@@ -11,8 +11,7 @@ struct ReferenceDeletesTests {
 
     /// Makes a store of two entities, `A` and `B`, and a sub-entity of each, and deletes rows of `A`.
     private func delete(
-        _ keys: Set<Int64>, _ a: [Relationship], _ b: [Relationship], rows: [String],
-        override: ReferenceDeletes.Override? = nil
+        _ keys: Set<Int64>, _ a: [Relationship], _ b: [Relationship], rows: [String]
     ) throws -> ReferenceDeletes.Result {
         let model = ModelDescription(entities: [
             Entity(name: "A", relationships: a), Entity(name: "A2", parent: "A"),
@@ -23,7 +22,7 @@ struct ReferenceDeletesTests {
             for row in rows { try db.execute(sql: "INSERT INTO \(row)") }
         }
         let reference = ReferenceDeletes(model: model, rows: try ReferenceRows(path: store.path))
-        return reference.delete("A", keys: keys, override: override)
+        return reference.delete("A", keys: keys)
     }
 
     private func values(_ result: ReferenceDeletes.Result, _ table: String, _ columns: String...) -> [[StoreValue]] {
@@ -92,7 +91,8 @@ struct ReferenceDeletesTests {
         parents.rule = .nullify
         let refused = try delete([1], [parents], [child], rows: rows)
         #expect(refused.refusals == [.mandatory(.init(entity: "A", name: "bs"))])
-        let cascaded = try delete([1], [parents], [child], rows: rows, override: .cascade)
+        parents.rule = .cascade
+        let cascaded = try delete([1], [parents], [child], rows: rows)
         #expect(cascaded.refusals.isEmpty && cascaded.cascaded.count == 1)
     }
 
@@ -117,8 +117,6 @@ struct ReferenceDeletesTests {
         #expect(denied.refusals == [.denyRule(.init(entity: "B", name: "as"))])
         let outOfReach = try delete([], [Self.toOne], [down], rows: Self.children)
         #expect(outOfReach.refusals.isEmpty)
-        let overridden = try delete([1], [up], [down], rows: Self.children, override: .nullify)
-        #expect(overridden.refusals == denied.refusals)
     }
 
     @Test func aRowThatAnotherPointsAtOneWayStandsInTheWay() throws {
@@ -127,27 +125,5 @@ struct ReferenceDeletesTests {
             "ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 2, 1)", "ZB (Z_PK, Z_ENT, Z_OPT, ZA, Z1_A) VALUES (1, 3, 1, 1, 2)",
         ]
         #expect(try delete([1], [], [oneWay], rows: rows).refusals == [.dangling(.init(entity: "B", name: "a"))])
-        let nullified = try delete([1], [], [oneWay], rows: rows, override: .nullify)
-        #expect(values(nullified, "ZB", "Z_OPT", "ZA", "Z1_A") == [[.integer(2), .null, .null]])
-        #expect(try delete([1], [], [oneWay], rows: rows, override: .cascade).cascaded.count == 1)
-        #expect(!(try delete([1], [], [oneWay], rows: rows, override: .deny)).refusals.isEmpty)
-    }
-
-    @Test func theOverrideDenyIsRefusedForRowsThatPointAtTheOnesToGo() throws {
-        let parents = Relationship(name: "bs", destination: "B", inverse: "a", rule: .cascade, isToMany: true)
-        let child = Relationship(name: "a", destination: "A", inverse: "bs", rule: .nullify)
-        let rows = [
-            "ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 1, 1)", "ZB (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (1, 3, 1, 1)",
-        ]
-        let denied = try delete([1], [parents], [child], rows: rows, override: .deny)
-        #expect(denied.refusals == [.denied(.init(entity: "A", name: "bs"))])
-        let alone = try delete([2], [parents], [child], rows: rows, override: .deny)
-        #expect(alone.refusals.isEmpty && values(alone, "ZA", "Z_PK") == [[.integer(1)]])
-    }
-
-    @Test(arguments: ReferenceDeletes.Override.allCases)
-    func noOverrideReachesTheParentOfARow(_ override: ReferenceDeletes.Override) throws {
-        let result = try delete([1], [Self.toOne], [Self.toMany], rows: Self.children, override: override)
-        #expect(result.refusals.isEmpty && result.cascaded.isEmpty && result.updated.count == 1)
     }
 }
