@@ -4,21 +4,7 @@ extension PostgresDatabase {
     /// How many candles the rows of requests would make, and how many that are there they would change.
     package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
         try run("counting candles") {
-            try snapshot {
-                var made: [String: Set<CandleBuilder.Key>] = [:]
-                return try requests.enumerated().map { index, request in
-                    guard let rollup = request.deleting.rollup else { return CandleTally() }
-                    let target = rollup.target.folded
-                    let isShared = requests[(index + 1)...].contains { $0.deleting.rollup?.target.folded == target }
-                    var (tally, keys) = (CandleTally(), Set<CandleBuilder.Key>())
-                    try forEachBatch(of: request, rollup) { batch in
-                        tally.add(batch, after: made[target, default: []])
-                        if isShared { keys.formUnion(batch.changes.lazy.map(\.key)) }
-                    }
-                    made[target, default: []].formUnion(keys)
-                    return tally
-                }
-            }
+            try snapshot { try CandleTally.counting(requests, forEachBatch: forEachBatch(of:_:_:)) }
         }
     }
 

@@ -22,3 +22,28 @@ package struct CandleTally: Hashable, Sendable {
         latest.formUnion(batch.changes.lazy.map(\.key).filter { $0.bucket.upperBound == end })
     }
 }
+
+extension CandleTally {
+    /// For each request, the candles that its rows would make or change; empty where rows become none.
+    ///
+    /// - Parameter forEachBatch: passes the rows that the requests before one leave to a closure, in the order of their dates, as
+    ///   candles of some rows at a time.
+    package static func counting(
+        _ requests: [SurveyRequest],
+        forEachBatch: (_ request: SurveyRequest, Rollup, _ body: (CandleBuilder) throws -> Void) throws -> Void
+    ) throws -> [CandleTally] {
+        var made: [String: Set<CandleBuilder.Key>] = [:]
+        return try requests.enumerated().map { index, request in
+            guard let rollup = request.deleting.rollup else { return CandleTally() }
+            let target = rollup.target.folded
+            let isShared = requests[(index + 1)...].contains { $0.deleting.rollup?.target.folded == target }
+            var (tally, keys) = (CandleTally(), Set<CandleBuilder.Key>())
+            try forEachBatch(request, rollup) { batch in
+                tally.add(batch, after: made[target, default: []])
+                if isShared { keys.formUnion(batch.changes.lazy.map(\.key)) }
+            }
+            made[target, default: []].formUnion(keys)
+            return tally
+        }
+    }
+}

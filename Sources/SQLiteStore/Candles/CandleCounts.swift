@@ -22,11 +22,7 @@ extension SQLiteFile {
         try run("counting candles") { db in
             try snapshot(db) {
                 let removed = RemovedRows()
-                var made: [String: Set<CandleBuilder.Key>] = [:]
-                return try requests.enumerated().map { index, request in
-                    guard let rollup = request.deleting.rollup else { return CandleTally() }
-                    let target = rollup.target.folded
-                    let isShared = requests[(index + 1)...].contains { $0.deleting.rollup?.target.folded == target }
+                return try CandleTally.counting(requests) { request, rollup, body in
                     try align(removed, to: deletes(before: request, rollup, db), db)
                     let fetch = BatchDeleteRequest(request).fetchRequest
                     let scope = try scope(of: fetch, db)
@@ -34,8 +30,7 @@ extension SQLiteFile {
                     let rows =
                         SQLFragment(scope.from())
                         + whereClause(.all([try condition(fetch.predicate, scope, db), isLeft]))
-                    let table = try CandleTable(rollup, of: scope, self, db, after: removed)
-                    return try table.tally(of: rows, made: &made[target, default: []], isShared: isShared)
+                    try CandleTable(rollup, of: scope, self, db, after: removed).forEachBatch(of: rows, body)
                 }
             }
         }

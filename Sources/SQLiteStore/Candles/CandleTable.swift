@@ -49,29 +49,18 @@ struct CandleTable {
         return builder
     }
 
-    /// Counts the candles that rows would become.
-    ///
-    /// - Parameters:
-    ///   - made: the candles made of rows of other requests.
-    ///   - isShared: whether the candles of these rows are added to `made`.
-    func tally(
-        of rows: SQLFragment, made: inout Set<CandleBuilder.Key>, isShared: Bool
-    ) throws -> CandleTally {
+    /// Passes the candles of the rows of a FROM clause to a closure, those of some rows at a time, in the order of the rows' dates.
+    func forEachBatch(of rows: SQLFragment, _ body: (CandleBuilder) throws -> Void) throws {
         try checkTimes()
-        var (tally, builder, keys) = (CandleTally(), CandleBuilder(rollup.buckets), Set<CandleBuilder.Key>())
-        func add() {
-            tally.add(builder, after: made)
-            if isShared { keys.formUnion(builder.changes.lazy.map(\.key)) }
-            builder = CandleBuilder(rollup.buckets)
-        }
+        var batch = CandleBuilder(rollup.buckets)
         try forEach(of: rows) {
-            try builder.add($0, at: $1, group: $2, stored: stored)
-            // Rows come in date order, so candles of the past need not be kept.
-            if builder.changes.count >= 10_000 { add() }
+            try batch.add($0, at: $1, group: $2, stored: stored)
+            // Candles of the past need not be kept.
+            guard batch.changes.count >= 10_000 else { return }
+            try body(batch)
+            batch = CandleBuilder(rollup.buckets)
         }
-        add()
-        made.formUnion(keys)
-        return tally
+        try body(batch)
     }
 
     /// Reads rows in order of date and key, each as a candle.
