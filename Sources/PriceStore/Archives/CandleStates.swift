@@ -61,28 +61,21 @@ package struct CandleStates {
             for portion in part { ends[portion.table, default: []].append((portion.rows.upperBound, index)) }
         }
         if presentCount > 0 {
-            // The differences between the numbers of contradictions: their sums say how many candles contradict each number of
-            // transactions.
-            var contradictions = Array(repeating: 0, count: parts.count + 2)
-            func contradict(_ counts: ClosedRange<Int>) {
-                contradictions[counts.lowerBound] += 1
-                contradictions[counts.upperBound + 1] -= 1
-            }
+            // The numbers of transactions still to be undone that no candle contradicts.
+            var possible = RangeSet(parts.count - presentCount..<parts.count + 1)
             for number in names.keys where ends[number] != nil {
                 try forEachCandle(number, reader) { candle in
-                    if let first = candle.first, !first.isBefore { contradict(0...part(of: first, number)) }
+                    if let first = candle.first, !first.isBefore {
+                        possible.remove(contentsOf: 0..<part(of: first, number) + 1)
+                    }
                     for (index, row) in candle.enumerated() where !row.isWritten {
                         let next = index + 1 < candle.count ? part(of: candle[index + 1], number) : parts.count
-                        let own = part(of: row, number)
-                        if own < next { contradict(own + 1...next) }
+                        possible.remove(contentsOf: part(of: row, number) + 1..<next + 1)
                     }
                 }
             }
-            let sums = contradictions.indices.dropFirst().reduce(into: [contradictions[0]]) {
-                $0.append($0[$1 - 1] + contradictions[$1])
-            }
-            // If every number is contradicted, a candle was changed; the loop below finds it.
-            partCount = (parts.count - presentCount...parts.count).first { sums[$0] == 0 } ?? parts.count
+            // If none is left, a candle was changed; the loop below finds it.
+            partCount = possible.ranges.first?.lowerBound ?? parts.count
         }
         for (number, name) in names where ends[number] != nil {
             var found = tables[name] ?? RestorableTable(table: name)
