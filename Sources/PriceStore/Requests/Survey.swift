@@ -139,9 +139,6 @@ package struct Survey: Hashable, Sendable {
         /// Why an index that begins with the date does not give the rows in the order of their dates, as a clause; nil if
         /// there is no such index, or it does.
         package var obstacle: String?
-        /// Whether all texts of a text format have one shape, so that an index on them would be in date order; false if
-        /// that was not checked.
-        package var hasUniformText = false
     }
 
     /// What the store keeps beside the rows and would lose with them, each as a clause; nil: it would not, or has no such

@@ -9,14 +9,17 @@ package enum SchemaAdvice {
         entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship], in reader: any RetentionReader
     ) throws(StoreError) -> [String] {
         var advice = survey.notes
-        // Text of mixed shapes is left out: no index on it is in the order of the dates.
-        let hasOrder = date.encoding.isNumeric || date.encoding == .native || survey.index.hasUniformText
+        // No index on texts that are written in several ways is in the order of the dates.
+        let isText = !date.encoding.isNumeric && date.encoding != .native
         if let obstacle = survey.index.obstacle, survey.unsupported == nil {
             advice.append(
                 "no index can be used for \(entity.name).\(date.name), so every run reads all rows: \(obstacle)")
-        } else if entity.kind == .table, hasOrder, survey.unsupported == nil, survey.index.name == nil {
+        } else if entity.kind == .table, survey.unsupported == nil, survey.index.name == nil,
+            !isText || survey.readableCount ?? 0 > 0
+        {
             advice.append(
-                "\(entity.name).\(date.name) has no index, so every run reads all rows: "
+                "\(entity.name).\(date.name) has no index, so every run reads all rows"
+                    + (isText ? "; if all of its texts are written alike: " : ": ")
                     + createIndex(on: entity, [entity.attribute(named: date.name)?.column ?? date.name]))
         }
         for relationship in incoming {

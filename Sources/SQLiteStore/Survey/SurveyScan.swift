@@ -34,7 +34,7 @@ extension SQLiteFileConnection {
         }
         query = query + ") FROM " + (walked == nil ? scope.from() : rows.walked)
 
-        let tally = try functions.tally(db).tally(request, rows.date, hasIndex: walked != nil) {
+        let tally = try functions.tally(db).tally(request, rows.date) {
             _ = try row(query, db)
         }
         tally.fill(&survey)
@@ -44,7 +44,6 @@ extension SQLiteFileConnection {
             rows.date.function == nil
             ? rows.access != nil
             : walked.map { $0.isDescending ? tally.isDescending : tally.isAscending } ?? false
-        survey.index.hasUniformText = tally.hasUniformText
         if let walked, !survey.index.isInDateOrder {
             survey.index.obstacle =
                 "the index \(walked.label) exists, but the order of its values is not the order of their dates, since "
@@ -77,9 +76,9 @@ final class TallyFunction {
 
     /// Returns what the function counts while a query calls it once for each row.
     func tally(
-        _ request: SurveyRequest, _ date: DateSQL, hasIndex: Bool, during query: () throws -> Void
+        _ request: SurveyRequest, _ date: DateSQL, during query: () throws -> Void
     ) rethrows -> SurveyTally {
-        let empty = SurveyTally(request, function: date.function, hasIndex: hasIndex)
+        let empty = SurveyTally(request, function: date.function)
         place.pointee = empty
         defer { place.pointee = nil }
         try query()

@@ -10,7 +10,6 @@ struct SurveyTally {
     private let request: SurveyRequest
     private let function: DateFunction?
     private let isText: Bool
-    private let notesShape: Bool
     private let lower: NumericBound
     private let cutoff: NumericBound
     private let latest: NumericBound?
@@ -28,11 +27,6 @@ struct SurveyTally {
     private(set) var isAscending = true
     /// Whether no date followed an earlier one. Only for parsed formats.
     private(set) var isDescending = true
-    /// The shape of the first text. Only for ISO 8601.
-    private var shape: TextShape?
-    private var isOneShape = true
-    /// Whether all texts have one shape, in which byte order is date order.
-    var hasUniformText: Bool { shape != nil && isOneShape }
 
     /// The counts of readable rows.
     private struct Counts {
@@ -49,14 +43,12 @@ struct SurveyTally {
         var newestOfEntity: DateKey?
     }
 
-    /// - Parameter hasIndex: whether the rows are read through an index. They then show whether it is in date order.
-    init(_ request: SurveyRequest, function: DateFunction?, hasIndex: Bool) {
+    init(_ request: SurveyRequest, function: DateFunction?) {
         self.request = request
         self.function = function
         let date = request.date
         let encoding = date.encoding
         isText = encoding == .iso8601
-        notesShape = isText && !hasIndex
         if function == nil {
             lower = encoding.lowerBound(date.earliest)
             cutoff = encoding.cutoffBound(request.cutoff)
@@ -85,7 +77,6 @@ struct SurveyTally {
             guard !isText || sqlite3_value_type(value) == SQLITE_TEXT, let span = function.span(value) else {
                 return addUnparsed(value, bits)
             }
-            if notesShape, isOneShape { noteShape(value) }
             isAscending = isAscending && span.start >= previous
             isDescending = isDescending && span.start <= next
             (previous, next) = (span.start, span.start)
@@ -112,15 +103,6 @@ struct SurveyTally {
         }
         guard isPlain else { return addNumber(value, rowID, bits) }
         if isExpired { going.add(rowID) }
-    }
-
-    /// Compares the shape of a text that is a date with the first shape.
-    @inline(__always)
-    private mutating func noteShape(_ value: OpaquePointer) {
-        guard let text = sqlite3_value_text(value) else { return }
-        let found = TextShape(UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value))))
-        if shape == nil { shape = found }
-        isOneShape = shape == found
     }
 
     private mutating func addUnparsed(_ value: OpaquePointer, _ bits: Int32) {
@@ -232,26 +214,6 @@ struct SurveyTally {
     }
 
     private func instant(_ key: DateKey) -> Instant? { request.date.instant(key.storeValue) }
-}
-
-/// What ISO 8601 texts must have in common to sort in date order: the length, the separator between date and time, and the offset.
-private struct TextShape: Equatable {
-    private let length: Int
-    private let separator: UInt8
-    /// The position of the offset, or the length if there is none.
-    private var offsetPlace: Int
-    private var offset: UInt64 = 0
-
-    init(_ text: UnsafeBufferPointer<UInt8>) {
-        length = text.count
-        separator = length > 10 ? text[10] : 0
-        offsetPlace = min(16, length)
-        // The date, hour and minute come before the 16th byte, and their dashes are not signs.
-        while offsetPlace < length, text[offsetPlace] < 0x40, text[offsetPlace] != 0x2B, text[offsetPlace] != 0x2D {
-            offsetPlace += 1
-        }
-        for byte in text[offsetPlace...] { offset = offset << 8 | UInt64(byte) }
-    }
 }
 
 /// The first and last of a set of rowids.
