@@ -178,7 +178,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
 
     /// The refusals that can be accepted.
     package static let acceptable = allCases.filter {
-        ![.unsupportedSchema, .notArchivable, .holdUnusable, .planDrifted].contains($0)
+        ![.unsupportedSchema, .historyTracking, .notArchivable, .holdUnusable, .planDrifted].contains($0)
     }
 
     /// Doubts about dates, formats and the clock. While one of them stands, other refusals may only follow from it.

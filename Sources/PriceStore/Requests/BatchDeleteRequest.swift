@@ -42,9 +42,6 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// What happens to rows that refer to deleted rows. It applies to the relationships that refer to this entity. Relationships to rows
     /// that a cascade deletes follow their declaration. In a Core Data store only ``RelationshipRule/asDeclared`` is possible.
     public var relationships: RelationshipRule
-    /// Whether a Core Data history that cannot be continued is left unchanged, without these deletes. If false, the request fails for such
-    /// a store.
-    public var ignoresUnknownHistory = false
 
     /// Makes a request that deletes the rows of a fetch request.
     public init(

@@ -19,7 +19,6 @@ package struct SurveyMemory<Findings> {
     private static func key(_ request: SurveyRequest) -> Key {
         var key = Key(request: request, precedingCount: request.preceding.count)
         key.request.preceding = []
-        key.request.deleting.ignoresUnknownHistory = false
         key.request.deleting.method = nil
         key.request.counts = .init()
         return key

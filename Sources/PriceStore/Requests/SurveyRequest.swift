@@ -45,9 +45,6 @@ package struct SurveyRequest: Hashable, Sendable {
         package var archiveRule: String?
         /// Whether the ID of each deleted row is reported.
         package var wantsObjectIDs = false
-        /// Whether a history of a Core Data store that cannot be continued is left unchanged; see
-        /// ``BatchDeleteRequest/ignoresUnknownHistory``.
-        package var ignoresUnknownHistory = false
         /// The newest ``DeletionPart/note`` of a deletion of the entity's rows; nil: none is known.
         package var note: String?
     }

@@ -262,7 +262,6 @@ package struct Planner {
         request.deleting.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
         if accepted.contains(.tooManyRows) { request.deleting.maxRows = nil }
         request.keepers.holds = try around.holds.holds(on: rule, entity, hasTriggers: hasTriggers, in: around.reader)
-        request.deleting.ignoresUnknownHistory = accepted.contains(.historyTracking)
         return request
     }
 

@@ -78,11 +78,12 @@ package struct Refusals {
     }
 
     private func historyTracking() -> Refusal? {
-        guard let reason = survey.losses.history else { return nil }
-        return refusal(
-            .historyTracking,
-            "the store keeps a history that other programs follow, and this version cannot continue it: \(reason). If it is "
-                + "accepted, those programs do not see the deletes")
+        survey.losses.history.map {
+            unacceptable(
+                .historyTracking,
+                "the store keeps a history that other programs follow, and this version cannot continue it: \($0)",
+                instead: "set enabled: false in the rule; those programs would not see the deletes")
+        }
     }
 
     private func rollupIncomplete() -> Refusal? {

@@ -67,7 +67,7 @@ struct ObjectDelete {
         try check(graph.obstacles())
         try connection.confirmKept(db) { try reached($0) }
         if request.resultType == .objectIDs { try noteObjectIDs(own) }
-        let recorder = try ignoresHistory ? nil : connection.coreDataRecorder(db)
+        let recorder = try connection.coreDataRecorder(db)
         try countDown(recorder)
         let losses = try graph.nullifications()
         for loss in losses where loss.rowsAfterwards == nil {
@@ -103,12 +103,6 @@ struct ObjectDelete {
         let isOwn = table == scope.table.tableName
         return SQLFragment(
             "\(RowScope.alias).Z_PK IN (SELECT k0 FROM temp.\(removed)\(isOwn ? " WHERE wave > 0" : ""))")
-    }
-
-    /// Whether the history has a form that cannot be continued and the request accepts that.
-    private var ignoresHistory: Bool {
-        request.ignoresUnknownHistory
-            && graph.schema.history?.obstacle(graph.schema.reached(from: graph.entity)) != nil
     }
 
     // MARK: Lost references

@@ -35,7 +35,6 @@ final class SQLiteDeletion: Deletion {
         var work = DeleteWork(
             BatchDeleteRequest(request, resultType: request.deleting.wantsObjectIDs ? .objectIDs : .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
-        work.ignoresUnknownHistory = request.deleting.ignoresUnknownHistory
         work.technique = technique
         work.archiveRule = request.deleting.archiveRule
         work.rollup = request.deleting.rollup
