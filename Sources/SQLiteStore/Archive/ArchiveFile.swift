@@ -23,7 +23,7 @@ final class ArchiveFile {
     /// Makes the file.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate`.
-    init(_ request: ArchiveRequest, store: String, encoding: String) throws(StoreError) {
+    init(_ request: ArchiveRequest, store: String) throws(StoreError) {
         folder = request.place
         path = request.place + "/" + request.run + ".sqlite"
         let path = path
@@ -42,7 +42,6 @@ final class ArchiveFile {
             configuration.allowsUnsafeTransactions = true
             queue = try DatabaseQueue(path: path, configuration: configuration)
             try queue.unsafeReentrantWrite { db in
-                try db.execute(sql: "PRAGMA encoding = '\(encoding)'")
                 try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
                 // Rows are only added, so large pages make fewer writes.
                 try db.execute(sql: "PRAGMA page_size = 16384")

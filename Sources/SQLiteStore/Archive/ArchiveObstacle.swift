@@ -6,6 +6,10 @@ extension SQLiteFile {
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") { db in
             guard let table = try catalog.table(request.entity, db) else { return nil }
+            // SQLite leaves a byte order mark out where it binds a text in UTF-16, so copies could differ from their rows.
+            if let encoding = try String.fetchOne(db, sql: "PRAGMA main.encoding"), encoding != "UTF-8" {
+                return "the texts of the store are in \(encoding), and only those of stores in UTF-8 are archived"
+            }
             if let rollup = request.deleting.rollup, let reason = try obstacle(toArchivedCandlesOf: rollup, db) {
                 return reason
             }

@@ -18,7 +18,6 @@ final class CopiedRows {
     private let insert: Statement
     private let read: Statement
     private let width: Int
-    private let isUTF16: Bool
     private let mostWaiting: Int
     /// Rows that are bound to the statement, and the size of their texts and blobs.
     private var waitingCount = 0
@@ -36,9 +35,8 @@ final class CopiedRows {
     /// Makes the table in the archive.
     ///
     /// - Parameter readBack: gets what is read from the archive, by the function ``ReadBack/function``.
-    init(_ table: ArchiveTable, number: Int, isUTF16: Bool, _ db: Database) throws {
+    init(_ table: ArchiveTable, number: Int, _ db: Database) throws {
         self.table = table
-        self.isUTF16 = isUTF16
         let columns = table.archiveColumns
         width = columns.count
         // One more parameter is the number of rows.
@@ -87,7 +85,7 @@ final class CopiedRows {
             let code = sqlite3_bind_value(statement, parameter, value)
             guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         }
-        waitingBytes += copies.add(values, from: start, width: width, isUTF16: isUTF16)
+        waitingBytes += copies.add(values, from: start, width: width)
         if let column = table.rowIDColumn, (start..<start + values.count).contains(column) {
             rowIDs.add(sqlite3_value_int64(values[column - start]))
         }
@@ -113,15 +111,14 @@ final class CopiedRows {
     /// Throws unless the copies can be read back as they were written.
     func verify(_ readBack: ReadBack, archive: String) throws {
         guard copies.rowCount > 0 else { return }
-        readBack.begin(width: width, isUTF16: isUTF16)
+        readBack.begin(width: width)
         try read.execute(arguments: [lastRow])
         guard readBack.checksum == copies else {
             throw StoreError(
                 .unsupported, store: archive,
                 message:
                     "the copies of rows of \(table.storeTable) are not equal to the rows: a value does not fit "
-                    + "the declared type of its column"
-                    + (isUTF16 ? ", or a text begins with a byte order mark, which SQLite leaves out" : ""),
+                    + "the declared type of its column",
                 hint: "nothing of this transaction is deleted; set `archive: none` for the rule")
         }
     }
@@ -146,21 +143,19 @@ final class ReadBack {
     static let function = "retention_read_back"
     private(set) var checksum = ValueChecksum()
     private var width = 0
-    private var isUTF16 = false
 
     /// Adds the function that gets the values of each row.
     func addFunction(_ db: Database) throws {
         try db.addFunctions(of: self, isAggregate: true, [(Self.function, -1, readBack)])
     }
 
-    fileprivate func begin(width: Int, isUTF16: Bool) {
+    fileprivate func begin(width: Int) {
         checksum = ValueChecksum()
         self.width = width
-        self.isUTF16 = isUTF16
     }
 
     fileprivate func take(_ values: SQLValues, from start: Int) {
-        _ = checksum.add(values, from: start, width: width, isUTF16: isUTF16)
+        _ = checksum.add(values, from: start, width: width)
     }
 }
 

@@ -18,7 +18,6 @@ final class RowArchiver {
 
     let file: ArchiveFile
     private let rules: [ArchiveRequest.Rule]
-    private let isUTF16: Bool
     private var tables: [CopiedRows] = []
     private let readBack = ReadBack()
     /// The delete for which the way of copying is set up, and the schema that it was made for.
@@ -36,11 +35,9 @@ final class RowArchiver {
 
     private static let function = "retention_archive"
 
-    /// - Parameter isUTF16: whether the store's texts are UTF-16.
-    init(_ file: ArchiveFile, rules: [ArchiveRequest.Rule], isUTF16: Bool) throws(StoreError) {
+    init(_ file: ArchiveFile, rules: [ArchiveRequest.Rule]) throws(StoreError) {
         self.file = file
         self.rules = rules
-        self.isUTF16 = isUTF16
         try file.run("preparing the archive", readBack.addFunction)
     }
 
@@ -115,7 +112,7 @@ final class RowArchiver {
         let number = tables.count
         tables.append(
             try file.run("adding a table to the archive") {
-                try CopiedRows(table, number: number, isUTF16: isUTF16, $0)
+                try CopiedRows(table, number: number, $0)
             })
         return number
     }

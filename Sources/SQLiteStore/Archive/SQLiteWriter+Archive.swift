@@ -4,12 +4,7 @@ package import PriceStore
 extension SQLiteWriter {
     /// Begins the archive of a run: a file in the folder that the request names.
     package func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
-        let encoding = try run("reading the store's settings") {
-            try String.fetchOne($0, sql: "PRAGMA main.encoding") ?? "UTF-8"
-        }
-        archiver = try RowArchiver(
-            ArchiveFile(request, store: storeIdentifier, encoding: encoding), rules: request.rules,
-            isUTF16: encoding != "UTF-8")
+        archiver = try RowArchiver(ArchiveFile(request, store: storeIdentifier), rules: request.rules)
     }
 
     /// Checks the archive, brings it to disk and ends it.

@@ -13,9 +13,8 @@ struct ValueChecksum: Equatable {
     /// - Parameters:
     ///   - start: the column of the first value.
     ///   - width: how many columns the row has.
-    ///   - isUTF16: whether texts are stored as UTF-16.
     /// - Returns: the size of the texts and blobs among the values.
-    mutating func add(_ values: SQLValues, from start: Int, width: Int, isUTF16: Bool) -> Int {
+    mutating func add(_ values: SQLValues, from start: Int, width: Int) -> Int {
         if start == 0 { row = 1 }
         var size = 0
         for value in values {
@@ -25,9 +24,7 @@ struct ValueChecksum: Equatable {
             case SQLITE_FLOAT: add(type, sqlite3_value_double(value).bitPattern)
             case SQLITE_NULL: add(type, 0)
             default:
-                // The bytes as they are stored: asked for the size in another encoding, SQLite would convert the text.
-                let isWide = isUTF16 && type == SQLITE_TEXT
-                let count = Int(isWide ? sqlite3_value_bytes16(value) : sqlite3_value_bytes(value))
+                let count = Int(sqlite3_value_bytes(value))
                 add(type, UnsafeRawBufferPointer(start: sqlite3_value_blob(value), count: count))
                 size += count
             }

@@ -138,6 +138,10 @@ struct ArchiveObstacleTests {
         }
     }
 
+    @Test(arguments: ["UTF-16le", "UTF-16be"]) func textsInUTF16(_ encoding: String) throws {
+        #expect(try obstacle(["PRAGMA encoding = '\(encoding)'", Self.table])?.contains("are in \(encoding)") == true)
+    }
+
     @Test func columnsThatAnArchiveCannotTellApart() throws {
         let schema = [
             Self.table, "CREATE TABLE c (OLD_p INTEGER PRIMARY KEY, p INTEGER REFERENCES t ON DELETE SET NULL)",

@@ -231,17 +231,6 @@ struct ArchiveTests {
         #expect(try archived(store, "SELECT id, old_q, new_q FROM retention_references_1") == ["2|1|NULL"])
     }
 
-    @Test(arguments: ["UTF-16le", "UTF-16be"])
-    func anArchiveHasTheEncodingOfItsStore(encoding: String) throws {
-        let store = try TemporaryStore(
-            "PRAGMA encoding = '\(encoding)'", "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, t TEXT)",
-            "INSERT INTO p VALUES (1, 10, 'é🕐'), (2, 20, CAST(x'00d8' AS TEXT)), (3, 30, printf('%.5000c', 'é'))")
-        let (result, _) = try run(store)
-        #expect(result.archivedCount == 3)
-        #expect(try archived(store, "SELECT t FROM p WHERE id = 3") == [String(repeating: "é", count: 5000)])
-        #expect(try archived(store, "PRAGMA encoding") == [encoding])
-    }
-
     @Test func wideRowsAreArchivedInPieces() throws {
         let columns = (0..<250).map { "c\($0)" }
         let values = (0..<250).map(String.init).joined(separator: ", ")
@@ -283,14 +272,5 @@ struct ArchiveTests {
             "INSERT INTO p VALUES (1, 10)", "INSERT INTO retention_x VALUES (1, 1)", "INSERT INTO rows_1 VALUES (1, 1)",
             "INSERT INTO Rows_2 VALUES (1, 1)")
         #expect(try run(store).result.archivedCount == 4)
-    }
-
-    @Test func aTextThatBeginsWithAByteOrderMarkIsNamed() throws {
-        let store = try TemporaryStore(
-            "PRAGMA encoding = 'UTF-16le'", "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, t TEXT)",
-            "INSERT INTO p VALUES (1, 10, CAST(x'fffe4100' AS TEXT))")
-        let error = #expect(throws: StoreError.self) { try run(store) }
-        #expect(error?.message.contains("byte order mark") == true, "\(String(describing: error))")
-        #expect(try store.rows("SELECT count(*) FROM p") == ["1"])
     }
 }

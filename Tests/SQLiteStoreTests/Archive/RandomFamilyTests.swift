@@ -58,7 +58,7 @@ private struct FamilyTrial: Choosing {
                 families[index].references.append((pick(Array(names)), pick(actions)))
             }
         }
-        statements = ["PRAGMA encoding = '\(pick(["UTF-8", "UTF-8", "UTF-16le"]))'", "PRAGMA foreign_keys = OFF"]
+        statements = ["PRAGMA foreign_keys = OFF"]
         for family in families {
             let keyType =
                 switch family.key {
