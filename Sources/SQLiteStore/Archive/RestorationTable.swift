@@ -111,24 +111,17 @@ struct RestorationTable: RestorableSource {
             throw damaged("its table \(archived) is missing or lacks columns")
         }
         rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
-        let isNewlyStrict = shape.isStrict && !SchemaText.isStrict(row["sql"] ?? "")
+        // Where values are converted to a type depends on both.
+        guard shape.isStrict == SchemaText.isStrict(row["sql"] ?? "") else {
+            throw refused("\(table) is \(shape.isStrict ? "STRICT now" : "not STRICT any more")")
+        }
         for column in columns {
-            let name = kind == .rows ? column : "old_" + column
-            let (type, former) = (stored[column.folded]?.type ?? "", types[name.folded] ?? "")
-            guard type.uppercased() != former || isNewlyStrict else { continue }
-            if shape.isStrict, let value = Self.strictValue(of: type) {
-                let count = try Self.count(name, of: source, besides: value, db)
-                guard count > 0 else { continue }
-                throw refused(
-                    "\(table) is STRICT, and \(column) accepts only \(type): the archive has another type of value in "
-                        + (count == 1 ? "1 row" : "\(count) rows"))
-            }
-            let count = try Self.changedCount(name, of: source, rowID, type, connection.temporaryName("typed"), db)
-            guard count > 0 else { continue }
+            let type = stored[column.folded]?.type ?? ""
+            let former = types[(kind == .rows ? column : "old_" + column).folded] ?? ""
             func text(_ type: String) -> String { type.isEmpty ? "without a type" : type }
-            throw refused(
-                "\(column) of \(table) is \(text(type)) now, and was \(text(former)): this would change the values of "
-                    + (count == 1 ? "1 row" : "\(count) rows"))
+            guard type.uppercased() == former else {
+                throw refused("\(column) of \(table) is \(text(type)) now, and was \(text(former))")
+            }
         }
         let model = try connection.catalog.coreData(db)
         relationships =
@@ -167,43 +160,6 @@ struct RestorationTable: RestorableSource {
             let text = TriggerText(row[2] ?? "")
             return changes.contains { text.fires(on: $0) }
         }.map { $0[0] }
-    }
-
-    /// What `typeof` says of the values that a column of a STRICT table accepts unchanged; nil: it accepts all.
-    private static func strictValue(of type: String) -> String? {
-        switch type.uppercased() {
-        case "INT", "INTEGER": "integer"
-        case "REAL", "TEXT", "BLOB": type.lowercased()
-        default: nil
-        }
-    }
-
-    /// How many archived values are neither NULL nor of a type.
-    private static func count(
-        _ column: String, of source: String, besides type: String, _ db: Database
-    ) throws -> Int {
-        try Int.fetchOne(
-            db,
-            sql: "SELECT count(*) FROM \(source) AS a WHERE typeof(a.\(column.quotedIdentifier)) NOT IN ('null', ?)",
-            arguments: [type]) ?? 0
-    }
-
-    /// How many archived values a column of a type would change. SQLite itself says it: they are put into such a column.
-    private static func changedCount(
-        _ column: String, of source: String, _ rowID: String, _ type: String, _ name: String, _ db: Database
-    ) throws -> Int {
-        let value = column.quotedIdentifier
-        try db.execute(
-            sql:
-                "CREATE TEMP TABLE \(name) (row INTEGER PRIMARY KEY, value \(type.isEmpty ? "" : type.quotedIdentifier))"
-        )
-        defer { try? db.execute(sql: "DROP TABLE temp.\(name)") }
-        try db.execute(sql: "INSERT INTO temp.\(name) SELECT \(rowID), \(value) FROM \(source)")
-        return try Int.fetchOne(
-            db,
-            sql:
-                "SELECT count(*) FROM temp.\(name) AS t CROSS JOIN \(source) AS a ON a.\(rowID) = t.row WHERE NOT \(same("a." + value, "t.value"))"
-        ) ?? 0
     }
 
     // MARK: SQL
