@@ -92,6 +92,8 @@ package struct JudgedRules {
         let found: [String]
         if verdicts[index].hasCircle {
             found = survey.unsupported == nil ? ["cascades lead back: not refused"] : []
+        } else if verdicts[index].clearsFixed {
+            found = survey.unsupported == nil ? ["references that must stay are cleared: not refused"] : []
         } else if verdicts[index].dependsOnNullified {
             found = survey.unsupported == nil ? ["what a relationship changes decides which rows go: not refused"] : []
         } else if let reason = survey.unsupported {

@@ -97,6 +97,22 @@ extension ReferenceJudge {
         return leadsBack(request.entity, [request.entity])
     }
 
+    /// Whether a request clears references of a table with generated columns, which SQLite's engine refuses.
+    func clearsFixed(_ request: SurveyRequest) -> Bool {
+        guard request.relationships != .deny, !original.restrictSparesRowsThatGo else { return false }
+        let keys = current.relationships.map { $0.ruled(by: request) }
+        var losing: Set<String> = [request.entity]
+        while let key = keys.first(where: {
+            $0.deleteRule == .cascade && losing.contains($0.destination) && !losing.contains($0.source)
+        }) {
+            losing.insert(key.source)
+        }
+        return keys.contains {
+            $0.deleteRule == .nullify && losing.contains($0.destination)
+                && original.tables[$0.source]?.attributes.contains(where: \.isGenerated) == true
+        }
+    }
+
     /// Whether cascades from another entity that points at this one lead back to it.
     private func leadsBack(to entity: String) -> Bool {
         var waiting = current.relationships.filter { $0.destination == entity && $0.source != entity }.map(\.source)

@@ -27,9 +27,11 @@ package struct ReferenceJudge {
         /// The rows that lose a reference and stay, by table.
         package var nullified: [String: Set<Int64>] = [:]
         /// Whether the schema refuses the rule, so that nothing of it is carried out.
-        package var isRefused: Bool { !survey.related.obstacles.isEmpty || hasUnusableHold || hasCircle }
+        package var isRefused: Bool { !survey.related.obstacles.isEmpty || hasUnusableHold || hasCircle || clearsFixed }
         /// Whether the cascades lead back to a table that they have passed, which an engine may refuse.
         package var hasCircle = false
+        /// Whether references are cleared whose tables do not allow that.
+        package var clearsFixed = false
         /// Whether a hold asks for a reference that is cleared in rows that the rule deletes: a plan refuses the rule.
         package var hasUnusableHold = false
         /// The rows that the rule keeps by `keepLast` or `thinning`, whatever their dates.
@@ -108,6 +110,7 @@ package struct ReferenceJudge {
         verdict.survey.dates.newestValue = newestValue(request, table)
         verdict.hasUnusableHold = hasUnusableHold(request)
         verdict.hasCircle = hasCircle(request)
+        verdict.clearsFixed = clearsFixed(request)
         carryOut(asked ?? request, into: &verdict)
         let gone = expired.union(verdict.cascaded[request.entity] ?? [])
         verdict.survey.leavesReadableRows = expired.isEmpty || readableOfEntity.contains { !gone.contains($0.id) }

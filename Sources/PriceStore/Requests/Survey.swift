@@ -55,8 +55,6 @@ package struct Survey: Hashable, Sendable {
         package enum Objection: Hashable, Sendable {
             /// The source rows refer to rows that would be deleted, and their foreign key or the request forbids it.
             case pointing
-            /// The source rows would lose a reference, and a constraint, an index or another reference does not allow that.
-            case fixedReference
             /// The Core Data model says deny. A batch delete cannot carry that out, whether rows match or not.
             case denyRule
             /// The rows at the other end require the row that would be deleted.

@@ -7,7 +7,7 @@ extension Refusals {
     /// `relationships: deny` the rule itself forbids it, and accepting means `as_declared`.
     func relationshipDenied() -> Refusal? {
         guard let first = survey.related.obstacles.first else { return nil }
-        if let refusal = fixedReference(first) ?? modelDenies(first) { return refusal }
+        if let refusal = modelDenies(first) { return refusal }
         let key = "\(first.relationship.source) (\(first.relationship.sourceAttributes.joined(separator: ", ")))"
         var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "refers" : "refer")"
         reason += " to rows that would be deleted"
@@ -39,17 +39,6 @@ extension Refusals {
         unacceptable(.relationshipDenied, reason, instead: instead)
     }
 
-    /// Rows that cannot lose their reference; nil: the obstacle is another one.
-    private func fixedReference(_ obstacle: Survey.Obstacle) -> Refusal? {
-        guard obstacle.objection == .fixedReference else { return nil }
-        let key = "\(obstacle.relationship.source) (\(obstacle.relationship.sourceAttributes.joined(separator: ", ")))"
-        let choice = choices.map { "write \($0), or " } ?? ""
-        return denied(
-            "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would be deleted, and a "
-                + "CHECK constraint, another key or an index uses it, the table has generated columns, or another reference "
-                + "of such a row is dangling", instead: "\(choice)change or delete those rows first")
-    }
-
     /// The settings of the rule with which the delete is possible, as an object of "write"; nil: none.
     private var choices: String? {
         let parts: [(Rule.RelationshipSetting, String, String)] = [
@@ -79,7 +68,7 @@ extension Refusals {
         let others = survey.related.obstacles.count - 1
         let more = others > 0 ? "; \(Figures.count(others, "other relationship")) too" : ""
         switch obstacle.objection {
-        case .pointing, .fixedReference: return nil
+        case .pointing: return nil
         case .denyRule:
             return denied(
                 "the delete rule of \(name) is deny, which a batch delete cannot carry out (Core Data's error "

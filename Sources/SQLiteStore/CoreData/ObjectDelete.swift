@@ -253,7 +253,7 @@ extension Survey.Obstacle {
         let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
         let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(relationship.destination)"
         return switch objection {
-        case .pointing, .fixedReference: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) refer to them"
+        case .pointing: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) refer to them"
         case .denyRule:
             "the delete rule of \(name) is deny, so a batch delete is refused; \(rows) "
                 + "\(rowCount == 1 ? "is" : "are") at its other end"

@@ -3,27 +3,30 @@ import PriceStore
 
 /// Checks whether the schema allows the references that a delete sets to NULL.
 extension SQLiteFileConnection {
-    /// Rows whose reference cannot be cleared, with at most one obstacle per table. Rows that are deleted too are included, because the
-    /// reference may be cleared before they are deleted.
-    func fixedReferences(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [Survey.Obstacle] {
-        var found: [Survey.Obstacle] = []
-        for parent in try losing(removed, step: step, db) {
-            for key in try keys(into: parent, of: removed.request(step), db) where key.clears {
-                guard !found.contains(where: { $0.relationship.source == key.source }),
-                    let table = try catalog.table(key.source, db),
-                    let refused = try table.isFixed(key, db)
-                        ? "1" : table.dangles(table.name.quotedIdentifier, without: key)
-                else { continue }
-                let condition = "removed.step = ? AND NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
-                let rows = try references(key, removed, condition, [step], db)
-                let number = try count(
-                    SQLFragment("SELECT count(*) FROM (SELECT child.*") + rows
-                        + ") AS \(table.name.quotedIdentifier) WHERE \(refused)", db)
-                guard number > 0 else { continue }
-                found.append(Survey.Obstacle(relationship: key, rowCount: number, objection: .fixedReference))
+    /// Why a reference that a delete clears may not become NULL, whatever the deleted rows are; nil: it may.
+    func fixedReference(of delete: BatchDeleteRequest, _ db: Database) throws -> String? {
+        guard delete.relationships != .deny,
+            let graph = try keyGraph(of: delete.fetchRequest.entity, delete.relationships, db)
+        else { return nil }
+        for key in graph.keys where key.clears {
+            guard let table = try catalog.table(key.source, db) else { continue }
+            let cleared = "\(key.source) (\(key.sourceAttributes.joined(separator: ", "))) would be cleared"
+            if try table.isFixed(key, db) {
+                return
+                    "references of \(cleared), and a CHECK constraint, another key, a partial index or one of expressions "
+                    + "uses them, or the table has generated columns"
+            }
+            // On an UPDATE of any column SQLite checks all references of a row to its own table; on a delete it does not.
+            let isChecked = table.entity.relationships.contains {
+                $0.destination.folded == table.name.folded && $0.sourceAttributes != key.sourceAttributes
+            }
+            let dangling = "SELECT 1 FROM pragma_foreign_key_check(?, 'main') WHERE lower(parent) = lower(?) LIMIT 1"
+            if isChecked, try Int.fetchOne(db, sql: dangling, arguments: [table.name, table.name]) != nil {
+                return "references of \(cleared), and other references of \(table.name) to itself lead nowhere; "
+                    + "PRAGMA foreign_key_check(\(table.name.standardIdentifier)) lists them"
             }
         }
-        return found
+        return nil
     }
 }
 
@@ -54,23 +57,6 @@ extension SQLiteTable {
                 ? SchemaText.checks(text.sql).contains { Self.names(columns, in: $0) }
                 : odd.contains { $0.name == text.name } && Self.names(columns, in: text.sql)
         }
-    }
-
-    /// The condition that another reference of a row to its own table refers to no row, or nil if there is no such reference. On an UPDATE
-    /// of any column SQLite checks all of them; on a delete it does not.
-    fileprivate func dangles(_ row: String, without key: Relationship) -> String? {
-        let others = entity.relationships.filter {
-            $0.destination.folded == name.folded && $0.sourceAttributes != key.sourceAttributes
-        }
-        let conditions = others.map { reference in
-            let isSet = reference.sourceAttributes.map { "\(row).\($0.quotedIdentifier) IS NOT NULL" }
-            let points = zip(reference.sourceAttributes, reference.destinationAttributes).map {
-                "other.\($1.quotedIdentifier) = \(row).\($0.quotedIdentifier)"
-            }
-            return "(" + isSet.joined(separator: " AND ")
-                + " AND NOT EXISTS (SELECT 1 FROM \(sql) AS other WHERE \(points.joined(separator: " AND "))))"
-        }
-        return conditions.isEmpty ? nil : conditions.joined(separator: " OR ")
     }
 
     private static func contains(_ name: String, _ names: [String]) -> Bool {

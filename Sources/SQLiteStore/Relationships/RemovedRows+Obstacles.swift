@@ -26,7 +26,7 @@ extension SQLiteFileConnection {
                 if number > 0 { found.append(Survey.Obstacle(relationship: key, rowCount: number)) }
             }
         }
-        return found.isEmpty ? try fixedReferences(removed, step: step, db) : found
+        return found
     }
 
     /// A further condition that the child is not the removed row itself; empty if they belong to two tables.

@@ -126,10 +126,6 @@ import Testing
         // Rows that a cascade takes refer to each other, or to what goes with them.
         ("more INTEGER", ", up INTEGER REFERENCES child ON DELETE SET NULL", .asDeclared, "child", "up"),
         ("more INTEGER", ", up INTEGER REFERENCES price ON DELETE SET NULL", .asDeclared, "child", "up"),
-        (
-            "more INTEGER", ", up INTEGER REFERENCES price ON DELETE SET NULL, twice AS (up * 2)", .asDeclared, "child",
-            "twice"
-        ),
     ]
 
     @Test(arguments: clearing.indices) func aReferenceThatTheRuleClearsRefusesIt(_ index: Int) throws {

@@ -220,9 +220,6 @@ import Testing
         Row("a deny rule of a model", [.relationshipDenied]) {
             $0.survey.related.obstacles = [obstacle(.noAction, .denyRule)]
         },
-        Row("rows cannot lose their reference", [.relationshipDenied]) {
-            $0.survey.related.obstacles = [obstacle(.nullify, .fixedReference)]
-        },
         Row("a mandatory inverse of a model", [.relationshipDenied]) {
             $0.survey.related.obstacles = [obstacle(.noAction, .mandatoryInverse)]
         },

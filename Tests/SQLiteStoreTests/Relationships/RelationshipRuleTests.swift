@@ -151,4 +151,32 @@ struct RelationshipRuleTests {
         #expect(results.prefix(2).map { [$0.deletedCount, $0.cascadedCount] } == [[2, 2], [1, 1]])
         #expect(try store.rows("SELECT id FROM c") == ["4"])
     }
+
+    /// The schema decides, whether a row has the reference or not; only dangling references are looked for.
+    @Test(arguments: [
+        ("p INTEGER REFERENCES p ON DELETE SET NULL CHECK (p > 0)", "", "and a CHECK constraint"),
+        ("p INTEGER REFERENCES p ON DELETE SET NULL, g AS (id + 1)", "", "has generated columns"),
+        ("p INTEGER REFERENCES p ON DELETE SET NULL REFERENCES q (id)", "", "another key"),
+        ("p INTEGER REFERENCES p ON DELETE SET NULL", "CREATE INDEX part ON c (id) WHERE p > 1", "a partial index"),
+        ("p INTEGER REFERENCES p ON DELETE SET NULL, up REFERENCES c", "", nil),
+        (
+            "p INTEGER REFERENCES p ON DELETE SET NULL, up REFERENCES c", "INSERT INTO c (id, up) VALUES (1, 9)",
+            "lead nowhere"
+        ),
+        ("p INTEGER REFERENCES p ON DELETE SET NULL CHECK (id > 0), n CHECK (n > 0)", "", nil),
+    ])
+    func aReferenceThatCannotBeClearedRefusesTheRule(_ columns: String, _ more: String, _ words: String?) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE TABLE q (id INTEGER PRIMARY KEY)")
+        try store.change {
+            try $0.execute(sql: "PRAGMA foreign_keys = OFF")
+            try $0.execute(sql: "CREATE TABLE c (id INTEGER PRIMARY KEY, \(columns)); \(more)")
+        }
+        let request = SurveyRequest(
+            entity: "p", date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
+            cutoff: Instant(unixSeconds: 1000))
+        let reason = try store.reader().survey(request).unsupported
+        #expect(words.map { reason?.contains($0) ?? false } ?? (reason == nil), "\(reason ?? "none")")
+        #expect((reason == nil) == (words == nil))
+    }
 }
