@@ -21,8 +21,7 @@ final class PostgresDeletion: Deletion {
             }
             try writer.run("looking at the candles") { try CandleTable(rollup, writer).checkTimes() }
         }
-        work = DeleteWork(
-            BatchDeleteRequest(request, resultType: request.deleting.wantsObjectIDs ? .objectIDs : .count))
+        work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
         work.allRows = work.fetchRequest.predicate
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.technique = findings.technique

@@ -43,8 +43,6 @@ package struct SurveyRequest: Hashable, Sendable {
         /// The rule under whose name each row is archived before it is deleted; nil: rows are not archived. See
         /// ``StoreWriter/beginArchive(_:)``.
         package var archiveRule: String?
-        /// Whether the ID of each deleted row is reported.
-        package var wantsObjectIDs = false
         /// The newest ``DeletionPart/note`` of a deletion of the entity's rows; nil: none is known.
         package var note: String?
     }

@@ -1,5 +1,4 @@
 import Logging
-import PriceObjects
 import PriceStore
 import RetentionPolicy
 

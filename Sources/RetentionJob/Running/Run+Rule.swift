@@ -1,4 +1,3 @@
-import PriceObjects
 import Logging
 import PriceStore
 import RetentionPolicy
@@ -32,7 +31,7 @@ extension Run {
             if expiredCount > 0 {
                 report.rules[index].done.oldest = try oldest(of: step, preceding: plan.steps[..<index])
             }
-            var deletion = try context.deletion(of: request)
+            var deletion = try writer.deletion(of: request)
             if let keys = step.plannedKeys {
                 deletion = PlannedDeletion(deletion, of: request, keys: keys, reader: writer)
             }

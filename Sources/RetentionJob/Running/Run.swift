@@ -1,5 +1,4 @@
 package import Logging
-import PriceObjects
 package import PriceStore
 import RetentionPolicy
 
@@ -9,8 +8,6 @@ import RetentionPolicy
 package final class Run {
     let setup: RunSetup
     let writer: any RetentionWriter
-    /// Every batch is executed by a context, as in any program that uses the library.
-    let context: StoreContext
     let logger: Logger
     let recorder: (any RunRecorder)?
     private let signal: () -> Int32?
@@ -35,7 +32,6 @@ package final class Run {
     ) {
         self.setup = setup
         self.writer = writer
-        context = StoreContext(writer)
         self.logger = logger
         self.recorder = recorder
         self.signal = signal

@@ -32,8 +32,7 @@ final class SQLiteDeletion: Deletion {
     }
 
     private static func work(_ request: SurveyRequest, _ findings: Findings, _ technique: Technique) -> DeleteWork {
-        var work = DeleteWork(
-            BatchDeleteRequest(request, resultType: request.deleting.wantsObjectIDs ? .objectIDs : .count))
+        var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.technique = technique
         work.archiveRule = request.deleting.archiveRule

@@ -52,7 +52,6 @@ extension SQLiteFileConnection {
         let keepers = request.ownKeepers + request.keepers.others
         if keepers.contains(where: \.isThinning) { return "a copy cannot apply thin" }
         if keepers.contains(where: \.keepsGroups) { return "a copy cannot apply keep_last per group" }
-        if request.deleting.wantsObjectIDs { return "a copy does not report the deleted rows" }
         if request.deleting.archiveRule != nil {
             return "a copy does not report the deleted rows, which the archive needs"
         }

@@ -35,7 +35,7 @@ extension SQLiteFileConnection {
         if let reason = try obstacleBehindKeys(table, request.relationships, db) { return reason }
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity),
-            resultType: request.deleting.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
+            resultType: .count, relationships: request.relationships)
         if let reason = try fixedReference(of: delete, db) ?? obstacleOfOrder(delete, db) { return reason }
         if let reason = try triggerEffects(of: delete, writing: nil, db)?.refusedByKey { return reason }
         if let found = try obstacleOfHolds(request.keepers.holds, delete, writing: request.deleting.rollup?.target, db)
