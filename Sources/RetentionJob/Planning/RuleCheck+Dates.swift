@@ -53,24 +53,4 @@ extension RuleCheck {
         request.keepRows(of: rule, asOf: asOf)
         return try reader.survey(request).expiredAloneCount > 0
     }
-
-    /// Reports rows whose undeclared reference would refer to no row.
-    mutating func reportReferences(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
-        guard entity.model == nil else { return }
-        for reference in try UndeclaredReference.found(to: entity, among: others, in: reader) {
-            let cutoff = rule.cutoff(asOf: asOf, zone: zone)
-            var request = SurveyRequest(entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter)
-            request.keepRows(of: rule, asOf: asOf)
-            let rows = try reference.danglingCount(request.expired, in: reader)
-            let count =
-                rows.map {
-                    "\(Figures.count($0, "row")) of \(reference.source) would refer to deleted rows"
-                }
-                ?? "the dangling references were not counted, because there are too many rows"
-            diagnostics.append(
-                Diagnostic(
-                    .advice, at: rule.marks.value("entity"),
-                    "\(reference.sentence): \(count); declare the key, or add a rule for \(reference.source)"))
-        }
-    }
 }

@@ -9,8 +9,6 @@ struct RuleCheck {
     let clock: Instant
     let reader: any RetentionReader
     let entityNames: [String]
-    /// The entities of the store that can be read; none without advice.
-    let others: [Entity]
     /// Whether another rule makes the rows, so that the entity may be missing until then.
     let isMade: Bool
     var diagnostics: [Diagnostic] = []
@@ -158,7 +156,6 @@ struct RuleCheck {
             return reportRefusal(reason + (survey.remedy.map { "; \($0)" } ?? ""), true)
         }
         try reportDates(entity, date, survey)
-        try reportReferences(entity, date)
         try reportTriggers(entity)
         let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)
         let sentences = try SchemaAdvice.sentences(

@@ -23,7 +23,7 @@ package enum StoreCheck {
         for rule in policy.rules {
             var check = RuleCheck(
                 rule: rule, zone: policy.timezone, asOf: asOf ?? clock, clock: clock, reader: reader,
-                entityNames: entityNames, others: readable.entities, isMade: policy.makesCandles(rule.entity))
+                entityNames: entityNames, isMade: policy.makesCandles(rule.entity))
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }

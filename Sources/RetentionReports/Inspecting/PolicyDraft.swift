@@ -218,7 +218,6 @@ package struct PolicyDraft {
         } else if date.index == nil {
             notes.append("No index begins with \(date.attribute.name): each run reads all rows.")
         }
-        for reference in entity.references { notes.append(reference.sentence + ".") }
         if let model = entity.entity.model {
             if !model.subentities.isEmpty {
                 notes.append("The rows of \(model.subentities.joined(separator: ", ")) are included.")

@@ -27,8 +27,6 @@ package struct StoreInspection: Hashable, Sendable {
         package var layout: String?
         /// Its date attributes.
         package var dates: [DateInspection] = []
-        /// Attributes of other entities that look like references to this one without being declared as such.
-        package var references: [UndeclaredReference] = []
         /// Why something could not be read; nil: everything was read.
         package var trouble: String?
     }
@@ -72,11 +70,6 @@ package struct StoreInspection: Hashable, Sendable {
                 inspection.entities.append(
                     EntityInspection(entity: Entity(name: name, attributes: []), trouble: error.message))
             }
-        }
-        let entities = inspection.entities.map(\.entity)
-        for index in entities.indices where !inspection.entities[index].dates.isEmpty {
-            inspection.entities[index].references = try UndeclaredReference.found(
-                to: entities[index], among: entities, in: reader)
         }
         return inspection
     }

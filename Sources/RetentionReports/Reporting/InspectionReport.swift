@@ -46,7 +46,6 @@ package struct InspectionReport {
                 lines += dateTable(entity.dates).lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
             }
             for date in entity.dates { lines += notes(on: date).flatMap { wrapped($0, width) } }
-            for reference in entity.references { lines += wrapped(reference.sentence, width) }
             let relationships = relationshipTable(entity.entity)
             if !relationships.rows.isEmpty {
                 lines += relationships.lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
@@ -200,16 +199,6 @@ package struct InspectionReport {
             .init("dates", .array(entity.dates.map(value))),
             .init("relationships", .array(relationships)),
             .init("trouble", entity.trouble.json),
-            .init(
-                "undeclared_references",
-                .array(
-                    entity.references.map { reference in
-                        .object([
-                            .init("entity", reference.source.json),
-                            .init("attribute", reference.sourceAttribute.json),
-                            .init("destination_attribute", reference.destinationAttribute.json),
-                        ])
-                    })),
             .init("delete_triggers", .strings(entity.entity.deleteTriggers)),
             .init("layout", entity.layout.json),
         ])

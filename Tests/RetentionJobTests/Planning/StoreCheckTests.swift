@@ -210,54 +210,6 @@ import Testing
         #expect(found.map(\.severity) == [.error] && found[0].message.contains("(mixed_formats)"), "\(found)")
     }
 
-    // MARK: References that are not declared
-
-    @Test func aReferenceWithoutAKeyIsReportedWithItsRows() throws {
-        let file = try PriceFile(
-            """
-            CREATE TABLE visit (id INTEGER PRIMARY KEY, price INTEGER, price_id INTEGER REFERENCES price, other_id INTEGER);
-            CREATE INDEX visit_price ON visit (price_id);
-            """)
-        try file.addPrices(daysOld: 0..<60)
-        try file.execute("INSERT INTO visit (price, price_id, other_id) SELECT id, NULL, id + 1000 FROM price")
-        let found = try check(file, .prices()).filter { $0.message.contains("looks like a reference") }
-        #expect(
-            found.map(\.message) == [
-                "visit.price looks like a reference to price.id, but no foreign key is declared: 29 rows of visit would refer "
-                    + "to deleted rows; declare the key, or add a rule for visit"
-            ])
-        // Numbers that are no keys of it are no reference.
-        try file.execute("UPDATE visit SET price = price + 1000")
-        #expect(try check(file, .prices()).allSatisfy { !$0.message.contains("looks like a reference") })
-    }
-
-    @Test func aReferenceByGuidIsRecognisedByItsValues() throws {
-        let file = try PriceFile(
-            """
-            CREATE TABLE transactions (guid TEXT PRIMARY KEY, at INTEGER);
-            CREATE TABLE accounts (guid TEXT PRIMARY KEY);
-            CREATE TABLE splits (guid TEXT PRIMARY KEY, tx_guid TEXT, account_guid TEXT);
-            INSERT INTO transactions VALUES ('a', 1700000000), ('b', 1795000000);
-            INSERT INTO accounts VALUES ('x');
-            INSERT INTO splits VALUES ('1', 'a', 'x'), ('2', 'a', 'x'), ('3', 'b', 'x');
-            """)
-        let found = try check(file, .prices { $0.entity = "transactions" }).filter { $0.message.contains("looks like") }
-        #expect(found.count == 1 && found[0].message.hasPrefix("splits.tx_guid looks like a reference"), "\(found)")
-        #expect(found[0].message.contains(": 2 rows of splits would refer"))
-    }
-
-    @Test func whatIsTooMuchIsNotCounted() throws {
-        let file = try PriceFile("CREATE TABLE visit (price INTEGER)")
-        try file.addPrices(daysOld: 0..<60)
-        try file.execute(
-            """
-            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
-            INSERT INTO visit SELECT 1 + i % 60 FROM n;
-            """)
-        let found = try check(file, .prices())
-        #expect(found.contains { $0.message.contains("were not counted, because there are too many") }, "\(found)")
-    }
-
     // MARK: Indexes
 
     @Test(arguments: [

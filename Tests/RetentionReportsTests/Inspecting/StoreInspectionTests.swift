@@ -48,19 +48,6 @@ import Testing
         #expect((date.index == "note_at") == serves && (date.indexObstacle == nil) == serves, "\(date)")
     }
 
-    @Test func aReferenceByGuidIsRecognisedByItsValues() throws {
-        let file = try PriceFile(
-            """
-            CREATE TABLE transactions (guid TEXT PRIMARY KEY, at INTEGER);
-            CREATE TABLE accounts (guid TEXT PRIMARY KEY);
-            CREATE TABLE splits (guid TEXT PRIMARY KEY, tx_guid TEXT, account_guid TEXT);
-            INSERT INTO transactions VALUES ('a', 1700000000), ('b', 1795000000);
-            INSERT INTO accounts VALUES ('x');
-            INSERT INTO splits VALUES ('1', 'a', 'x'), ('2', 'a', 'x'), ('3', 'b', 'x');
-            """)
-        #expect(try inspect(file).entities.flatMap(\.references).map(\.sourceAttribute) == ["tx_guid"])
-    }
-
     @Test func anEmptyEntityHasNoEnds() throws {
         let price = try inspect(try PriceFile()).entities[0]
         #expect(price.rowCount == 0 && price.dates.map(\.recognition.encoding) == [nil])
