@@ -15,20 +15,15 @@ struct InspectCommand: ConsoleCommand {
 
             EXAMPLES
               retention inspect prices.sqlite
-              retention inspect prices.sqlite --format json
             """)
 
     @OptionGroup var source: StoreOption
-    @Option(help: "The format of the report.")
-    var format = ReportFormat.text
 
     func run(_ console: Console) throws -> Int32 {
         let report = InspectionReport(try source.inspect())
         try console.report(
-            format == .json
-                ? report.json
-                : report.text(
-                    width: min(console.width, 100), tableWidth: console.tableWidth, usesColour: console.usesColour))
+            report.text(
+                width: min(console.width, 100), tableWidth: console.tableWidth, usesColour: console.usesColour))
         return 0
     }
 }

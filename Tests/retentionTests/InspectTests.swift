@@ -32,32 +32,10 @@ import Testing
         let isAffected = try #require(ComponentVersion(number)) < .release(3, 44, 6)
         let end = try job.retention("inspect", "prices.sqlite")
         #expect(end.output.contains("has a known defect") == isAffected, "\(end)")
-        let json = try job.retention("inspect", "prices.sqlite", "--format", "json").output
         let check = try LaunchedJob(
             "PRAGMA journal_mode = WAL;" + Sample.price, policy: Sample.policy(Sample.rule())
         ).retention("check")
         #expect(check.output.contains("\na run avoids 1 known defect of SQLite; ") == isAffected, "\(check)")
-        #expect(json.contains("\"version\": \"\(number)\"") && json.contains("\"known_defects\": ["), "\(json)")
-    }
-
-    @Test func theJSONHasItsSchema() throws {
-        struct Inspection: Decodable {
-            struct Entity: Decodable {
-                struct Date: Decodable { var attribute, date_format, certainty, index: String? }
-                var name: String
-                var rows: Int
-                var dates: [Date]
-            }
-            var schema, store: String
-            var entities: [Entity]
-        }
-        let end = try job().retention("inspect", "prices.sqlite", "--format", "json")
-        #expect(end.status == 0, "\(end)")
-        let inspection = try JSONDecoder().decode(Inspection.self, from: Data(end.output.utf8))
-        #expect(inspection.schema == "retention.inspect/1" && inspection.store == "prices.sqlite")
-        #expect(inspection.entities.map(\.name) == ["Price"] && inspection.entities[0].rows == 500)
-        #expect(inspection.entities[0].dates.map(\.date_format) == ["unix_seconds"])
-        #expect(inspection.entities[0].dates.map(\.index) == ["Price_at"])
     }
 
     @Test func changesNoByteAndLeavesNoFile() throws {
@@ -131,19 +109,5 @@ import Testing
             text.replacing(#/\n  SQLite [^\n]*(\n  [^\n]*)*\n\n/#) { _ in "\n\n" }.trimmingCharacters(in: .newlines)
         }
         #expect(settled[1] == settled[0])
-    }
-
-    /// docs/output.md explains every field of the JSON report.
-    @Test func explainsEveryFieldOfTheReport() throws {
-        let job = try job()
-        try job.change(
-            "CREATE TABLE Note(price INTEGER REFERENCES Price, at INTEGER); INSERT INTO Note(at) VALUES (635000000000000000);"
-        )
-        let end = try job.retention("inspect", "prices.sqlite", "--format", "json")
-        let page = try String(contentsOf: LaunchedProgram.project.appending(path: "docs/output.md"), encoding: .utf8)
-        let section = try #require(page.components(separatedBy: "\n## ").first { $0.contains("retention.inspect/1") })
-        let names = Set(end.output.matches(of: #/"([a-z_]+)": /#).map { String($0.1) })
-        try #require(names.isSuperset(of: ["schema", "dates", "alternatives", "delete_rule", "unreadable_examples"]))
-        for name in names { #expect(section.contains("`\(name)`"), "\(name)") }
     }
 }

@@ -271,8 +271,8 @@ struct PostgresJobTests {
         let check = try job.retention("check")
         #expect(check.status == 0, "\(check.output)\(check.errors)\(filled)")
         #expect(try job.report("--dry-run").rules[0].expired ?? 0 > 1200)
-        let inspect = try job.retention("inspect", "--format", "json", url)
-        #expect(inspect.status == 0 && inspect.output.contains("\"price_at\""))
+        let inspect = try job.retention("inspect", url)
+        #expect(inspect.status == 0 && inspect.output.contains("price_at"))
         // A store without dates, which the message names.
         let empty = try cluster.makeDatabase("CREATE TABLE a (b int);")
         let none = try job.retention("init", empty)

@@ -43,8 +43,6 @@ package struct DateRecognition: Hashable, Sendable {
     package var alternatives: [FormatReading] = []
     /// Values that mean "no date".
     package var sentinels: [StoreValue] = []
-    /// Values that are dates in the format, but far from the others.
-    package var outliers: [StoreValue] = []
     /// The kinds of values of a mixed attribute, the commonest first.
     package var shapes: [Shape] = []
     /// Whether all of the dates are more than a day after the clock: they say when something ends, or the format is wrong.
@@ -81,7 +79,6 @@ package struct DateRecognition: Hashable, Sendable {
             guard let certainty = judge.certainty else { return nil }
             (encoding, self.certainty, alternatives) = (best.encoding, certainty, rivals)
             sentinels += best.sentinels
-            outliers = best.outliers
             isInFuture = best.pastCount == 0
             reason = judge.reason
         } else {

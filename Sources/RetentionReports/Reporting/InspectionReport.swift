@@ -2,7 +2,7 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 
-/// The report of `retention inspect`, for people and as JSON.
+/// The report of `retention inspect`, for people.
 package struct InspectionReport {
     private let inspection: StoreInspection
 
@@ -161,122 +161,6 @@ package struct InspectionReport {
         if relationship.isOrdered { words.append("ordered") }
         if !relationship.isOptional { words.append("required") }
         return words.joined(separator: ", ")
-    }
-
-    // MARK: JSON
-
-    /// The report as JSON, schema `retention.inspect/1`, ending with a line end. Field names and their order never change within this
-    /// schema; new fields come at the end of their object.
-    package var json: String {
-        JSONText.object([
-            .init("schema", "retention.inspect/1".json),
-            .init("store", inspection.store.json),
-            .init("engine", inspection.engine.json),
-            .init("store_bytes", inspection.sizeBytes.json),
-            .init("entities", .array(inspection.entities.map(value))),
-            .init(
-                "components",
-                .array(
-                    inspection.components.map {
-                        .object([.init("name", $0.name.json), .init("version", $0.version.json)])
-                    })),
-            .init("known_defects", .strings(inspection.knownDefects.map(\.sentence))),
-        ]).document + "\n"
-    }
-
-    private func value(of entity: StoreInspection.EntityInspection) -> JSONText {
-        let model = entity.entity.model
-        let relationships =
-            model?.relationships.map(value) ?? entity.entity.relationships.map(value)
-        return .object([
-            .init("name", entity.entity.name.json),
-            .init("kind", entity.entity.kind.rawValue.json),
-            .init("rows", entity.rowCount.json),
-            .init("entity_bytes", entity.sizeBytes.json),
-            .init("parent", (model?.parent).json),
-            .init("abstract", (model?.isAbstract ?? false).json),
-            .init("subentities", .strings(model?.subentities ?? [])),
-            .init("dates", .array(entity.dates.map(value))),
-            .init("relationships", .array(relationships)),
-            .init("trouble", entity.trouble.json),
-            .init("delete_triggers", .strings(entity.entity.deleteTriggers)),
-            .init("layout", entity.layout.json),
-        ])
-    }
-
-    private func value(of date: StoreInspection.DateInspection) -> JSONText {
-        let recognition = date.recognition
-        return .object([
-            .init("attribute", date.attribute.name.json),
-            .init("type", date.attribute.declaredType.json),
-            .init("date_format", (recognition.encoding?.rawValue).json),
-            .init("certainty", recognition.certainty.rawValue.json),
-            .init("reason", recognition.reason.json),
-            .init("examples", .strings(recognition.examples.map { SafeText.example($0) })),
-            .init(
-                "alternatives",
-                .array(
-                    recognition.alternatives.map { other in
-                        .object([
-                            .init("date_format", other.encoding.rawValue.json),
-                            .init("newest", other.newest.json),
-                            .init("oldest", other.oldest.json),
-                            .init("values", other.possibleCount.json),
-                        ])
-                    })),
-            .init("oldest", date.oldest.json),
-            .init("newest", date.newest.json),
-            .init("readable", date.readableCount.json),
-            .init("unreadable_examples", .array(date.unreadable.map(\.json))),
-            .init("index", date.index.json),
-            .init("sentinels", .strings(recognition.sentinels.map { SafeText.example($0) })),
-            .init("outliers", .strings(recognition.outliers.map { SafeText.example($0) })),
-            .init(
-                "shapes",
-                .array(
-                    recognition.shapes.map { shape in
-                        .object([
-                            .init("date_format", (shape.encoding?.rawValue).json),
-                            .init("values", shape.valueCount.json),
-                            .init("example", SafeText.example(shape.example).json),
-                        ])
-                    })),
-            .init("index_obstacle", date.indexObstacle.json),
-            .init("obstacle", date.obstacle.json),
-        ])
-    }
-
-    private func value(of key: Relationship) -> JSONText {
-        value(
-            name: nil, attributes: key.sourceAttributes, destination: key.destination,
-            destinationAttributes: key.destinationAttributes, inverse: nil, isToMany: false, isOptional: nil,
-            isOrdered: false, deleteRule: key.deleteRule.reportWord, isIndexed: key.isIndexed)
-    }
-
-    private func value(of relationship: ModelRelationship) -> JSONText {
-        value(
-            name: relationship.name, attributes: [], destination: relationship.destination, destinationAttributes: [],
-            inverse: relationship.inverse, isToMany: relationship.isToMany, isOptional: relationship.isOptional,
-            isOrdered: relationship.isOrdered, deleteRule: relationship.deleteRule.reportWord, isIndexed: nil)
-    }
-
-    /// A relationship of a model, or a foreign key. A field that one of the two does not have is null or empty.
-    private func value(
-        name: String?, attributes: [String], destination: String, destinationAttributes: [String], inverse: String?,
-        isToMany: Bool, isOptional: Bool?, isOrdered: Bool, deleteRule: String, isIndexed: Bool?
-    ) -> JSONText {
-        .object([
-            .init("name", name.json),
-            .init("attributes", .strings(attributes)),
-            .init("destination", destination.json),
-            .init("destination_attributes", .strings(destinationAttributes)),
-            .init("inverse", inverse.json),
-            .init("to_many", isToMany.json),
-            .init("optional", isOptional.json),
-            .init("ordered", isOrdered.json),
-            .init("delete_rule", deleteRule.json),
-            .init("indexed", isIndexed.json),
-        ])
     }
 }
 
