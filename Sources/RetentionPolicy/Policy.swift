@@ -116,8 +116,6 @@ package struct PendingSource: Hashable, Sendable {
     package var constants: [String: StoreValue] = [:]
     /// The spelling of the constants that are numbers, because a text column keeps the digits.
     package var numerals: [String: String] = [:]
-    /// Imported files older than this are deleted; nil: none is.
-    package var keepDone: MaxAge?
     package var onConflict: ConflictPolicy = .fail
     package var marks: Marks
 

@@ -165,7 +165,6 @@ struct PolicyBuilder {
                 source.numerals[attribute] = numeral
             }
         }
-        source.keepDone = group.age("keep_done")
         source.onConflict = group.word("on_conflict", as: ConflictPolicy.self) ?? .fail
         return source
     }

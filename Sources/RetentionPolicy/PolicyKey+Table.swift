@@ -63,7 +63,6 @@ extension PolicyKey {
         PolicyKey("entity", .text, required: true, "The entity of the rows"),
         PolicyKey("columns", .named(.text), "Columns of the file and their attributes; default: same names"),
         PolicyKey("constants", .named(.value), "Attributes that the file does not have, with their value"),
-        PolicyKey("keep_done", .age, "How long imported files are kept; default: forever"),
         PolicyKey(
             "on_conflict", .word(PolicyWord.of(ConflictPolicy.self)),
             "What happens when a primary or unique key already exists; default fail"),

@@ -124,13 +124,12 @@ struct PolicyFileTests {
             pending[0].constants == [
                 "symbol": .text("XAUUSD"), "source": .integer(7), "scale": .real(0.5), "checked": .integer(1),
             ])
-        #expect(pending[0].keepDone?.days == 30)
         #expect(pending[0].onConflict == .ignore)
         #expect(pending[0].marks.value("columns.Date") == Mark(line: 10, column: 22, length: 10))
         #expect(pending[0].marks.key("constants.source") == Mark(line: 11, column: 34, length: 6))
         #expect(pending[0].marks.value("entity") == Mark(line: 9, column: 13, length: 19))
         #expect(pending[1].columns.isEmpty && pending[1].constants.isEmpty)
-        #expect(pending[1].keepDone == nil && pending[1].onConflict == .fail)
+        #expect(pending[1].onConflict == .fail)
     }
 
     @Test func readsTheKeysOfARule() throws {

@@ -25,7 +25,7 @@ struct DryRunBytesTests {
                 Sample.rule(),
                 head: """
                     log: { file: retention.log }
-                    pending: [ { files: 'new/*.csv', entity: Price, keep_done: 1d } ]
+                    pending: [ { files: 'new/*.csv', entity: Price } ]
                     """))
         try job.folder.write("symbol,at\nXAUUSD,\(Sample.date(1))\n", to: "new/first.csv")
         #expect(try job.report().pending.saved == 1)

@@ -30,9 +30,7 @@ enum FolderEntry {
     ///
     /// A crash at any point leaves the file under one of its names, or under both: then the next move only removes the
     /// old one.
-    ///
-    /// - Returns: the new path.
-    static func move(_ file: PendingPattern.File, toFolder name: String) throws(StoreError) -> String {
+    static func move(_ file: PendingPattern.File, toFolder name: String) throws(StoreError) {
         let folder = "\(file.folder)/\(name)"
         if mkdir(folder, 0o750) == 0 {
             try sync(file.folder)
@@ -47,33 +45,15 @@ enum FolderEntry {
             if link(file.path, target) == 0 || (errno == EEXIST && isSameFile(file.path, target)) {
                 try sync(folder)
                 guard unlink(file.path) == 0 else { throw StoreError(file: file.path, "cannot be removed", errno) }
-                try sync(file.folder)
-                return target
+                return try sync(file.folder)
             }
             if errno != EEXIST {
                 try renameWithoutLink(file.path, to: target)
                 try sync(folder)
-                try sync(file.folder)
-                return target
+                return try sync(file.folder)
             }
             number += 1
         }
-    }
-
-    /// Deletes an imported file from its folder, if it exists and has not changed.
-    ///
-    /// - Returns: whether it was deleted.
-    static func delete(_ entry: TakenFiles.Entry, from folder: String) throws(StoreError) -> Bool {
-        let descriptor = try openFolder(folder)
-        defer { close(descriptor) }
-        let name = entry.parts.name
-        guard let file = try? PendingFile(path: "\(folder)/\(name)"), file.holds(entry),
-            file.isEntry(name, of: descriptor)
-        else { return false }
-        guard unlinkat(descriptor, name, 0) == 0 else {
-            throw StoreError(file: "\(folder)/\(name)", "cannot be deleted", errno)
-        }
-        return true
     }
 
     /// Opens a folder that is not a symbolic link.

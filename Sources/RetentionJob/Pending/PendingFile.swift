@@ -105,10 +105,4 @@ extension PendingFile {
     package static let doneFolder = "done"
     /// What the name of a file with bad lines ends with.
     package static let rejectedEnding = ".rejected"
-
-    /// Whether a name in an open folder is this file, unchanged since it was opened.
-    func isEntry(_ name: String, of folder: Int32) -> Bool {
-        var status = stat()
-        return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && Identity(status) == identity
-    }
 }

@@ -35,7 +35,7 @@ package struct PendingFolder {
     ///   - inserter: A `RetentionWriter`; any other one rehearses: then nothing is moved or written, and the result says what would
     ///     be imported.
     ///   - held: Rows that no new row replaces: such a line is bad.
-    ///   - now: The time of the run, for `keep_done`.
+    ///   - now: The time of the run, for the record of imported files.
     ///   - uptime: A monotonic clock; `sleep` waits. Both are for the pauses between batches.
     ///   - mayContinue: Called between batches; after false the rest is left to the next run.
     ///   - note: Called with notes for the operator that are not errors, each a sentence.
@@ -66,9 +66,7 @@ package struct PendingFolder {
     private func save(with step: PendingStep, mayContinue: () -> Bool) throws {
         try step.readTakenFiles()
         let patterns = sources.map { PendingPattern($0, databases: databases) }
-        guard try step.settleRecord(keepsMoved: sources.contains { $0.keepDone != nil }) else {
-            return step.noteInterruption()
-        }
+        guard try step.settleRecord() else { return step.noteInterruption() }
         for (index, (source, pattern)) in zip(sources, patterns).enumerated() {
             guard let entity = try step.inserter.entity(named: source.entity) else {
                 throw StoreError(
@@ -105,6 +103,5 @@ package struct PendingFolder {
             }
         }
         if let writer = step.writer { try TakenFiles.dropIfEmpty(from: writer) }
-        for (source, pattern) in zip(sources, patterns) { try step.deleteOldTakenFiles(of: source, matching: pattern) }
     }
 }

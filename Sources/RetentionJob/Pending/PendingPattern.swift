@@ -67,13 +67,6 @@ package struct PendingPattern {
         return folders.isEmpty && parts.count == 1 ? [root] : folders
     }
 
-    /// Whether the name of an imported file is one of the pattern's, with or without the number it got.
-    func matches(takenName name: String) -> Bool {
-        guard let pattern = parts.last else { return false }
-        return fnmatch(pattern, name, FNM_PERIOD) == 0
-            || NumberedName(name).map { fnmatch(pattern, $0.original, FNM_PERIOD) == 0 } ?? false
-    }
-
     /// Whether a file would be imported as a pending file.
     package func takes(_ place: FilePlace) -> Bool {
         fnmatch(parts.last ?? "", place.name, FNM_PERIOD) == 0 && canBeTaken(place.name, in: place.folder)
@@ -164,11 +157,8 @@ package struct PendingPattern {
     }
 }
 
-/// A file name with a number before its ending, as `prices-2.csv` for `prices.csv`.
-struct NumberedName: Equatable {
-    var original: String
-    var number: Int
-
+/// File names with a number before their ending, as `prices-2.csv` for `prices.csv`.
+enum NumberedName {
     /// The name with a number; the first, 1, is the name itself.
     static func name(_ name: String, number: Int) -> String {
         guard number > 1 else { return name }
@@ -181,15 +171,5 @@ struct NumberedName: Equatable {
         var name = name
         while !name.isEmpty, name.utf8.count + ending.utf8.count > Int(NAME_MAX) { name.removeLast() }
         return name + ending
-    }
-
-    /// Takes a numbered name apart; nil: it has no number.
-    init?(_ name: String) {
-        let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 } ?? name.endIndex
-        guard let dash = name[..<dot].lastIndex(of: "-"), let number = Int(name[name.index(after: dash)..<dot]),
-            number > 1
-        else { return nil }
-        self.original = String(name[..<dash] + name[dot...])
-        self.number = number
     }
 }

@@ -67,7 +67,7 @@ final class PendingStep {
             let bytes = try begun[file.path] ?? open(file)
             guard let progress = try progress(file, bytes, entity.name) else { return noteInterruption() }
             if progress.isComplete, progress == taken[file.path] {
-                return try finish(file, of: source, bytes, progress)
+                return try finish(file, bytes, progress)
             }
             var mapping = try RowMapping(source, entity: entity, dates: dates)
             let reader = try self.reader(of: bytes, named: file.name, for: &mapping)
@@ -92,7 +92,7 @@ final class PendingStep {
             case .complete:
                 report.files += 1
                 log(file, entity, work.counts)
-                if writer != nil { try moveToDone(file, of: source, bytes) }
+                if writer != nil { try moveToDone(file, bytes) }
             }
         } catch let problem as FileProblem {
             report(problem: "\(file.displayName): \(problem.reason)")
@@ -166,15 +166,11 @@ final class PendingStep {
         return reader
     }
 
-    private func moveToDone(_ file: PendingPattern.File, of source: PendingSource, _ bytes: PendingFile) throws {
+    private func moveToDone(_ file: PendingPattern.File, _ bytes: PendingFile) throws {
         guard let writer else { return }
         guard bytes.isUnchanged() else { return wait(file, "changed after its rows were saved, and stays") }
-        let target = try FolderEntry.move(file, toFolder: PendingFile.doneFolder)
-        if source.keepDone == nil {
-            try TakenFiles.remove(paths: [file.path], from: writer)
-        } else {
-            try TakenFiles.note(path: file.path, movedTo: target, in: writer)
-        }
+        try FolderEntry.move(file, toFolder: PendingFile.doneFolder)
+        try TakenFiles.remove(path: file.path, from: writer)
         taken[file.path] = nil
     }
 
@@ -184,9 +180,7 @@ final class PendingStep {
     }
 
     /// Moves a file whose rows are in the store already.
-    private func finish(
-        _ file: PendingPattern.File, of source: PendingSource, _ bytes: PendingFile, _ entry: TakenFiles.Entry
-    ) throws {
+    private func finish(_ file: PendingPattern.File, _ bytes: PendingFile, _ entry: TakenFiles.Entry) throws {
         report.files += 1
         logger.info("pending file was imported before", metadata: ["file": "\(file.displayName)"])
         guard writer != nil else { return }
@@ -194,24 +188,6 @@ final class PendingStep {
         if entry.rejectedBytes > 0, RejectedFile.isWaiting(for: file) {
             try RejectedFile(for: file, committedBytes: entry.rejectedBytes).publish()
         }
-        try moveToDone(file, of: source, bytes)
-    }
-
-    /// Deletes imported files that are older than `keep_done`: only unchanged files of the record.
-    func deleteOldTakenFiles(of source: PendingSource, matching pattern: PendingPattern) throws {
-        guard let writer, let keepDone = source.keepDone else { return }
-        let cutoff = Cutoff.instant(asOf: now, maxAge: keepDone, align: nil, zone: dates.zone)
-        let old = taken.values.filter { $0.isMoved && $0.takenAt < cutoff }.sorted { $0.path < $1.path }
-        for folder in pattern.realFolders() {
-            let done = "\(folder)/\(PendingFile.doneFolder)"
-            let entries = old.filter { $0.parts.folder == done && pattern.matches(takenName: $0.parts.name) }
-            guard !entries.isEmpty else { continue }
-            for entry in entries where try FolderEntry.delete(entry, from: done) {
-                logger.info("imported file deleted", metadata: ["file": "\(entry.path)"])
-            }
-            try FolderEntry.sync(done)
-            // What is not there any more, or is another file by now, is not ours to delete.
-            try TakenFiles.remove(paths: entries.map(\.path), from: writer)
-        }
+        try moveToDone(file, bytes)
     }
 }

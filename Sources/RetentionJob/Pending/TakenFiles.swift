@@ -5,9 +5,8 @@ import PriceStore
 ///
 /// Each batch of a file's rows and the entry that says how much is saved are one transaction. If a run died before the
 /// file moved to `done/`, the entry has the path of the file, and the next run continues after the saved rows. When the
-/// file has moved, the entry is deleted; with `keep_done` it stays with the new path, and proves later that the file
-/// there was imported. While the file of an entry is not where it was, no file of its source is imported, because it
-/// may be there under another name: see ``PendingStep/settleRecord(keepsMoved:)``.
+/// file has moved, the entry is deleted. While the file of an entry is not where it was, no file of its source is
+/// imported, because it may be there under another name: see ``PendingStep/settleRecord()``.
 struct TakenFiles {
     static let entityName = "retention_taken"
 
@@ -33,8 +32,6 @@ struct TakenFiles {
             let slash = path.lastIndex(of: "/") ?? path.startIndex
             return (String(path[..<slash]), String(path[slash...].dropFirst()))
         }
-        /// Whether the file has moved to `done/`.
-        var isMoved: Bool { parts.folder.hasSuffix("/" + PendingFile.doneFolder) }
     }
 
     private static let entity = Entity(
@@ -88,29 +85,13 @@ struct TakenFiles {
         if context.hasChanges { try context.save(onConflict: .replace) }
     }
 
-    /// Records that a file has moved to `done/`, where `keep_done` will look for it.
-    static func note(path: String, movedTo target: String, in writer: any RetentionWriter) throws {
-        try writer.transaction(.full) {
-            // An entry of that path belongs to a file that was removed from there.
-            try delete([target], from: writer)
-            let request = StoreFetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
-            _ = try writer.update(request, set: ["path": .text(target)])
-        }
-    }
-
-    /// Removes the entries of files, and the whole record with the last one.
-    static func remove(paths: [String], from writer: any RetentionWriter) throws {
+    /// Removes the entry of a file, and the whole record with the last one.
+    static func remove(path: String, from writer: any RetentionWriter) throws {
         // Surely on disk: an entry that came back after a power failure would pass off a new file for the taken one.
         try writer.transaction(.full) {
-            try delete(paths, from: writer)
-            try dropIfEmpty(from: writer)
-        }
-    }
-
-    private static func delete(_ paths: [String], from writer: any RetentionWriter) throws {
-        for path in paths {
             let request = StoreFetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
             _ = try writer.execute(BatchDeleteRequest(fetchRequest: request))
+            try dropIfEmpty(from: writer)
         }
     }
 

@@ -87,14 +87,10 @@ import Testing
         #expect(pattern("*", databases: [store]).files().files.map(\.name) == ["other"])
     }
 
-    @Test func numberedNamesAreTakenApart() {
+    @Test func namesGetANumberBeforeTheirEnding() {
         #expect(NumberedName.name("a.csv", number: 1) == "a.csv")
         #expect(NumberedName.name("a.csv", number: 2) == "a-2.csv")
         #expect(NumberedName.name("a", number: 3) == "a-3")
         #expect(NumberedName.name("a.b.csv", number: 2) == "a.b-2.csv")
-        #expect(NumberedName("a-2.csv")?.original == "a.csv")
-        #expect(NumberedName("a-3")?.original == "a")
-        #expect(NumberedName("a.csv") == nil)
-        #expect(NumberedName("a-b.csv") == nil)
     }
 }
