@@ -58,7 +58,7 @@ enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
     }
 }
 
-/// The amounts of an age or a duration as written: `1y6mo`, `P30D`.
+/// The amounts of an age or a duration as written: `1y6mo`.
 struct DurationGrammar {
     /// Longer ages and durations are errors, so that arithmetic never overflows.
     static let longestYears: Int128 = 10_000
@@ -76,8 +76,7 @@ struct DurationGrammar {
         if text.hasPrefix("-") {
             throw DurationMistake("'\(text)' is negative: write it without the minus sign")
         }
-        let isISO = text.hasPrefix("P") || text.hasPrefix("p")
-        let parts = try isISO ? isoParts(of: text) : plainParts(of: text)
+        let parts = try parts(of: text)
         var total: Int128 = 0
         for (unit, amount) in parts {
             guard units.contains(unit) else { throw unusable(unit, in: text) }
@@ -90,7 +89,7 @@ struct DurationGrammar {
         return parts
     }
 
-    private func plainParts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
+    private func parts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
         var parts: [(unit: DurationUnit, amount: Int)] = []
         /// The index in `parts` of an `m`, which may mean minutes or months.
         var ambiguous: Int?
@@ -120,40 +119,6 @@ struct DurationGrammar {
             throw DurationMistake("'\(text)' must have its largest unit first: write \(Self.spelled(parts))")
         }
         return Dictionary(parts.map { ($0.unit, $0.amount) }) { first, _ in first }
-    }
-
-    /// ISO 8601: `P1Y2M3W4DT5H6M7S`, where any part can be omitted.
-    private func isoParts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
-        var parts: [DurationUnit: Int] = [:]
-        var rest = text.dropFirst()
-        var last: DurationUnit?
-        var isTime = false
-        while !rest.isEmpty {
-            if rest.first == "T", !isTime {
-                isTime = true
-                rest = rest.dropFirst()
-                if rest.isEmpty { throw unreadable(text) }
-                continue
-            }
-            let amount = try takeNumber(&rest, of: text)
-            guard let letter = rest.popFirst() else { throw missingUnit(text) }
-            let unit: DurationUnit
-            switch (letter, isTime) {
-            case ("Y", false): unit = .years
-            case ("M", false): unit = .months
-            case ("W", false): unit = .weeks
-            case ("D", false): unit = .days
-            case ("H", true): unit = .hours
-            case ("M", true): unit = .minutes
-            case ("S", true): unit = .seconds
-            default: throw unreadable(text)
-            }
-            if let last, unit <= last { throw unreadable(text) }
-            last = unit
-            parts[unit] = amount
-        }
-        if parts.isEmpty || text.hasPrefix("p") { throw unreadable(text) }
-        return parts
     }
 
     private func takeNumber(_ rest: inout Substring, of text: String) throws(DurationMistake) -> Int {
@@ -236,7 +201,7 @@ struct DurationGrammar {
         DurationMistake("'\(text)' is not a duration; expected a number and a unit, such as \(example)")
     }
 
-    private var example: String { units.contains(.weeks) ? "30d, 1y6mo or P30D" : "90s, 10min or PT10M" }
+    private var example: String { units.contains(.weeks) ? "30d or 1y6mo" : "90s or 10min" }
 
     private func tooLong(_ text: String) -> DurationMistake {
         DurationMistake("'\(text)' is more than 10,000 years, the longest that can be used")

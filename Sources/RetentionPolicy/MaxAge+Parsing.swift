@@ -3,7 +3,7 @@ extension MaxAge {
     static let grammar = DurationGrammar(
         units: [.years, .months, .weeks, .days, .hours, .minutes, .seconds])
 
-    /// Reads an age: `30d`, `1y6mo`, `P30D`, `PT12H`.
+    /// Reads an age: `30d`, `1y6mo`.
     ///
     /// Units are `y`, `mo`, `w`, `d`, `h`, `min`, `s`, joined largest first, each once; at most 10,000 years in all.
     ///

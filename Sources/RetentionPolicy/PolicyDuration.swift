@@ -1,9 +1,9 @@
 /// Reads exact durations, such as budgets and waiting times, in which a day always has 24 hours.
 package enum PolicyDuration {
-    /// Reads a duration: `90s`, `10min`, `1h30min`, `PT10M`.
+    /// Reads a duration: `90s`, `10min`, `1h30min`.
     ///
     /// - Parameters:
-    ///   - text: numbers with the units `d`, `h`, `min`, `s`, largest first, each once; or ISO 8601.
+    ///   - text: numbers with the units `d`, `h`, `min`, `s`, largest first, each once.
     ///   - allowsMilliseconds: whether `ms` is allowed.
     /// - Returns: the duration, greater than zero, or what to write instead.
     package static func parse(

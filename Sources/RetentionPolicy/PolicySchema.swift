@@ -232,14 +232,8 @@ extension DurationGrammar {
     /// A regular expression for the grammar. It also accepts more than 10,000 years.
     fileprivate var pattern: String {
         let number = "0*[0-9]{1,15}"
-        func parts(_ symbols: [String]) -> String { symbols.map { "(?:\(number)\($0))?" }.joined() }
-        func letters(_ pairs: [(DurationUnit, String)]) -> String {
-            parts(pairs.filter { units.contains($0.0) }.map(\.1))
-        }
-        let plain = parts(units.sorted().map(\.symbol))
-        let date = letters([(.years, "Y"), (.months, "M"), (.weeks, "W"), (.days, "D")])
-        let time = letters([(.hours, "H"), (.minutes, "M"), (.seconds, "S")])
-        return "^(?=.*[1-9])(?:(?=[0-9])\(plain)|P(?=[0-9T])\(date)(?:T(?=[0-9])\(time))?)$"
+        let parts = units.sorted().map { "(?:\(number)\($0.symbol))?" }.joined()
+        return "^(?=.*[1-9])\(parts)$"
     }
 
     /// The units, such as `y, mo, w, d, h, min, s`.

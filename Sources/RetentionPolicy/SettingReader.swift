@@ -241,7 +241,7 @@ extension PolicyShape {
                 ? "a whole number, at least \(range.lowerBound)"
                 : "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .fraction: "a number greater than 0 and at most 1, such as 0.5"
-        case .age: "an age, such as 30d, 1y6mo or P30D"
+        case .age: "an age, such as 30d or 1y6mo"
         case .duration: "a duration, such as 90s or 10min"
         case .date: "a date or an instant, such as 2020-01-31 or 2020-01-31T12:00:00Z"
         case .zone: "a time zone, such as UTC or Europe/Berlin"

@@ -17,12 +17,6 @@ struct MaxAgeParsingTests {
         Good(text: "0030d", amounts: [0, 0, 0, 30, 0, 0, 0]),
         Good(text: "1y0d", amounts: [1, 0, 0, 0, 0, 0, 0]),
         Good(text: "10000y", amounts: [10000, 0, 0, 0, 0, 0, 0]),
-        Good(text: "P30D", amounts: [0, 0, 0, 30, 0, 0, 0]),
-        Good(text: "PT12H", amounts: [0, 0, 0, 0, 12, 0, 0]),
-        Good(text: "P1M", amounts: [0, 1, 0, 0, 0, 0, 0]),
-        Good(text: "PT1M", amounts: [0, 0, 0, 0, 0, 1, 0]),
-        Good(text: "P2W", amounts: [0, 0, 2, 0, 0, 0, 0]),
-        Good(text: "P1Y2M3W4DT5H6M7S", amounts: [1, 2, 3, 4, 5, 6, 7]),
     ])
     func reads(row: Good) throws {
         let age = try MaxAge(parsing: row.text)
@@ -44,12 +38,10 @@ struct MaxAgeParsingTests {
         Bad(text: "30M", message: "'30M' is ambiguous: write 30min (minutes) or 30mo (months)"),
         Bad(text: "30", message: "'30' has no unit: write for example 30d or 30h"),
         Bad(text: "1d30", message: "the '30' at the end of '1d30' has no unit; the units are y, mo, w, d, h, min, s"),
-        Bad(text: "P30", message: "the '30' at the end of 'P30' has no unit; the units are y, mo, w, d, h, min, s"),
         Bad(text: "0d", message: "'0d' is zero: it must be greater than zero"),
-        Bad(text: "P0D", message: "'P0D' is zero: it must be greater than zero"),
         Bad(text: "-1d", message: "'-1d' is negative: write it without the minus sign"),
         Bad(text: "1.5d", message: "'1.5d' has a fraction: write a whole number of a smaller unit"),
-        Bad(text: "PT1,5H", message: "'PT1,5H' has a fraction: write a whole number of a smaller unit"),
+        Bad(text: "1,5h", message: "'1,5h' has a fraction: write a whole number of a smaller unit"),
         Bad(text: "10000y1s", message: "'10000y1s' is more than 10,000 years, the longest that can be used"),
         Bad(
             text: "9223372036854775808d",
@@ -70,21 +62,10 @@ struct MaxAgeParsingTests {
         Bad(
             text: "30D", message: "'D' in '30D' is not a unit; did you mean 30d? The units are y, mo, w, d, h, min, s"),
         Bad(text: "3q", message: "'q' in '3q' is not a unit; the units are y, mo, w, d, h, min, s"),
-        Bad(text: "d", message: "'d' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
-        Bad(text: "", message: "'' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
-        Bad(text: "P", message: "'P' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
-        Bad(text: "PT", message: "'PT' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
-        Bad(
-            text: "P1DT", message: "'P1DT' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"
-        ),
-        Bad(text: "P1H", message: "'P1H' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
-        Bad(
-            text: "P1D1Y",
-            message: "'P1D1Y' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
-        Bad(
-            text: "p30d", message: "'p30d' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"
-        ),
-        Bad(text: "٣٠d", message: "'٣٠d' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
+        Bad(text: "d", message: "'d' is not a duration; expected a number and a unit, such as 30d or 1y6mo"),
+        Bad(text: "", message: "'' is not a duration; expected a number and a unit, such as 30d or 1y6mo"),
+        Bad(text: "P30D", message: "'P30D' is not a duration; expected a number and a unit, such as 30d or 1y6mo"),
+        Bad(text: "٣٠d", message: "'٣٠d' is not a duration; expected a number and a unit, such as 30d or 1y6mo"),
     ])
     func refuses(row: Bad) {
         do throws(DurationMistake) {
@@ -107,13 +88,12 @@ struct MaxAgeParsingTests {
         Budget(text: "10min", duration: .seconds(600)),
         Budget(text: "1h30min", duration: .seconds(5400)),
         Budget(text: "1d", duration: .seconds(86_400)),
-        Budget(text: "PT10M", duration: .seconds(600)),
         Budget(text: "250ms", duration: .milliseconds(250), milliseconds: true),
         Budget(text: "1s5ms", duration: .milliseconds(1005), milliseconds: true),
         Budget(text: "250ms", duration: nil),
         Budget(text: "1mo", duration: nil),
         Budget(text: "1w", duration: nil),
-        Budget(text: "P1Y", duration: nil),
+        Budget(text: "1y", duration: nil),
         Budget(text: "10m", duration: nil),
         Budget(text: "10", duration: nil),
         Budget(text: "0s", duration: nil),

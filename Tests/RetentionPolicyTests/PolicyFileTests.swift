@@ -186,7 +186,7 @@ struct PolicyFileTests {
 
     static let lengths: [(String, CandleBuckets.Length)] = [
         ("1min", .minutes(1)), ("90min", .minutes(90)), ("4h", .minutes(240)), ("24h", .unit(.day)),
-        ("7d", .unit(.week)), ("1w", .unit(.week)), ("1mo", .unit(.month)), ("P3M", .unit(.quarter)),
+        ("7d", .unit(.week)), ("1w", .unit(.week)), ("1mo", .unit(.month)), ("3mo", .unit(.quarter)),
         ("12mo", .unit(.year)),
     ]
 

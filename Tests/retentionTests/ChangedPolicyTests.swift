@@ -42,7 +42,7 @@ struct ChangedPolicyTests {
         try set(Sample.rule(age: "1440h"), of: job)
         let narrower = try job.retention("run", "--log-level", "info")
         #expect(narrower.status == 0 && narrower.errors.contains("max_age was 30d and is 1440h"), "\(narrower)")
-        try set(Sample.rule(age: "PT1440H"), of: job)
+        try set(Sample.rule(age: "1440h"), of: job)
         #expect(!(try job.retention("run", "--log-level", "info").errors.contains("policy changed")))
     }
 
