@@ -190,11 +190,6 @@ struct Report: Decodable {
         var kept: Int
     }
 
-    struct ReleasedHold: Decodable, Equatable {
-        var name: String
-        var rows: Int?
-    }
-
     struct Totals: Decodable, Equatable {
         var expired, deleted, residue: Int?
     }
@@ -208,7 +203,6 @@ struct Report: Decodable {
     var pid: Int?
     var warnings: [String]?
     var holds: [Hold]?
-    var releasedHolds: [ReleasedHold]?
 
     static let decoder = {
         let decoder = JSONDecoder()

@@ -291,17 +291,11 @@ extension Plan {
         return holds.inForce.map { report($0.hold, .inForce) } + holds.unusable.map { report($0.hold, .unusable) }
             + holds.ended.map { report($0, .ended) }
     }
-
-    /// The warnings about holds: each a title and a sentence.
-    var warningsOfHolds: [(title: String, text: String)] {
-        holds.warnings.map { ($0.title, $0.text) } + releasedHolds.map { ("hold released", $0.text) }
-    }
 }
 
 extension RunReport {
     /// Takes over what the plan says of holds.
     mutating func takeHolds(of plan: Plan) {
         holds = plan.holdReports.sorted { $0.hold.marks.whole < $1.hold.marks.whole }.map(\.report)
-        releasedHolds = plan.releasedHolds
     }
 }

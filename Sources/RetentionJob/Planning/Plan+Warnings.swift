@@ -14,7 +14,7 @@ extension Plan {
 
     /// All warnings: about holds, dates that cannot be read, and rows that do not arrive.
     var warnings: [Warning] {
-        warningsOfHolds.map { Warning(title: $0.title, text: $0.text) }
+        holds.warnings.map { Warning(title: $0.title, text: $0.text) }
             + warningsOfUnreadable.map { Warning(title: "no date can be read", text: $0) } + arrivals
     }
 }

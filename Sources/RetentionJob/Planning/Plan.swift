@@ -7,8 +7,6 @@ package struct Plan: Sendable {
     package var steps: [Step]
     /// The holds of the policy.
     package var holds = HoldPlan()
-    /// The holds of the last run that are no longer in force.
-    package var releasedHolds: [ReleasedHold] = []
     /// Warnings about rows that do not arrive.
     var arrivals: [Warning] = []
     /// What the rules keep from each other; nil: the plan was not made from a store.

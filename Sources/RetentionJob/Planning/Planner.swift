@@ -100,39 +100,8 @@ package struct Planner {
         }
         try plan.noteRowsToKeep(self, reader: reader)
         if let saved = options.savedPlan { plan.limit(to: saved) }
-        plan.releasedHolds = try releasedHolds(plan, reader: reader)
         plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan
-    }
-
-    /// The holds with which the policy was last carried out that are no longer in force, with the rows that the rules expire for that reason, those of
-    /// refused rules too: such a rule may be refused for the number of these rows.
-    private func releasedHolds(_ plan: Plan, reader: any RetentionReader) throws -> [ReleasedHold] {
-        let lines = Set(policy.holds.filter { !$0.hasEnded(at: clock) }.map(\.canonical))
-        var seen = lines
-        let released = memory.rules(of: policy).flatMap(\.holds).filter { seen.insert($0.canonical).inserted }
-        return try released.compactMap { hold in
-            guard let held = try HoldPlan.find(hold, policy, reader)?.rows else {
-                return ReleasedHold(name: hold.name, rowCount: nil)
-            }
-            var rowCount = 0
-            var before: [BatchDeleteRequest] = []
-            for step in plan.steps {
-                guard let request = step.surveyRequest, step.survey.expiredCount > 0 else { continue }
-                let delete = BatchDeleteRequest(request)
-                let earlier = before.filter { $0.fetchRequest.entity == request.entity }.map(\.fetchRequest.predicate)
-                before.append(delete)
-                var rows = delete.fetchRequest.besides(earlier)
-                rows.predicate = rows.predicate && .notTrue(request.notHeld(by: [held]))
-                rowCount += try reader.count(rows)
-            }
-            // A hold that was only changed, or has another name, may cover as much as before.
-            let others = policy.holds.filter { !$0.hasEnded(at: clock) }
-            if rowCount == 0, others.contains(where: { $0.name == hold.name || $0.covers(hold) }) {
-                return nil
-            }
-            return ReleasedHold(name: hold.name, rowCount: rowCount)
-        }
     }
 
     /// The holds with which a rule was carried out that keep less now, although they have not ended by themselves, and what they

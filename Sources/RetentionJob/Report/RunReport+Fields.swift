@@ -51,9 +51,6 @@ extension RunReport: Reported {
                     ])
                 })
         },
-        .unrecorded("released_holds") {
-            .array($0.releasedHolds.map { .object([.init("name", $0.name.json), .init("rows", $0.rowCount.json)]) })
-        },
         .stored("plan_sha256", \.planSHA256, .start),
     ]
 

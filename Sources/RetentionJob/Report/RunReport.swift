@@ -121,8 +121,6 @@ package struct RunReport: Sendable {
     package var undo: Undo?
     /// The holds of the policy, in file order; empty until the store was looked at.
     package var holds: [HoldReport] = []
-    /// The holds of the last run that are no longer in force.
-    package var releasedHolds: [ReleasedHold] = []
     /// The rules as they were last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
     package var ruleLines: [String] = []
     /// What the store wants to be told at the next survey of an entity: ``RunMemory/storeNotes``.

@@ -226,44 +226,43 @@ import Testing
         return memory
     }
 
-    @Test func theNextRunCountsWhatAHoldReleases() throws {
+    @Test func aRuleIsRefusedForWhatAHoldReleases() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
         let old = Self.hold { $0.until = Self.instant(daysAgo: 60) }
-        func released(_ holds: Hold..., rules: [Rule] = [.prices()]) throws -> [ReleasedHold] {
-            try plan(file, holds, rules, memory: memory(old)).releasedHolds
+        /// The rows for which the rule is refused; nil: it is not.
+        func released(_ holds: Hold..., rules: [Rule] = [.prices()]) throws -> Int? {
+            let step = try plan(file, holds, rules, memory: memory(old)).steps[0]
+            guard let widened = step.widened else { return nil }
+            #expect(widened.removedHolds == ["audit"] && step.refusals.map(\.code).contains(.policyWidened))
+            return widened.rowCount
         }
-        #expect(try released() == [ReleasedHold(name: "audit", rowCount: 39)])
-        #expect(try released(old).isEmpty)
+        #expect(try released() == 39)
+        #expect(try released(old) == nil)
         // The reason is no part of what is held.
         #expect(
             try released(
                 Self.hold {
                     $0.until = old.until; $0.reason = "another"
-                }
-            ).isEmpty)
-        #expect(
-            try released(Self.hold { $0.until = Self.instant(daysAgo: 90) }) == [
-                ReleasedHold(name: "audit", rowCount: 30)
-            ])
-        #expect(try released(Self.hold()).isEmpty)
+                }) == nil)
+        #expect(try released(Self.hold { $0.until = Self.instant(daysAgo: 90) }) == 30)
+        #expect(try released(Self.hold()) == nil)
+        // Another hold that keeps as much.
+        #expect(try released(Self.hold("other")) == nil)
+        // One that got an end, which is over.
         #expect(
             try released(
                 Self.hold {
                     $0.until = old.until; $0.expires = PriceFile.now
-                }
-            ).map(\.rowCount) == [39])
+                }) == 39)
         // A rule that is refused for the number of these rows.
-        #expect(try released(rules: [.prices { $0.limits.maxRows = 5 }]).map(\.rowCount) == [39])
-        // A row that two rules delete is counted once.
-        #expect(try released(rules: [.prices(), .prices("again", line: 20)]).map(\.rowCount) == [39])
+        #expect(try released(rules: [.prices { $0.limits.maxRows = 5 }]) == 39)
     }
 
-    @Test func aHoldThatCanNoLongerBeEvaluatedIsReportedWithoutACount() throws {
+    @Test func aHoldThatCanNoLongerBeEvaluatedRefusesTheRule() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
-        let found = try plan(file, [], memory: memory(Self.hold { $0.entity = "gone" }))
-        #expect(found.releasedHolds == [ReleasedHold(name: "audit", rowCount: nil)])
-        #expect(found.releasedHolds[0].text.contains("cannot be counted"))
+        let step = try plan(file, [], memory: memory(Self.hold { $0.entity = "gone" })).steps[0]
+        #expect(step.widened?.removedHolds == ["audit"] && step.refusals.map(\.code) == [.policyWidened])
     }
 }

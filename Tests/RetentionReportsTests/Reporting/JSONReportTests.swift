@@ -65,7 +65,6 @@ struct JSONReportTests {
         report.archive = .init(
             path: "/a", rows: 1, sizeBytes: 1, sha256: "x", isComplete: true, until: ReportSample.asOf)
         report.holds = [.init(name: "h", entity: "E", reason: "r", expires: ReportSample.asOf, state: .inForce)]
-        report.releasedHolds = [.init(name: "h", rowCount: 1)]
         var undo = RunReport.Undo(run: "01A", archive: "/a", rules: ["r"], tables: [.init(name: "E")])
         undo.unarchived = [.init(rule: "r", rows: 1)]
         undo.skippedRows = [.init(table: "E", key: [.integer(1)], reason: "r")]
