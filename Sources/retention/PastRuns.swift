@@ -41,13 +41,10 @@ struct PastRuns {
 
     /// The runs of this store.
     func ofStore(_ query: LedgerHistory.Query = .init()) throws -> [LedgerRun] {
-        let names = try storeNames()
-        return try runs(query).filter { names.contains($0.report.store) }
-    }
-
-    private func storeNames() throws -> Set<String> {
-        let store = try opening.realStorePath()
-        return try opening.ledgerReader().map { try LedgerHistory(reader: $0).names(of: store) } ?? [store]
+        let found = try runs(query)
+        guard let reader = try opening.ledgerReader() else { return [] }
+        let (history, store) = (LedgerHistory(reader: reader), try opening.realStorePath())
+        return found.filter { history.isRun($0, of: store) }
     }
 
     /// The runs of this store that have an archive.
@@ -66,10 +63,7 @@ struct PastRuns {
     }
 
     /// The run of this store whose ID begins with the given text.
-    ///
-    /// - Parameter formerStore: where the store was at the time of the run; nil: where it is now, or where it was when its ledger was moved
-    ///   with it.
-    func run(_ id: String, formerStore: String?) throws -> LedgerRun {
+    func run(_ id: String) throws -> LedgerRun {
         let found = try runs(.init(run: id))
         guard let first = found.first else {
             throw CommandFailure(
@@ -79,21 +73,10 @@ struct PastRuns {
         guard found.count == 1 || first.report.runID == id else {
             throw CommandFailure.usage("'\(id)' matches \(found.count) runs", hint: "give more characters of the ID")
         }
-        guard
-            try formerStore.map({ [$0] })?.contains(first.report.store)
-                ?? storeNames().contains(first.report.store)
-        else {
+        guard try !ofStore(.init(run: id)).isEmpty else {
             throw CommandFailure(
                 exitCode: 65, message: "run \(first.report.runID) is of another store: \(first.report.store)",
-                hint:
-                    "name the policy of that store with -c; if the store was moved, pass --moved-from \(first.report.store)"
-            )
-        }
-        let isHere = try FilePlace(first.report.store, followsLink: true).path == opening.realStorePath()
-        guard isHere || access(first.report.store, F_OK) != 0 else {
-            throw CommandFailure(
-                exitCode: 65, message: "the store was not moved: a file is still at \(first.report.store)",
-                hint: "name the policy of that store with -c")
+                hint: "name the policy of that store with -c; if this store was there, move it back for the undo")
         }
         return first
     }

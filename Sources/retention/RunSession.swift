@@ -39,10 +39,10 @@ struct RunSession {
         let reader = try opening.reader()
         try opening.checkLock()
         let ledger = try opening.ledgerReader().map { LedgerHistory(reader: $0) }
-        let memory = try ledger?.memory(store: try opening.realStorePath())
+        let memory = try opening.memory(of: ledger)
         try planFile?.check(reader, ledger)
         var dryRun = DryRun(
-            setup: setup(try policy.completed(from: reader)), memory: memory ?? RunMemory(), logger: log.logger)
+            setup: setup(try policy.completed(from: reader)), memory: memory, logger: log.logger)
         dryRun.sampleCount = sampleCount
         var plan: SavedPlan?
         dryRun.planValidity = planValidity

@@ -106,6 +106,7 @@ struct StoreOpening {
         let ledger = try RunLedger(
             writer: writer, store: try realStorePath(), process: MachineFacts.process, keep: policy.ledgerKeep,
             zone: policy.timezone)
+        ledger.otherLedger = try otherLedger()
         let crashed = try ledger.markCrashed()
         if crashed > 0 { logger.warning("earlier run crashed", metadata: ["runs": .init(crashed)]) }
         return ledger
@@ -156,8 +157,13 @@ struct StoreOpening {
     }
 
     /// What the ledger knows of past runs of the store; empty without a ledger.
-    func memory() throws -> RunMemory {
-        try ledgerReader().map { try LedgerHistory(reader: $0).memory(store: try realStorePath()) } ?? RunMemory()
+    func memory() throws -> RunMemory { try memory(of: ledgerReader().map { LedgerHistory(reader: $0) }) }
+
+    /// What an open ledger knows of past runs of the store; nil: there is none.
+    func memory(of ledger: LedgerHistory?) throws -> RunMemory {
+        var memory = try ledger?.memory(store: realStorePath()) ?? RunMemory()
+        if memory.lastRun == nil { memory.otherLedger = try otherLedger() }
+        return memory
     }
 
     /// Opens the file of an archive for reading.
@@ -253,14 +259,11 @@ struct StoreOpening {
 
     /// The path of the ledger's file: the policy's, or ``besideStore()``.
     private func ledgerPath() throws -> String? {
-        let path: String? =
-            switch policy.ledger {
-            case .none: nil
-            case .path(let path): path
-            case .besideStore: try besideStore()
-            }
-        try requireNoOtherLedger(than: path)
-        return path
+        switch policy.ledger {
+        case .none: nil
+        case .path(let path): path
+        case .besideStore: try besideStore()
+        }
     }
 
     /// The default path of the ledger: in the folder of the store or, for a store on a server, in the folder of the policy.
@@ -272,50 +275,17 @@ struct StoreOpening {
 
     private static let ledgerName = "retention.ledger.sqlite"
 
-    /// Throws if another ledger has runs of the store: beside a link to the store, because the store was moved without its ledger; or at
-    /// the default path, because the policy names another ledger that has none, or turns it off.
-    private func requireNoOtherLedger(than path: String?) throws {
-        let isNamed = policy.ledger != .besideStore
-        var places = isNamed ? [try besideStore()] : []
+    /// Another ledger than the policy's in its default place, or beside a link to the store; nil: there is none. The store may have been moved
+    /// without it, or the policy may have named it once.
+    private func otherLedger() throws -> String? {
+        guard let used = try ledgerPath().map({ FilePlace($0) }) else { return nil }
+        var places = [try besideStore()]
         if let store = policy.store.kind.file {
             places += FilePlace.links(store).map { FilePlace.path(Self.ledgerName, in: $0.folder) }
         }
-        for other in places.map({ FilePlace($0) }) where other.facts != nil {
-            if let path, other.isSame(as: FilePlace(path)) { continue }
-            guard try knowsStore(other.path) else { continue }
-            if isNamed, let path, try knowsStore(path) { continue }
-            throw CommandFailure(exitCode: 78, message: passedOver(other.path, path), hint: remedy(other.path, path))
+        return places.first { place in
+            let place = FilePlace(place)
+            return place.facts != nil && !place.isSame(as: used)
         }
-    }
-
-    /// Whether a ledger has runs of the store; false also if this user may not read it.
-    private func knowsStore(_ ledger: String) throws -> Bool {
-        do {
-            let reader = try SQLiteReader(
-                path: ledger, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
-            return try LedgerHistory(reader: reader).knows(try realStorePath())
-        } catch let error as StoreError where [.permission, .missing].contains(error.kind) {
-            return false
-        }
-    }
-
-    private func passedOver(_ other: String, _ path: String?) -> String {
-        let found = "the ledger \(other) has runs of the store"
-        guard let path else { return "\(found), but the policy turns the ledger off" }
-        guard policy.ledger == .besideStore else {
-            return "\(found), but the policy names another that has none: \(path)"
-        }
-        let verb = access(path, F_OK) == 0 ? "use" : "create"
-        return "\(found) and is beside a link to it, but a run would \(verb) the ledger beside the file: \(path)"
-    }
-
-    private func remedy(_ other: String, _ path: String?) -> String {
-        let move =
-            path.flatMap { access($0, F_OK) == 0 || policy.ledger == .besideStore ? nil : "move it to \($0), or " }
-            ?? ""
-        let forget =
-            policy.ledger == .besideStore
-            ? "" : "; to continue without its records, for example of undos, rename it"
-        return "nothing was changed; \(move)name it in the policy, as in `ledger: \(other)`\(forget)"
     }
 }

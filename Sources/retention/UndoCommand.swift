@@ -30,8 +30,6 @@ struct UndoCommand: ConsoleCommand {
     var list = false
     @Option(help: ArgumentHelp("Only rows that this rule deleted; can be repeated.", valueName: "name"))
     var rule: [String] = []
-    @Option(help: ArgumentHelp("Where the store was at the time of the run, if it was moved since.", valueName: "path"))
-    var movedFrom: String?
     @Option(
         help: ArgumentHelp(
             "Whether triggers of the store fire: skip (they do not) or fire. Needed only if the undo would fire some.",
@@ -62,19 +60,17 @@ struct UndoCommand: ConsoleCommand {
         }
         let run: LedgerRun
         do {
-            run = try past.run(runID, formerStore: movedFrom)
+            run = try past.run(runID)
         } catch let error as StoreError where error.kind == .permission && !dryRun {
             // A killed undo can leave a change of the ledger half done. Opening the ledger for writing rolls the change back.
             guard (try? store.ledgerWriter()) != nil else { throw error }
-            run = try past.run(runID, formerStore: movedFrom)
+            run = try past.run(runID)
         }
         try past.verify(run)
         let rules = try Self.rules(of: run, try rule.map { try Self.rule($0, of: run) }, besides: past)
-        let isMoved = try movedFrom != nil || run.report.store != store.realStorePath()
         var request = Undo.Request(
             run: run.report.runID, archive: try Self.archive(of: run, policy),
-            rules: rules, formerStore: isMoved ? run.report.store : nil,
-            undoneRules: run.undoneBy?.rules ?? [], wasBegun: run.undoneBy?.wasInterrupted ?? false)
+            rules: rules, undoneRules: run.undoneBy?.rules ?? [], wasBegun: run.undoneBy?.wasInterrupted ?? false)
         request.triggers = triggers
         if rule.isEmpty {
             request.unarchived = run.report.rules.filter { $0.done.archived == nil && $0.done.goneCount > 0 }.map {

@@ -40,8 +40,6 @@ package struct RestorationRequest: Hashable, Sendable {
     package var rules: [String]
     /// Whether the archive must be complete. An incomplete one may hold rows that were never deleted and are still in the store.
     package var mustBeComplete: Bool
-    /// The identifier that the store had when the archive was made, if it was moved since; nil: it was not moved.
-    package var formerStore: String?
     /// Rules that earlier undos have undone completely. If their rows became candles, nothing of them is restored again: a later run may
     /// have made the same candles of the same rows.
     package var undoneRules: Set<String>
@@ -52,14 +50,12 @@ package struct RestorationRequest: Hashable, Sendable {
 
     /// Makes a request.
     package init(
-        archive: String, run: String, rules: [String] = [], mustBeComplete: Bool = true, formerStore: String? = nil,
-        undoneRules: Set<String> = [], mayBeUndoneInPart: Bool = true,
-        triggers: TriggerChoice? = nil
+        archive: String, run: String, rules: [String] = [], mustBeComplete: Bool = true,
+        undoneRules: Set<String> = [], mayBeUndoneInPart: Bool = true, triggers: TriggerChoice? = nil
     ) {
         self.triggers = triggers
         self.undoneRules = undoneRules
         self.mayBeUndoneInPart = mayBeUndoneInPart
-        self.formerStore = formerStore
         self.archive = archive
         self.run = run
         self.rules = rules

@@ -10,11 +10,8 @@ package struct RecordedRun: Hashable, Sendable {
     package var hasCompleteArchive: Bool
     /// Until when its archive is kept, as the run recorded it; nil: no such date is recorded.
     package var archiveUntil: Instant?
-    /// The path of the store at that time; nil: it is not recorded.
-    package var store: String?
 
-    package init(ended: Instant?, hasCompleteArchive: Bool, archiveUntil: Instant?, store: String? = nil) {
-        self.store = store
+    package init(ended: Instant?, hasCompleteArchive: Bool, archiveUntil: Instant?) {
         self.ended = ended
         self.hasCompleteArchive = hasCompleteArchive
         self.archiveUntil = archiveUntil
@@ -57,7 +54,7 @@ package struct ArchiveAge: Sendable {
 /// The archives of one store in a folder: which of them are past their time, and removing those.
 ///
 /// An archive is known by its name, `<RUN>.sqlite`, and by its content: it carries the application id of archives, and names
-/// this run and this store. No other file is ever removed. Links and folders in the place of an archive are left alone.
+/// this run, which the ledger has. No other file is ever removed. Links and folders in the place of an archive are left alone.
 package struct OldArchives {
     /// An archive that can be removed.
     package struct Archive: Hashable, Sendable {
@@ -93,7 +90,6 @@ package struct OldArchives {
 
     private let folder: String
     private let age: ArchiveAge
-    private let store: String
     private let open: (String) throws -> any RetentionReader
 
     /// Makes the archives of a store.
@@ -101,15 +97,12 @@ package struct OldArchives {
     /// - Parameters:
     ///   - folder: the folder, which was checked.
     ///   - age: how long they are kept.
-    ///   - store: the store's ``RetentionReader/storeIdentifier``.
     ///   - open: opens a file for reading if it carries the application id of archives; otherwise throws.
     package init(
-        folder: ArchiveFolder, age: ArchiveAge, store: String,
-        open: @escaping (String) throws -> any RetentionReader
+        folder: ArchiveFolder, age: ArchiveAge, open: @escaping (String) throws -> any RetentionReader
     ) {
         self.folder = folder.path
         self.age = age
-        self.store = store
         self.open = open
     }
 
@@ -126,16 +119,17 @@ package struct OldArchives {
         let records = try recorded(runs)
         var findings = Findings()
         for run in runs {
-            let record = records[run]
+            // A file that no run of this store is known to have made is someone else's.
+            guard let record = records[run] else { continue }
             let isPast = age.isPast(run, record, now: now)
             // A complete archive is looked at when its time is over, not every night before.
-            if !isPast, record?.hasCompleteArchive == true { continue }
-            look(at: run, record, isPast: isPast, &findings)
+            if !isPast, record.hasCompleteArchive { continue }
+            look(at: run, isPast: isPast, &findings)
         }
         return findings
     }
 
-    private func look(at run: String, _ record: RecordedRun?, isPast: Bool, _ findings: inout Findings) {
+    private func look(at run: String, isPast: Bool, _ findings: inout Findings) {
         let name = run + Self.ending
         let path = FilePlace.path(name, in: folder)
         var facts = stat()
@@ -144,13 +138,10 @@ package struct OldArchives {
         let mark = FileMark(facts)
         let isComplete: Bool?
         do {
-            isComplete = try self.isComplete(run, path, stores: [store, record?.store].compactMap(\.self))
+            isComplete = try self.isComplete(run, path)
         } catch {
-            // A file that no run of this store is known to have made is someone else's.
-            if record != nil {
-                findings.warnings.append(
-                    "\(path) cannot be read and is not removed: \((error as? StoreError)?.message ?? "\(error)")")
-            }
+            findings.warnings.append(
+                "\(path) cannot be read and is not removed: \((error as? StoreError)?.message ?? "\(error)")")
             return
         }
         guard let isComplete else { return }
@@ -167,10 +158,8 @@ package struct OldArchives {
         }
     }
 
-    /// Whether a file is a complete archive of a run of this store; nil: it is not an archive, or of another run or store.
-    ///
-    /// - Parameter stores: where the store is, and where it was.
-    private func isComplete(_ run: String, _ path: String, stores: [String]) throws -> Bool? {
+    /// Whether a file is a complete archive of a run; nil: it is not an archive, or of another run.
+    private func isComplete(_ run: String, _ path: String) throws -> Bool? {
         let reader = try open(path)
         guard let entity = try reader.entity(named: Self.factsEntity), entity.kind == .table else { return nil }
         let rows = try reader.fetch(StoreFetchRequest(entity: Self.factsEntity), attributes: ["name", "value"])
@@ -178,9 +167,7 @@ package struct OldArchives {
         for row in rows where row.count == 2 {
             if case .text(let name) = row[0] { facts[name] = row[1] }
         }
-        guard facts["run"] == .text(run), stores.contains(where: { facts["store"] == .text($0) }) else {
-            return nil
-        }
+        guard facts["run"] == .text(run) else { return nil }
         return facts["complete"] == .integer(1) || facts["complete"] == .text("1")
     }
 

@@ -19,8 +19,10 @@ package struct RunMemory: Hashable, Sendable {
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
     /// By the name of an entity, as ``noteKey(_:)``: what the store noted at the last deletes of its rows.
     package var storeNotes: [String: String] = [:]
-    /// The other stores of a ledger that knows none of this one's runs; empty: it knows some, or no store at all.
-    package var otherStores: [String] = []
+    /// The last store of a ledger that knows none of this one's runs; nil: it knows some, or no store at all.
+    package var otherStore: String?
+    /// Another ledger beside the store, if the policy's has no run of it; nil: there is none.
+    package var otherLedger: String?
 
     /// An entity in ``storeNotes``: its name on one line.
     static func noteKey(_ entity: String) -> String { SafeText.line(entity) }
@@ -138,12 +140,14 @@ extension RunMemory {
     /// What is to be said of a store that the ledger does not know although it knows others, as a sentence without a full stop;
     /// nil: nothing.
     package var unknownStoreText: String? {
-        guard let first = otherStores.first else { return nil }
-        let more = otherStores.count > 1 ? " and \(Figures.count(otherStores.count - 1, "other store"))" : ""
-        return
-            "the ledger knows \(first)\(more), but no run of this store, so policy_widened, rows_came_back and restored_rows have "
-            + "nothing to compare with; a store that was moved is known if its ledger was moved with it, and one that was "
-            + "renamed if a link with its former name leads to it"
+        let known = [
+            otherStore.map { "the ledger knows \($0), but no run of this store" },
+            otherLedger.map { "the policy's ledger has no run of this store, and \($0) is beside it" },
+        ].compactMap(\.self)
+        guard !known.isEmpty else { return nil }
+        return known.joined(separator: "; ")
+            + ": policy_widened, rows_came_back and restored_rows have nothing to compare with; a store that was moved is known "
+            + "if its ledger was moved with it"
     }
 
     /// The rules of a policy as its runs last carried them out. Where the ledger does not know the file, those of the policy that

@@ -93,7 +93,7 @@ extension Run {
     ) throws -> ([OldArchive], [String]) {
         guard let open = setup.openArchive, FilePlace(folder.path).facts != nil else { return ([], []) }
         try folder.check()
-        let archives = OldArchives(folder: folder, age: age, store: writer.storeIdentifier, open: open)
+        let archives = OldArchives(folder: folder, age: age, open: open)
         let findings = try archives.findings(
             now: report.finished, besides: report.runID, recorded: recorder.recordedRuns)
         return (

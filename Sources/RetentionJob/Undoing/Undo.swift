@@ -13,8 +13,6 @@ package final class Undo {
         package var archive: RunReport.Archive
         /// Only what these rules deleted; empty: all rules.
         package var rules: [String]
-        /// The path of the store at the time of the run, if the store was moved since; nil: it was not.
-        package var formerStore: String?
         /// Rules that earlier undos have undone completely.
         package var undoneRules: Set<String>
         /// Whether an undo of the run was begun and not completed.
@@ -25,12 +23,11 @@ package final class Undo {
         package var unarchived: [RunReport.Undo.Unarchived] = []
 
         package init(
-            run: String, archive: RunReport.Archive, rules: [String] = [], formerStore: String? = nil,
+            run: String, archive: RunReport.Archive, rules: [String] = [],
             undoneRules: Set<String> = [], wasBegun: Bool = false
         ) {
             self.undoneRules = undoneRules
             self.wasBegun = wasBegun
-            self.formerStore = formerStore
             self.run = run
             self.archive = archive
             self.rules = rules
@@ -39,7 +36,7 @@ package final class Undo {
         fileprivate var restoration: RestorationRequest {
             RestorationRequest(
                 archive: archive.path, run: run, rules: rules, mustBeComplete: archive.isComplete,
-                formerStore: formerStore, undoneRules: undoneRules, mayBeUndoneInPart: wasBegun || !archive.isComplete,
+                undoneRules: undoneRules, mayBeUndoneInPart: wasBegun || !archive.isComplete,
                 triggers: triggers)
         }
 

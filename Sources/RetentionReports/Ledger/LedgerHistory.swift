@@ -90,8 +90,7 @@ package struct LedgerHistory {
     package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
         let isEarlier = number.map { StorePredicate.compare("number", .less, .integer(Int64($0))) } ?? .all
-        let names = StoreNames(store, in: reader)
-        let ofStore = try names.predicate() && isEarlier
+        let ofStore = try StoreNames(store, in: reader).predicate(in: reader) && isEarlier
         let rows = try reader.fetch(
             StoreFetchRequest(
                 entity: LedgerRow.runEntityName,
@@ -117,27 +116,21 @@ package struct LedgerHistory {
                 memory.damagedRules.append(line)
             }
         }
-        if memory == RunMemory() { memory.otherStores = try names.others(100) }
+        if memory == RunMemory() {
+            memory.otherStore = try reader.fetch(
+                StoreFetchRequest(
+                    entity: LedgerRow.runEntityName, predicate: isEarlier,
+                    sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1),
+                attributes: ["store"]
+            ).first?.first?.string.flatMap { $0 == store ? nil : $0 }
+        }
         return memory
     }
 
-    /// The paths under which the runs of a store are recorded: its present path, and earlier ones if its ledger was moved with it.
+    /// Whether a run is one of a store.
     ///
     /// - Parameter store: the real path or the address of the store.
-    package func names(of store: String) throws -> Set<String> {
-        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return [store] }
-        return Set(try StoreNames(store, in: reader).all())
-    }
-
-    /// Whether the ledger has runs of a store.
-    ///
-    /// - Parameter store: the real path or the address of the store.
-    package func knows(_ store: String) throws -> Bool {
-        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return false }
-        return try reader.count(
-            StoreFetchRequest(
-                entity: LedgerRow.runEntityName, predicate: try StoreNames(store, in: reader).predicate())) > 0
-    }
+    package func isRun(_ run: LedgerRun, of store: String) -> Bool { StoreNames(store, in: reader).include(run) }
 
     /// What undos of a store have restored, newest first. An undo that has not ended may have restored rows.
     private func restorations(_ ofStore: StorePredicate) throws -> [RunMemory.Restored] {
@@ -208,7 +201,7 @@ package struct LedgerHistory {
             limit: nil, attributes: ["store"])
         var first: Int64?
         for store in Set(undos.compactMap { $0["store"]?.string }) {
-            for restored in try restorations(StoreNames(store, in: reader).predicate()) {
+            for restored in try restorations(StoreNames(store, in: reader).predicate(in: reader)) {
                 let numbers = try reader.fetch(
                     StoreFetchRequest(
                         entity: LedgerRow.runEntityName,
@@ -336,6 +329,6 @@ package struct LedgerHistory {
 extension LedgerRun {
     /// The names by which the ledger knows the store of the run; see ``StoreNames``.
     fileprivate var storeKeys: [String] {
-        [report.store] + [relativeStore, FilePlace.realPath(report.store)].compactMap(\.self)
+        [report.store] + (relativeStore.map { [$0] } ?? [])
     }
 }

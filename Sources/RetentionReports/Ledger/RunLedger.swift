@@ -12,6 +12,8 @@ package final class RunLedger: RunRecorder {
     private let process: LedgerProcess
     private let keep: MaxAge?
     private let zone: CalendarZone
+    /// Another ledger beside the store; nil: there is none. See ``RunMemory/otherLedger``.
+    package var otherLedger: String?
     /// The recorded values of the run that this process has begun.
     private var begun: [String: StoreValue]?
 
@@ -159,7 +161,9 @@ package final class RunLedger: RunRecorder {
 
     /// What the guards need to know about the runs before the current one.
     package func memory() throws -> RunMemory {
-        try LedgerHistory(reader: writer).memory(store: store, before: number.map(Int.init))
+        var memory = try LedgerHistory(reader: writer).memory(store: store, before: number.map(Int.init))
+        if memory.lastRun == nil { memory.otherLedger = otherLedger }
+        return memory
     }
 
     /// The records of some runs of this store.
@@ -173,7 +177,7 @@ package final class RunLedger: RunRecorder {
                 RecordedRun(
                     ended: isEnded ? run.report.finished : nil,
                     hasCompleteArchive: run.report.archive?.isComplete ?? false,
-                    archiveUntil: run.report.archive?.until, store: run.report.store)
+                    archiveUntil: run.report.archive?.until)
             )
         }
         return Dictionary(recorded) { first, _ in first }
@@ -182,7 +186,7 @@ package final class RunLedger: RunRecorder {
     /// Rows of this store, without the current run.
     private var ofThisStore: StorePredicate {
         get throws {
-            let sameStore = try StoreNames(store, in: writer).predicate()
+            let sameStore = try StoreNames(store, in: writer).predicate(in: writer)
             return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore
         }
     }

@@ -127,8 +127,8 @@ final class AttachedArchive {
         guard facts["run"] == request.run else {
             throw refused("the archive is of run \(facts["run"] ?? "?"), not of \(request.run)")
         }
-        guard facts["engine"] == "sqlite", facts["store"] == request.formerStore ?? connection.storeIdentifier else {
-            throw refused("the archive is of another store: \(facts["store"] ?? "?")")
+        guard facts["engine"] == "sqlite" else {
+            throw refused("the archive is of another engine: \(facts["engine"] ?? "?")")
         }
         guard facts["complete"] == "1" || !request.mustBeComplete else {
             throw refused(

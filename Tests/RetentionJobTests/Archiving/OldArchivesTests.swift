@@ -51,7 +51,6 @@ struct OldArchivesTests {
             OldArchives(
                 folder: ArchiveFolder(folder),
                 age: ArchiveAge(keep: try keep.map { try MaxAge(parsing: $0) }, zone: .utc),
-                store: try file.reader().storeIdentifier,
                 open: { try SQLiteReader(path: $0, owner: .archive) })
         }
 
@@ -163,7 +162,7 @@ struct OldArchivesTests {
         unlink(place.path(run + ".sqlite"))
         try Data("mine".utf8).write(to: URL(filePath: place.path(run + ".sqlite")))
         let archives = OldArchives(
-            folder: ArchiveFolder(place.folder), age: ArchiveAge(keep: nil, zone: .utc), store: "",
+            folder: ArchiveFolder(place.folder), age: ArchiveAge(keep: nil, zone: .utc),
             open: { try SQLiteReader(path: $0) })
         #expect(archives.remove(try #require(found.first))?.contains("another file is in its place") == true)
         #expect(try String(contentsOfFile: place.path(run + ".sqlite"), encoding: .utf8) == "mine")

@@ -154,12 +154,12 @@ struct ArchiveReportTests {
             runs == [
                 "01A": RecordedRun(
                     ended: ReportSample.asOf.advanced(byMicroseconds: hour), hasCompleteArchive: true,
-                    archiveUntil: Self.archive.until, store: "/data/prices.sqlite"),
+                    archiveUntil: Self.archive.until),
                 "01B": RecordedRun(
                     ended: ReportSample.asOf.advanced(byMicroseconds: 3 * hour), hasCompleteArchive: false,
-                    archiveUntil: nil, store: "/data/prices.sqlite"),
+                    archiveUntil: nil),
                 "01D": RecordedRun(
-                    ended: nil, hasCompleteArchive: false, archiveUntil: nil, store: "/data/prices.sqlite"),
+                    ended: nil, hasCompleteArchive: false, archiveUntil: nil),
             ])
     }
 

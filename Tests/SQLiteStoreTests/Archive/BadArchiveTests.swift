@@ -75,8 +75,8 @@ struct BadArchiveTests {
             sql("UPDATE retention_archive SET value = 'X' WHERE name = 'run'")
         ),
         (
-            "another store's", .unsupported, "the archive is of another store: /other",
-            sql("UPDATE retention_archive SET value = '/other' WHERE name = 'store'")
+            "another engine's", .unsupported, "the archive is of another engine: x",
+            sql("UPDATE retention_archive SET value = 'x' WHERE name = 'engine'")
         ),
         (
             "not complete", .unsupported, "the archive is not complete",
