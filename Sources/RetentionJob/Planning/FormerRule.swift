@@ -97,7 +97,7 @@ struct FormerRule {
         guard let former, former.state == .none, !isHeld, !choosesLate,
             !planner.policy.makesCandles(rule.entity)
         else { return }
-        late = try LateRows(former, step, request, entity, asOf: planner.asOf, memory: memory, reader: reader)
+        late = try LateRows(former, step, request, entity, asOf: planner.asOf, reader: reader)
     }
 }
 
@@ -234,11 +234,6 @@ extension WidenedRule {
 
 /// Expired rows older than what a run had left none of.
 package struct LateRows: Sendable {
-    /// What the rows look like.
-    package enum Cause: String, Sendable {
-        case restore, `import`, lateData = "late data"
-    }
-
     package var rowCount = 0
     package var oldest: Instant?
     package var newest: Instant?
@@ -247,11 +242,10 @@ package struct LateRows: Sendable {
     package var cutoff: Instant
     /// The limit; nil: there is no need to know it.
     package var limit: Int?
-    package var cause: Cause?
 
     fileprivate init(
         _ former: RunMemory.CarriedOut, _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity, asOf: Instant,
-        memory: RunMemory, reader: any RetentionReader
+        reader: any RetentionReader
     ) throws {
         run = former.run
         cutoff = former.cutoff
@@ -276,29 +270,10 @@ package struct LateRows: Sendable {
                 try survey.rowCount ?? reader.count(StoreFetchRequest(entity: entity.name, predicate: request.filter))
             limit = max(Rule.Limits.lateRows, rows / 100)
         }
-        guard isTooMany else { return }
-        cause = try likelyCause(
-            StoreFetchRequest(entity: entity.name, predicate: request.expired && before), entity, memory, reader)
     }
 
     /// Whether the rule is refused for them.
     var isTooMany: Bool { limit.map { rowCount > $0 } ?? false }
-
-    /// Late data are close to the cutoff of the run that had left none, imported rows have the highest keys, and a restore
-    /// brings rows of the whole past.
-    private func likelyCause(
-        _ rows: StoreFetchRequest, _ entity: Entity, _ memory: RunMemory, _ reader: any RetentionReader
-    ) throws -> Cause {
-        let gap = max(memory.longestGap ?? .zero, .seconds(86_400))
-        if let oldest, cutoff.since(oldest) <= gap * 2 { return .lateData }
-        guard entity.primaryKey.count == 1, let key = entity.primaryKey.first else { return .restore }
-        var first = rows
-        first.sortDescriptors = [StoreSortDescriptor(key)]
-        first.fetchLimit = 1
-        guard let lowest = try reader.fetch(first, attributes: [key]).first?.first else { return .restore }
-        let above = StoreFetchRequest(entity: entity.name, predicate: .compare(key, .greaterOrEqual, lowest))
-        return try reader.count(above) == rowCount ? .import : .restore
-    }
 }
 
 extension SurveyRequest {

@@ -126,19 +126,12 @@ package struct Refusals {
 
     private func rowsCameBack() -> Refusal? {
         guard let late = doubts.late, late.isTooMany else { return nil }
-        let looks =
-            switch late.cause {
-            case .restore: "This looks like a restored backup: they are spread over the past"
-            case .import: "This looks like an import: they have the highest keys"
-            case .lateData: "This looks like late data: they are close to the cutoff of that run"
-            case nil: ""
-            }
         return Refusal(
             .rowsCameBack,
             reason: begin(
                 "\(Figures.count(late.rowCount, "expired row"))\(Figures.span(late.oldest, late.newest)) came back: run \(late.run) had "
                     + "left none before \(late.cutoff.toSecond.rfc3339), and max_late_rows allows "
-                    + "\(Figures.grouped(late.limit ?? 0)). \(looks)"),
+                    + Figures.grouped(late.limit ?? 0)),
             remedy: "if they may be deleted, pass --accept rows_came_back once; to keep them, write a hold")
     }
 
