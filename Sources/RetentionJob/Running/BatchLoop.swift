@@ -35,7 +35,7 @@ package struct BatchLoop {
     }
 
     private var pacing: Pacing
-    private var isLimited: Bool
+    private let isLimited: Bool
     private let maxRows: Int?
     private var pendingPause: Duration?
     private var state: State
@@ -121,11 +121,5 @@ extension BatchLoop {
         self.init(
             expiredCount: step.survey.expiredCount, batch: step.batch(outline), isLimited: outline.isInBatches,
             maxRows: step.maxRows)
-    }
-
-    /// Continues with another method, because the engine does.
-    mutating func adopt(_ outline: DeletionOutline, of step: Plan.Step) {
-        isLimited = outline.isInBatches
-        pacing = Pacing(step.batch(outline))
     }
 }

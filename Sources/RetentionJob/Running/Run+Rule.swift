@@ -35,7 +35,10 @@ extension Run {
             if let keys = step.plannedKeys {
                 deletion = PlannedDeletion(deletion, of: request, keys: keys, reader: writer)
             }
-            defer { outline = deletion.outline }
+            defer {
+                outline = deletion.outline
+                report.rules[index].take(outline)
+            }
             try repeatBatches(&loop, deletion, of: step, index, besides: others)
         } catch {
             fail(index, because: error, residue: residue)
@@ -70,7 +73,6 @@ extension Run {
         _ loop: inout BatchLoop, _ deletion: any Deletion, of step: Plan.Step, _ index: Int,
         besides others: [StorePredicate]
     ) throws(StoreError) {
-        var outline = deletion.outline
         while true {
             switch loop.next(mayContinue: mayContinue) {
             case .delete(let bounds):
@@ -84,14 +86,7 @@ extension Run {
                 if let note = part.note, let entity = step.request?.entity {
                     report.storeNotes[RunMemory.noteKey(entity)] = note
                 }
-                if deletion.outline != outline {
-                    outline = deletion.outline
-                    loop.adopt(outline, of: step)
-                    report.rules[index].take(outline)
-                    logger.notice(
-                        "method changed",
-                        metadata: ["rule": "\(step.rule.name)", "reason": "\(outline.reason ?? "")"])
-                } else if !outline.isInBatches {
+                if !deletion.outline.isInBatches {
                     report.rules[index].done.lockElapsed = part.result.lockElapsed ?? elapsed
                 }
                 setup.observer?.runDidDelete(
