@@ -4,15 +4,15 @@
 /// ``PolicyFile`` finds them all.
 package enum PolicySchema {
     /// The whole schema.
-    package static let document: SchemaNode = .object(
+    package static let document: JSONText = .object(
         [
-            .init(name: "$schema", value: "https://json-schema.org/draft/2020-12/schema"),
-            .init(name: "title", value: "retention.yaml"),
-            .init(name: "description", value: "Which rows of a store expire, and how the job reports it"),
+            .init("$schema", "https://json-schema.org/draft/2020-12/schema"),
+            .init("title", "retention.yaml"),
+            .init("description", "Which rows of a store expire, and how the job reports it"),
         ] + members(of: object(PolicyKey.file, isComplete: true))
             + [
-                .init(name: "allOf", value: .list(requiredUnlessInherited)),
-                .init(name: "$defs", value: .object(definitions)),
+                .init("allOf", .array(requiredUnlessInherited)),
+                .init("$defs", .object(definitions)),
             ])
 
     // MARK: Groups
@@ -20,22 +20,22 @@ package enum PolicySchema {
     /// A mapping with known keys.
     ///
     /// - Parameter isComplete: whether required keys must be present; in `defaults` they need not be.
-    private static func object(_ keys: [PolicyKey], isComplete: Bool) -> SchemaNode {
+    private static func object(_ keys: [PolicyKey], isComplete: Bool) -> JSONText {
         let properties = keys.map { key in
-            SchemaNode.Member(name: key.name, value: property(key, isComplete: isComplete))
+            JSONText.Member(key.name, property(key, isComplete: isComplete))
         }
-        let required = keys.filter { $0.isRequired && isComplete }.map { SchemaNode.text($0.name) }
+        let required = keys.filter { $0.isRequired && isComplete }.map { JSONText.string($0.name) }
         return .object(
-            [.init(name: "type", value: "object"), .init(name: "properties", value: .object(properties))]
-                + (required.isEmpty ? [] : [.init(name: "required", value: .list(required))])
-                + [.init(name: "additionalProperties", value: false)])
+            [.init("type", "object"), .init("properties", .object(properties))]
+                + (required.isEmpty ? [] : [.init("required", .array(required))])
+                + [.init("additionalProperties", false)])
     }
 
-    private static func property(_ key: PolicyKey, isComplete: Bool) -> SchemaNode {
+    private static func property(_ key: PolicyKey, isComplete: Bool) -> JSONText {
         let inside = isComplete && !inheritableNames.contains(key.name) && key.name != "defaults"
         var text = key.summary + "."
         if let units = key.shape.unitText { text += " Units: \(units)." }
-        return SchemaNode.object([.init(name: "description", value: .text(text))])
+        return JSONText.object([.init("description", .string(text))])
             .adding(members(of: node(key.shape, isComplete: inside)))
             .adding(key.isArchive ? archiveRules : [])
     }
@@ -43,66 +43,66 @@ package enum PolicySchema {
     private static let inheritableNames = Set(PolicyKey.inheritable.map(\.name))
 
     /// What a mapping in a rule must have unless `defaults` has it: `count` of `keep_last`.
-    private static let requiredUnlessInherited: [SchemaNode] = PolicyKey.inheritable.flatMap { key -> [SchemaNode] in
+    private static let requiredUnlessInherited: [JSONText] = PolicyKey.inheritable.flatMap { key -> [JSONText] in
         guard case .group(let keys) = key.shape else { return [] }
-        return keys.filter(\.isRequired).flatMap { inner -> [SchemaNode] in
-            let has: SchemaNode = ["required": [.text(inner.name)]]
-            func defaults(_ inside: SchemaNode) -> SchemaNode {
+        return keys.filter(\.isRequired).flatMap { inner -> [JSONText] in
+            let has: JSONText = ["required": [.string(inner.name)]]
+            func defaults(_ inside: JSONText) -> JSONText {
                 [
                     "properties": [
-                        "defaults": ["properties": [key.name: inside], "required": [.text(key.name)]]
+                        "defaults": ["properties": [key.name: inside], "required": [.string(key.name)]]
                     ],
                     "required": ["defaults"],
                 ]
             }
-            func everyRule(_ inside: SchemaNode) -> SchemaNode { ["properties": ["rules": ["items": inside]]] }
+            func everyRule(_ inside: JSONText) -> JSONText { ["properties": ["rules": ["items": inside]]] }
             return [
                 ["if": defaults(has), "else": everyRule(["properties": [key.name: has]])],
                 // A rule that replaces the whole mapping also lacks the key.
-                ["if": defaults(["not": has]), "then": everyRule(["required": [.text(key.name)]])],
+                ["if": defaults(["not": has]), "then": everyRule(["required": [.string(key.name)]])],
             ]
         }
     }
 
     /// A store has one address, and each kind of store has its own keys.
-    private static let storeRules: [SchemaNode.Member] = [
-        .init(name: "oneOf", value: [["required": ["path"]], ["required": ["url"]]]),
+    private static let storeRules: [JSONText.Member] = [
+        .init("oneOf", [["required": ["path"]], ["required": ["url"]]]),
         .init(
-            name: "if",
-            value: ["properties": ["path": ["not": ["pattern": .text("^" + serverPrefix)]]], "required": ["path"]]),
-        .init(name: "then", value: ["properties": ["password_file": false, "max_replication_lag": false]]),
-        .init(name: "else", value: ["properties": ["model": false]]),
+            "if",
+            ["properties": ["path": ["not": ["pattern": .string("^" + serverPrefix)]]], "required": ["path"]]),
+        .init("then", ["properties": ["password_file": false, "max_replication_lag": false]]),
+        .init("else", ["properties": ["model": false]]),
     ]
 
     /// Archives have one place.
-    private static let archiveRules: [SchemaNode.Member] = [
-        .init(name: "oneOf", value: [["required": ["folder"]], ["required": ["schema"]]])
+    private static let archiveRules: [JSONText.Member] = [
+        .init("oneOf", [["required": ["folder"]], ["required": ["schema"]]])
     ]
 
     // MARK: Values
 
-    private static func node(_ shape: PolicyShape, isComplete: Bool) -> SchemaNode {
+    private static func node(_ shape: PolicyShape, isComplete: Bool) -> JSONText {
         switch shape {
         case .version: ["type": "integer", "const": 1]
         case .ruleName: ["type": "string", "pattern": "^[a-z0-9._-]+$"]
-        case .pattern: ["type": "string", "pattern": .text("^(?!~$|~/)\(anything)\\.(?:\(anyCase("csv|ndjson")))$")]
+        case .pattern: ["type": "string", "pattern": .string("^(?!~$|~/)\(anything)\\.(?:\(anyCase("csv|ndjson")))$")]
         case .modelPath:
             ["allOf": [reference("path"), ["pattern": "\\.momd?/?$"]]]
-        case .serverURL: ["type": "string", "pattern": .text("^" + serverPrefix)]
-        case .word(let words): ["enum": .list(words.filter(\.isListed).map { .text($0.name) })]
+        case .serverURL: ["type": "string", "pattern": .string("^" + serverPrefix)]
+        case .word(let words): ["enum": .array(words.filter(\.isListed).map { .string($0.name) })]
         case .wordOr(let words, let other):
-            ["anyOf": [["enum": .list(words.map { .text($0.name) })], node(other, isComplete: isComplete)]]
+            ["anyOf": [["enum": .array(words.map { .string($0.name) })], node(other, isComplete: isComplete)]]
         case .flag: ["type": "boolean"]
         case .integer(let range):
-            SchemaNode.object([
-                .init(name: "type", value: "integer"), .init(name: "minimum", value: .integer(range.lowerBound)),
-            ]).adding(range.upperBound == .max ? [] : [.init(name: "maximum", value: .integer(range.upperBound))])
+            JSONText.object([
+                .init("type", "integer"), .init("minimum", .integer(Int64(range.lowerBound))),
+            ]).adding(range.upperBound == .max ? [] : [.init("maximum", .integer(Int64(range.upperBound)))])
         case .fraction: ["type": "number", "exclusiveMinimum": 0, "maximum": 1]
         case .list(let item, let least):
-            SchemaNode.object([
-                .init(name: "type", value: "array"), .init(name: "items", value: node(item, isComplete: isComplete)),
-            ]).adding(least == 0 ? [] : [.init(name: "minItems", value: .integer(least))])
-                .adding(item.isText ? [.init(name: "uniqueItems", value: true)] : [])
+            JSONText.object([
+                .init("type", "array"), .init("items", node(item, isComplete: isComplete)),
+            ]).adding(least == 0 ? [] : [.init("minItems", .integer(Int64(least)))])
+                .adding(item.isText ? [.init("uniqueItems", true)] : [])
         case .group(let keys): object(keys, isComplete: isComplete)
         case .named(let item):
             ["type": "object", "additionalProperties": node(item, isComplete: isComplete), "minProperties": 1]
@@ -129,33 +129,33 @@ package enum PolicySchema {
         }
     }
 
-    private static func reference(_ name: String) -> SchemaNode { ["$ref": .text("#/$defs/" + name)] }
+    private static func reference(_ name: String) -> JSONText { ["$ref": .string("#/$defs/" + name)] }
 
     /// Definitions that many keys share.
-    private static let definitions: [SchemaNode.Member] = [
-        .init(name: "text", value: ["type": "string", "pattern": "\\S"]),
-        .init(name: "path", value: ["type": "string", "pattern": .text("^" + pathPattern)]),
-        .init(name: "store", value: ["type": "string", "pattern": .text("^(?:\(serverPrefix)|\(pathPattern))")]),
-        .init(name: "age", value: ["type": "string", "pattern": .text(MaxAge.grammar.pattern)]),
+    private static let definitions: [JSONText.Member] = [
+        .init("text", ["type": "string", "pattern": "\\S"]),
+        .init("path", ["type": "string", "pattern": .string("^" + pathPattern)]),
+        .init("store", ["type": "string", "pattern": .string("^(?:\(serverPrefix)|\(pathPattern))")]),
+        .init("age", ["type": "string", "pattern": .string(MaxAge.grammar.pattern)]),
         .init(
-            name: "duration",
-            value: ["type": "string", "pattern": .text(PolicyDuration.grammar(allowsMilliseconds: false).pattern)]),
+            "duration",
+            ["type": "string", "pattern": .string(PolicyDuration.grammar(allowsMilliseconds: false).pattern)]),
         .init(
-            name: "short_duration",
-            value: ["type": "string", "pattern": .text(PolicyDuration.grammar(allowsMilliseconds: true).pattern)]),
+            "short_duration",
+            ["type": "string", "pattern": .string(PolicyDuration.grammar(allowsMilliseconds: true).pattern)]),
         .init(
-            name: "date",
-            value: [
+            "date",
+            [
                 "anyOf": [
-                    ["type": "string", "pattern": .text(datePattern)],
+                    ["type": "string", "pattern": .string(datePattern)],
                     // A year without quotes is a number.
                     ["type": "integer", "minimum": 1000, "maximum": 9999],
                 ]
             ]),
-        .init(name: "zone", value: ["type": "string", "pattern": "^[A-Za-z0-9_+/-]+$"]),
+        .init("zone", ["type": "string", "pattern": "^[A-Za-z0-9_+/-]+$"]),
         .init(
-            name: "command",
-            value: [
+            "command",
+            [
                 "anyOf": [
                     ["type": "string", "pattern": "^\\S+$"],
                     [
@@ -164,13 +164,13 @@ package enum PolicySchema {
                     ],
                 ]
             ]),
-        .init(name: "value", value: ["type": ["string", "number", "boolean"]]),
+        .init("value", ["type": ["string", "number", "boolean"]]),
         .init(
-            name: "condition",
-            value: [
+            "condition",
+            [
                 "anyOf": [
                     reference("value"), ["type": "array", "items": reference("value"), "minItems": 1],
-                    object(PolicyKey.operators, isComplete: true).adding([.init(name: "minProperties", value: 1)]),
+                    object(PolicyKey.operators, isComplete: true).adding([.init("minProperties", 1)]),
                 ]
             ]),
     ]
@@ -195,7 +195,7 @@ package enum PolicySchema {
         text.map { $0.isLetter ? "[\($0.uppercased())\($0.lowercased())]" : String($0) }.joined()
     }
 
-    private static func members(of node: SchemaNode) -> [SchemaNode.Member] {
+    private static func members(of node: JSONText) -> [JSONText.Member] {
         if case .object(let members) = node { members } else { [] }
     }
 }

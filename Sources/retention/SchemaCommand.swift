@@ -12,7 +12,7 @@ struct SchemaCommand: ConsoleCommand {
         shouldDisplay: false)
 
     func run(_ console: Console) throws -> Int32 {
-        try console.report(JSONText(PolicySchema.document).document + "\n")
+        try console.report(PolicySchema.document.document + "\n")
         return 0
     }
 }

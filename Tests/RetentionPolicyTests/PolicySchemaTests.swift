@@ -8,7 +8,7 @@ import Testing
 struct PolicySchemaTests {
     private static func pattern(_ definition: String) throws -> NSRegularExpression {
         let node = try #require(PolicySchema.document["$defs"]?[definition])
-        guard case .text(let pattern)? = node["pattern"] ?? node["anyOf"]?.first?["pattern"] else {
+        guard case .string(let pattern)? = node["pattern"] ?? node["anyOf"]?.first?["pattern"] else {
             Issue.record("\(definition) has no pattern")
             return try NSRegularExpression(pattern: "")
         }
@@ -86,14 +86,14 @@ struct PolicySchemaTests {
     }
 }
 
-extension SchemaNode {
+extension JSONText {
     /// A member of an object.
-    fileprivate subscript(name: String) -> SchemaNode? {
+    fileprivate subscript(name: String) -> JSONText? {
         if case .object(let members) = self { members.first { $0.name == name }?.value } else { nil }
     }
 
     /// The first element of a list.
-    fileprivate var first: SchemaNode? {
-        if case .list(let elements) = self { elements.first } else { nil }
+    fileprivate var first: JSONText? {
+        if case .array(let elements) = self { elements.first } else { nil }
     }
 }

@@ -1,5 +1,5 @@
 package import PriceStore
-import RetentionPolicy
+package import RetentionPolicy
 
 /// Numbers, durations and instants for people. Only integer arithmetic is used: a formatter would load locale data in
 /// every run.

@@ -1,5 +1,6 @@
 package import Logging
 package import PriceStore
+package import RetentionPolicy
 
 /// A value of a report with its name, and the outputs that have it. JSON has all of them.
 package struct ReportField<Report>: Sendable {

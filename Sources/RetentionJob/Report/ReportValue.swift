@@ -1,5 +1,6 @@
 package import Logging
 package import PriceStore
+package import RetentionPolicy
 
 /// A value of a report: its form in JSON, and its columns in the ledger.
 package protocol ReportValue: Sendable {

@@ -1,4 +1,5 @@
 package import PriceStore
+package import RetentionPolicy
 
 /// Schema `retention.run/1`. Field names and their order never change within it; new fields come at the end of their object.
 extension RunReport: Reported {

@@ -1,5 +1,6 @@
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 
 /// A draft of a policy for a store. It has one disabled rule for each entity that seems to have dated rows, complete except for the age,
 /// which a person must choose.

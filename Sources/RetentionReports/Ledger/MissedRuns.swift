@@ -1,5 +1,5 @@
 package import PriceStore
-package import RetentionJob
+import RetentionJob
 package import RetentionPolicy
 
 /// The periods in which an expected run is missing.

@@ -1,6 +1,7 @@
 import Foundation
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 import Testing
 
 @testable import RetentionReports

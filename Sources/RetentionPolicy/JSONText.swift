@@ -20,6 +20,12 @@ package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// This object with more members at its end. A value that is not an object is unchanged.
+    func adding(_ more: [Member]) -> JSONText {
+        guard case .object(let members) = self else { return self }
+        return .object(members + more)
+    }
+
     /// A list of texts.
     package static func strings(_ texts: [String]) -> JSONText { .array(texts.map { .string($0) }) }
 
@@ -103,4 +109,16 @@ package indirect enum JSONText: Hashable, Sendable, CustomStringConvertible {
         default: false
         }
     }
+}
+
+extension JSONText: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, ExpressibleByStringLiteral {
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(integerLiteral value: Int64) { self = .integer(value) }
+    package init(stringLiteral value: String) { self = .string(value) }
+}
+
+extension JSONText: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral {
+    package init(arrayLiteral elements: JSONText...) { self = .array(elements) }
+
+    package init(dictionaryLiteral elements: (String, JSONText)...) { self = .object(elements.map(Member.init)) }
 }
