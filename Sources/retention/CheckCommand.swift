@@ -53,11 +53,6 @@ struct CheckCommand: ConsoleCommand {
         return 0
     }
 
-    /// The problems of the folder of the archives, unless its place itself is wrong.
-    private func archiveTroubles(_ policy: Policy) -> [Diagnostic] {
-        ArchiveFolder.diagnostics(of: policy).isEmpty ? ArchiveFolder.troubles(of: policy) : []
-    }
-
     /// Why the commands of the policy cannot be run here.
     private static func programTroubles(_ policy: Policy) -> [Diagnostic] {
         [("on_failure", policy.onFailure), ("on_success", policy.onSuccess)].compactMap { key, words in
@@ -92,7 +87,7 @@ struct CheckCommand: ConsoleCommand {
         let opening = StoreOpening(policy)
         let files = try opening.outputs()
         // Offline, the policy may be for another machine.
-        let outputs = files.diagnostics + (offline ? [] : files.missingFolders + archiveTroubles(policy))
+        let outputs = files.diagnostics + (offline ? [] : files.missingFolders + ArchiveFolder.troubles(of: policy))
         let programs = offline ? [] : Self.programTroubles(policy)
         let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs + programs
         guard !offline else { return (advice.sorted { $0.mark < $1.mark }, []) }

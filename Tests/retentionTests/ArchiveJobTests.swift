@@ -111,34 +111,6 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("archive: { folder: . }", "is the folder of the store"),
-        ("archive: { folder: here }", "is the folder of the store"),
-        ("archive: { folder: / }", "is the root of the file system"),
-        ("archive: { folder: /etc/.. }", "is the root of the file system"),
-        (
-            "archive: { folder: in/a }\npending: [{ files: in/*.csv, entity: Price }]",
-            "is inside the folder of pending files"
-        ),
-        ("archive: { folder: in }\npending: [{ files: in/*.csv, entity: Price }]", "is a folder of pending files"),
-        (
-            "archive: { folder: in }\npending: [{ files: in/a/*.csv, entity: Price }]",
-            "contains the folder of pending files"
-        ),
-    ])
-    func aFolderInTheWrongPlaceIsAMistakeOfThePolicy(head: String, says: String) throws {
-        let job = try job(head: head)
-        try FileManager.default.createDirectory(atPath: job.path("in/a"), withIntermediateDirectories: true)
-        try FileManager.default.createSymbolicLink(atPath: job.path("here"), withDestinationPath: ".")
-        for arguments in [["check"], ["check", "--offline"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.perform(arguments)
-            #expect(end.status == 78 && (end.output + end.errors).contains(says), "\(arguments): \(end)")
-        }
-        #expect(try job.number("SELECT count(*) FROM Price") == 13)
-    }
-
-    // MARK: What cannot be archived
-
     @Test func aRuleWhoseRowsCannotBeArchivedIsRefused() throws {
         let job = try job(
             """

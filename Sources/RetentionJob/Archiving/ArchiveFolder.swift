@@ -57,14 +57,6 @@ package struct ArchiveFolder {
 
     // MARK: Its place
 
-    /// Why the folder of a policy's archives is in the wrong place, at its position; empty if it is not, or if there is none.
-    package static func diagnostics(of policy: Policy) -> [Diagnostic] {
-        guard let path = policy.archive?.folder else { return [] }
-        return ArchiveFolder(path).misplacement(policy).map {
-            [Diagnostic(at: policy.marks.value("archive.folder"), "'archive.folder' cannot be used: \(path) \($0)")]
-        } ?? []
-    }
-
     /// Why archives cannot be made in the store itself now, at the position of their place; empty if they are elsewhere.
     package static func troubles(of policy: Policy, in reader: any RetentionReader) -> [Diagnostic] {
         guard case .schema(let name)? = policy.archive?.place else { return [] }
@@ -94,44 +86,6 @@ package struct ArchiveFolder {
             ]
         }
     }
-
-    /// A clause; nil: the place is good.
-    private func misplacement(_ policy: Policy) -> String? {
-        if isSame(as: "/") { return "is the root of the file system; use a separate folder" }
-        if let store = policy.store.kind.file {
-            let folders = [FilePlace(store, followsLink: true).folder, FilePlace(store).folder]
-            if folders.contains(where: { isSame(as: $0) }) {
-                return "is the folder of the store; use a separate folder"
-            }
-        }
-        for source in policy.pending {
-            let pattern = PendingPattern(source)
-            for folder in pattern.searchedFolders {
-                if isSame(as: folder) { return "is a folder of pending files" }
-                if ArchiveFolder(folder).holds(path) { return "is inside the folder of pending files \(folder)" }
-                if holds(folder) { return "contains the folder of pending files \(folder)" }
-            }
-        }
-        return nil
-    }
-
-    private func isSame(as folder: String) -> Bool {
-        let (own, other) = (FilePlace.number(of: path), FilePlace.number(of: folder))
-        return own == nil || other == nil ? Self.plain(path) == Self.plain(folder) : own == other
-    }
-
-    /// Whether a path leads through this folder. Folders are compared by what they are, not by their names.
-    private func holds(_ other: String) -> Bool {
-        var parts = Self.plain(other).split(separator: "/").dropLast()
-        while true {
-            if isSame(as: "/" + parts.joined(separator: "/")) { return true }
-            guard !parts.isEmpty else { return false }
-            parts.removeLast()
-        }
-    }
-
-    /// A path without links as far as it exists.
-    private static func plain(_ path: String) -> String { FilePlace(path, followsLink: true).path }
 
     // MARK: Its space
 

@@ -61,12 +61,6 @@ package struct PendingPattern {
         return folders(&problems).map(\.real)
     }
 
-    /// The folders that are searched; without any, the one that would be if it existed.
-    var searchedFolders: [String] {
-        let folders = realFolders()
-        return folders.isEmpty && parts.count == 1 ? [root] : folders
-    }
-
     /// Whether a file would be imported as a pending file.
     package func takes(_ place: FilePlace) -> Bool {
         fnmatch(parts.last ?? "", place.name, FNM_PERIOD) == 0 && canBeTaken(place.name, in: place.folder)

@@ -18,12 +18,12 @@ package enum OutputContent: Sendable {
     /// How many bytes of a file are read to recognise it.
     private static let sampleSize = 4096
 
-    /// Whether a byte may be in a log. Zeros may: after a power failure they take the place of lines that were not on disk yet.
-    private static func isText(_ byte: UInt8) -> Bool {
-        let tab: UInt8 = 9
-        let carriageReturn: UInt8 = 13
-        let escape: UInt8 = 27
-        return byte >= 32 || byte == 0 || byte == escape || (tab...carriageReturn).contains(byte)
+    /// Whether a file begins with a record: a time, or an object with one. After a power failure there may be zeros in the place of lines
+    /// that were not on disk yet.
+    private static func isLog(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let text = String(decoding: bytes.drop { $0 == 0 }.prefix(20), as: UTF8.self)
+        return text.isEmpty || text.hasPrefix("{\"time\"")
+            || text.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/) != nil
     }
 
     /// Why the program must not write to a file, as a clause about the file; nil: it may, because the file does not exist, is empty, or was
@@ -37,7 +37,9 @@ package enum OutputContent: Sendable {
         guard !bytes.isEmpty else { return nil }
         switch self {
         case .ledger: return nil
-        case .log: return bytes.allSatisfy(Self.isText) ? nil : "exists and is not a text file"
+        case .log:
+            return Self.isLog(bytes[...])
+                ? nil : "exists and does not begin like a log of retention; name another file or remove this one"
         case .figures:
             return bytes.starts(with: MetricsText.firstWords.utf8)
                 ? nil : "exists and was not written by retention; name another file or remove this one"

@@ -4,8 +4,8 @@ package import RetentionPolicy
 
 /// The files that a policy tells the program to write, checked before anything is opened.
 ///
-/// None of them may be the store, the ledger, the policy or another file that the program reads, a file beside a database that begins with
-/// its name, another output file, or a pending file. None may overwrite a file that the program did not write. See
+/// None of them may be the store, the ledger, the policy, a file beside a database that begins with its name, another output file, or a
+/// pending file. None may overwrite a file that does not begin as the program writes it. See
 /// docs/decisions/0019-files-that-are-written.md.
 package struct OutputFiles {
     private struct Output {
@@ -39,15 +39,6 @@ package struct OutputFiles {
             for place in [FilePlace(path, followsLink: true), FilePlace(path)] {
                 databases.append(Used(what: "the store", place: place))
             }
-        }
-        let files = [
-            ("store.model", policy.store.model), ("store.password_file", policy.store.passwordFile),
-            ("on_failure", policy.onFailure.first), ("on_success", policy.onSuccess.first),
-        ]
-        for (what, path) in files {
-            // A command without a slash is looked up in the PATH.
-            guard let path, path.contains("/") else { continue }
-            used.append(Used(what: "'\(what)'", place: FilePlace(path, followsLink: true)))
         }
         let marks = policy.marks
         if let ledger {
@@ -83,7 +74,6 @@ package struct OutputFiles {
                     ))
             }
         }
-        found += ArchiveFolder.diagnostics(of: policy)
         return found.sorted { $0.mark < $1.mark }
     }
 
