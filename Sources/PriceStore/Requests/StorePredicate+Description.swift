@@ -3,7 +3,7 @@ extension StorePredicate: CustomStringConvertible {
     public var description: String {
         switch self {
         case .all: "true"
-        case .compare(let name, let comparison, let value): "\(name) \(comparison.sign) \(value)"
+        case .compare(let name, let comparison, let value): "\(name) \(comparison.sql) \(value)"
         case .between(let name, let low, let high): "\(name) from \(low) to \(high)"
         case .begins(let name, let text): "\(name) begins with '\(text)'"
         case .contains(let name, let text): "\(name) contains '\(text)'"
@@ -16,7 +16,7 @@ extension StorePredicate: CustomStringConvertible {
         case .notTrue(let part): "(\(part)) is not true"
         case .date(let range): range.description
         case .declaredDate(let name, let instant): "\(name) before \(instant.rfc3339)"
-        case .dateCompare(let date, let comparison, let instant): "\(date.name) \(comparison.sign) \(instant.rfc3339)"
+        case .dateCompare(let date, let comparison, let instant): "\(date.name) \(comparison.sql) \(instant.rfc3339)"
         case .notKept(let keepLast): "not one of the last \(keepLast.count)"
         case .notPicked(let thinning): "not the \(thinning.pick) of its bucket"
         case .notHeld: "not held"
@@ -34,19 +34,6 @@ extension StorePredicate: CustomStringConvertible {
                 default: "\(part)"
                 }
             }.joined(separator: " \(word) ")
-    }
-}
-
-extension StorePredicate.Operator {
-    fileprivate var sign: String {
-        switch self {
-        case .equal: "="
-        case .notEqual: "!="
-        case .less: "<"
-        case .lessOrEqual: "<="
-        case .greater: ">"
-        case .greaterOrEqual: ">="
-        }
     }
 }
 

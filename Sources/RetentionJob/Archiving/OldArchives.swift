@@ -62,22 +62,7 @@ package struct OldArchives {
         package var path: String
         package var isComplete: Bool
         fileprivate var name: String
-        fileprivate var mark: FileMark
-    }
-
-    /// Tells a file from one that takes its place: a number is given again soon, the time of the last change is not.
-    fileprivate struct FileMark: Hashable {
-        private var device: UInt64
-        private var inode: UInt64
-        private var changedSeconds: Int
-        private var changedNanoseconds: Int
-
-        init(_ facts: stat) {
-            device = UInt64(facts.st_dev)
-            inode = UInt64(facts.st_ino)
-            changedSeconds = facts.st_ctim.tv_sec
-            changedNanoseconds = facts.st_ctim.tv_nsec
-        }
+        fileprivate var mark: FilePlace.Mark
     }
 
     /// What is in the folder.
@@ -135,7 +120,7 @@ package struct OldArchives {
         var facts = stat()
         // A second name, a link or a folder is nothing that a run made.
         guard lstat(path, &facts) == 0, facts.isRegularFile, facts.st_nlink == 1 else { return }
-        let mark = FileMark(facts)
+        let mark = FilePlace.Mark(facts)
         let isComplete: Bool?
         do {
             isComplete = try self.isComplete(run, path)
@@ -199,7 +184,7 @@ package struct OldArchives {
             return problem("\(name) is beside it, so another program has it open or has changed it")
         }
         guard fstatat(place, archive.name, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.isRegularFile,
-            FileMark(facts) == archive.mark
+            FilePlace.Mark(facts) == archive.mark
         else { return problem("another file is in its place") }
         for name in sideFiles where unlinkat(place, name, 0) != 0 {
             return problem("\(name): \(String(systemError: errno))")

@@ -7,13 +7,29 @@
 /// case. Nothing is opened: closing a second handle of an open database would release its locks.
 package struct FilePlace {
     /// What the file system calls a file or folder, whatever its name.
-    struct Number: Equatable {
-        var device: UInt64
-        var inode: UInt64
+    struct Number: Hashable {
+        private var device: UInt64
+        private var inode: UInt64
 
         init(_ facts: stat) {
             device = UInt64(facts.st_dev)
             inode = UInt64(facts.st_ino)
+        }
+    }
+
+    /// Tells a file from one that takes its place, and from itself after a change: a number is given again soon, the time of the last
+    /// change is not.
+    struct Mark: Hashable {
+        var number: Number
+        var sizeBytes: Int64
+        private var changedSeconds: Int
+        private var changedNanoseconds: Int
+
+        init(_ facts: stat) {
+            number = Number(facts)
+            sizeBytes = Int64(facts.st_size)
+            changedSeconds = facts.st_ctim.tv_sec
+            changedNanoseconds = facts.st_ctim.tv_nsec
         }
     }
 

@@ -70,6 +70,6 @@ enum FolderEntry {
         let code = errno
         defer { errno = code }
         return lstat(path, &first) == 0 && lstat(other, &second) == 0
-            && first.st_dev == second.st_dev && first.st_ino == second.st_ino
+            && FilePlace.Number(first) == FilePlace.Number(second)
     }
 }

@@ -5,26 +5,9 @@ import PriceStore
 
 /// A pending file that is open for reading. What is appended after it was opened is not part of it.
 package final class PendingFile {
-    /// Identifies a file, and shows whether it has changed.
-    private struct Identity: Equatable {
-        var device: UInt64
-        var inode: UInt64
-        var sizeBytes: Int64
-        var modifiedSeconds: Int
-        var modifiedNanoseconds: Int
-
-        init(_ status: stat) {
-            device = UInt64(status.st_dev)
-            inode = UInt64(status.st_ino)
-            sizeBytes = Int64(status.st_size)
-            modifiedSeconds = status.st_mtim.tv_sec
-            modifiedNanoseconds = status.st_mtim.tv_nsec
-        }
-    }
-
     let path: String
     private let descriptor: Int32
-    private let identity: Identity
+    private let identity: FilePlace.Mark
     /// How far it was read.
     private var place: Int64 = 0
 
@@ -42,7 +25,7 @@ package final class PendingFile {
             throw StoreError(.inputOutput, store: path, message: "is not a regular file")
         }
         self.descriptor = descriptor
-        identity = Identity(status)
+        identity = FilePlace.Mark(status)
     }
 
     deinit { close(descriptor) }
@@ -69,7 +52,7 @@ package final class PendingFile {
         var open = stat()
         var named = stat()
         return fstat(descriptor, &open) == 0 && lstat(path, &named) == 0
-            && Identity(open) == identity && Identity(named) == identity
+            && FilePlace.Mark(open) == identity && FilePlace.Mark(named) == identity
     }
 
     /// The bytes of a range, in pieces of bounded size, whatever was read before.

@@ -121,11 +121,7 @@ package struct PendingPattern {
 
     /// Whether a file is one of the databases by another name of it.
     private func isDatabase(_ file: stat) -> Bool {
-        file.st_nlink > 1
-            && databases.contains { path in
-                var status = stat()
-                return lstat(path, &status) == 0 && status.st_dev == file.st_dev && status.st_ino == file.st_ino
-            }
+        file.st_nlink > 1 && databases.contains { FilePlace.number(of: $0) == FilePlace.Number(file) }
     }
 
     private func display(_ path: String) -> String {
