@@ -13,7 +13,7 @@ struct PastRuns {
     /// All runs of the store that a query finds, newest last, with what is known of their archives.
     func runs(_ query: LedgerHistory.Query) throws -> [LedgerRun] {
         guard let reader = try opening.ledgerReader() else { return [] }
-        return try LedgerHistory(reader: reader).runs(query) { opening.isRunAtWork(on: $0) }.map { run in
+        return try opening.history(reader).runs(query) { opening.isRunAtWork(on: $0) }.map { run in
             var run = run
             run.report.archive = run.report.archive ?? archiveLeft(by: run)
             run.isArchiveThere = run.report.archive.flatMap { ArchiveFolder.hasFile($0.path) }
@@ -43,7 +43,7 @@ struct PastRuns {
     func ofStore(_ query: LedgerHistory.Query = .init()) throws -> [LedgerRun] {
         let found = try runs(query)
         guard let reader = try opening.ledgerReader() else { return [] }
-        let (history, store) = (LedgerHistory(reader: reader), try opening.realStorePath())
+        let (history, store) = (opening.history(reader), try opening.realStorePath())
         return found.filter { history.isRun($0, of: store) }
     }
 

@@ -53,8 +53,8 @@ extension RunSession {
             }
             guard let writer = try opening.ledgerWriter() else { return }
             let ledger = try RunLedger(
-                writer: writer, store: try opening.realStorePath(), process: MachineFacts.process,
-                keep: policy.ledgerKeep, zone: policy.timezone)
+                writer: writer, store: try opening.realStorePath(), links: opening.storeLinks,
+                process: MachineFacts.process, keep: policy.ledgerKeep, zone: policy.timezone)
             var recorded = report
             recorded.runID = runID
             try writer.transaction(.normal) {

@@ -38,7 +38,7 @@ struct RunSession {
         let opening = opening
         let reader = try opening.reader()
         try opening.checkLock()
-        let ledger = try opening.ledgerReader().map { LedgerHistory(reader: $0) }
+        let ledger = try opening.ledgerReader().map { opening.history($0) }
         let memory = try opening.memory(of: ledger)
         try planFile?.check(reader, ledger)
         var dryRun = DryRun(

@@ -104,9 +104,8 @@ struct StoreOpening {
     func ledgerUnderLock(logger: Logger) throws -> RunLedger? {
         guard let writer = try ledgerWriter() else { return nil }
         let ledger = try RunLedger(
-            writer: writer, store: try realStorePath(), process: MachineFacts.process, keep: policy.ledgerKeep,
-            zone: policy.timezone)
-        ledger.otherLedger = try otherLedger()
+            writer: writer, store: try realStorePath(), links: storeLinks, process: MachineFacts.process,
+            keep: policy.ledgerKeep, zone: policy.timezone)
         let crashed = try ledger.markCrashed()
         if crashed > 0 { logger.warning("earlier run crashed", metadata: ["runs": .init(crashed)]) }
         return ledger
@@ -157,13 +156,11 @@ struct StoreOpening {
     }
 
     /// What the ledger knows of past runs of the store; empty without a ledger.
-    func memory() throws -> RunMemory { try memory(of: ledgerReader().map { LedgerHistory(reader: $0) }) }
+    func memory() throws -> RunMemory { try memory(of: ledgerReader().map { history($0) }) }
 
     /// What an open ledger knows of past runs of the store; nil: there is none.
     func memory(of ledger: LedgerHistory?) throws -> RunMemory {
-        var memory = try ledger?.memory(store: realStorePath()) ?? RunMemory()
-        if memory.lastRun == nil { memory.otherLedger = try otherLedger() }
-        return memory
+        try ledger?.memory(store: realStorePath()) ?? RunMemory()
     }
 
     /// Opens the file of an archive for reading.
@@ -259,11 +256,14 @@ struct StoreOpening {
 
     /// The path of the ledger's file: the policy's, or ``besideStore()``.
     private func ledgerPath() throws -> String? {
-        switch policy.ledger {
-        case .none: nil
-        case .path(let path): path
-        case .besideStore: try besideStore()
-        }
+        let path: String? =
+            switch policy.ledger {
+            case .none: nil
+            case .path(let path): path
+            case .besideStore: try besideStore()
+            }
+        try requireNoOtherLedger(than: path)
+        return path
     }
 
     /// The default path of the ledger: in the folder of the store or, for a store on a server, in the folder of the policy.
@@ -275,17 +275,37 @@ struct StoreOpening {
 
     private static let ledgerName = "retention.ledger.sqlite"
 
-    /// Another ledger than the policy's in its default place, or beside a link to the store; nil: there is none. The store may have been moved
-    /// without it, or the policy may have named it once.
-    private func otherLedger() throws -> String? {
-        guard let used = try ledgerPath().map({ FilePlace($0) }) else { return nil }
-        var places = [try besideStore()]
-        if let store = policy.store.kind.file {
-            places += FilePlace.links(store).map { FilePlace.path(Self.ledgerName, in: $0.folder) }
-        }
-        return places.first { place in
-            let place = FilePlace(place)
-            return place.facts != nil && !place.isSame(as: used)
+    /// Throws if a ledger that the policy does not use has runs of the store: in the default place, or beside a link to the store. The store was
+    /// moved without its ledger, or the policy names another now. One that the policy names and that has runs of the store is used.
+    private func requireNoOtherLedger(than used: String?) throws {
+        let places = [try besideStore()] + storeLinks.map { FilePlace.path(Self.ledgerName, in: FilePlace($0).folder) }
+        for other in places.map({ FilePlace($0) }) where other.facts != nil {
+            if let used, try other.isSame(as: FilePlace(used)) || policy.ledger != .besideStore && knowsStore(used) {
+                continue
+            }
+            guard try knowsStore(other.path) else { continue }
+            let own = used.map { "the policy uses another: \($0)" } ?? "the policy turns the ledger off"
+            throw CommandFailure(
+                exitCode: 78, message: "the ledger \(other.path) has runs of the store, and \(own)",
+                hint:
+                    "nothing was changed; name it in the policy, as in `ledger: \(other.path)`; to continue without its "
+                    + "records, for example of undos, rename it")
         }
     }
+
+    /// Whether a ledger has runs of the store; false also if this user may not read it.
+    private func knowsStore(_ ledger: String) throws -> Bool {
+        do {
+            let reader = try SQLiteReader(path: ledger, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
+            return try history(reader).knows(try realStorePath())
+        } catch let error as StoreError where [.permission, .missing].contains(error.kind) {
+            return false
+        }
+    }
+
+    /// A ledger's history, which knows the store by the links of the policy too.
+    func history(_ ledger: any StoreReader) -> LedgerHistory { LedgerHistory(reader: ledger, links: storeLinks) }
+
+    /// The links that lead from the policy's path to the store's file.
+    var storeLinks: [String] { policy.store.kind.file.map { FilePlace.links($0).map(\.path) } ?? [] }
 }

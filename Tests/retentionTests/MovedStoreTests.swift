@@ -81,22 +81,108 @@ struct MovedStoreTests {
         return (job, run.run)
     }
 
-    @Test func aLedgerThatIsLeftBesideALinkIsNamed() throws {
-        let (job, _) = try movedBehindALink()
-        try expectsNamed("a/retention.ledger.sqlite", job)
+    @Test(arguments: [false, true])
+    func aLedgerBesideALinkIsNotLeftBehind(_ hasOther: Bool) throws {
+        let (job, run) = try movedBehindALink()
+        if hasOther {
+            // As a run of an earlier version made it.
+            let policy = Sample.policy(Sample.rule(age: "300d"))
+            try job.folder.write(policy, to: "big/retention.yaml")
+            #expect(try report(job, "big").exitCode == 0)
+        }
+        for arguments in [
+            ["run"], ["run", "--dry-run"], ["check"], ["log"], ["undo", "--list"], ["undo", run],
+            ["report", "--html", "-"],
+        ] {
+            let end = try job.perform(arguments + ["-c", "a/retention.yaml"])
+            #expect(end.status == 78, "\(arguments): \(end)")
+            let other = job.path("big/retention.ledger.sqlite")
+            #expect(end.errors.contains("has runs of the store, and the policy uses another: \(other)"), "\(end)")
+            #expect(end.errors.contains("`ledger: \(job.path("a/retention.ledger.sqlite"))`"), "\(end)")
+        }
+        #expect(FileManager.default.fileExists(atPath: job.path("big/retention.ledger.sqlite")) == hasOther)
+        #expect(try job.number("SELECT count(*) FROM Price", in: "big/prices.sqlite") == 7)
     }
 
-    /// Check, dry run and run say once that there is another ledger.
-    private func expectsNamed(_ ledger: String, _ job: LaunchedJob) throws {
-        let line = "the policy's ledger has no run of this store, and \(job.path(ledger)) is beside it"
-        let check = try job.retention("check", "-c", "a/retention.yaml").output
-        let flat = check.split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        #expect(flat.contains("warning: the policy's ledger has no run of this store"), "\(check)")
-        for arguments in [["--dry-run"], []] {
-            let found = try job.report(["-c", "a/retention.yaml"] + arguments).warnings ?? []
-            #expect(found.contains { $0.contains(line) }, "\(found)")
+    /// The policy names the ledger; the last link of several is found, too.
+    @Test(arguments: [false, true])
+    func aFormerPathThatLeadsToTheStoreIsTheStore(_ hasTwoLinks: Bool) throws {
+        let (job, run) = try movedBehindALink(ledger: "\nledger: retention.ledger.sqlite")
+        if hasTwoLinks {
+            try FileManager.default.createSymbolicLink(
+                atPath: job.path("link.sqlite"), withDestinationPath: job.path("a/prices.sqlite"))
+            try job.folder.write(
+                Sample.policy(Sample.rule(), head: Self.head + "\nledger: retention.ledger.sqlite")
+                    .replacing("prices.sqlite", with: "../link.sqlite"), to: "a/retention.yaml")
         }
-        #expect(try report(job, "a").warnings == [])
+        let list = try job.retention("undo", "-c", "a/retention.yaml", "--list")
+        #expect(list.output.contains(run) && list.errors == "", "\(list)")
+        #expect(try job.retention("check", "-c", "a/retention.yaml").output.contains("(restored_rows)"))
+        #expect(try report(job, "a", "--dry-run").rules[0].refusal == "restored_rows")
+        let refused = try report(job, "a")
+        #expect(refused.rules[0].refusal == "restored_rows" && refused.warnings == [], "\(refused)")
+        let accepted = try report(job, "a", "--accept", "restored_rows")
+        #expect(accepted.totals.deleted == 5)
+        let text = try job.retention("log", "-c", "a/retention.yaml", "--run", run).output
+        #expect(text.contains("run \(accepted.run) has deleted rows again"), "\(text)")
+        #expect(try report(job, "a").exitCode == 0)
+    }
+
+    /// The ledger of neighbours knows nothing of the store.
+    @Test func aLedgerBesideALinkThatDoesNotKnowTheStoreIsNotInTheWay() throws {
+        let job = try job()
+        _ = try report(job, "a")
+        try FileManager.default.createDirectory(atPath: job.path("b"), withIntermediateDirectories: false)
+        try job.change(Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0), in: "b/other.sqlite")
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("a/other.sqlite"), withDestinationPath: job.path("b/other.sqlite"))
+        let policy = Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "other.sqlite")
+        try job.folder.write(policy, to: "a/retention.yaml")
+        #expect(try report(job, "a").totals.deleted == 5)
+        #expect(FileManager.default.fileExists(atPath: job.path("b/retention.ledger.sqlite")))
+    }
+
+    /// Restored rows stay protected when the policy names another ledger, or none.
+    @Test(arguments: ["ledger: other.sqlite", "ledger: none"])
+    func aLedgerIsNotLeftBehindByThePolicy(_ setting: String) throws {
+        let job = try job()
+        let run = try report(job, "a")
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        let isOff = setting.hasSuffix("none")
+        let policy = Sample.policy(Sample.rule(), head: setting + (isOff ? "" : "\n" + Self.head))
+        try job.folder.write(policy, to: "a/retention.yaml")
+        let ledger = job.path("a/retention.ledger.sqlite")
+        // Without a ledger there is nothing to show.
+        let shown = isOff ? [] : [["log"], ["undo", "--list"]]
+        for arguments in [["check"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"]] + shown {
+            let end = try job.launch(arguments + ["-c", "a/retention.yaml"])
+            #expect(end.status == 78, "\(arguments): \(end)")
+            #expect(end.errors.contains("the ledger \(ledger) has runs of the store, and the policy "), "\(end)")
+            #expect(end.errors.contains(isOff ? "turns the ledger off" : "uses another: "), "\(end)")
+            #expect(end.errors.contains("`ledger: \(ledger)`"), "\(end)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: job.path("a/other.sqlite")))
+        #expect(try job.number("SELECT count(*) FROM Price", in: "a/prices.sqlite") == 7)
+        // The ways out: moved it still knows the store, by another name it is not asked.
+        try job.move("a/retention.ledger.sqlite", to: isOff ? "a/old.sqlite" : "a/other.sqlite")
+        let end = try report(job, "a")
+        #expect(isOff ? end.totals.deleted == 5 : end.rules[0].refusal == "restored_rows", "\(end)")
+        // A ledger that knows the store is used, whatever else there is.
+        guard !isOff else { return }
+        try FileManager.default.copyItem(atPath: job.path("a/other.sqlite"), toPath: ledger)
+        #expect(try report(job, "a").rules[0].refusal == "restored_rows")
+    }
+
+    /// The ledger in the default place is of a neighbour.
+    @Test func aLedgerOfAnotherStoreIsNotInTheWayOfANamedOne() throws {
+        let job = try job()
+        _ = try report(job, "a")
+        try job.change(Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0), in: "a/other.sqlite")
+        let policy = Sample.policy(Sample.rule(), head: "ledger: l.sqlite").replacing(
+            "prices.sqlite", with: "other.sqlite")
+        try job.folder.write(policy, to: "a/retention.yaml")
+        for _ in 0..<2 { #expect(try report(job, "a").exitCode == 0) }
+        #expect(try job.number("SELECT count(*) FROM Price", in: "a/other.sqlite") == 2)
     }
 
     /// What SQLite has written beside a file that was moved is missing in the file.
@@ -112,18 +198,6 @@ struct MovedStoreTests {
         }
         try job.folder.write("", to: "a/prices.sqlite" + ending)
         #expect(try job.retention("check", "-c", "a/retention.yaml").status == 0)
-    }
-
-    @Test func aLedgerThatThePolicyNoLongerNamesIsNamed() throws {
-        let job = try job()
-        _ = try report(job, "a")
-        let policy = Sample.policy(Sample.rule(), head: "ledger: other.sqlite\n" + Self.head)
-        try job.folder.write(policy, to: "a/retention.yaml")
-        try expectsNamed("a/retention.ledger.sqlite", job)
-        // Moved there, it still knows the store.
-        try FileManager.default.removeItem(atPath: job.path("a/other.sqlite"))
-        try job.move("a/retention.ledger.sqlite", to: "a/other.sqlite")
-        #expect(try report(job, "a").warnings == [])
     }
 
     /// Old archives are removed in the new place.

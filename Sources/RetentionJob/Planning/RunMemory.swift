@@ -21,8 +21,6 @@ package struct RunMemory: Hashable, Sendable {
     package var storeNotes: [String: String] = [:]
     /// The last store of a ledger that knows none of this one's runs; nil: it knows some, or no store at all.
     package var otherStore: String?
-    /// Another ledger beside the store, if the policy's has no run of it; nil: there is none.
-    package var otherLedger: String?
 
     /// An entity in ``storeNotes``: its name on one line.
     static func noteKey(_ entity: String) -> String { SafeText.line(entity) }
@@ -140,14 +138,10 @@ extension RunMemory {
     /// What is to be said of a store that the ledger does not know although it knows others, as a sentence without a full stop;
     /// nil: nothing.
     package var unknownStoreText: String? {
-        let known = [
-            otherStore.map { "the ledger knows \($0), but no run of this store" },
-            otherLedger.map { "the policy's ledger has no run of this store, and \($0) is beside it" },
-        ].compactMap(\.self)
-        guard !known.isEmpty else { return nil }
-        return known.joined(separator: "; ")
-            + ": policy_widened, rows_came_back and restored_rows have nothing to compare with; a store that was moved is known "
-            + "if its ledger was moved with it"
+        otherStore.map {
+            "the ledger knows \($0), but no run of this store: policy_widened, rows_came_back and restored_rows have nothing to "
+                + "compare with; a store that was moved is known if its ledger was moved with it"
+        }
     }
 
     /// The rules of a policy as its runs last carried them out. Where the ledger does not know the file, those of the policy that

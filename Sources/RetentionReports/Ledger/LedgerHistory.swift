@@ -5,10 +5,13 @@ import RetentionPolicy
 /// Reads past runs.
 package struct LedgerHistory {
     private let reader: any StoreReader
+    private let links: [String]
 
     /// Makes a history over the store of a ledger.
-    package init(reader: any StoreReader) {
-        self.reader = reader
+    ///
+    /// - Parameter links: the links by which a policy leads to the store whose runs are asked for.
+    package init(reader: any StoreReader, links: [String] = []) {
+        (self.reader, self.links) = (reader, links)
     }
 
     /// The runs to read. Nil sets no condition.
@@ -90,7 +93,7 @@ package struct LedgerHistory {
     package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
         let isEarlier = number.map { StorePredicate.compare("number", .less, .integer(Int64($0))) } ?? .all
-        let ofStore = try StoreNames(store, in: reader).predicate(in: reader) && isEarlier
+        let ofStore = try names(of: store).predicate(in: reader) && isEarlier
         let rows = try reader.fetch(
             StoreFetchRequest(
                 entity: LedgerRow.runEntityName,
@@ -130,7 +133,19 @@ package struct LedgerHistory {
     /// Whether a run is one of a store.
     ///
     /// - Parameter store: the real path or the address of the store.
-    package func isRun(_ run: LedgerRun, of store: String) -> Bool { StoreNames(store, in: reader).include(run) }
+    package func isRun(_ run: LedgerRun, of store: String) -> Bool { names(of: store).include(run) }
+
+    /// Whether the ledger has runs of a store.
+    ///
+    /// - Parameter store: the real path or the address of the store.
+    package func knows(_ store: String) throws -> Bool {
+        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return false }
+        return try reader.count(
+            StoreFetchRequest(
+                entity: LedgerRow.runEntityName, predicate: try names(of: store).predicate(in: reader))) > 0
+    }
+
+    private func names(of store: String) -> StoreNames { StoreNames(store, links: links, in: reader) }
 
     /// What undos of a store have restored, newest first. An undo that has not ended may have restored rows.
     private func restorations(_ ofStore: StorePredicate) throws -> [RunMemory.Restored] {
@@ -201,7 +216,7 @@ package struct LedgerHistory {
             limit: nil, attributes: ["store"])
         var first: Int64?
         for store in Set(undos.compactMap { $0["store"]?.string }) {
-            for restored in try restorations(StoreNames(store, in: reader).predicate(in: reader)) {
+            for restored in try restorations(StoreNames(store, links: [], in: reader).predicate(in: reader)) {
                 let numbers = try reader.fetch(
                     StoreFetchRequest(
                         entity: LedgerRow.runEntityName,

@@ -9,11 +9,10 @@ package import RetentionPolicy
 package final class RunLedger: RunRecorder {
     private let writer: any StoreWriter
     private let store: String
+    private let links: [String]
     private let process: LedgerProcess
     private let keep: MaxAge?
     private let zone: CalendarZone
-    /// Another ledger beside the store; nil: there is none. See ``RunMemory/otherLedger``.
-    package var otherLedger: String?
     /// The recorded values of the run that this process has begun.
     private var begun: [String: StoreValue]?
 
@@ -29,15 +28,18 @@ package final class RunLedger: RunRecorder {
     /// - Parameters:
     ///   - writer: the store that holds the ledger.
     ///   - store: the real path or the address of the store whose runs are recorded.
+    ///   - links: the links by which the policy leads to the store.
     ///   - process: the process that records.
     ///   - keep: how long runs are kept; nil: forever.
     ///   - zone: the zone of that age.
     /// - Throws: ``StoreError``; of kind `cannotCreate` if the entities cannot be created.
     package init(
-        writer: any StoreWriter, store: String, process: LedgerProcess, keep: MaxAge? = nil, zone: CalendarZone = .utc
+        writer: any StoreWriter, store: String, links: [String] = [], process: LedgerProcess, keep: MaxAge? = nil,
+        zone: CalendarZone = .utc
     ) throws(StoreError) {
         self.writer = writer
         self.store = store
+        self.links = links
         self.process = process
         self.keep = keep
         self.zone = zone
@@ -63,8 +65,7 @@ package final class RunLedger: RunRecorder {
             // At the end of the run it would be too late to fail.
             _ = try Self.number(after: LedgerChain.newest(in: writer)?["place"]?.number ?? 0, in: writer)
             let values = LedgerRow.values(
-                starting: report, number: number, store: store, relative: StoreNames(store, in: writer).relative,
-                process: process
+                starting: report, number: number, store: store, relative: names.relative, process: process
             ).recordable
             try insert(LedgerRow.runEntityName, values)
             return values
@@ -125,11 +126,11 @@ package final class RunLedger: RunRecorder {
 
     /// The newest hash of the chain; nil: there is none yet.
     package func chainHead() throws -> String? {
-        try LedgerHistory(reader: writer).chainHead()
+        try history.chainHead()
     }
 
     /// The runs of the ledger, for reading.
-    package var history: LedgerHistory { LedgerHistory(reader: writer) }
+    package var history: LedgerHistory { LedgerHistory(reader: writer, links: links) }
 
     /// Marks the earlier runs of this store without an end as crashed. It must be called while the run lock is held, when none of them can
     /// be in progress.
@@ -161,9 +162,7 @@ package final class RunLedger: RunRecorder {
 
     /// What the guards need to know about the runs before the current one.
     package func memory() throws -> RunMemory {
-        var memory = try LedgerHistory(reader: writer).memory(store: store, before: number.map(Int.init))
-        if memory.lastRun == nil { memory.otherLedger = otherLedger }
-        return memory
+        try history.memory(store: store, before: number.map(Int.init))
     }
 
     /// The records of some runs of this store.
@@ -186,10 +185,12 @@ package final class RunLedger: RunRecorder {
     /// Rows of this store, without the current run.
     private var ofThisStore: StorePredicate {
         get throws {
-            let sameStore = try StoreNames(store, in: writer).predicate(in: writer)
+            let sameStore = try names.predicate(in: writer)
             return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore
         }
     }
+
+    private var names: StoreNames { StoreNames(store, links: links, in: writer) }
 
     private func insert(_ entity: String, _ values: [String: StoreValue]) throws {
         if case .rejected(let reason) = try writer.insert(entity: entity, values: values, onConflict: .fail) {

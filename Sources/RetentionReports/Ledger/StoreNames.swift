@@ -1,20 +1,27 @@
 import PriceStore
 import RetentionJob
 
-/// The names under which a ledger knows a store: its path or address, and its path from the folder of the ledger. By the second one the
-/// ledger recognises a store that was moved, copied or mounted elsewhere together with it.
+/// The names under which a ledger knows a store: its path or address, the links by which the policy leads to it, and these paths from the
+/// folder of the ledger. So it recognises a store that was moved, copied or mounted elsewhere together with it, and one that was moved if
+/// a link is in its old place.
 struct StoreNames {
-    let path: String
-    /// The path from the folder of the ledger; nil: the store is not a file.
-    let relative: String?
+    /// Its path or address first.
+    private let paths: [String]
+    /// The paths from the folder of the ledger; nil: it is not a file.
+    private let relatives: [String?]
 
     /// - Parameters:
     ///   - path: the real path or the address of the store.
+    ///   - links: the links that lead to it.
     ///   - reader: the ledger.
-    init(_ path: String, in reader: any StoreReader) {
-        self.path = path
-        relative = Self.relative(path, to: FilePlace(reader.name, followsLink: true).folder)
+    init(_ path: String, links: [String], in reader: any StoreReader) {
+        paths = [path] + links
+        let folder = FilePlace(reader.name, followsLink: true).folder
+        relatives = paths.map { Self.relative($0, to: folder) }
     }
+
+    /// The path from the folder of the ledger; nil: the store is not a file.
+    var relative: String? { relatives[0] }
 
     /// The path from a folder to a file, both without symbolic links; nil: one of them is not absolute.
     static func relative(_ path: String, to folder: String) -> String? {
@@ -26,16 +33,16 @@ struct StoreNames {
 
     /// The condition for the runs of the store.
     func predicate(in reader: any StoreReader) throws -> StorePredicate {
-        let hasPath = StorePredicate.compare("store", .equal, .text(path))
+        let hasPath = StorePredicate.isIn("store", paths.map { .text($0) })
         // A ledger of an earlier version lacks the attribute until the next run adds it.
-        guard let relative,
+        guard relative != nil,
             try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: LedgerRow.storeRelative) != nil
         else { return hasPath }
-        return hasPath || .compare(LedgerRow.storeRelative, .equal, .text(relative))
+        return hasPath || .isIn(LedgerRow.storeRelative, relatives.compactMap { $0.map { .text($0) } })
     }
 
     /// Whether a run is one of the store.
     func include(_ run: LedgerRun) -> Bool {
-        run.report.store == path || relative != nil && run.relativeStore == relative
+        paths.contains(run.report.store) || run.relativeStore.map(relatives.contains) == true
     }
 }
