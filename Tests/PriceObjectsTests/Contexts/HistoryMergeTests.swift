@@ -161,51 +161,6 @@ struct HistoryMergeTests {
         #expect(try rehearsal.currentHistoryToken() == one.currentHistoryToken())
     }
 
-    // MARK: The article
-
-    /// The samples of `History.md`, word by word, with a delete between.
-    @Test func theSamplesOfTheArticleWork() throws {
-        let writer = try store.writer()
-        try writer.keepHistory()
-        let context = StoreContext(writer)
-
-        var token = try context.currentHistoryToken()
-        let items = try context.fetch(StoreFetchRequest(entity: "item"))
-
-        let other = try store.context()
-        try other.delete(other.item(1))
-        try other.save()
-        try other.delete(other.item(2))
-        try other.save()
-
-        // Later:
-        while true {
-            let history = try context.history(after: token)
-            guard let last = history.last else { break }
-            try StoreContext.merge(history: history, into: [context])
-            token = last.token
-        }
-        #expect(items.map(\.isDeleted) == [true, true, false, false, false, false])
-
-        let text = token?.description ?? ""
-        #expect(HistoryToken(text) == token && token != nil)
-
-        #expect(try writer.deleteHistory(before: .distantFuture) == 2)
-        var place =
-            HistoryToken(
-                historyIdentifier: try #require(token).historyIdentifier, transactionNumber: 1) as HistoryToken?
-        do {
-            let history = try context.history(after: place)
-            try StoreContext.merge(history: history, into: [context])
-            place = history.last?.token ?? place
-        } catch let error as StoreError where error.kind == .historyMissing {
-            context.reset()
-            place = try context.currentHistoryToken()
-        }
-        #expect(place == token)
-        #expect(kind { try items[3].value(for: "name") } == .detached)
-    }
-
     // MARK: Nets
 
     private static func transaction(_ changes: (HistoryChange.Kind, Int64)...) -> HistoryTransaction {

@@ -29,28 +29,6 @@ struct ScenarioTests {
         #expect(try context.execute(doneItems).deletedCount == 0)
     }
 
-    @Test func twoContextsAreKeptTrueByMerges() throws {
-        try store.addItems(4)
-        let (one, other) = (try store.context(), try store.context())
-        let held = try other.all("item")
-        try one.item(1).setValue("renamed", for: "name")
-        try one.delete(one.item(2))
-        one.insert(entity: "item", values: ["name": "new"])
-        try held[2].setValue("mine", for: "note")
-
-        let changes = try one.save()
-        #expect(changes.inserted.count == 1)
-        #expect(try held[0].text(for: "name") == "1")
-        try StoreContext.mergeChanges(fromRemoteContextSave: changes, into: [one, other])
-
-        #expect(held.map(\.isDeleted) == [false, true, false, false])
-        #expect(try held[0].text(for: "name") == "renamed")
-        #expect(try held[2].text(for: "note") == "mine")
-        #expect(try other.object(with: changes.inserted[0]).text(for: "name") == "new")
-        try other.save()
-        #expect(try store.column("SELECT note FROM item WHERE id = 3") == ["mine"])
-    }
-
     @Test func contextsOnManyThreadsAreUpdatedByChangeSets() async throws {
         try store.addItems(40)
         let path = store.path

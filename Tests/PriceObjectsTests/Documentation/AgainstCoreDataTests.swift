@@ -41,11 +41,4 @@ struct AgainstCoreDataTests {
         #expect(try delete(1) == 1)
         #expect { try delete(2) } throws: { ($0 as? StoreError)?.kind == .constraint }
     }
-
-    @Test func aNewObjectHasNoIDUntilItIsSaved() throws {
-        let item = context.insert(entity: "item", values: ["name": "a"])
-        #expect(item.objectID == nil)
-        try context.save()
-        #expect(item.objectID?.key == [.integer(1)])
-    }
 }

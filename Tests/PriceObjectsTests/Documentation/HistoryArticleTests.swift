@@ -72,7 +72,7 @@ struct HistoryArticleTests {
             let count = try writer.deleteHistory(before: october)
             print("\(count) transactions deleted")
         }
-        #expect(throws: StoreError.self) { try context.history(after: old) }
+        #expect { try context.history(after: old) } throws: { ($0 as? StoreError)?.kind == .historyMissing }
         #expect(items.count == 4)
     }
 
