@@ -11,6 +11,9 @@ struct LaunchedProgram {
         var status: Int32
         var output: String
         var errors: String
+
+        /// The standard output with line breaks as spaces.
+        var words: String { output.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
     }
 
     /// The folder that holds the programs that were built with the tests.

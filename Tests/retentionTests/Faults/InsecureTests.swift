@@ -77,106 +77,95 @@ struct InsecureTests {
         #expect(end.status == 77 && end.errors.contains("others may write the folder of the PATH"), "\(end)")
     }
 
-    /// Programs that root would run, and a file whose password root would use.
-    @Test(
-        .enabled(if: geteuid() == 0, "applies to root only"),
-        arguments: [
-            ("on_failure: [bin/tell]", "the program"), ("on_success: [tell, x]", "the program"),
-            ("on_success: [/bin/cat, ./bin/tell]", "the argument of the program"),
-            ("store: { url: 'postgresql://h/db', password_file: bin/tell }", "the password file"),
-        ])
-    func rootRefusesProgramsAndPasswordsThatOthersMayWrite(line: String, what: String) throws {
-        let job = try job()
-        try job.folder.write("#!/bin/sh\n", to: "bin/tell")
-        let policy = Sample.policy(Sample.rule(), head: line.hasPrefix("store") ? "" : line)
-        try job.folder.write(
-            line.hasPrefix("store") ? policy.replacing("store: prices.sqlite", with: line) : policy,
-            to: "retention.yaml")
-        chmod(job.path("retention.yaml"), 0o644)
-        chmod(job.path("bin"), 0o755)
-        func launch(_ mode: mode_t, _ owner: uid_t = 0) throws -> LaunchedProgram.Ending {
-            chown(job.path("bin/tell"), owner, gid_t.max)
-            chmod(job.path("bin/tell"), mode)
-            return try LaunchedProgram.shell(
-                "PATH=\"$PWD/bin:$PATH\"; exec retention check --offline", in: job.folder.url)
+    /// A program that root would run, or a file that it would read.
+    struct Spoilt: CustomTestStringConvertible, Sendable {
+        /// A line of the policy.
+        var head = "on_failure: [bin/tell]"
+        /// What `bin` has beside a script `tell`, as lines of a shell.
+        var made = "true"
+        /// What others could do, each on its own; without any the files are refused as they are.
+        var spoilt: [String] = ["chmod 775 bin/tell", "chmod 757 bin/tell", "chown 65534 bin/tell", "chmod 777 bin"]
+        var says: [String]
+        /// What is said where the interpreter cannot be run.
+        var missing: String?
+        var testDescription: String { "\(head) \(made)" }
+
+        init(_ head: String, says: String) { (self.head, self.says) = (head, [says]) }
+
+        /// A script with this first line.
+        init(script line: String, _ made: String, _ spoilt: [String], says: [String], missing: String? = nil) {
+            self.made = "\(made); echo \"#!\(line)\" >bin/tell"
+            (self.spoilt, self.says, self.missing) = (spoilt, says, missing)
         }
-        #expect(try launch(0o755).status == 0)
-        for end in [try launch(0o775), try launch(0o757), try launch(0o755, 65534)] {
-            #expect(end.status == 77 && end.errors.contains(what) && end.errors.contains("bin/tell"), "\(end)")
-        }
-        #expect(try launch(0o755).status == 0)
-        chmod(job.path("bin"), 0o777)
-        #expect(try launch(0o755).status == 77)
     }
 
     /// The interpreter of a script runs as root, too: one that others may write, and one that `env` finds.
-    @Test(
-        .enabled(if: geteuid() == 0, "applies to root only"),
-        arguments: [
-            "#!$PWD/bin/run", "#! $PWD/bin/run -x", "#!/usr/bin/env run", "#!/usr/bin/env -S A=b run -u",
-            "#!$PWD/bin/second",
-        ])
-    func rootRefusesAnInterpreterThatOthersMayWrite(line: String) throws {
-        let job = try job()
-        try job.folder.write(Sample.policy(Sample.rule(), head: "on_failure: [bin/tell]"), to: "retention.yaml")
-        let made = try LaunchedProgram.shell(
-            """
-            mkdir bin; cp /bin/true bin/run; echo "#!$PWD/bin/run" >bin/second; echo "\(line)" >bin/tell
-            chmod 755 bin bin/*; chmod 644 retention.yaml
-            """, in: job.folder.url)
-        try #require(made.status == 0, "\(made)")
-        func launch() throws -> LaunchedProgram.Ending {
-            try LaunchedProgram.shell("PATH=\"$PWD/bin:$PATH\"; exec retention check", in: job.folder.url)
-        }
-        #expect(try launch().status == 0)
-        chmod(job.path("bin/run"), 0o777)
-        let end = try launch()
-        #expect(end.status == 77 && end.errors.contains("others may write the interpreter"), "\(end)")
-        chmod(job.path("bin/run"), 0o644)
-        let check = try launch()
-        let says =
-            line.contains("env") ? "the interpreter run is in no folder of the PATH" : "is not an executable file"
-        #expect(check.status == 0 && check.words.contains(says), "\(check)")
+    private static let interpreters = [
+        "$PWD/bin/run", " $PWD/bin/run -x", "/usr/bin/env run", "/usr/bin/env -S A=b run -u", "$PWD/bin/second",
+    ].map {
+        Spoilt(
+            script: $0, "cp /bin/true bin/run; echo \"#!$PWD/bin/run\" >bin/second", ["chmod 777 bin/run"],
+            says: ["others may write the interpreter"],
+            missing: $0.contains("env")
+                ? "the interpreter run is in no folder of the PATH" : "is not an executable file")
     }
 
     /// What the first line names as an argument runs as root, too, whatever the interpreter is called.
-    @Test(
-        .enabled(if: geteuid() == 0, "applies to root only"),
-        arguments: [
-            "$PWD/bin/link $PWD/bin/run", "$PWD/bin/link run", "$PWD/bin/second run",
-            "$PWD/bin/copy $PWD/bin/run", "/bin/sh $PWD/bin/run", "/bin/sh bin/run",
-        ])
-    func rootRefusesAnArgumentOfAnInterpreterThatOthersMayWrite(line: String) throws {
-        let job = try job()
-        try job.folder.write(Sample.policy(Sample.rule(), head: "on_failure: [bin/tell]"), to: "retention.yaml")
-        let made = try LaunchedProgram.shell(
-            """
-            mkdir bin; echo "#!/bin/sh" >bin/run; ln -s /usr/bin/env bin/link; ln -s link bin/second; cp /usr/bin/env bin/copy
-            echo "#!\(line)" >bin/tell
-            chmod 755 bin bin/run bin/tell; chmod 644 retention.yaml
-            """, in: job.folder.url)
-        try #require(made.status == 0, "\(made)")
-        func launch() throws -> LaunchedProgram.Ending {
-            try LaunchedProgram.shell("PATH=\"$PWD/bin:$PATH\"; exec retention check", in: job.folder.url)
-        }
-        #expect(try launch().status == 0)
-        chown(job.path("bin/run"), 65534, gid_t.max)
-        let end = try launch()
-        #expect(end.status == 77 && end.errors.contains("bin/run belongs to user 65534"), "\(end)")
-        #expect(end.errors.contains("bin/run by a file that root has written"), "\(end)")
-        #expect(!end.errors.contains("chown"), "\(end)")
+    private static let arguments = [
+        "$PWD/bin/link $PWD/bin/run", "$PWD/bin/link run", "$PWD/bin/second run", "$PWD/bin/copy $PWD/bin/run",
+        "/bin/sh $PWD/bin/run", "/bin/sh bin/run",
+    ].map {
+        Spoilt(
+            script: $0,
+            "echo '#!/bin/sh' >bin/run; ln -s /usr/bin/env bin/link; ln -s link bin/second; cp /usr/bin/env bin/copy",
+            ["chown 65534 bin/run"],
+            says: ["bin/run belongs to user 65534", "bin/run by a file that root has written"])
     }
 
-    @Test(.enabled(if: geteuid() == 0, "applies to root only"))
-    func rootRefusesAScriptWhoseProgramCannotBeTold() throws {
+    static let spoilt =
+        [
+            Spoilt("on_failure: [bin/tell]", says: "the program"), Spoilt("on_success: [tell, x]", says: "the program"),
+            Spoilt("on_success: [/bin/cat, ./bin/tell]", says: "the argument of the program"),
+            Spoilt("store: { url: 'postgresql://h/db', password_file: bin/tell }", says: "the password file"),
+        ] + interpreters + arguments + [
+            Spoilt(
+                script: "/usr/bin/env -u HOME sh", "true", [], says: ["does not show which program runs it"])
+        ]
+
+    @Test(.enabled(if: geteuid() == 0, "applies to root only"), arguments: spoilt)
+    func rootRefusesProgramsAndFilesThatOthersMayWrite(_ test: Spoilt) throws {
         let job = try job()
-        try job.folder.write(Sample.policy(Sample.rule(), head: "on_failure: [bin/tell]"), to: "retention.yaml")
-        try job.folder.write("#!/usr/bin/env -u HOME sh\n", to: "bin/tell")
-        for path in ["retention.yaml", "bin", "bin/tell"] {
-            chmod(job.path(path), path == "retention.yaml" ? 0o644 : 0o755)
+        let isStore = test.head.hasPrefix("store")
+        let policy = Sample.policy(Sample.rule(), head: isStore ? "" : test.head)
+        try job.folder.write(
+            isStore ? policy.replacing("store: prices.sqlite", with: test.head) : policy, to: "retention.yaml")
+        func shell(_ lines: String) throws {
+            let end = try LaunchedProgram.shell(lines, in: job.folder.url)
+            try #require(end.status == 0, "\(end)")
         }
-        let end = try job.retention("check")
-        #expect(end.status == 77 && end.errors.contains("does not show which program runs it"), "\(end)")
+        func launch() throws -> LaunchedProgram.Ending {
+            try LaunchedProgram.shell(
+                "PATH=\"$PWD/bin:$PATH\"; exec retention check\(isStore ? " --offline" : "")", in: job.folder.url)
+        }
+        let restored = "chown -h 0 bin/*; chmod 755 bin; find bin -type f -exec chmod 755 {} +"
+        try shell("mkdir bin; echo '#!/bin/sh' >bin/tell; \(test.made); \(restored)")
+        #expect(try (launch().status == 0) == !test.spoilt.isEmpty)
+        for spoilt in test.spoilt.isEmpty ? ["true"] : test.spoilt {
+            try shell(spoilt)
+            let end = try launch()
+            #expect(end.status == 77, "\(end)")
+            // Only for a file that the policy names this is known to be enough.
+            #expect(end.errors.contains("chown") == (isStore && spoilt.hasPrefix("chown")), "\(end)")
+            for word in test.says where spoilt != "chmod 777 bin" {
+                #expect(end.errors.contains(word) && end.errors.contains("bin/"), "\(end)")
+            }
+            try shell(restored)
+        }
+        if let missing = test.missing {
+            try shell("chmod 644 bin/run")
+            let check = try launch()
+            #expect(check.status == 0 && check.words.contains(missing), "\(check)")
+        }
     }
 
     @Test func checkSaysThatAProgramIsNotThere() throws {
@@ -279,9 +268,4 @@ struct InsecureTests {
             #expect(!text.unicodeScalars.contains { $0 != "\n" && ($0.value < 0x20 || $0.value == 0x202E) }, "\(text)")
         }
     }
-}
-
-extension LaunchedProgram.Ending {
-    /// The standard output with line breaks as spaces.
-    fileprivate var words: String { output.split(whereSeparator: \.isWhitespace).joined(separator: " ") }
 }
