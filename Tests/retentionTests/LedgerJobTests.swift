@@ -52,24 +52,6 @@ import Testing
         return job
     }
 
-    @Test func verifyFindsAChangedRecord() throws {
-        let job = try twoRuns()
-        let whole = try job.retention("log", "--verify")
-        #expect(whole.status == 0 && whole.output.hasPrefix("The ledger is intact: 2 runs."), "\(whole)")
-        let head = try #require(whole.output.firstMatch(of: /The last hash is ([0-9a-f]{64})\./)).1
-        #expect(try job.retention("run", "--format", "json").output.contains("\"ledger_hash\": \"") && head.count == 64)
-        try job.change("UPDATE run_rule SET deleted = 3 WHERE run_number = 1", in: "retention.ledger.sqlite")
-        let end = try job.retention("log", "--verify")
-        #expect(end.status == 74 && end.output.hasPrefix("CHANGED: run "), "\(end)")
-    }
-
-    @Test func theLogNamesTheLastHash() throws {
-        let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule(), head: "log: { file: a.log }"))
-        #expect(try job.retention("run").status == 0)
-        let head = try job.rows("SELECT hash FROM run ORDER BY place DESC LIMIT 1", in: "retention.ledger.sqlite")
-        #expect(try job.text("a.log").contains("ledger_hash=\(head[0])"))
-    }
-
     @Test func missedRunsSetTheExitCode() throws {
         let job = try twoRuns(head: "expected_every: 1d")
         let good = try job.retention("log", "--missed")
@@ -81,15 +63,5 @@ import Testing
         #expect(try job.retention("log").output.contains("MISSED: the last run began"))
         let json = try job.retention("log", "--missed", "--format", "json")
         #expect(json.status == 65 && json.output.contains("\"until\": null"))
-    }
-
-    @Test func withoutAnExpectationNothingIsMissed() throws {
-        let end = try twoRuns().retention("log", "--missed")
-        #expect(end.status == 64 && end.errors.contains("expected_every: 1d"))
-    }
-
-    @Test func onlyOneQuestionAtATime() throws {
-        let end = try twoRuns().retention("log", "--verify", "--missed")
-        #expect(end.status == 64 && end.errors.contains("--verify"))
     }
 }

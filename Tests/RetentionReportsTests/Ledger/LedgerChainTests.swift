@@ -60,12 +60,28 @@ struct LedgerChainTests {
         ("INSERT INTO run(number, run, outcome, place, hash) VALUES (5, '01E', 'completed', 5, 'x')", "changed", "01E"),
         ("DELETE FROM run WHERE number = 1; UPDATE run SET trimmed_through = 1 WHERE number = 4", "changed", "01D"),
         ("DELETE FROM run WHERE number < 3", "removed", "place 1"),
+        // Records that came, went or moved, wherever that is found first.
+        (
+            "UPDATE run SET number = -1 WHERE number = 3; UPDATE run SET number = 3 WHERE number = 4;"
+                + "UPDATE run SET number = 4 WHERE number = -1", "changed", ""
+        ),
+        ("DELETE FROM run_rule", "changed", ""), ("DELETE FROM run", "added", ""),
+        ("DELETE FROM run WHERE number < 4; DELETE FROM run_rule WHERE run_number < 4", "removed", ""),
+        ("DELETE FROM run WHERE number = 1; DELETE FROM run_rule WHERE run_number = 1", "removed", ""),
+        ("INSERT INTO run_rule(run_number, position, deleted) VALUES (2, 0, 5)", "changed", ""),
+        ("INSERT INTO run_rule(run_number, position, deleted) VALUES (9, 0, 5)", "added", ""),
+        ("UPDATE run SET number = number + 100", "changed", ""),
+        ("UPDATE run SET number = -number; UPDATE run SET number = 5 + number", "changed", ""),
+        (
+            "CREATE TABLE copy AS SELECT * FROM run; DROP TABLE run; ALTER TABLE copy RENAME TO run;"
+                + "INSERT INTO run SELECT * FROM run WHERE number = 4", "added", ""
+        ),
     ])
     func findsWhatWasTamperedWith(sql: String, kind: String, name: String) throws {
         let file = try ledgerOfFour()
         try file.tamper(sql)
         let fault = try #require(try file.verification().fault, "\(sql)")
-        #expect(fault.kind.rawValue == kind && fault.message.contains(name), "\(sql): \(fault)")
+        #expect(fault.kind.rawValue == kind && (name.isEmpty || fault.message.contains(name)), "\(sql): \(fault)")
     }
 
     @Test func theFirstFaultIsReported() throws {
@@ -73,14 +89,6 @@ struct LedgerChainTests {
         try file.tamper("UPDATE run SET host = 'x' WHERE number IN (3, 4)")
         let verification = try file.verification()
         #expect(verification.fault?.message.contains("01C") == true && verification.runCount == 2, "\(verification)")
-    }
-
-    @Test func swappedRunsAreFound() throws {
-        let file = try ledgerOfFour()
-        try file.tamper(
-            "UPDATE run SET number = -1 WHERE number = 3; UPDATE run SET number = 3 WHERE number = 4;"
-                + "UPDATE run SET number = 4 WHERE number = -1")
-        #expect(try file.verification().fault?.kind == .changed)
     }
 
     @Test func theHeadShowsThatTheEndWasCutOff() throws {
@@ -200,26 +208,6 @@ struct LedgerChainTests {
         case .text(let text): [.text(text + " "), .null, .text(""), .blob(Array(text.utf8))].filter { $0 != old }
         case .real, .blob: [.null]
         }
-    }
-
-    @Test(arguments: [
-        ("DELETE FROM run_rule", "changed"), ("DELETE FROM run", "added"),
-        ("DELETE FROM run WHERE number < 4; DELETE FROM run_rule WHERE run_number < 4", "removed"),
-        ("DELETE FROM run WHERE number = 1; DELETE FROM run_rule WHERE run_number = 1", "removed"),
-        ("INSERT INTO run_rule(run_number, position, deleted) VALUES (2, 0, 5)", "changed"),
-        ("INSERT INTO run_rule(run_number, position, deleted) VALUES (9, 0, 5)", "added"),
-        ("UPDATE run SET number = number + 100", "changed"),
-        ("UPDATE run SET number = -number; UPDATE run SET number = 5 + number", "changed"),
-        (
-            "CREATE TABLE copy AS SELECT * FROM run; DROP TABLE run; ALTER TABLE copy RENAME TO run;"
-                + "INSERT INTO run SELECT * FROM run WHERE number = 4", "added"
-        ),
-    ])
-    func findsRecordsThatCameWentOrMoved(sql: String, kind: String) throws {
-        let file = try ledgerOfFour()
-        try file.tamper(sql)
-        let fault = try #require(try file.verification().fault, "\(sql)")
-        #expect(fault.kind.rawValue == kind, "\(sql): \(fault)")
     }
 
     @Test(arguments: [Int64.max, Int64.max - 1])
@@ -436,12 +424,10 @@ struct LedgerChainTests {
         #expect(try file.verification().fault == nil)
     }
 
-    @Test func withoutAnAgeAllStay() throws {
-        #expect(try ledger(of: 120, keep: nil).runs().count == 120)
-    }
-
     @Test func aDoubtedClockRemovesNothing() throws {
         let file = try ledger(of: 120, keep: nil)
+        // Without an age all stay.
+        #expect(try file.runs().count == 120)
         var rule = ReportSample.refused
         rule.refusal = .clockJumped
         let ledger = try file.ledger(keep: age(days: 1))
