@@ -105,6 +105,7 @@ struct CutoffTests {
         Row("1969-12-28T00:00:00Z", .of(hours: 1), align: .hour, is: "1969-12-27T23:00:00Z"),
         Row("2026-11-21T10:00:00Z", .of(days: 1), align: .hour, is: "2026-11-20T10:00:00Z"),
         Row("2026-03-30T10:00:00Z", .of(days: 1), align: .day, in: "Europe/Berlin", is: "2026-03-28T23:00:00Z"),
+        Row("2026-10-26T10:00:00Z", .of(days: 1), align: .day, in: "Europe/Berlin", is: "2026-10-24T22:00:00Z"),
         Row("2026-11-21T10:00:00Z", .of(days: 1), align: .month, in: "Europe/Berlin", is: "2026-10-31T23:00:00Z"),
         Row("2026-11-21T10:00:00Z", .of(days: 1), align: .hour, in: "Asia/Kathmandu", is: "2026-11-20T09:15:00Z"),
         // Midnight is skipped, and the day begins at one o'clock.

@@ -44,6 +44,9 @@ struct MaxAgeParsingTests {
         Bad(text: "1,5h", message: "'1,5h' has a fraction: write a whole number of a smaller unit"),
         Bad(text: "10000y1s", message: "'10000y1s' is more than 10,000 years, the longest that can be used"),
         Bad(
+            text: "1y9223372036854775807d",
+            message: "'1y9223372036854775807d' is more than 10,000 years, the longest that can be used"),
+        Bad(
             text: "9223372036854775808d",
             message: "'9223372036854775808d' is more than 10,000 years, the longest that can be used"),
         Bad(

@@ -88,6 +88,10 @@ struct BadInputTests {
             status: 74,
             says: "SQLITE_CORRUPT"),
         Store(
+            testDescription: "rubbish at the head of each page",
+            command: "for at in 4096 8192; do yes | head -c 16 | dd of=prices.sqlite bs=1 seek=$at conv=notrunc; done",
+            status: 74, says: "SQLITE_CORRUPT"),
+        Store(
             testDescription: "a pipe", command: "rm prices.sqlite && mkfifo prices.sqlite", status: 74,
             says: "not a regular file"),
         Store(
@@ -95,7 +99,7 @@ struct BadInputTests {
             status: 66, says: "not found"),
         Store(
             testDescription: "a link to itself", command: "rm prices.sqlite && ln -s prices.sqlite prices.sqlite",
-            status: 74, says: "prices.sqlite"),
+            status: 74, says: "Too many levels of symbolic links"),
     ])
     func aFileThatIsNotAStoreIsNotTouched(_ store: Store) throws {
         let job = try LaunchedJob(Self.sql, policy: Sample.policy(Sample.rule(), head: "ledger: none"))

@@ -121,6 +121,18 @@ import Testing
             $0.survey.dates.newestValue = .integer(1_795_132_800)
             $0.survey.dates.newestOfEntity = nil
         },
+        Row("seconds read as microseconds", [.wrongUnit]) {
+            $0.rule.dateFormat = .unixMicroseconds
+            $0.date = DateAttribute(name: "at", encoding: .unixMicroseconds, earliest: Instant(unixSeconds: 31_536_000))
+            $0.survey.dates.newestValue = .integer(1_795_132_800)
+            $0.survey.dates.newestOfEntity = nil
+        },
+        Row("seconds read as Apple's", [.wrongUnit, .futureDates]) {
+            $0.rule.dateFormat = .appleSeconds
+            $0.date = DateAttribute(name: "at", encoding: .appleSeconds, earliest: Instant(unixSeconds: 31_536_000))
+            $0.survey.dates.newestValue = .integer(1_795_132_800)
+            $0.survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_132_800 + 978_307_200)
+        },
         Row("nanoseconds read as seconds", [.wrongUnit]) {
             $0.survey.dates.newestValue = .integer(1_795_132_800_000_000_000)
             $0.survey.dates.newestOfEntity = nil
