@@ -62,26 +62,54 @@ struct HelpTests {
         }
     }
 
+    /// A command line that is wrong, and what is said of it.
+    struct Wrong: CustomTestStringConvertible, Sendable {
+        var words: String
+        var says: String
+        var testDescription: String { words }
+
+        init(_ words: String, _ says: String) { (self.words, self.says) = (words, says) }
+    }
+
+    static let wrong: [Int32: [Wrong]] = [
+        64: [
+            Wrong("prune", "unknown command 'prune'"), Wrong("rn", "did you mean 'run'?"),
+            Wrong("chek", "did you mean 'check'?"), Wrong("inspct", "did you mean 'inspect'?"),
+            Wrong("destroy", "the commands are run, check, inspect, init, log, undo, report"),
+            Wrong("run --no-such-flag", "Unknown option '--no-such-flag'"),
+            Wrong("run --strategy range", "Unknown option '--strategy'"),
+            Wrong("run --rule glod", "did you mean 'gold'?"), Wrong("run --rule silver", "the rules are gold"),
+            Wrong("run --accept future_date", "did you mean 'future_dates'?"),
+            Wrong("run --accept all", "unknown refusal code"),
+            Wrong("run --as-of yesterday", "is not an ISO 8601 instant"),
+            Wrong("run --as-of 2999-01-01", "is later than the clock"),
+            Wrong("run --max-runtime 10m", "'10m' is ambiguous"), Wrong("run --max-runtime 5", "'5' has no unit"),
+            Wrong("log --missed", "add a line: expected_every: 1d"),
+            Wrong("log --missed --verify", "--missed and --verify are mutually exclusive"),
+            Wrong("log --outcome refusd", "did you mean 'refused'?"),
+            Wrong("log --outcome good", "one of running, completed"),
+            Wrong("log --last 0", "must be greater than zero"),
+        ],
+        66: [
+            Wrong("run -c none.yaml", "none.yaml: policy file not found"),
+            Wrong("inspect none.sqlite", "none.sqlite: store not found"),
+            Wrong("inspect prces.sqlite", "did you mean 'prices.sqlite'?"),
+            Wrong("init none.sqlite", "none.sqlite: store not found"), Wrong("log --run X", "no ID begins with 'X'"),
+        ],
+        73: [Wrong("report --html none/page.html", "No such file or directory")],
+        74: [Wrong("inspect retention.yaml", "the file is not a SQLite database")],
+    ]
+
     /// An error without a next step leaves its reader alone.
-    @Test(
-        arguments: [
-            64: [
-                ["run", "--rule", "silver"], ["run", "--accept", "all"], ["run", "--as-of", "noon"],
-                ["log", "--missed"], ["log", "--outcome", "good"], ["run", "--max-runtime", "5"],
-                ["log", "--last", "0"],
-            ],
-            66: [
-                ["run", "-c", "none.yaml"], ["inspect", "none.sqlite"], ["init", "none.sqlite"],
-                ["log", "--run", "X"],
-            ],
-            73: [["report", "--html", "none/page.html"]],
-            74: [["inspect", "retention.yaml"]],
-        ].flatMap { status, commands in commands.map { (Int32(status), $0) } })
-    func anErrorNamesTheNextStep(status: Int32, arguments: [String]) throws {
-        let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))
-        let end = try job.perform(arguments)
-        let lines = end.errors.split(separator: "\n")
-        #expect(end.status == status && lines.count >= 2 && lines[1].hasPrefix("  "), "\(arguments): \(end)")
+    @Test(arguments: wrong.flatMap { status, commands in commands.map { (status, $0) } })
+    func anErrorNamesTheNextStepAndTouchesNothing(status: Int32, _ wrong: Wrong) throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(10, daysAgo: 100), policy: Sample.policy(Sample.rule("allow_empty: true")))
+        let end = try job.perform(wrong.words.split(separator: " ").map(String.init))
+        let lines = end.errors.split(separator: "\n").filter { !$0.hasPrefix("Usage: ") }
+        #expect(end.status == status && lines.count >= 2 && lines[1].hasPrefix("  "), "\(end)")
+        #expect(end.errors.contains(wrong.says) && end.output.isEmpty, "\(end)")
+        #expect(try job.number("SELECT count(*) FROM Price") == 10)
     }
 
     @Test(arguments: ["bash", "zsh", "fish"])

@@ -121,22 +121,6 @@ import Testing
         #expect(try String(contentsOfFile: taken.path, encoding: .utf8) == "\(getpid())\n")
     }
 
-    @Test func doesNotWriteThroughASymbolicLink() throws {
-        let victim = folder.appending(path: "victim")
-        try Data("precious".utf8).write(to: victim)
-        try FileManager.default.createSymbolicLink(
-            atPath: lock, withDestinationPath: victim.path(percentEncoded: false))
-        let failure = #expect(throws: RunLock.Failure.self) { try RunLock.acquire(storePath: store) }
-        #expect(failure?.exitCode == 73)
-        #expect(try Data(contentsOf: victim) == Data("precious".utf8))
-    }
-
-    @Test func aFolderInItsPlaceCannotBeCreated() throws {
-        try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
-        let failure = #expect(throws: RunLock.Failure.self) { try RunLock.acquire(storePath: store) }
-        #expect(failure?.exitCode == 73)
-    }
-
     @Test(.enabled(if: getuid() != 0, "run as root, who may write anywhere"))
     func aFolderThatCannotBeWrittenIsAMatterOfPermission() throws {
         chmod(folder.path(percentEncoded: false), 0o500)

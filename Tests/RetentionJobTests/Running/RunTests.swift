@@ -334,33 +334,6 @@ import Testing
         #expect(try file.count() == 100)
     }
 
-    @Test func theLogHasOneLineARule() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        bench.afterBatch = { _ in self.bench.uptime += .milliseconds(100) }
-        _ = try bench.run(file, .prices(), .prices("off") { $0.isEnabled = false })
-        let lines = bench.log.records.filter { $0.message == "rule finished" }
-        #expect(lines.map(\.level) == [.info, .info])
-        #expect(
-            lines.first?.metadata == [
-                "rule": "prices", "entity": "price", "cutoff": "2026-10-22T00:00:00Z", "outcome": "completed",
-                "expired": "69", "deleted": "69", "batches": "7", "seconds": "0.7", "cascaded": "0", "nullified": "0",
-                "unreadable": "0", "residue": "0", "held": "0", "trigger_deleted": "0",
-            ])
-        #expect(lines.last?.metadata["outcome"] == "disabled")
-        #expect(bench.log.records.first?.message == "run started")
-        #expect(bench.log.records.last?.message == "run finished")
-        #expect(!bench.log.records.contains { $0.level >= .warning })
-    }
-
-    @Test func aRefusalIsLoggedAsAWarning() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [50])
-        _ = try bench.run(file, .prices())
-        let warnings = bench.log.records.filter { $0.level == .warning }
-        #expect(warnings.map { $0.metadata["refusal"] } == ["would_empty_entity"])
-    }
-
     // MARK: Reclaim
 
     @Test func theStrongestReclaimOfTheRulesThatDeletedIsCarriedOutOnce() throws {

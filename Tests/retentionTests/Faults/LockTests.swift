@@ -65,6 +65,7 @@ struct LockTests {
         #expect(job.hasBegunSlowDeletes())
         let second = try job.retention("run", "-c", "other.yaml")
         #expect(second.status == 75 && second.errors.contains("process \(first.processID)"), "\(second)")
+        #expect(try job.retention("run", "--dry-run").status == 0)
         #expect(first.isRunning)
         #expect(first.wait() == 0)
         #expect(try job.report("-c", "other.yaml").rules[0].deleted == 0)

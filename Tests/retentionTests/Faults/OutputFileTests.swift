@@ -106,7 +106,7 @@ struct OutputFileTests {
         ] {
             let end = try job.perform(arguments)
             #expect(end.status == 78 && (end.output + end.errors).contains(trap.says), "\(arguments) \(end)")
-            #expect(end.output.isEmpty || arguments[0] == "check")
+            if arguments[0] != "check" { #expect(end.output.isEmpty) }
             let now = try contents(job)
             #expect(
                 now.filter { !["prices.sqlite-shm", "prices.sqlite-wal"].contains($0.key) } == before, "\(arguments)")
@@ -187,8 +187,10 @@ struct OutputFileTests {
         let end = try job.retention("report", "--html", path.replacing("$PWD", with: job.folder.url.path))
         #expect(end.status == (path.isEmpty ? 64 : 73) && end.errors.contains("retention: error:"), "\(end)")
         #expect(try contents(job).filter { $0.key != "device" } == before)
-        var facts = stat()
-        #expect(geteuid() != 0 || lstat(job.path("device"), &facts) == 0 && facts.st_mode & S_IFMT == S_IFCHR)
+        if path == "device" {
+            var facts = stat()
+            #expect(lstat(job.path("device"), &facts) == 0 && facts.st_mode & S_IFMT == S_IFCHR)
+        }
     }
 
     // MARK: The lock
@@ -210,15 +212,19 @@ struct OutputFileTests {
         #expect(try job.number("SELECT count(*) FROM Price") == 8)
     }
 
-    @Test(arguments: ["text", "folder", "pipe", "gone"])
-    func noLockIsLeftBesideWhatIsNoStore(_ name: String) throws {
+    @Test(arguments: [
+        ("text", "is not a SQLite database"), ("folder", "is a folder"), ("pipe", "not a regular file"),
+        ("gone", "store not found"),
+    ])
+    func noLockIsLeftBesideWhatIsNoStore(_ name: String, says: String) throws {
         let job = try LaunchedJob(
             Sample.price, policy: Sample.policy(Sample.rule()).replacing("prices.sqlite", with: name))
         try job.folder.write("root:x:0:0\n", to: "text")
         _ = try LaunchedProgram.shell("mkdir folder; mkfifo pipe", in: job.folder.url)
         let before = try job.listing()
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            #expect(try job.perform(arguments).status == (name == "gone" ? 66 : 74))
+            let end = try job.perform(arguments)
+            #expect(end.status == (name == "gone" ? 66 : 74) && end.errors.contains(says), "\(end)")
         }
         // The run that found no store at all is recorded.
         let ledger = name == "gone" ? ["retention.ledger.sqlite"] : []
