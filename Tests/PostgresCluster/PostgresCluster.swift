@@ -153,9 +153,9 @@ package final class PostgresCluster: Sendable {
     }
 
     /// Stops the server and starts it again; what its sessions were doing is undone.
-    package func restart(mode: String = "immediate", afterSeconds pause: Double = 0) throws {
+    package func restart(mode: String = "immediate", meanwhile work: () throws -> Void = {}) throws {
         try control("stop -m \(mode)")
-        Thread.sleep(forTimeInterval: pause)
+        try work()
         try control("start -l \(folder)/log")
     }
 

@@ -121,17 +121,6 @@ struct StandbyTests {
         #expect(try standby.run("SELECT count(*), min(id) FROM q", database: name) == "201|300")
         #expect(try PostgresReader(PostgresAddress(url: both)).isRunLockHeld())
     }
-
-    @Test func withoutTheStandbyInItsAddressTheServerIsGone() throws {
-        let writer = try PostgresWriter(PostgresAddress(url: url), patience: .milliseconds(300))
-        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
-        #expect(try hasReplayed())
-        try primary.stop()
-        try standby.promote()
-        #expect(storeError { _ = try writer.execute(ExpiringRows.batch()) }?.kind == .unreachable)
-        let next = try PostgresWriter(PostgresAddress(url: standby.url(database: name)))
-        #expect(try next.execute(ExpiringRows.batch(nil)).deletedCount == 249)
-    }
 }
 
 struct StandbyDelayTests {
