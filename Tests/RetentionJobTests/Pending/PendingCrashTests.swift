@@ -72,16 +72,6 @@ import Testing
         try expectEachRowOnceAndNoFileLost()
     }
 
-    @Test func aFileThatHadMovedIsForgotten() throws {
-        try dieAfterCommit()
-        try FileManager.default.createDirectory(
-            atPath: fixture.folder.path("pending/done"), withIntermediateDirectories: true)
-        try FileManager.default.moveItem(
-            atPath: fixture.folder.path("pending/a.csv"), toPath: fixture.folder.path("pending/done/a.csv"))
-        try fixture.save()
-        try expectEachRowOnceAndNoFileLost()
-    }
-
     /// The saved file may be there under another name.
     @Test func anotherFileOfTheSameNameWaits() throws {
         try dieAfterCommit()
@@ -93,17 +83,6 @@ import Testing
         try fixture.save()
         #expect(try fixture.dates() == [1, 2, 3, 4, 9])
         #expect(try !fixture.hasTakenRecord())
-    }
-
-    @Test func aSavedFileThatHasGrownIsLeftAndNamed() throws {
-        try dieAfterCommit()
-        try fixture.folder.write("pending/a.csv", "updateTime\n1\nx\n2\n5\n")
-        let report = try fixture.save()
-        #expect(report.files == 1)
-        #expect(report.problems.count == 1)
-        #expect(try fixture.dates() == [1, 2, 3, 4])
-        #expect(fixture.folder.exists("pending/a.csv"))
-        #expect(try fixture.hasTakenRecord())
     }
 
     @Test func theRecordOfAMissingFileStays() throws {

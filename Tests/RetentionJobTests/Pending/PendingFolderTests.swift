@@ -115,6 +115,9 @@ import Testing
         .init(
             text: "\"updateTime\n1\n", problem: "pending/a.csv: wrong header: broken quotes: a quote is never closed"),
         .init(text: "updateTime\0\n1\n", problem: "pending/a.csv: wrong header: a NUL byte"),
+        .init(
+            text: String(repeating: "x", count: 3_000_000),
+            problem: "pending/a.csv: wrong header: line too long, more than 1 MiB"),
     ]
 
     @Test(arguments: wrongFiles) func aWrongHeaderLeavesTheFileAsItIs(_ sample: WrongFile) throws {
@@ -196,22 +199,5 @@ import Testing
         let folder = fixture.folder
         #expect(try fixture.save(mayContinue: { !folder.exists("pending/done/b.csv") }) == expected)
         #expect(fixture.pendingFiles() == ["c.csv", "done/a.csv", "done/b.csv"])
-    }
-
-    @Test func manyRowsAreSavedInBatches() throws {
-        let rows = (0..<100_000).map { "\($0),1.5,XAUUSD" }.joined(separator: "\n")
-        try fixture.folder.write("pending/a.csv", "updateTime,price,symbol\n\(rows)")
-        var inPortion = 0
-        var largest = 0
-        let hooked = HookedWriter(try fixture.writer()) { change in
-            switch change {
-            case .insert: inPortion += 1
-            default: inPortion = 0
-            }
-            largest = max(largest, inPortion)
-        }
-        #expect(try fixture.save(into: hooked) == counts(files: 1, saved: 100_000))
-        #expect(largest == 500)
-        #expect(try fixture.writer().count(StoreFetchRequest(entity: "Price")) == 100_000)
     }
 }

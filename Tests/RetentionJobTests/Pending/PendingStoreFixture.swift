@@ -3,6 +3,7 @@ import PriceObjects
 import PriceStore
 import RetentionPolicy
 import SQLiteStore
+import Testing
 
 @testable import RetentionJob
 
@@ -76,5 +77,17 @@ final class PendingStoreFixture {
     /// The files below `pending/`.
     func pendingFiles() -> [String] {
         folder.files().filter { $0.hasPrefix("pending/") }.map { String($0.dropFirst(8)) }
+    }
+
+    /// A run that dies at the commit of a batch, before or after it.
+    func die(atCommit fatal: Int, before: Bool = true) throws {
+        var commits = 0
+        let hooked = HookedWriter(try writer()) { change throws(StoreError) in
+            if change == .commit { commits += 1 }
+            guard before ? commits < fatal : change != .begin || commits < fatal else {
+                throw StoreError(.inputOutput, store: "test", message: "dies")
+            }
+        }
+        #expect(throws: StoreError.self) { try save(into: hooked) }
     }
 }
