@@ -2,72 +2,25 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Files as data providers publish them, saved and expired in every format that a column may have.
+/// Files as data providers publish them, saved and expired.
 struct GoldPricesInputTests {
     private static let asOf = "2026-11-21T00:00:00Z"
 
-    /// A date format as a column stores it: units of some length since an epoch, or digits.
-    struct Format: CustomTestStringConvertible, Sendable {
-        var name: String
-        /// The declared type of the column.
-        var storage: String
-        /// The surviving dates as text `YYYY-MM-DD`, from the stored value `at`: written for this test alone.
-        var asDate: String
-        var typeOfValue: String { storage.lowercased() }
-        var testDescription: String { "\(name) in \(storage)" }
-    }
-
-    /// Units in a second, and the seconds from the format's epoch to 1970.
-    private static let units: [(name: String, perSecond: Int, since1970: Int)] = [
-        ("unix_seconds", 1, 0), ("unix_milliseconds", 1000, 0), ("unix_microseconds", 1_000_000, 0),
-        ("unix_nanoseconds", 1_000_000_000, 0), ("apple_seconds", 1, -978_307_200),
-        ("apple_nanoseconds", 1_000_000_000, -978_307_200), ("webkit_microseconds", 1_000_000, 11_644_473_600),
-        ("windows_filetime", 10_000_000, 11_644_473_600), ("dotnet_ticks", 10_000_000, 62_135_596_800),
-    ]
-
-    static let formats: [Format] =
-        units.flatMap { name, perSecond, since1970 in
-            [
-                Format(
-                    name: name, storage: "INTEGER",
-                    asDate:
-                        "CASE WHEN at % \(perSecond) = 0 THEN date(at / \(perSecond) - \(since1970), 'unixepoch') END"),
-                Format(
-                    name: name, storage: "REAL",
-                    asDate: "date(CAST(round(at / \(perSecond).0) AS INTEGER) - \(since1970), 'unixepoch')"),
-            ]
-        }
-        + ["INTEGER", "REAL"].map {
-            Format(name: "unix_days", storage: $0, asDate: "date(CAST(at AS INTEGER) * 86400, 'unixepoch')")
-        } + [
-            Format(name: "julian_day", storage: "REAL", asDate: "date(at)"),
-            Format(name: "iso8601", storage: "TEXT", asDate: "substr(at, 1, 10 * (at LIKE '____-__-01T00:00:00Z'))"),
-        ]
-        + ["INTEGER", "REAL", "TEXT"].flatMap { storage in
-            [("yyyymmdd", 8), ("yyyymmddhhmmss", 14)].map { name, length in
-                let digits = storage == "TEXT" ? "at" : "CAST(CAST(at AS INTEGER) AS TEXT)"
-                return Format(
-                    name: name, storage: storage,
-                    asDate: "CASE WHEN length(\(digits)) = \(length) THEN substr(\(digits), 1, 4) || '-' || "
-                        + "substr(\(digits), 5, 2) || '-' || substr(\(digits), 7, 2) END")
-            }
-        }
-
-    @Test func everyFormatIsHere() {
-        // Those of docs/configuration.md, without `native`.
-        #expect(Set(Self.formats.map(\.name)).count == 14)
-    }
-
-    /// Every format without an index on the date, and with one.
-    private static let cases = Trials.cases(formats.flatMap { format in [(format, false), (format, true)] })
-
-    @Test(arguments: cases)
-    func fiftyYearsOfMonthlyGoldPricesStay(_ format: Format, isIndexed: Bool) throws {
+    /// Columns of a text and of a number, and their dates as text, written for this test alone. Other formats are in RowMappingTests
+    /// and FormatOracleTests.
+    @Test(
+        arguments: [
+            ("iso8601", "TEXT", "substr(at, 1, 10 * (at LIKE '____-__-01T00:00:00Z'))"),
+            ("julian_day", "REAL", "date(at)"),
+        ], [true, false])
+    func fiftyYearsOfMonthlyGoldPricesStay(_ column: (format: String, type: String, asDate: String), isIndexed: Bool)
+        throws
+    {
         let job = try LaunchedJob(
-            "CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at \(format.storage));"
+            "CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at \(column.type));"
                 + (isIndexed ? "CREATE INDEX Price_at ON Price(at);" : ""),
             policy: Sample.policy(
-                Sample.rule("earliest: 1800-01-01", format: format.name, age: "50y"),
+                Sample.rule("earliest: 1800-01-01", format: column.format, age: "50y"),
                 head: """
                     pending:
                       - files: pending/*.csv
@@ -89,14 +42,14 @@ struct GoldPricesInputTests {
         let run = try job.report("--as-of", Self.asOf)
         #expect(run.exitCode == 0 && run.pending == dry.pending, "\(run)")
         #expect(run.totals == Report.Totals(expired: 1727, deleted: 1727, residue: 0))
-        let kept = try job.rows("SELECT \(format.asDate) FROM Price ORDER BY price, id")
+        let kept = try job.rows("SELECT \(column.asDate) FROM Price ORDER BY price, id")
         #expect(kept.count == 595 && kept.min() == "1976-12-01")
         // All that is in the file from then on, with its price, and nothing else.
         let expected = file.split(whereSeparator: \.isNewline).dropFirst().map { $0.split(separator: ",") }
             .filter { $0[0] >= "1976-12" }
         #expect(kept.sorted() == expected.map { $0[0] + "-01" })
         #expect(
-            try job.rows("SELECT DISTINCT typeof(at), symbol FROM Price") == ["\(format.typeOfValue)|XAUUSD"])
+            try job.rows("SELECT DISTINCT typeof(at), symbol FROM Price") == ["\(column.type.lowercased())|XAUUSD"])
         let sum = expected.reduce(0) { $0 + (Double($1[1]) ?? 0) }
         #expect(abs((Double(try job.rows("SELECT sum(price) FROM Price")[0]) ?? 0) - sum) < 0.01)
 
