@@ -7,21 +7,6 @@ struct AllRefusalsTests {
         text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 
-    /// `check` names the same reasons in the same order, and none as the first if others are said above it.
-    @Test func checkHasTheOrderOfTheRun() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(8, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
-                + "INSERT INTO Price(at) VALUES (unixepoch() * 1000), ('x'), ('y');",
-            policy: Sample.policy(Sample.rule("limits: { max_rows: 7 }")))
-        let codes = try job.report("--dry-run").rules[0].refusals.map(\.code)
-        #expect(codes == ["wrong_unit", "mixed_formats", "future_dates", "too_many_rows"])
-        let check = flat(try job.retention("check").output)
-        let places = codes.compactMap { check.firstRange(of: "(\($0))")?.lowerBound }
-        #expect(places.count == 4 && places == places.sorted(), "\(check)")
-        #expect(check.contains("the rule will also be refused (too_many_rows)"), "\(check)")
-        #expect(!check.contains("the rule will be refused"), "\(check)")
-    }
-
     private static let child = """
         ALTER TABLE Price ADD COLUMN ref INTEGER; CREATE UNIQUE INDEX price_ref ON Price(ref); UPDATE Price SET ref = rowid;
         CREATE TABLE Child(ref INTEGER REFERENCES Price(ref) ON DELETE RESTRICT);

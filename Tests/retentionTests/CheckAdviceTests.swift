@@ -85,20 +85,6 @@ struct CheckAdviceTests {
         #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
     }
 
-    /// What a run refuses, `check` refuses with the same words.
-    @Test func aUnitThatTheRunRefusesIsRefused() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(60, daysAgo: 40) + Sample.rows(5, daysAgo: 0),
-            policy: Sample.policy(
-                "{ name: gold, entity: Price, date_attribute: at, date_format: unix_milliseconds, max_age: 30d }"))
-        let end = try job.retention("check")
-        let newest = try job.number("SELECT max(at) FROM Price")
-        let day = Date(timeIntervalSince1970: Double(newest)).formatted(.iso8601).prefix(10)
-        #expect(end.status == 78 && end.output.contains("error: the dates look wrong (wrong_unit)"), "\(end)")
-        #expect(end.output.contains("in unix_seconds it is \(day)"), "\(end)")
-        #expect(try job.retention("run", "--dry-run").output.contains("in unix_seconds it is \(day)"))
-    }
-
     @Test(arguments: [
         ("max_age: 60d", true), ("max_age: 10d", false), ("max_age: 30d", true),
         ("max_age: 60d, where: { symbol: XAUUSD }", true), ("max_age: 60d, keep_last: { count: 5 }", true),

@@ -90,6 +90,8 @@ import Testing
         let before = try job.rows("SELECT * FROM Price")
         let dry = try job.report("--dry-run")
         let run = try job.report()
+        let check = try job.retention("check").words
+        #expect(check.contains("(\(test.code))"), "\(check)")
         for report in [dry, run] {
             #expect(report.exitCode == 65)
             let gold = try #require(report.rules.first)
@@ -101,6 +103,7 @@ import Testing
             for figure in test.figures {
                 let text = figure.hasPrefix("SELECT") ? try job.rows(figure).joined() : figure
                 #expect(message.contains(text), "\(text) is not in: \(message)")
+                #expect(check.contains(text), "\(text) is not in: \(check)")
             }
         }
         #expect(dry.rules[1].outcome == "planned" && dry.rules[1].expired == 5)
@@ -125,34 +128,6 @@ import Testing
         #expect(recorded.rules[1].accepted.isEmpty)
     }
 
-    struct Allowed: CustomTestStringConvertible, Sendable {
-        var testDescription: String
-        var sql: String
-        var keys: String
-        var deleted: Int
-    }
-
-    @Test(arguments: [
-        Allowed(
-            testDescription: "where leaves other rows",
-            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 100, symbol: "XAUEUR"),
-            keys: "where: { symbol: XAUUSD }", deleted: 3),
-        // Of the readable rows that match `where`: neither NULL nor other symbols make the fraction smaller or larger.
-        Allowed(
-            testDescription: "max_fraction exactly",
-            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
-                + Sample.rows(9, daysAgo: 100, symbol: "XAUEUR") + "INSERT INTO Price(symbol) VALUES ('XAUUSD');",
-            keys: "where: { symbol: XAUUSD }, limits: { max_fraction: 0.75 }", deleted: 3),
-    ])
-    func whatIsAtTheLimitIsNotRefused(_ test: Allowed) throws {
-        let job = try LaunchedJob(Sample.price + test.sql, policy: Sample.policy(Sample.rule(test.keys)))
-        let dry = try job.report("--dry-run")
-        let run = try job.report()
-        #expect(dry.exitCode == 0 && run.exitCode == 0, "\(run.rules)")
-        #expect(dry.rules[0].expired == test.deleted && run.rules[0].deleted == test.deleted)
-        #expect(run.rules[0].accepted.isEmpty)
-    }
-
     struct Hopeless: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var code: String
@@ -163,18 +138,6 @@ import Testing
 
     /// Accepting these would not help: SQLite itself would not do it.
     @Test(arguments: [
-        Hopeless(
-            testDescription: "RESTRICT", code: "relationship_denied",
-            sql: """
-                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE RESTRICT);
-                INSERT INTO Quote(price) VALUES (1), (1), (4);
-                """, says: "2 rows of Quote"),
-        Hopeless(
-            testDescription: "NO ACTION", code: "relationship_denied",
-            sql: """
-                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id));
-                INSERT INTO Quote(price) VALUES (1), (2), (3), (4);
-                """, says: "3 rows of Quote"),
         Hopeless(
             testDescription: "SET NULL where there is no NULL", code: "relationship_denied",
             sql: """
