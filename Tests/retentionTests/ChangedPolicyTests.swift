@@ -32,6 +32,15 @@ struct ChangedPolicyTests {
         }
         let text = try job.retention("run").output.replacing(#/\s+/#, with: " ")
         #expect(text.contains("max_age was 60d and is 30d; 30 rows, dated from "), "\(text)")
+        // Who accepts it is still held by the rule's own limit; the ledger tells the policies apart.
+        try set(Sample.rule("limits: { max_fraction: 0.5 }", age: "30d"), of: job)
+        let limited = try job.report("--accept", "policy_widened")
+        #expect(limited.exitCode == 65 && limited.rules[0].refusal == "too_large_fraction")
+        #expect(
+            try job.rows(
+                "SELECT count(DISTINCT config_sha256), min(length(config_sha256)) FROM run",
+                in: "retention.ledger.sqlite") == ["3|64"])
+        try set(Sample.rule(age: "30d"), of: job)
         #expect(try job.report("--accept", "policy_widened").rules[0].deleted == 30)
         #expect(try job.report().exitCode == 0)
         #expect(
@@ -44,13 +53,6 @@ struct ChangedPolicyTests {
         #expect(narrower.status == 0 && narrower.errors.contains("max_age was 30d and is 1440h"), "\(narrower)")
         try set(Sample.rule(age: "1440h"), of: job)
         #expect(!(try job.retention("run", "--log-level", "info").errors.contains("policy changed")))
-    }
-
-    @Test func aPolicyCannotAcceptItForEver() throws {
-        let job = try job(Sample.rule("accept: [policy_widened]", age: "60d"))
-        let check = try job.retention("check")
-        #expect(check.status == 78 && check.output.contains("accepted by hand for one run"), "\(check)")
-        #expect(try job.retention("run").status == 78)
     }
 
     @Test func theFirstRunAndARunWithoutALedgerAreNotChecked() throws {
@@ -93,13 +95,6 @@ struct ChangedPolicyTests {
         try set(Sample.rule(age: "60d"), of: job)
         #expect(try job.report().rules[0].refusal == "policy_widened")
         #expect(try job.report("--accept", "policy_widened").rules[0].deleted == 20)
-        // A hold that ends sooner keeps less.
-        try set(Sample.rule(age: "60d"), of: job, head: hold)
-        try job.change(Sample.rows(5, daysAgo: 61))
-        try job.report()
-        let soon = hold.replacing("reason", with: "expires: 2999-01-01, reason")
-        try set(Sample.rule(age: "60d"), of: job, head: soon)
-        #expect(try job.report().rules[0].refusal == "policy_widened")
     }
 
     @Test func whatTheLedgerCannotTellIsRefused() throws {

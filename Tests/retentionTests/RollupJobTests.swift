@@ -352,14 +352,4 @@ struct RollupJobTests {
             detail.status == 78
                 && detail.output.contains("rows of PriceDetail refer to rows of YahooGoldPricePoint"), "\(detail)")
     }
-
-    @Test func aRuleThatLosesItsRollupIsWider() throws {
-        let job = try job(Self.ticks())
-        _ = try job.report("--as-of", "2026-01-02T05:00:00Z")
-        let plain = Self.ticks().split(separator: "\n").filter { !$0.contains("rollup") }.joined(separator: "\n")
-        try job.folder.write("version: 1\nstore: prices.sqlite\nrules:\n\(plain)\n", to: "retention.yaml")
-        let run = try job.report("--as-of", "2026-01-02T06:00:00Z")
-        #expect(run.exitCode == 65 && run.rules[0].refusal == "policy_widened", "\(run)")
-        #expect(run.rules[0].widened?.changes.map(\.key) == ["rollup"])
-    }
 }

@@ -307,6 +307,8 @@ import Testing
         #expect(try Self.step(file, Self.read(more, ["max_age: 90d"], in: file), memory).widened == nil)
         let less = hold.replacing("2026-01-01", with: "2026-02-01")
         #expect(try Self.step(file, Self.read(less, ["max_age: 90d"], in: file), memory).widened != nil)
+        let sooner = hold.replacing("reason", with: "expires: 2999-01-01, reason")
+        #expect(try Self.step(file, Self.read(sooner, ["max_age: 90d"], in: file), memory).widened != nil)
         memory.rules[0].holds[0].expires = PriceFile.now
         #expect(try Self.step(file, Self.read("", ["max_age: 90d"], in: file), memory).widened == nil)
     }
