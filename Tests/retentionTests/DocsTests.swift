@@ -27,10 +27,9 @@ struct DocsTests {
         var testDescription: String { place }
     }
 
-    /// Every whole policy of the pages, and the shipped one.
+    /// Every whole policy of the pages, and the shipped ones.
     static func policies() throws -> [Sample] {
-        let shipped = Sample(place: "retention.yaml", text: try text("retention.yaml"))
-        return try [shipped]
+        try ["retention.yaml", "cron/retention.yaml"].map { Sample(place: $0, text: try text($0)) }
             + pages.flatMap { page in
                 try blocks(page).filter(\.isPolicy).map { Sample(place: "\(page):\($0.line)", text: $0.text) }
             }

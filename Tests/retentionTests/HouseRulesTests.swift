@@ -90,8 +90,8 @@ struct HouseRulesTests {
 
     // MARK: Keys of the policy
 
-    @Test func theReferenceAndTheReaderKnowTheSameKeys() throws {
-        let known = Self.names(in: .group(PolicyKey.file))
+    @Test func theReferenceAndTheReaderKnowTheSameKeysAndWords() throws {
+        let (known, words) = Self.names(in: .group(PolicyKey.file))
         let page = try String(
             contentsOf: LaunchedProgram.project.appending(path: "docs/configuration.md"), encoding: .utf8)
         var documented: Set<String> = []
@@ -108,17 +108,24 @@ struct HouseRulesTests {
         #expect(documented.subtracting(known) == [], "the page has keys that nothing reads")
         let unnamed = known.filter { key in !["`\(key)`", ".\(key)`", "\(key):"].contains(where: page.contains) }
         #expect(unnamed == [], "the page does not describe these keys")
+        #expect(words.filter { !page.contains("`\($0)`") } == [], "the page does not describe these words")
     }
 
-    private static func names(in shape: PolicyShape) -> Set<String> {
+    /// All keys of a shape and below it, and the words that are values.
+    private static func names(in shape: PolicyShape) -> (keys: Set<String>, words: Set<String>) {
+        func all(_ shapes: [PolicyShape]) -> (keys: Set<String>, words: Set<String>) {
+            shapes.map(names).reduce(into: ([], [])) { $0 = ($0.keys.union($1.keys), $0.words.union($1.words)) }
+        }
         switch shape {
         case .group(let keys), .scalarOrGroup(_, let keys):
-            keys.reduce(into: []) { names, key in
-                names.insert(key.name)
-                names.formUnion(self.names(in: key.shape))
-            }
-        case .list(let shape, _), .named(let shape): names(in: shape)
-        default: []
+            var found = all(keys.map(\.shape))
+            if case .scalarOrGroup(let scalar, _) = shape { found.words.formUnion(names(in: scalar).words) }
+            found.keys.formUnion(keys.map(\.name))
+            return found
+        case .list(let shape, _), .named(let shape): return names(in: shape)
+        case .word(let own): return ([], Set(own.map(\.name)))
+        case .wordOr(let own, let other): return ([], Set(own.map(\.name)).union(names(in: other).words))
+        default: return ([], [])
         }
     }
 

@@ -59,7 +59,10 @@ import Testing
 
     @Test func asItIsItDeletesNothing() throws {
         let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
-        try job.folder.write(try draft(job), to: "retention.yaml")
+        let draft = try draft(job)
+        try job.folder.write(draft.replacing("max_age:   ", with: "max_age: 30d"), to: "retention.yaml")
+        #expect(try PolicyFile.read(path: job.path("retention.yaml")).rules.map(\.isEnabled) == [false])
+        try job.folder.write(draft, to: "retention.yaml")
         let end = try job.retention("run")
         #expect(end.status == 78 && end.errors.contains("'max_age' needs a value; expected an age"), "\(end)")
         #expect(try job.number("SELECT count(*) FROM Price") == 5)
@@ -81,13 +84,6 @@ import Testing
             let end = try check(draft.replacing("    # \(example): {", with: "    \(example): {"), in: job.folder)
             #expect(end.status == 0, "\(draft)\n\(end)")
         }
-    }
-
-    @Test func everyRuleIsDisabled() throws {
-        let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
-        let text = try draft(job).replacing("max_age:   ", with: "max_age: 30d")
-        try job.folder.write(text, to: "retention.yaml")
-        #expect(try PolicyFile.read(path: job.path("retention.yaml")).rules.allSatisfy { !$0.isEnabled })
     }
 
     @Test func namesThatYAMLWouldTakeForSomethingElseAreQuoted() throws {
@@ -167,7 +163,7 @@ import Testing
         let draft = try draft(job)
         let proposed = draft.firstMatch(of: /entity: T\n +date_attribute: (\w+)/).map { String($0.1) }
         #expect(proposed == date, "\(draft)")
-        #expect(date != nil || draft.contains("\n#   T: "), "\(draft)")
+        if date == nil { #expect(draft.contains("\n#   T: "), "\(draft)") }
     }
 
     @Test func aStoreWithoutDatesIsReported() throws {
@@ -175,14 +171,6 @@ import Testing
         let end = try job.retention("init", "prices.sqlite")
         #expect(
             end.status == 65 && end.output.isEmpty && end.errors.contains("retention inspect prices.sqlite"), "\(end)")
-    }
-
-    @Test func changesNoByteAndLeavesNoFile() throws {
-        let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
-        let before = (try job.listing(), try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")))
-        _ = try draft(job)
-        #expect(try job.listing() == before.0)
-        #expect(try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")) == before.1)
     }
 
     // MARK: Stores of others

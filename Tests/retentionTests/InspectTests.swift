@@ -38,14 +38,6 @@ import Testing
         #expect(check.output.contains("\na run avoids 1 known defect of SQLite; ") == isAffected, "\(check)")
     }
 
-    @Test func changesNoByteAndLeavesNoFile() throws {
-        let job = try job()
-        let before = (try job.listing(), try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")))
-        #expect(try job.retention("inspect", "prices.sqlite").status == 0)
-        #expect(try job.listing() == before.0)
-        #expect(try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")) == before.1)
-    }
-
     @Test func whatIsNoStoreIsReported() throws {
         let job = try job()
         let missing = try job.retention("inspect", "nothing.sqlite")

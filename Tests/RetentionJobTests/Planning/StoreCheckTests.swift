@@ -247,16 +247,6 @@ import Testing
                 == true)
     }
 
-    @Test func autoVacuumIsNotAdvisedWhereARuleGivesRoomBack() throws {
-        let file = try PriceFile()
-        func advice(_ change: @escaping (inout Rule) -> Void) throws -> [Diagnostic] {
-            try StoreCheck.reclaimAdvice(
-                policy: file.policy(.prices(line: 4, change)), reader: try file.reader())
-        }
-        #expect(try advice { _ in }.count == 1)
-        #expect(try advice { $0.reclaim = .vacuum }.isEmpty)
-    }
-
     @Test func aFileThatGivesRoomBackWithEachCommitNeedsNoAdvice() throws {
         let file = try PriceFile("PRAGMA auto_vacuum = FULL; VACUUM")
         for mode in [ReclaimMode.auto, .incremental] {
