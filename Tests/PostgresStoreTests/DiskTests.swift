@@ -83,10 +83,10 @@ struct DiskTests {
         #expect([.inputOutput, .unreachable].contains(told?.kind), "\(String(describing: told))")
         try cluster.fillDisk(leavingKilobytes: nil)
         var found: PostgresWriter?
-        for _ in 0..<200 where found == nil {
+        _ = try eventually {
             try cluster.start()
             found = try? PostgresWriter(PostgresAddress(url: url))
-            usleep(100_000)
+            return found != nil
         }
         let next = try #require(found)
         var rest = 0

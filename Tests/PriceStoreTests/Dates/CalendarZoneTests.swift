@@ -81,12 +81,12 @@ struct CalendarZoneTests {
 
     /// The clocks themselves are asked, minute by minute.
     @Test(arguments: [
-        ("Europe/Berlin", "2026-10-25T01:00:00Z"), ("America/New_York", "2026-11-01T06:00:00Z"),
-        ("Australia/Lord_Howe", "2026-04-04T15:00:00Z"), ("America/Havana", "2026-11-01T05:00:00Z"),
-        ("Atlantic/Azores", "2026-10-25T01:00:00Z"), ("America/Sao_Paulo", "2018-02-18T02:00:00Z"),
-        ("Asia/Shanghai", "1990-09-15T17:00:00Z"), ("Europe/Berlin", "2026-03-29T01:00:00Z"),
+        ("Europe/Berlin", "2026-10-25T01:00:00Z", 60), ("America/New_York", "2026-11-01T06:00:00Z", 60),
+        ("Australia/Lord_Howe", "2026-04-04T15:00:00Z", 30), ("America/Havana", "2026-11-01T05:00:00Z", 60),
+        ("Atlantic/Azores", "2026-10-25T01:00:00Z", 60), ("America/Sao_Paulo", "2018-02-18T02:00:00Z", 60),
+        ("Asia/Shanghai", "1990-09-15T17:00:00Z", 60), ("Europe/Berlin", "2026-03-29T01:00:00Z", 0),
     ])
-    func noLaterInstantShowsTheLocalTimeOfTheOneThatIsRead(name: String, change: String) throws {
+    func noLaterInstantShowsTheLocalTimeOfTheOneThatIsRead(name: String, change: String, minutes twice: Int) throws {
         let zone = try CalendarZoneTests.zone(name)
         let middle = try #require(Instant(iso8601: change))
         let minutes = (-240...240).map { middle.advanced(byMicroseconds: $0 * 60_000_000) }
@@ -100,7 +100,8 @@ struct CalendarZoneTests {
             let isTwice = zone.repeatedTime(around: minutes[index]) != nil
             #expect(isTwice == (first != last), "\(minutes[index].rfc3339)")
         }
-        #expect(change.contains("03-29") ? repeated == 0 : repeated >= 60)
+        // Each of them is there two times.
+        #expect(repeated == 2 * twice)
     }
 
     @Test(arguments: [
