@@ -34,7 +34,8 @@ extension PostgresConnection {
             }
             let holder = try row(
                 SQLFragment(
-                    "SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') AS host FROM \(Self.holder)"))
+                    "SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') AS host FROM \(Self.holder)"
+                ))
             throw StoreError(.busy, store: name, message: try Self.message(holder), hint: "try again later")
         } catch {
             throw StoreError(error, store: name, doing: "taking the lock of a run")
@@ -44,7 +45,8 @@ extension PostgresConnection {
     /// Ends a session of this run that still holds the lock, and waits for it.
     private func endSession(_ process: Int) throws {
         let isHeld: SQLFragment =
-            "SELECT 1 FROM \(Self.holder) AND a.application_name = " + .bound("retention \(getpid())", "text") + " AND l.pid = " + .bound("\(process)", "int4")
+            "SELECT 1 FROM \(Self.holder) AND a.application_name = " + .bound("retention \(getpid())", "text")
+            + " AND l.pid = " + .bound("\(process)", "int4")
         guard try exists(isHeld) else { return }
         try execute("SELECT pg_terminate_backend(\(process), 5000)")
     }

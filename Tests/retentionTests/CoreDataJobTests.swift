@@ -84,7 +84,6 @@ struct CoreDataJobTests {
             #expect(report.rules[0].message?.hasSuffix("; this cannot be accepted; leave out `relationships`") == true)
         }
         #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
-        #expect(try self.job("relationships: as_declared").report(asOf).rules[0].deleted == 40)
     }
 
     @Test func tablesAreNoEntities() throws {

@@ -101,7 +101,8 @@ struct ServerArchive {
         throw StoreError(
             .unsupported, store: connection.name,
             message: "an undo on a server leaves no triggers out (--triggers skip)",
-            hint: "nothing was changed; switch them off (\(switches.sorted().joined(separator: "; "))), run the undo, and "
+            hint:
+                "nothing was changed; switch them off (\(switches.sorted().joined(separator: "; "))), run the undo, and "
                 + "switch them on again (ENABLE TRIGGER); or restore the rows and fire them (--triggers fire)")
     }
 

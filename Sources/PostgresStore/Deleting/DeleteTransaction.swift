@@ -216,7 +216,9 @@ struct DeleteTransaction {
             }
             return (try session.count(removed.tables + " SELECT count(*) FROM (" + query + ") AS found"), key.text)
         }.filter { $0.0 > 0 }
-        guard obstacles.isEmpty else { throw StoreError.referenced(work.fetchRequest.entity, by: obstacles, store: session.name) }
+        guard obstacles.isEmpty else {
+            throw StoreError.referenced(work.fetchRequest.entity, by: obstacles, store: session.name)
+        }
     }
 
     /// Rows that this session has deleted and updated in the tables behind the foreign keys, as the server counts them.

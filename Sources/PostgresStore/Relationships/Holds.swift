@@ -76,7 +76,8 @@ struct Holds {
     /// A hold whose rows triggers or rules of the store may delete or change; nil: none acts. What they do is not followed.
     func obstacle(_ reach: ReachOfDelete) throws -> HoldObstacle? {
         guard let hold = all.first, let trigger = try reach.trigger() else { return nil }
-        return HoldObstacle(hold: hold, reason: "the trigger or rule \(trigger) may delete or change rows of \(hold.entity)")
+        return HoldObstacle(
+            hold: hold, reason: "the trigger or rule \(trigger) may delete or change rows of \(hold.entity)")
     }
 }
 

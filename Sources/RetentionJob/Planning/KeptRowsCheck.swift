@@ -62,7 +62,9 @@ struct KeptRowsCheck {
         let rows = kept.keptRows.reduce(.all) { $0 && $1 }
         let all = HeldRows(name: keeper.name, entity: entity, rows: rows)
         // Where no batch looks at these rows, each looks at those that are kept beside its own.
-        if reader.looksAtRowsToKeep, let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target) {
+        if reader.looksAtRowsToKeep,
+            let found = try reader.obstacle(to: [all], of: delete, writing: rule.rollup?.target)
+        {
             return "\(found.reason), of which '\(keeper.name)' keeps some"
         }
         let groups = (keeper.keepLast?.per ?? []) + (keeper.thin?.per ?? [])

@@ -165,7 +165,8 @@ struct ArchiveSafetyTests {
             Self.table
                 + "CREATE TABLE note (id int PRIMARY KEY, t int); INSERT INTO note SELECT n, n FROM generate_series(1, 5) n;"
                 + Self.hidden
-                + "CREATE CONSTRAINT TRIGGER tr AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION f()")
+                + "CREATE CONSTRAINT TRIGGER tr AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION f()"
+        )
         let before = try archived.contents()
         let told = storeError {
             _ = try Laws.carryOut(Self.request(Self.hold("note")), batchRows: 2, on: archived.database.writer())
