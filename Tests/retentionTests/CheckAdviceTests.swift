@@ -13,18 +13,6 @@ struct CheckAdviceTests {
         return try job.perform(["check"] + arguments)
     }
 
-    /// References without a key are counted at the instant of `--as-of`, as all else.
-    @Test func referencesAreCountedAtTheInstantThatIsAskedFor() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(3, daysAgo: 40) + Sample.rows(2, daysAgo: 0)
-                + "CREATE TABLE Visit(id INTEGER PRIMARY KEY, price_id INTEGER); INSERT INTO Visit SELECT id, id FROM Price;",
-            policy: Sample.policy(Sample.rule()))
-        let now = try job.retention("check").output
-        #expect(now.contains("3 rows of Visit would refer"), "\(now)")
-        let then = try job.retention("check", "--as-of", Sample.midnight(20)).output
-        #expect(then.contains("0 rows of Visit would refer"), "\(then)")
-    }
-
     @Test func aFileWithoutAutoVacuumIsReportedWithTheStatements() throws {
         let end = try check([Sample.rule()])
         #expect(end.status == 0 && end.output.contains("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"), "\(end)")

@@ -213,7 +213,7 @@ public class PostgresConnection {
 
     /// Whether a statement only reads what the server knows of itself.
     private static func isAboutCatalog(_ text: String) -> Bool {
-        text.contains(" FROM pg_") || text.contains("\nFROM pg_")
+        !text.contains("pg_temp.") && (text.contains(" FROM pg_") || text.contains("\nFROM pg_"))
     }
 
     private func plan(_ text: String, _ values: [String?]) -> [String] {

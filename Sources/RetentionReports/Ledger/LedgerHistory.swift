@@ -344,6 +344,6 @@ package struct LedgerHistory {
 extension LedgerRun {
     /// The names by which the ledger knows the store of the run; see ``StoreNames``.
     fileprivate var storeKeys: [String] {
-        [report.store] + (relativeStore.map { [$0] } ?? [])
+        [report.store] + [relativeStore, FilePlace.realPath(report.store)].compactMap(\.self)
     }
 }

@@ -91,8 +91,9 @@ struct LogHandlersTests {
             create: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("retention.log").path
-        for _ in 1...2 { try LogSink.file(path: path).record("one\n") }
-        #expect(try String(contentsOfFile: path, encoding: .utf8) == "one\none\n")
+        let line = "2026-11-27T00:00:00Z one\n"
+        for _ in 1...2 { try LogSink.file(path: path).record(line) }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == line + line)
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(try #require(mode) & 0o037 == 0)
         #expect(throws: StoreError.self) { try LogSink.file(path: folder.path + "/no/such/folder/log") }

@@ -94,7 +94,7 @@ struct JSONReportTests {
         for text in [report.document, LogReport([run]).json] {
             collect(try JSONSerialization.jsonObject(with: Data(text.utf8)), "")
         }
-        #expect(types.count > 120)
+        #expect(types.count > 110)
         #expect(types.filter { $0.value.count > 1 } == [:])
     }
 
