@@ -3,10 +3,10 @@ import PostgresStore
 package import Testing
 
 extension Trait where Self == ConditionTrait {
-    /// Skips a test where PostgreSQL is not installed, or the engine was not built in.
+    /// Skips a test where PostgreSQL is not installed, or the engine was not built in. An installed server that does not start fails it.
     package static var needsPostgres: Self {
         needsServer("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-            PostgresDatabase.isAvailable && PostgresCluster.shared != nil
+            PostgresDatabase.isAvailable && PostgresCluster.programs != nil
         }
     }
 
