@@ -2,22 +2,22 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// The folder in which a policy's archives are made: whether that is possible and safe.
+/// The folder for a policy's archives: checks that it can be used and is safe.
 package struct ArchiveFolder {
-    /// As the policy names it, absolute.
+    /// The folder as the policy names it, absolute.
     let named: String
 
     package init(_ path: String) { named = path }
 
-    /// The path without symbolic links; as it is named if it does not exist.
+    /// The path without symbolic links; the path as named if the folder does not exist.
     package var path: String { FilePlace.realPath(named) ?? named }
 
     // MARK: The folder itself
 
-    /// Throws unless archives can be written there, and only this user and root can change them.
+    /// Throws unless archives can be written there and only this user and root can change them.
     ///
-    /// - Throws: ``StoreError`` of kind `cannotCreate` if it is not a folder, of kind `permission` if it is someone else's,
-    ///   others can write it, or this user cannot.
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if it is not a folder, of kind `permission` if another user owns it, others can
+    ///   write to it, or this user cannot.
     package func check() throws(StoreError) {
         var facts = stat()
         guard stat(named, &facts) == 0 else {
@@ -44,7 +44,7 @@ package struct ArchiveFolder {
         }
     }
 
-    /// Whether an archive is at a path as it was recorded; nil: the path is not a file's, but the name of a schema.
+    /// Whether the archive still exists at its recorded path; nil: the path is the name of a schema, not a file.
     package static func hasFile(_ path: String) -> Bool? {
         path.hasPrefix("/") ? FilePlace(path).facts?.isRegularFile ?? false : nil
     }
@@ -57,7 +57,7 @@ package struct ArchiveFolder {
 
     // MARK: Its place
 
-    /// Why archives cannot be made in the store itself now, at the position of their place; empty if they are elsewhere.
+    /// Why the store itself cannot hold archives now, at the position of the setting; empty if archives are elsewhere.
     package static func troubles(of policy: Policy, in reader: any RetentionReader) -> [Diagnostic] {
         guard case .schema(let name)? = policy.archive?.place else { return [] }
         do throws(StoreError) {
@@ -72,7 +72,7 @@ package struct ArchiveFolder {
         }
     }
 
-    /// Why archives cannot be made in the folder of a policy now, at its position.
+    /// Why archives cannot be made in the policy's folder now, at the position of the setting.
     package static func troubles(of policy: Policy) -> [Diagnostic] {
         guard let path = policy.archive?.folder else { return [] }
         do throws(StoreError) {
@@ -89,11 +89,11 @@ package struct ArchiveFolder {
 
     // MARK: Its space
 
-    /// Throws unless there is room for what the archived rules of a plan delete.
+    /// Throws unless there is room for the rows that a plan archives.
     ///
-    /// Copies are written twice: one after the other, and then to their places. So twice their size is needed for a while,
-    /// or that of a few batches more. The size is estimated only if the whole store would not fit twice, because that may
-    /// read all pages of an entity. Rows that triggers delete are not counted before the run.
+    /// Copies are written twice: first in sequence, then to their final places. So the space needed is at most twice their size, or their
+    /// size plus a few batches. The size is estimated only if the whole store would not fit twice, because the estimate may read all pages
+    /// of an entity. Rows that triggers delete are not counted before the run.
     ///
     /// - Throws: ``StoreError`` of kind `inputOutput` if there is not enough room.
     package func requireSpace(for plan: Plan, in reader: any RetentionReader) throws(StoreError) {
@@ -114,10 +114,10 @@ package struct ArchiveFolder {
             hint: "free some space, or name a folder on another disk in archive.folder")
     }
 
-    /// What a deletion in batches has written once and not yet to its place.
+    /// The most bytes that a deletion in batches has written in sequence and not yet to their final places.
     private static let mostWaitingBytes: Int64 = 64 << 20
 
-    /// The space that the rows of a step take, and those that are deleted with them, in bytes.
+    /// The space in bytes that the rows of a step take, with the rows deleted by cascades.
     private static func estimate(_ step: Plan.Step, _ reader: any RetentionReader) throws(StoreError) -> Int64 {
         let entity = step.surveyRequest?.entity ?? step.rule.entity
         var size = try estimate(step.survey.expiredCount, of: entity, reader)
@@ -127,7 +127,7 @@ package struct ArchiveFolder {
         return size
     }
 
-    /// The part of an entity's space that some of its rows take. Tables that are not entities count as the whole store.
+    /// The share of an entity's space that some of its rows take. Tables that are not entities count as the whole store.
     private static func estimate(_ count: Int, of entity: String, _ reader: any RetentionReader) throws(StoreError)
         -> Int64
     {
@@ -138,7 +138,7 @@ package struct ArchiveFolder {
         return Int64(clamping: Int128(size ?? 0) * Int128(min(count, rows)) / Int128(rows))
     }
 
-    /// Bytes that an unprivileged process may still write there; nil: it is not known.
+    /// The bytes that an unprivileged process can still write there; nil: unknown.
     private var freeBytes: Int64? {
         var facts = statvfs()
         guard statvfs(path, &facts) == 0 else { return nil }
@@ -148,7 +148,7 @@ package struct ArchiveFolder {
 }
 
 extension Plan {
-    /// The steps that delete rows and archive them first.
+    /// The steps that archive rows and delete them.
     package var archivedSteps: [Step] {
         steps.filter { $0.request?.deleting.archiveRule != nil && $0.survey.expiredCount > 0 }
     }

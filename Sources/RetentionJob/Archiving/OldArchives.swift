@@ -2,13 +2,13 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What the record of past runs knows of a run and its archive.
+/// What past runs recorded about a run and its archive.
 package struct RecordedRun: Hashable, Sendable {
-    /// When it ended; nil: its end is not recorded.
+    /// When the run ended; nil: no end is recorded.
     package var ended: Instant?
-    /// Whether its archive was completed.
+    /// Whether its archive is complete.
     package var hasCompleteArchive: Bool
-    /// Until when its archive is kept, as the run recorded it; nil: no such date is recorded.
+    /// Until when its archive is kept, as the run recorded it; nil: no date is recorded.
     package var archiveUntil: Instant?
 
     package init(ended: Instant?, hasCompleteArchive: Bool, archiveUntil: Instant?) {
@@ -18,11 +18,11 @@ package struct RecordedRun: Hashable, Sendable {
     }
 }
 
-/// An archive that is past its time.
+/// An archive that is kept no longer.
 struct OldArchive {
-    /// What messages call it.
+    /// The name of the archive in messages.
     var name: String
-    /// Removes it, and returns why it could not be removed, as a sentence; nil: it is removed.
+    /// Removes the archive. Returns why that failed, as a sentence; nil: it is removed.
     var remove: () -> String?
 }
 
@@ -33,17 +33,17 @@ package struct ArchiveAge: Sendable {
 
     /// - Parameters:
     ///   - keep: how long after the end of its run an archive is kept; nil: forever.
-    ///   - zone: the zone of that age.
+    /// - zone: the time zone for that age.
     package init(keep: MaxAge?, zone: CalendarZone) {
         self.keep = keep
         self.zone = zone
     }
 
-    /// Whether the time of a run's archive is over.
+    /// Whether a run's archive is kept no longer.
     ///
-    /// It counts from the recorded end of the run; if none is recorded, from its start, which its identifier contains. The archive
-    /// is kept until the date that its run recorded, even if it would be kept for less time now. Without a record that date is
-    /// not known: the run may be of another ledger.
+    /// The age counts from the recorded end of the run, or from its start, which the identifier contains. The archive is kept at least
+    /// until the date that its run recorded, even if the policy now keeps archives for less time. Without a record that date is unknown:
+    /// the run may belong to another ledger.
     func isPast(_ run: String, _ record: RecordedRun?, now: Instant) -> Bool {
         guard let keep, let record, let ended = record.ended ?? RunID.start(of: run) else { return false }
         if let until = record.archiveUntil, until > now { return false }
@@ -51,10 +51,10 @@ package struct ArchiveAge: Sendable {
     }
 }
 
-/// The archives of one store in a folder: which of them are past their time, and removing those.
+/// Finds the archives of one store in a folder that are kept no longer, and removes them.
 ///
-/// An archive is known by its name, `<RUN>.sqlite`, and by its content: it carries the application id of archives, and names
-/// this run, which the ledger has. No other file is ever removed. Links and folders in the place of an archive are left alone.
+/// An archive is recognised by its name, `<RUN>.sqlite`, and by its content: it has the application id of archives and names this run,
+/// which the ledger knows. No other file is ever removed. Links and folders with the name of an archive are left alone.
 package struct OldArchives {
     /// An archive that can be removed.
     package struct Archive: Hashable, Sendable {
@@ -67,9 +67,9 @@ package struct OldArchives {
 
     /// What is in the folder.
     package struct Findings: Hashable, Sendable {
-        /// Archives past their time, the oldest first.
+        /// Archives that are kept no longer, the oldest first.
         package var expired: [Archive] = []
-        /// Archives that are not complete or cannot be read, each as a sentence.
+        /// Archives that are incomplete or cannot be read, each as a sentence.
         package var warnings: [String] = []
     }
 
@@ -77,12 +77,12 @@ package struct OldArchives {
     private let age: ArchiveAge
     private let open: (String) throws -> any RetentionReader
 
-    /// Makes the archives of a store.
+    /// Creates the archives of a store.
     ///
     /// - Parameters:
-    ///   - folder: the folder, which was checked.
+    /// - folder: the folder, already checked.
     ///   - age: how long they are kept.
-    ///   - open: opens a file for reading if it carries the application id of archives; otherwise throws.
+    /// - open: opens a file for reading if it has the application id of archives; otherwise throws.
     package init(
         folder: ArchiveFolder, age: ArchiveAge, open: @escaping (String) throws -> any RetentionReader
     ) {
@@ -91,11 +91,11 @@ package struct OldArchives {
         self.open = open
     }
 
-    /// Looks for archives that are past their time, and for those that are not complete. Nothing is changed.
+    /// Finds archives that are kept no longer, and incomplete ones. Changes nothing.
     ///
     /// - Parameters:
-    ///   - current: the run in progress, whose archive is left alone.
-    ///   - recorded: what is recorded of some runs of this store, by their identifiers.
+    /// - current: the run in progress; its archive is left alone.
+    /// - recorded: what is recorded about some runs of this store, by identifier.
     package func findings(
         now: Instant, besides current: String, recorded: ([String]) throws -> [String: RecordedRun]
     ) throws -> Findings {
@@ -104,10 +104,10 @@ package struct OldArchives {
         let records = try recorded(runs)
         var findings = Findings()
         for run in runs {
-            // A file that no run of this store is known to have made is someone else's.
+            // A file that no known run of this store made belongs to somebody else.
             guard let record = records[run] else { continue }
             let isPast = age.isPast(run, record, now: now)
-            // A complete archive is looked at when its time is over, not every night before.
+            // A complete archive is opened only when it is kept no longer, not every night.
             if !isPast, record.hasCompleteArchive { continue }
             look(at: run, isPast: isPast, &findings)
         }
@@ -118,7 +118,7 @@ package struct OldArchives {
         let name = run + Self.ending
         let path = FilePlace.path(name, in: folder)
         var facts = stat()
-        // A second name, a link or a folder is nothing that a run made.
+        // No run makes a file with a second name, a link or a folder.
         guard lstat(path, &facts) == 0, facts.isRegularFile, facts.st_nlink == 1 else { return }
         let mark = FilePlace.Mark(facts)
         let isComplete: Bool?
@@ -143,7 +143,7 @@ package struct OldArchives {
         }
     }
 
-    /// Whether a file is a complete archive of a run; nil: it is not an archive, or of another run.
+    /// Whether a file is a complete archive of a run; nil: it is not an archive, or it belongs to another run.
     private func isComplete(_ run: String, _ path: String) throws -> Bool? {
         let reader = try open(path)
         guard let entity = try reader.entity(named: Self.factsEntity), entity.kind == .table else { return nil }
@@ -156,11 +156,11 @@ package struct OldArchives {
         return facts["complete"] == .integer(1) || facts["complete"] == .text("1")
     }
 
-    /// The table of an archive that says what it is, see docs/decisions/0025.
+    /// The table of an archive that describes it, see docs/decisions/0025.
     private static let factsEntity = "retention_archive"
     private static let ending = ".sqlite"
 
-    /// The runs of which the folder has a file with the name of an archive, the oldest first.
+    /// The runs for which the folder has a file with the name of an archive, the oldest first.
     private static func runs(in folder: String) -> [String] {
         PendingPattern.names(in: folder, matching: "*" + ending).map { String($0.dropLast(ending.count)) }
             .filter(RunID.isRunID)
@@ -168,7 +168,7 @@ package struct OldArchives {
 
     // MARK: Removing
 
-    /// Removes an archive that was found.
+    /// Removes an archive from the findings.
     ///
     /// - Returns: why it could not be removed, as a sentence; nil: it is removed.
     package func remove(_ archive: Archive) -> String? {

@@ -2,7 +2,7 @@ package import PriceStore
 
 /// What the name and the declared type of an attribute suggest about its values.
 package struct AttributeWords {
-    /// What a date says about its row, according to its name.
+    /// What a date says about its row, judged by its name.
     package enum Role: Int, Comparable {
         /// When the row was created or received.
         case created
@@ -10,17 +10,17 @@ package struct AttributeWords {
         case happened
         /// When the row was last changed or read.
         case changed
-        /// When something ends, is due, or was born: not the age of the row.
+        /// When something ends, is due, or was born; this is not the age of the row.
         case other
 
         package static func < (a: Role, b: Role) -> Bool { a.rawValue < b.rawValue }
     }
 
-    /// What speaks of a date: `type`, `name`, or nil.
+    /// What suggests a date: `type`, `name`, or nil.
     let hint: String?
-    /// Whether the name speaks of something else: an identifier, a duration, a count.
+    /// Whether the name suggests something else: an identifier, a duration, a count.
     let speaksOfElse: Bool
-    /// Whether any word of the name speaks of a date.
+    /// Whether any word of the name suggests a date.
     let hasDateWord: Bool
     package let role: Role
     private let words: [String]
@@ -43,7 +43,7 @@ package struct AttributeWords {
         self.words = words
     }
 
-    /// Whether a unit that the name ends with, as in `time_ms`, is another one than a format counts in.
+    /// Whether the name ends with a unit, as in `time_ms`, that is not the unit of a format.
     func contradicts(_ encoding: DateEncoding) -> Bool {
         guard encoding.isNumeric, let last = words.last, let unit = Self.units[last] else { return false }
         return !encoding.rawValue.hasSuffix(unit)
@@ -55,7 +55,7 @@ package struct AttributeWords {
         "nanos": "nanoseconds", "sec": "seconds", "secs": "seconds",
     ]
 
-    /// Whether a word that is several in one ends as a date does: `createtime`, `zcreationdate`.
+    /// Whether a compound word ends like a date: `createtime`, `zcreationdate`.
     private static func endsAsDate(_ word: String) -> Bool {
         guard !durationWords.contains(word), !["update", "candidate", "mandate", "validate"].contains(word) else {
             return false
@@ -63,7 +63,7 @@ package struct AttributeWords {
         return ["time", "date", "timestamp", "utc"].contains { word.count > $0.count && word.hasSuffix($0) }
     }
 
-    /// What is before the last part of a word that is several in one: `expiry` of `expirytime`, `valid` of `validto`.
+    /// A compound word without its last part: `expiry` of `expirytime`, `valid` of `validto`.
     private static func stem(_ word: String) -> String? {
         ["timestamp", "before", "time", "date", "utc", "dt", "ts", "at", "to"]
             .first { word.count > $0.count + 2 && word.hasSuffix($0) }.map { String(word.dropLast($0.count)) }
@@ -117,7 +117,7 @@ package struct AttributeWords {
         "renews", "required", "scheduled", "termination", "until", "valid", "warranty",
     ]
 
-    /// The words of a name, in lower case: `updateTime`, `update_time` and `UPDATE TIME` have the same.
+    /// The words of a name, in lower case: `updateTime`, `update_time` and `UPDATE TIME` give the same words.
     private static func split(_ name: String) -> [String] {
         var words = [""]
         var wasLower = false

@@ -1,23 +1,23 @@
 package import PriceStore
 import RetentionPolicy
 
-/// The date format that fits the values of an attribute, and how certain that is. It is for people; the only decision
-/// that depends on it is to refuse a rule with another format.
+/// The date format that fits the values of an attribute, and how certain that is. It is for people; the only decision that uses it is to
+/// refuse a rule with another format.
 ///
-/// The values decide. "Sure" means that exactly one format gives nearly all of them a plausible date, most of them in
-/// the past. A name never makes a format sure. See decision 0021.
+/// The values decide. "Sure" means that exactly one format gives nearly all of them a plausible date, most of them in the past. A name
+/// never makes a format sure. See decision 0021.
 package struct DateRecognition: Hashable, Sendable {
     /// How sure a format is.
     package enum Certainty: String, Hashable, Sendable, CaseIterable {
-        /// The store itself says it, as a Core Data model does.
+        /// The store declares it, as a Core Data model does.
         case declared
         /// One format gives nearly all values a plausible date, and no other format does.
         case sure
-        /// One format is clearly the best, with a doubt that the reason names.
+        /// One format is clearly the best, with a doubt named in the reason.
         case likely
-        /// Two or more formats fit, or little but the values speaks for a date.
+        /// Two or more formats fit, or little except the values suggests a date.
         case unsure
-        /// The values are of two or more formats or shapes.
+        /// The values have two or more formats or shapes.
         case mixed
         /// The name or the type suggests a date, but no format reads the values.
         case none
@@ -41,11 +41,11 @@ package struct DateRecognition: Hashable, Sendable {
     package var examples: [StoreValue]
     /// Other formats in which at least half of the values are dates, most likely first.
     package var alternatives: [FormatReading] = []
-    /// Values that mean "no date".
+    /// Values that stand for "no date".
     package var sentinels: [StoreValue] = []
     /// The kinds of values of a mixed attribute, the commonest first.
     package var shapes: [Shape] = []
-    /// Whether all of the dates are more than a day after the clock: they say when something ends, or the format is wrong.
+    /// Whether all dates are more than a day after the clock: they say when something ends, or the format is wrong.
     package var isInFuture = false
     /// Whether the store, the name or the type says that the values are dates.
     package var isNamedAsDate: Bool
@@ -87,7 +87,7 @@ package struct DateRecognition: Hashable, Sendable {
         }
     }
 
-    /// How many values of an attribute are sampled.
+    /// The number of values sampled from an attribute.
     package static let sampleCount = 60
 
     /// A sample of a rule's date attribute; empty if the store declares the format.
@@ -98,14 +98,13 @@ package struct DateRecognition: Hashable, Sendable {
         return try reader.sample(entity: entity.name, attribute: date.name, limit: sampleCount)
     }
 
-    /// What a sample of a rule's date attribute looks like; nil: the sample is empty, or nothing suggests a date.
+    /// The recognised format of a sample of a rule's date attribute; nil: the sample is empty, or nothing suggests a date.
     init?(rule: Rule, _ attribute: Attribute, samples: [StoreValue], clock: Instant) {
         guard !rule.isFormatStored, !samples.isEmpty else { return nil }
         self.init(attribute, samples: samples, clock: clock)
     }
 
-    /// Considers the counts of all rows, because the sample has only some: a format that cannot read a tenth of the
-    /// rows is not sure.
+    /// Takes the counts of all rows into account: a format that cannot read a tenth of the rows is not sure.
     package mutating func weigh(_ survey: Survey) {
         let unread = survey.unreadable.filter { [.wrongType, .notADate].contains($0.reason) }.reduce(0) {
             $0 + $1.rowCount
@@ -117,7 +116,7 @@ package struct DateRecognition: Hashable, Sendable {
 
     // MARK: Mixed values
 
-    /// The kinds of the values, if no single format explains them and two kinds together do; nil: they are not mixed.
+    /// The kinds of the values, if no single format explains them and two kinds together do; nil: the values are not mixed.
     private static func shapes(_ values: [StoreValue], _ readings: [FormatReading], isNamed: Bool) -> [Shape]? {
         guard let first = readings.max(by: { $0.pastCount < $1.pastCount }), first.pastCount * 10 >= values.count,
             first.pastCount > 0, !readings.contains(where: { $0.covers(tenths: 9) })
@@ -132,7 +131,7 @@ package struct DateRecognition: Hashable, Sendable {
             found.append(Shape(encoding: next.encoding, valueCount: read.count, example: read[0]))
             rest.removeAll(where: read.contains)
         }
-        // Values that no format reads are a kind of their own if the name suggests dates.
+        // Values that no format reads form their own kind if the name suggests dates.
         let unread = rest.filter { first.unread.contains($0) && ($0.isText || plausible[0].isText) }
         if isNamed, isKind(unread, of: values) {
             found.append(Shape(encoding: nil, valueCount: unread.count, example: unread[0]))
@@ -142,7 +141,7 @@ package struct DateRecognition: Hashable, Sendable {
         return found.sorted { $0.valueCount > $1.valueCount }
     }
 
-    /// Whether some of the values are enough to be a kind of their own: two, and a tenth of all.
+    /// Whether some values are enough for a kind of their own: at least two, and a tenth of all.
     private static func isKind(_ some: [StoreValue], of values: [StoreValue]) -> Bool {
         some.count > 1 && some.count * 10 >= values.count
     }

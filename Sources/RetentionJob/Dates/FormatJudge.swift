@@ -1,16 +1,16 @@
 import PriceStore
 
-/// Judges how sure the best reading of some values is. Each doubt lowers it, and none raises it.
+/// Judges how sure the best reading of some values is. A doubt lowers the certainty; nothing raises it.
 struct FormatJudge {
     let best: FormatReading
     /// Other formats in which at least half of the values are possible dates.
     let rivals: [FormatReading]
-    /// The sampled values, all different, without NULL and values that mean "no date" in every format.
+    /// The sampled values, all different, without NULL and without values that stand for "no date" in every format.
     let values: [StoreValue]
     let words: AttributeWords
     let clock: Instant
 
-    /// How sure the format is; nil: the values hardly are dates.
+    /// How sure the format is; nil: the values are probably not dates.
     var certainty: DateRecognition.Certainty? {
         if best.encoding == .iso8601, values.contains(where: FormatReading.isWrittenOut) {
             guard best.covers(tenths: 9) || words.hint != nil else { return nil }
@@ -23,8 +23,8 @@ struct FormatJudge {
             return best.plausibleCount >= 3 && !isDense ? .sure : .likely
         }
         guard words.hint != nil else {
-            // Any whole numbers can be read as something: with neither a name nor a type that suggests a date, they must
-            // lie in the last 20 years, in a format that small numbers do not fit.
+            // Some format reads any whole number. If neither name nor type suggests a date, the dates must lie in the last 20 years, in a
+            // format that small numbers do not fit.
             guard isStrong, ![.unixDays, .iso8601].contains(best.encoding), rivals.isEmpty || !words.speaksOfElse else {
                 return nil
             }
@@ -32,26 +32,26 @@ struct FormatJudge {
         }
         guard rivals.isEmpty || isClearlyBest, !words.contradicts(best.encoding) else { return .unsure }
         if [.appleSeconds, .appleNanoseconds, .unixDays].contains(best.encoding), !isCurrent { return .unsure }
-        // Seconds of 1970 that are read as Apple's end 31 years late, some of them ahead of the clock.
+        // Seconds of 1970 read as Apple's are 31 years late, so some of these dates are after the clock.
         if !rivals.isEmpty, best.pastCount < best.plausibleCount { return .unsure }
         return isStrong && rivals.isEmpty && canBeSure && isOngoing ? .sure : .likely
     }
 
-    /// Whether more than half of the dates lie ahead of the clock, as those of a schedule or an expiry.
+    /// Whether at least half of the dates are in the future, as in a schedule or an expiry.
     private var isMostlyAhead: Bool { best.pastCount * 2 <= best.plausibleCount }
 
-    /// Whether the format is one that other numbers do not fit by chance, and the values do not look like other numbers.
+    /// Whether other numbers do not fit the format by chance, and the values do not look like other numbers.
     private var canBeSure: Bool {
         switch best.encoding {
-        // Small numbers, and seconds since 1970, fit them.
+        // Small numbers and seconds since 1970 fit these formats.
         case .appleSeconds, .appleNanoseconds, .unixDays, .iso8601: false
         case .unixNanoseconds: best.plausibleCount >= 3 && !isDense && areRoundNanoseconds
         default: best.plausibleCount >= 3 && !isDense
         }
     }
 
-    /// Whether nearly all values are consecutive whole numbers, like those of a counter. Days that are written as numbers
-    /// jump at the end of a month.
+    /// Whether nearly all values are consecutive whole numbers, like those of a counter. Days written as numbers jump at the end of a
+    /// month.
     private var isDense: Bool {
         let numbers = values.compactMap { value -> Int64? in
             switch value {
@@ -75,19 +75,18 @@ struct FormatJudge {
         return consecutive * 10 >= (numbers.count - 1) * 9
     }
 
-    /// Whether the values end like nanoseconds that were converted from microseconds or coarser units. Identifiers that
-    /// begin with a time (snowflakes) are in the same range, but do not end so.
+    /// Whether the values end like nanoseconds converted from microseconds or coarser units. Identifiers that begin with a time
+    /// (snowflakes) are in the same range, but do not end so.
     private var areRoundNanoseconds: Bool {
         let numbers = values.compactMap { if case .integer(let number) = $0 { number } else { nil } }
         return !numbers.isEmpty && numbers.allSatisfy { $0 % 1000 == 0 } && !numbers.allSatisfy { $0 & 0x3FFFFF == 0 }
     }
 
-    /// Whether the newest date that does not lie ahead is at most 20 years old.
+    /// Whether the newest date that is not in the future is at most 20 years old.
     private var isRecent: Bool { isWithin(20 * FormatReading.year, best) }
-    /// Whether it is at most five years old. Numbers of an epoch that this program does not know, such as GPS time, read as
-    /// dates that end earlier.
+    /// Whether that date is at most five years old. Numbers of an unknown epoch, such as GPS time, read as dates that end earlier.
     private var isOngoing: Bool { isWithin(5 * FormatReading.year, best) }
-    /// Whether it is at most 400 days old.
+    /// Whether that date is at most 400 days old.
     private var isCurrent: Bool { isWithin(400 * FormatReading.day, best) }
 
     private func isWithin(_ span: Int64, _ reading: FormatReading) -> Bool {
@@ -99,8 +98,7 @@ struct FormatJudge {
         isCurrent && !rivals.contains { isWithin(400 * FormatReading.day, $0) }
     }
 
-    /// Whether texts contain no day, so that they may be something else, unless all of them are months of the plausible
-    /// past.
+    /// Whether texts contain no day, so that they may be something else, unless all are months of the plausible past.
     private var isShort: Bool {
         let isShort = values.contains { if case .text(let text) = $0 { text.utf8.count < 10 } else { false } }
         let isPast =
@@ -167,7 +165,7 @@ extension DateRecognition {
             + "; a rule can read only one of these formats"
     }
 
-    /// Why no format is known although a name or a type suggests a date, as a sentence without a full stop.
+    /// Why no format is known although a name or type suggests a date, as a sentence without a full stop.
     static func reason(hint: String, values: [StoreValue], regular: [StoreValue]) -> String {
         let speaks = "its \(hint) suggests a date, but "
         guard let first = values.first else { return speaks + "it has no values" }
@@ -190,7 +188,7 @@ extension DateRecognition {
             + shown.joined(separator: ", ") + (forms.count > 3 ? ", …" : "")
     }
 
-    /// The form of a value: digits and letters are alike, everything else counts.
+    /// The form of a value: digits and letters are equal, all other characters differ.
     private static func form(_ value: StoreValue) -> String {
         switch value {
         case .integer, .real: return "number"

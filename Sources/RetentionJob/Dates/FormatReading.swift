@@ -1,38 +1,37 @@
 package import PriceStore
 
-/// The sampled values of an attribute, read in one format. Pure: the clock is an argument, and no delete depends on it.
+/// The sampled values of an attribute, read in one format. Pure: the clock is an argument. No delete depends on it.
 package struct FormatReading: Hashable, Sendable {
     package var encoding: DateEncoding
-    /// Values that are plausible dates: from 1990 to 20 years after the clock. Text that is written out as a date is
-    /// plausible in any year.
+    /// Values that are plausible dates: from 1990 to 20 years after the clock. A written-out date is plausible in any year.
     package var plausibleCount = 0
-    /// Plausible dates that are not later than a day after the clock.
+    /// Plausible dates at most a day after the clock.
     package var pastCount = 0
-    /// Values that are dates from 1971 to 20 years after the clock: enough to cast doubt on another format.
+    /// Values that are dates from 1971 to 20 years after the clock: enough to doubt another format.
     package var possibleCount = 0
     /// The oldest and the newest plausible date; nil if there is none.
     package var oldest: Instant?
     package var newest: Instant?
-    /// The newest plausible date that is not later than a day after the clock; nil: all lie ahead.
+    /// The newest plausible date at most a day after the clock; nil: all are later.
     package var newestPast: Instant?
-    /// Values that mean "no date" in this format, such as 9999-12-31.
+    /// Values that stand for "no date" in this format, such as 9999-12-31.
     package var sentinels: [StoreValue] = []
-    /// Values that are dates in this format, but not plausible ones.
+    /// Values that are implausible dates in this format.
     package var outliers: [StoreValue] = []
-    /// Those of the ``outliers`` that are possible dates.
+    /// The ``outliers`` that are possible dates.
     package var doubtful: [StoreValue] = []
-    /// Values that this format cannot read at all.
+    /// Values that this format cannot read.
     package var unread: [StoreValue] = []
 
     /// Values that are probably dates in this format.
     package var regularCount: Int { plausibleCount + outliers.count + unread.count }
 
-    /// Whether at least so many tenths of the regular values are plausible.
+    /// Whether at least this many tenths of the regular values are plausible.
     func covers(tenths: Int) -> Bool { plausibleCount * 10 >= regularCount * tenths && plausibleCount > 0 }
 
-    /// Reads values in one format; nil: not one of them is a plausible date.
+    /// Reads values in one format; nil: none is a plausible date.
     ///
-    /// - Parameter values: different values, none of them NULL or a ``isFiller(_:)``.
+    /// - Parameter values: distinct values without NULL and without any ``isFiller(_:)``.
     init?(_ encoding: DateEncoding, _ values: [StoreValue], clock: Instant) {
         self.encoding = encoding
         for value in values {
@@ -63,10 +62,10 @@ package struct FormatReading: Hashable, Sendable {
         newestPast = max(newestPast ?? date, date)
     }
 
-    /// The formats that read at least one value as a date, those that explain the values best first.
+    /// The formats that read at least one value as a date, the best explanation first.
     static func all(_ values: [StoreValue], clock: Instant) -> [FormatReading] {
         let lately = clock.advanced(byMicroseconds: -400 * day)
-        // How well a reading explains the values: most of them, lately, in the past.
+        // A better explanation covers more values, recent ones, and past ones.
         func rank(_ reading: FormatReading) -> (Int, Int, Int, Int64) {
             let isCurrent = reading.newestPast.map { $0 >= lately } ?? false
             let share = reading.plausibleCount * 20 / max(1, reading.regularCount)
@@ -82,7 +81,7 @@ package struct FormatReading: Hashable, Sendable {
 
     private var isApple: Bool { encoding == .appleSeconds || encoding == .appleNanoseconds }
 
-    /// Whether every value is written with year, month and day, so that it is almost certainly a date.
+    /// Whether every value has a written year, month and day, so that it is almost certainly a date.
     var isWrittenOut: Bool {
         switch encoding {
         case .iso8601, .yyyymmdd, .yyyymmddhhmmss: true
@@ -90,13 +89,13 @@ package struct FormatReading: Hashable, Sendable {
         }
     }
 
-    /// The values that are plausible dates, of those that were read.
+    /// The values that are plausible dates, among those read.
     func plausible(of values: [StoreValue]) -> [StoreValue] {
         let others = Set(unread + outliers + sentinels)
         return values.filter { !others.contains($0) }
     }
 
-    /// Whether both formats count the same units from different epochs, so that they can be confused.
+    /// Whether both formats count the same unit from different epochs, so that they can be confused.
     func hasUnit(of other: FormatReading) -> Bool {
         let units = [self, other].map { $0.encoding.rawValue.split(separator: "_").last }
         return encoding.isNumeric && units[0] == units[1]
@@ -104,8 +103,7 @@ package struct FormatReading: Hashable, Sendable {
 
     // MARK: Values that mean "no date"
 
-    /// Whether a value means "no date" in every format: 0, -1, the largest and the smallest number of a type, and words
-    /// for it.
+    /// Whether a value stands for "no date" in every format: 0, -1, the largest and smallest number of a type, and words for it.
     static func isFiller(_ value: StoreValue) -> Bool {
         switch value {
         case .null: true
@@ -119,7 +117,7 @@ package struct FormatReading: Hashable, Sendable {
         }
     }
 
-    /// Among them Core Data's distant past and future in seconds.
+    /// Includes Core Data's distant past and future in seconds.
     private static let fillers: Set<Int64> = [
         0, -1, .min, .max, Int64(Int32.min), Int64(Int32.max), Int64(UInt32.max), -63_114_076_800, 63_113_904_000,
     ]
@@ -131,7 +129,7 @@ package struct FormatReading: Hashable, Sendable {
             || (-62_135_769_600 ... -62_135_424_000).contains(seconds)
     }
 
-    /// Whether a text has a year and a month at least, with a dash between them.
+    /// Whether a text has at least a year and a month, with a dash between them.
     static func isWrittenOut(_ value: StoreValue) -> Bool {
         if case .text(let text) = value { text.utf8.count >= 7 } else { false }
     }

@@ -2,12 +2,12 @@
 import Crypto
 package import PriceStore
 
-/// The SHA-256 of a file that nobody writes.
+/// The SHA-256 of a file that no process writes.
 package enum FileHash {
     /// Reads a file to its end.
     ///
     /// - Returns: 64 lower-case hexadecimal digits.
-    /// - Throws: ``StoreError`` of kind `inputOutput` if it cannot be read, or is not a regular file. A link is not followed.
+    /// - Throws: ``StoreError`` of kind `inputOutput` if the file cannot be read or is not a regular file. Does not follow a link.
     package static func sha256(ofFile path: String) throws(StoreError) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure(path, errno) }

@@ -1,12 +1,12 @@
 @preconcurrency package import Glibc
 
-/// Where a path leads: the real folder, the name in it, and the file there.
+/// Where a path leads: the real folder, the name in it, and the file.
 ///
-/// Two paths of one file are recognised however they are written, even if the file does not exist yet: by the inode of
-/// the file, or by the inode of its folder and its name. Names are compared without case, because some folders ignore
-/// case. Nothing is opened: closing a second handle of an open database would release its locks.
+/// Two paths to one file are equal however they are written, even if the file does not exist yet: they have the same inode, or the same
+/// inode of the folder and the same name. Names are compared without case, because some folders ignore case. No file is opened: closing a
+/// second handle to an open database would release its locks.
 package struct FilePlace {
-    /// What the file system calls a file or folder, whatever its name.
+    /// The identity of a file or folder, whatever its name.
     struct Number: Hashable {
         private var device: UInt64
         private var inode: UInt64
@@ -17,8 +17,7 @@ package struct FilePlace {
         }
     }
 
-    /// Tells a file from one that takes its place, and from itself after a change: a number is given again soon, the time of the last
-    /// change is not.
+    /// The identity of a file in one state. The inode alone is not enough because it is reused soon; the time of the last change is not.
     struct Mark: Hashable {
         var number: Number
         var sizeBytes: Int64
@@ -66,8 +65,8 @@ package struct FilePlace {
         return lstat(path(name, in: folder), &facts) == 0 ? facts : nil
     }
 
-    /// The symbolic links that lead from a path to its file, the path itself first; empty: it is no link. Links among the folders are
-    /// followed.
+    /// The symbolic links from a path to its file, starting with the path itself; empty: the path is not a link. Links among the folders
+    /// are followed.
     package static func links(_ path: String) -> [FilePlace] {
         var found: [FilePlace] = []
         var place = FilePlace(path)
@@ -78,10 +77,10 @@ package struct FilePlace {
         return found
     }
 
-    /// The most symbolic links on the way to a file, as in the kernel.
+    /// The most symbolic links that are followed, as in the kernel.
     package static let mostLinks = 40
 
-    /// What a symbolic link contains; nil: it cannot be read.
+    /// The target of a symbolic link; nil: it cannot be read.
     package static func target(ofLink path: String) -> String? {
         var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &bytes, bytes.count)
@@ -91,13 +90,13 @@ package struct FilePlace {
     /// Whether the folder exists.
     package var hasFolder: Bool { folderNumber != nil }
 
-    /// The path, with no symbolic link among its folders.
+    /// The path, without symbolic links among its folders.
     package var path: String { Self.path(name, in: folder) }
 
-    /// The file of the same name with another ending, such as a side file of a database.
+    /// The file of the same name plus an ending, such as a side file of a database.
     package func sibling(_ ending: String) -> FilePlace { FilePlace(name + ending, beside: self) }
 
-    /// Whether another file has the name that a side file of this database or a file of a run beside it may have, as `…-wal` or
+    /// Whether another file has a name reserved for this database: that of a side file such as `…-wal`, or of a run's file such as
     /// `….retention-lock`.
     package func isSideFile(_ other: FilePlace) -> Bool {
         let (name, others) = (name.lowercased(), other.name.lowercased())
@@ -105,14 +104,14 @@ package struct FilePlace {
             && (others.hasPrefix(name + "-") || others.hasPrefix(name + ".retention-"))
     }
 
-    /// Whether both are one file, or would be.
+    /// Whether both are the same file, or would be once it exists.
     package func isSame(as other: FilePlace) -> Bool {
         if let facts, let others = other.facts, Number(facts) == Number(others) { return true }
         return folderNumber == other.folderNumber && (folderNumber != nil || folder == other.folder)
             && name.lowercased() == other.name.lowercased()
     }
 
-    /// Why this file cannot be written: a clause; nil: it is a regular file with one name, or not there.
+    /// Why this file cannot be written, as a clause; nil: it is a regular file with one name, or does not exist.
     package var obstacle: String? {
         guard let facts else { return name.isEmpty ? "is not a file name" : nil }
         switch facts.st_mode & S_IFMT {
@@ -125,8 +124,8 @@ package struct FilePlace {
         }
     }
 
-    /// The first bytes of the file; empty if it does not exist; nil, with `errno`, if it cannot be read. Must not be
-    /// called for an open database.
+    /// The first bytes of the file; empty if it does not exist; nil, with `errno`, if it cannot be read. Must not be called for an open
+    /// database.
     package func firstBytes(_ count: Int) -> [UInt8]? {
         guard facts != nil else { return [] }
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
@@ -137,7 +136,7 @@ package struct FilePlace {
         return got < 0 ? nil : Array(bytes.prefix(got))
     }
 
-    /// What the file system calls the file or folder at a path, after all links; nil: there is none.
+    /// The identity of the file or folder at a path, after all links; nil: there is none.
     static func number(of path: String) -> Number? {
         var facts = stat()
         return stat(path, &facts) == 0 ? Number(facts) : nil

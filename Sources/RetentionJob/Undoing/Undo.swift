@@ -6,18 +6,18 @@ import RetentionPolicy
 ///
 /// The caller takes the run lock and opens the ledger and the store.
 package final class Undo {
-    /// What is undone.
+    /// What to undo.
     package struct Request: Hashable, Sendable {
         /// The run, as it was recorded.
         package var run: String
         package var archive: RunReport.Archive
-        /// Only what these rules deleted; empty: all rules.
+        /// Only what these rules deleted; empty: what all rules deleted.
         package var rules: [String]
         /// Rules that earlier undos have undone completely.
         package var undoneRules: Set<String>
-        /// Whether an undo of the run was begun and not completed.
+        /// Whether an undo of the run has begun and is not complete.
         package var wasBegun: Bool
-        /// What happens with triggers of the store that the undo sets off; nil: nobody has said.
+        /// What to do with triggers of the store that the undo fires; nil: nobody has chosen.
         package var triggers: TriggerChoice?
         /// What the run deleted without an archive.
         package var unarchived: [RunReport.Undo.Unarchived] = []
@@ -40,10 +40,10 @@ package final class Undo {
                 triggers: triggers)
         }
 
-        /// Whether the archive is a file; false: the store itself holds it, and copies and deletes are one transaction.
+        /// Whether the archive is a file; false: the store itself holds it, and one transaction copies and deletes the rows.
         private var isFile: Bool { ArchiveFolder.hasFile(archive.path) != nil }
 
-        /// What the reader must know of an archive that is not complete.
+        /// Warnings about an archive that is incomplete.
         fileprivate func warnings(_ policy: Policy) -> [String] {
             let left = policy.rules.filter { $0.rollup != nil && undoneRules.contains($0.name) }.map(\.name)
                 .filter { rules.isEmpty || rules.contains($0) }
@@ -71,11 +71,11 @@ package final class Undo {
                     ])
         }
 
-        /// Throws unless the archive's file is the one that was recorded. What is not a file is left to the engine to name.
+        /// Throws unless the archive's file is the recorded one. An archive that is not a file is left to the engine.
         fileprivate func verify() throws(StoreError) {
             guard isFile else { return }
             guard archive.isComplete else {
-                // Nothing else says that nobody has changed the file.
+                // No other check detects a changed file.
                 return try ArchiveFolder(FilePlace(archive.path).folder).check()
             }
             guard ArchiveFolder.hasFile(archive.path) == true,
@@ -117,7 +117,7 @@ package final class Undo {
         undo = request.report(rules: [], [])
     }
 
-    /// Tells what an undo would restore. Nothing is changed.
+    /// Predicts what an undo would restore. Changes nothing.
     package static func predict(_ request: Request, setup: RunSetup, reader: any RetentionReader) throws -> RunReport {
         var report = setup.report(mode: .undoDryRun, engine: reader.engine)
         try request.verify()
@@ -126,7 +126,7 @@ package final class Undo {
         try requireUnchanged(tables, in: reader.name)
         var undo = request.report(rules: request.rules, tables)
         try requireHolds(undo, setup, reader)
-        // A refused undo promises nothing.
+        // A refused undo restores nothing.
         for index in undo.tables.indices where !undo.needsTriggerChoice {
             undo.tables[index].done = tables[index].prediction
         }
@@ -142,7 +142,7 @@ package final class Undo {
     /// Carries out the undo, once.
     ///
     /// - Returns: what was done, with the exit status. Committed batches stay, whatever errors there were.
-    /// - Throws: errors before the first row: the archive cannot be used, or the ledger cannot be written.
+    /// - Throws: errors before the first row: the archive is unusable, or the ledger cannot be written.
     package func perform() throws -> RunReport {
         let hasCrash = try recorder?.memory().hasCrash ?? false
         try request.verify()
@@ -181,7 +181,7 @@ package final class Undo {
         return report
     }
 
-    /// Throws if triggers would fire and nobody has said whether they are to.
+    /// Throws if triggers would fire and nobody has chosen whether they should.
     private func requireTriggerChoice() throws(StoreError) {
         guard undo.needsTriggerChoice else { return }
         throw StoreError(
@@ -190,14 +190,14 @@ package final class Undo {
             hint: "nothing was changed; " + RunReport.Undo.triggerChoices)
     }
 
-    /// Throws if triggers are to fire that may delete rows of a hold, or take them out of it.
+    /// Throws if triggers would fire that may delete held rows, or change them so that the hold no longer covers them.
     private static func requireHolds(
         _ undo: RunReport.Undo, _ setup: RunSetup, _ reader: any RetentionReader
     ) throws(StoreError) {
         guard undo.triggerChoice == .fire, !undo.triggers.isEmpty else { return }
         let holds = try HoldPlan(setup.policy, clock: setup.clock(), reader: reader).inForce.filter(\.isThere)
         for table in undo.tables where try reader.entity(named: table.name) != nil {
-            // An undo restores references, too.
+            // An undo also restores references.
             let found = try reader.obstacle(to: holds.map(\.rows), insertingInto: table.name, replacing: true)
             guard let found else { continue }
             throw StoreError(
@@ -206,7 +206,7 @@ package final class Undo {
         }
     }
 
-    /// Looks for the rules that the next run refuses because they would delete restored rows again.
+    /// Finds the rules that the next run refuses because they would delete restored rows again.
     private func findWaitingRules() {
         guard let recorder, undo.done.restoredCount + undo.done.presentCount + undo.done.referenceCount > 0 else {
             return
@@ -226,7 +226,7 @@ package final class Undo {
         }
     }
 
-    /// Throws if rows that have become candles cannot be restored: then they would be in the candles too, or nowhere.
+    /// Throws if the rows have become candles and cannot be restored: they would be counted twice, or lost.
     private static func requireUnchanged(_ tables: [RestorableTable], in store: String) throws(StoreError) {
         func list(_ what: String, _ count: (RestorableTable) -> Int) -> String? {
             let found = tables.filter { count($0) > 0 }
@@ -266,7 +266,7 @@ package final class Undo {
                 expiredCount: archivedCount)
             if let reason = try writer.boundSideFiles() { report.warn(logger, "side file grows", reason) }
             guard part.hasMore else { break }
-            // If this fails, others are assumed to use the store.
+            // If this fails, assume that others use the store.
             if let pause = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
                 pauses.wait(pause)
             }
@@ -276,7 +276,7 @@ package final class Undo {
 
     private static let outOfStep = "virtual table out of step"
 
-    /// Says what triggers have written.
+    /// Reports what triggers have written.
     private func noteTriggers() {
         let found = undo.byTriggers.filter { !$1.isEmpty }.sorted { $0.key < $1.key }.map { name, rows in
             let parts = [
@@ -297,7 +297,7 @@ package final class Undo {
         undo.skippedRows += part.skipped.prefix(RunReport.Undo.mostListed - undo.skippedRows.count)
     }
 
-    /// Counts the rows that the store itself has changed after they were restored.
+    /// Counts the rows that the store changed after they were restored.
     private func compare() throws(StoreError) {
         setup.observer?.runDidBegin(stage: "comparing with the archive")
         for table in try writer.restorable(request.restoration) {
@@ -352,14 +352,14 @@ package final class Undo {
 }
 
 extension RunReport.Undo {
-    /// What can be said about triggers.
+    /// The choices about triggers, for messages.
     package static let triggerChoices =
         "--triggers skip (SQLite) restores the rows and nothing else; --triggers fire fires the triggers, which a full-text index needs"
 }
 
 extension RunReport.Undo {
-    /// What is said of virtual tables, such as full-text indexes, that do not have the restored rows, because the triggers that
-    /// write them are skipped.
+    /// Warnings about virtual tables, such as full-text indexes, that lack the restored rows because the triggers that write them are
+    /// skipped.
     fileprivate func leftOut(of restored: [RestorableTable]) -> [String] {
         guard triggerChoice == .skip else { return [] }
         return restored.flatMap { table -> [String] in
@@ -375,7 +375,7 @@ extension RunReport.Undo {
 }
 
 extension Undo.Request {
-    /// The report before anything is restored.
+    /// The report before any row is restored.
     fileprivate func report(rules: [String], _ tables: [RestorableTable]) -> RunReport.Undo {
         var undo = RunReport.Undo(
             run: run, archive: archive.path, rules: rules, tables: tables.map(RunReport.Undo.Table.init))
