@@ -1,22 +1,22 @@
 import PriceStore
 import RetentionPolicy
 
-/// Whether rows arrive: a rule that has never matched a row, and an entity that gets no new ones, are probably not what the author of
-/// the policy wanted.
+/// Warns where rows do not arrive: a rule that has never matched a row, or an entity without new rows, is probably not what the author of
+/// the policy intended.
 enum Arrivals {
     private static let day: Int64 = 86_400_000_000
-    /// How many gaps between rows are looked at.
+    /// The most gaps between rows that are considered.
     private static let mostGaps = 9
-    /// How many warnings of a kind have a line of their own; more are one line.
+    /// The most warnings of a kind with a line of their own; more share one line.
     private static let mostLines = 3
-    /// How many names such a line has.
+    /// The most names in such a shared line.
     private static let mostNames = 10
 
     /// Warnings about the rules of a plan, and about their entities.
     ///
-    /// Rules for candles are left out: their newest candle is as old as the `max_age` of its rows.
+    /// Rules for candles are left out: their newest candle is always as old as the `max_age` of the source rows.
     ///
-    /// - Parameter now: the instant at which ages are computed, but not later than the clock.
+    /// - Parameter now: the instant at which ages are computed, at most the clock.
     static func warnings(
         _ plan: Plan, _ policy: Policy, _ memory: RunMemory, now: Instant, reader: any RetentionReader
     ) throws(StoreError) -> [Plan.Warning] {
@@ -29,8 +29,8 @@ enum Arrivals {
 
     // MARK: Rules that match no row
 
-    /// Whether a row matches the `where` of a rule, readable or not. Another query is needed only where the survey leaves rows out
-    /// that other rules delete.
+    /// Whether a row matches the `where` of a rule, readable or not. Needs another query only where the survey leaves out rows that other
+    /// rules delete.
     static func isMatched(
         _ rule: Rule, _ request: SurveyRequest, _ survey: Survey, reader: any RetentionReader
     ) throws(StoreError) -> Bool {
@@ -51,7 +51,7 @@ enum Arrivals {
                 + list(rules.map(\.name)))
     }
 
-    /// A warning about each of some rules; one about all of them if they are many.
+    /// A warning for each of some rules; if they are many, one for all.
     private static func warnings(
         _ title: String, _ found: [(rule: Rule, text: String)], all: String
     ) -> [Plan.Warning] {
@@ -61,13 +61,13 @@ enum Arrivals {
 
     // MARK: Entities without new rows
 
-    /// An entity whose newest row is older than three times its usual gap, or than rules keep rows.
+    /// An entity whose newest row is older than three times its usual gap, or older than its rules keep rows.
     private struct Stale {
-        /// One of its rules; without a gap the one that keeps rows longest.
+        /// One of its rules; without a usual gap, the rule that keeps rows longest.
         var rule: Rule
-        /// The newest row that is not in the future, and how long ago that was in microseconds; nil: all rows are.
+        /// The newest row that is not in the future, and its age in microseconds; nil: all rows are in the future.
         var newest: (date: Instant, age: Int64)?
-        /// The usual gap in microseconds; nil: there is none, but the newest row is older than rules keep rows.
+        /// The usual gap in microseconds; nil: there is none, but the newest row is older than the rules keep rows.
         var gap: (longest: Int64, count: Int)?
         /// Whether there are newer rows, all in the future.
         var hasFutureRows: Bool
@@ -115,15 +115,15 @@ enum Arrivals {
                 + list(found.map { "\($0.rule.entity) (newest \($0.date))" }) + ". \(question)")
     }
 
-    /// What is to be said of the entity of some steps; nil: rows arrive, or that cannot be judged.
+    /// The finding for the entity of some steps; nil: rows arrive, or that cannot be judged.
     ///
-    /// A gap is the time from a row to the newest row that is more than a day older. The usual gap is the longest of the newest
-    /// nine gaps; with fewer than two there is none. So the shortest usual gap is a day, and an entity whose newest row is at most three
-    /// days old costs nothing. Of several dates the one with the newest row decides.
+    /// A gap is the time from a row to the newest row that is more than a day older. The usual gap is the longest of the newest nine gaps;
+    /// with fewer than two there is none. So the shortest usual gap is a day, and an entity whose newest row is at most three days old
+    /// costs no query. If rules use several dates, the one with the newest row decides.
     private static func stale(
         _ steps: [Plan.Step], _ now: Instant, _ reader: any RetentionReader
     ) throws(StoreError) -> Stale? {
-        // A row that is dated a day ahead is no future date for the guards either.
+        // The guards do not count a row dated at most a day ahead as a future date either.
         let recent = now.advanced(byMicroseconds: -3 * day)...now.advanced(byMicroseconds: day)
         guard !steps.contains(where: { $0.survey.dates.newestOfEntity.map(recent.contains) == true }) else {
             return nil
@@ -152,8 +152,8 @@ enum Arrivals {
         }
     }
 
-    /// The instant before which a step has left gaps between the rows of its entity, more than a day long; nil: it deletes only
-    /// some of the rows, and keeps none of them.
+    /// The instant before which a step has left gaps of more than a day between the rows of its entity; nil: it deletes only some of the
+    /// rows, and keeps none of them.
     private static func sparseBefore(_ step: Plan.Step) -> Instant? {
         if let thinning = step.surveyRequest?.keepers.thinning {
             return thinning.tiers.filter { $0.unit.size <= CalendarUnit.day.size }.map(\.since)
@@ -162,8 +162,8 @@ enum Arrivals {
         return step.rule.keepLast != nil || step.rule.filter == .all ? step.cutoff : nil
     }
 
-    /// Of the steps that leave gaps the rule that keeps rows longest, if the newest row is before all these gaps end: but for `keep_last`,
-    /// `thin`, holds and rows in the future, the entity would be empty. Nil: it is not, or may be, or a refusal says it.
+    /// The rule that keeps rows longest among the steps that leave gaps, if the newest row is older than the end of all these gaps. Without
+    /// `keep_last`, `thin`, holds and future rows the entity would then be empty. Nil: it would not be, or a refusal already reports it.
     private static func ruleThatMayEmpty(_ steps: [Plan.Step], newest: Instant) -> Rule? {
         let codes: Set<RefusalCode> = [.wouldEmptyEntity, .futureDates]
         guard
@@ -177,9 +177,9 @@ enum Arrivals {
         return longest.flatMap { newest < $0.before ? $0.rule : nil }
     }
 
-    /// The longest of the newest gaps and their number; nil: there are fewer than two, or one is at least as long as a bound.
+    /// The longest of the newest gaps and their number; nil: there are fewer than two, or one is at least as long as the bound.
     ///
-    /// - Parameter sparse: before it rules have left gaps: a long one ends the search.
+    /// - Parameter sparse: the instant before which rules have left gaps; a long gap before it ends the search.
     private static func usualGap(
         before newest: Instant, below bound: Int64, _ sparse: Instant, _ request: SurveyRequest,
         _ reader: any RetentionReader

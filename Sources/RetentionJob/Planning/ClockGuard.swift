@@ -11,19 +11,19 @@ package enum ClockGuard {
         return clock < last.advanced(byMicroseconds: -minute)
     }
 
-    /// Whether the clock is more than 7 days, and more than 3 times the longest gap, past the last run. Without a
-    /// recorded gap the 7 days decide alone.
+    /// Whether the clock is more than 7 days, and more than 3 times the longest gap, past the last run. Without a recorded gap, the 7 days
+    /// decide alone.
     package static func isJump(clock: Instant, memory: RunMemory) -> Bool {
         guard let last = memory.lastRun else { return false }
         let gap = clock.since(last)
         return gap > .seconds(7 * 86_400) && gap > (memory.longestGap ?? .zero) * 3
     }
 
-    /// Whether the entity has a row that is newer than the last run and at most a day later than the clock, which shows
-    /// that time has really passed. Rows further in the future do not count.
+    /// Whether the entity has a row newer than the last run and at most a day later than the clock, which shows that time has really
+    /// passed. Rows further in the future do not count.
     ///
-    /// It fetches one row. A date that represents a day counts with its first instant: a row of the day of the last run
-    /// is not newer than that run.
+    /// Fetches one row. A date that represents a day counts with its first instant, so a row of the day of the last run is not newer than
+    /// that run.
     package static func hasRows(
         of entity: String, date: DateAttribute, since lastRun: Instant, clock: Instant, in reader: any RetentionReader
     ) throws(StoreError) -> Bool {

@@ -1,10 +1,10 @@
 import PriceStore
 
 extension Entity {
-    /// Why a `where` cannot be compared with the attributes as it is written, as a sentence without a full stop, with the name of
-    /// the attribute; nil: it can.
+    /// Why a `where` cannot be compared with the attributes as written, as a sentence without a full stop, with the attribute's name; nil:
+    /// it can.
     ///
-    /// A decimal number becomes a text with other digits: 1.50 is compared as 1.5.
+    /// A decimal number becomes text with other digits: 1.50 is compared as 1.5.
     func textTrouble(of filter: StorePredicate) -> (attribute: String, reason: String)? {
         for leaf in filter.leaves {
             let (written, values): (String, [StoreValue])

@@ -1,7 +1,7 @@
 import PriceStore
 import RetentionPolicy
 
-/// What the former rules would do today, once for all rules that are compared with them.
+/// What the former rules would delete today, computed once for all rules that are compared with them.
 final class FormerPlans {
     struct Key: Hashable {
         var rules: [RecordedRule]
@@ -12,15 +12,15 @@ final class FormerPlans {
 }
 
 extension Planner {
-    /// Those of an entity's rules as they were carried out, by their places, that would be refused today and delete nothing.
+    /// The former rules of an entity that would be refused today and therefore delete nothing, by their places.
     ///
-    /// - Parameter holds: what would be kept from them.
+    /// - Parameter holds: the rows that would be kept from them.
     func refusedToday(
         _ rules: [RecordedRule], _ holds: HoldPlan, _ reader: any RetentionReader
     ) throws -> Set<Int> {
         let key = FormerPlans.Key(rules: rules, holds: holds.inForce.map(\.rows))
         if let known = formerPlans.refused[key] { return known }
-        // Names may be equal where an entity inherits from another.
+        // Names may be equal where an entity inherits from another entity.
         let order = Dictionary(
             memory.rules.enumerated().map { ([$1.record.rule.name, $1.record.rule.entity], $0) },
             uniquingKeysWith: { first, _ in first })
@@ -47,7 +47,7 @@ extension Planner {
         return refused
     }
 
-    /// Whether the policy still has a rule of that name, and `--rule` does not name it.
+    /// Whether the policy still has an enabled rule of that name that `--rule` leaves out.
     func isLeftOut(_ former: Rule) -> Bool {
         policy.rules.contains {
             $0.name == former.name && $0.isEnabled && $0.entity.folded == former.entity.folded && !options.includes($0)

@@ -1,24 +1,24 @@
 package import PriceStore
 import RetentionPolicy
 
-/// What past runs of the same rule say about a rule: whether it has become wider, and whether deleted rows came back.
+/// Compares a rule with its past runs: whether it has become wider, and whether deleted rows came back.
 struct FormerRule {
     /// The rule as it is now; nil: it cannot be recorded.
     private(set) var record: RecordedRule?
-    /// Why it deletes more than it used to; nil: it does not, or no run is known.
+    /// Why it deletes more than before; nil: it does not, or no run is known.
     private(set) var widened: WidenedRule?
-    /// What has changed without making it wider.
+    /// Changes that do not make it wider.
     private(set) var narrowed: [RuleChange] = []
-    /// Expired rows that came back; nil: that is not known.
+    /// Expired rows that came back; nil: unknown.
     private(set) var late: LateRows?
 
     /// Compares a rule with the past.
     ///
     /// - Parameters:
     ///   - together: the other rules of its entity.
-    ///   - holds: what the policy keeps from all rules.
-    ///   - hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
-    ///   - isHeld: whether the rule must not delete rows that an undo has restored: they are not late.
+    /// - holds: the rows that the policy keeps from all rules.
+    /// - hasTriggers: whether the store's own triggers fire; they may delete rows of any entity.
+    /// - isHeld: whether the rule must not delete rows that an undo has restored; such rows are not late.
     ///   - choosesLate: whether rows of any age become rows of the rule when another rule clears a reference.
     init(
         _ step: Plan.Step, _ entity: Entity, together: RulesTogether, holds: HoldPlan, hasTriggers: Bool, isHeld: Bool,
@@ -33,7 +33,7 @@ struct FormerRule {
             return
         }
         guard try memory.rules.contains(where: { try $0.concerns(entity, reader) }) else {
-            // Rows that another rule was to keep may go by a cascade or a trigger.
+            // A cascade or a trigger may delete rows that another rule kept.
             let reached = try memory.rules.contains { former in
                 try hasTriggers
                     || reader.deletes(
@@ -49,7 +49,7 @@ struct FormerRule {
         let changes = former.map { RuleChange.changes(from: $0.record, to: record) } ?? []
         let wider = changes.filter(\.isWider)
         narrowed = wider.isEmpty ? changes : []
-        // There may be thousands.
+        // The list may be long: thousands of rules.
         func ofEntity() throws -> [RunMemory.CarriedOut] {
             try planner.former.values.filter { try $0.concerns(entity, reader) }
                 .sorted { $0.record.rule.name < $1.record.rule.name }
@@ -90,10 +90,10 @@ struct FormerRule {
                 former: former, changes: wider, removedHolds: removed.map(\.name), changedSiblings: changedSiblings,
                 step,
                 request, before: before, isRefused: isRefused, reader)
-            // Other rules matter only to what this one keeps.
+            // Other rules affect only what this rule keeps.
             if isWider || found.rowCount > 0 { widened = found }
         }
-        // Old rows arrive in a table of candles when old rows of its source arrive.
+        // Old rows arrive in a table of candles when old source rows arrive.
         guard let former, former.state == .none, !isHeld, !choosesLate,
             !planner.policy.makesCandles(rule.entity)
         else { return }
@@ -102,7 +102,7 @@ struct FormerRule {
 }
 
 extension RecordedRule {
-    /// Records a rule with the names as the store spells them.
+    /// Records a rule with names spelled as in the store.
     init(_ rule: Rule, of entity: Entity, zone: CalendarZone, _ reader: any RetentionReader) throws {
         func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
         var named = rule
@@ -119,7 +119,7 @@ extension RecordedRule {
 }
 
 extension Planner {
-    /// The names of other rules of an entity that have changed since they were carried out, if what a rule keeps depends on them.
+    /// The names of the entity's other rules that have changed since they were carried out, if what this rule keeps depends on them.
     fileprivate func changedSiblings(
         of rule: Rule, _ entity: Entity, _ together: RulesTogether, former: [RecordedRule],
         _ reader: any RetentionReader
@@ -136,18 +136,18 @@ extension Planner {
 }
 
 extension RunMemory.CarriedOut {
-    /// Whether rows of the entity may be rows of the rule: the same entity, or one that inherits from the other.
+    /// Whether rows of the entity may be rows of the rule: its entity is the same, or one inherits from the other.
     fileprivate func concerns(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         try includes(entity, reader) || entity.model?.subentities.contains(record.rule.entity) == true
     }
 
-    /// Whether every row of the entity is one of the rule's entity.
+    /// Whether every row of the entity is a row of the rule's entity.
     fileprivate func includes(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         let own = record.rule.entity
         if own == entity.name { return true }
-        // Two tables of a server may differ in case alone.
+        // Two tables of a server may differ only in case.
         if own.folded == entity.name.folded { return try reader.entity(named: own)?.name == entity.name }
-        // The rows that a rule keeps of a whole entity are not those that it would keep of a part of it.
+        // A rule keeps other rows of a whole entity than of a part of it.
         guard entity.model != nil, record.rule.keepLast == nil, record.rule.thin == nil else { return false }
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true
     }
@@ -162,9 +162,9 @@ extension RunMemory.CarriedOut {
 }
 
 extension RecordedRule {
-    /// What the rule would ask at an instant, beside no other rule; nil: the entity lacks an attribute of the rule.
+    /// The request of the rule alone at an instant; nil: the entity lacks an attribute of the rule.
     ///
-    /// - Parameter cutoff: before which rows are expired; nil: the one of that instant.
+    /// - Parameter cutoff: rows before it are expired; nil: the rule's cutoff at that instant.
     fileprivate func request(
         in entity: Entity, asOf: Instant, before cutoff: Instant? = nil, holds: [HeldRows]
     ) -> SurveyRequest? {
@@ -183,7 +183,7 @@ extension RecordedRule {
 }
 
 extension WidenedRule {
-    /// A rule without anything to compare it with: all of its rows are deleted because of the change.
+    /// For a rule without a former rule: all of its deletes are due to the change.
     fileprivate init(wholeOf step: Plan.Step) {
         self.init(changes: [], removedHolds: [], run: nil, ended: nil)
         rowCount = step.survey.expiredCount + step.survey.related.cascadedCount
@@ -196,7 +196,7 @@ extension WidenedRule {
     }
 
     /// - Parameters:
-    ///   - before: what the former rules of the entity would delete now.
+    /// - before: what the entity's former rules would delete now.
     ///   - isRefused: whether the former rule itself would be refused now.
     fileprivate init(
         former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], changedSiblings: [String],
@@ -207,15 +207,15 @@ extension WidenedRule {
         self.changedSiblings = changedSiblings
         let survey = step.survey
         guard survey.unsupported == nil, survey.expiredCount > 0 else { return }
-        // What the rule keeps may be older than all that it deletes.
+        // Kept rows may be older than all deleted rows.
         let more = try request.narrowed(to: before.reduce(request.notSpared ?? .all) { $0 && .notTrue($1) }, reader)
         if more.expiredCount > 0 {
             (rowCount, oldest, newest) = (more.expiredCount, more.dates.oldest, more.dates.newestExpired)
         }
         guard let old = former?.record.rule else { return }
         let whole = survey.expiredCount + survey.related.cascadedCount
-        // Where the former rule would be refused, its cascades are due to the change as well, and what became candles would not be
-        // there for others.
+        // If the former rule would be refused, its cascades are due to the change too. Rows that became candles would no longer be there
+        // for other rules.
         var isAll = isRefused && rowCount == survey.expiredCount || changes.contains { $0.key == "rollup" }
         if old.relationships != step.rule.relationships {
             var asBefore = request
@@ -232,12 +232,12 @@ extension WidenedRule {
     }
 }
 
-/// Expired rows older than what a run had left none of.
+/// Expired rows older than the cutoff before which an earlier run left none.
 package struct LateRows: Sendable {
     package var rowCount = 0
     package var oldest: Instant?
     package var newest: Instant?
-    /// The run that had left none, and its cutoff.
+    /// The run that had left none.
     package var run: String
     package var cutoff: Instant
     /// The limit; nil: there is no need to know it.
@@ -255,11 +255,11 @@ package struct LateRows: Sendable {
                 in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds)?.expired
         else { return }
         let found = try request.narrowed(to: before, reader, related: true)
-        // `keep_last`, `thin` and holds kept some that may be expired by now: as many as they kept and do not keep any more.
+        // Rows that `keep_last`, `thin` and holds kept may be expired by now: as many as they no longer keep.
         let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
         let released = max(0, former.keptCount - kept)
         rowCount = max(0, found.expiredCount - released)
-        // Which of the related rows are deleted with released rows is not known.
+        // It is unknown which related rows are deleted with rows no longer kept.
         if rowCount > 0, released == 0 { rowCount += found.related.cascadedCount }
         (oldest, newest) = (found.dates.oldest, found.dates.newestExpired)
         guard rowCount > 0 else { return }
@@ -272,12 +272,12 @@ package struct LateRows: Sendable {
         }
     }
 
-    /// Whether the rule is refused for them.
+    /// Whether the rule is refused because of them.
     var isTooMany: Bool { limit.map { rowCount > $0 } ?? false }
 }
 
 extension SurveyRequest {
-    /// The survey of those of the rows that meet a condition too.
+    /// The survey of these rows, limited to those that meet a condition.
     func narrowed(
         to condition: StorePredicate, _ reader: any RetentionReader, related: Bool = false
     ) throws(StoreError) -> Survey {

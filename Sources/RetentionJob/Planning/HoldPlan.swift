@@ -1,7 +1,7 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What the holds of a policy are in a store: which of them keep rows, and which cannot be evaluated.
+/// The holds of a policy in a store: which of them keep rows, and which cannot be evaluated.
 package struct HoldPlan: Sendable {
     /// A hold that keeps rows, as the engine gets it.
     package struct InForce: Sendable {
@@ -9,14 +9,14 @@ package struct HoldPlan: Sendable {
         package var rows: HeldRows
         /// Whether the store has a row that it covers.
         package var hasRows: Bool
-        /// Whether the store has the entity; false: a run makes it.
+        /// Whether the store has the entity; false: a run creates it.
         package var isThere = true
     }
 
     /// A hold that cannot be evaluated.
     package struct Unusable: Sendable {
         package var hold: Hold
-        /// The entity that it is about; nil: the store has no such entity, so that it may be about any.
+        /// Its entity; nil: the store has no such entity, so the hold may concern any.
         package var entity: String?
         /// Why, as a clause.
         package var reason: String
@@ -24,18 +24,18 @@ package struct HoldPlan: Sendable {
 
     package internal(set) var inForce: [InForce] = []
     package private(set) var unusable: [Unusable] = []
-    /// Holds that are over.
+    /// Holds that have ended.
     package private(set) var ended: [Hold] = []
-    /// What the operator should know: each with its hold, a title and a sentence without a full stop.
+    /// Warnings for the operator: each with its hold, a title and a sentence without a full stop.
     package private(set) var warnings: [(hold: Hold, title: String, text: String)] = []
 
-    /// Before a hold ends, there is a warning for so long.
+    /// How long before its end a hold is announced.
     private static let notice: Int64 = 30 * 86_400_000_000
 
     /// No hold.
     package init() {}
 
-    /// Looks the holds of a policy up in its store.
+    /// Finds the holds of a policy in its store.
     ///
     /// - Parameter clock: the system clock; `--as-of` ends no hold.
     package init(_ policy: Policy, clock: Instant, reader: any RetentionReader) throws(StoreError) {
@@ -67,7 +67,8 @@ package struct HoldPlan: Sendable {
         }
     }
 
-    /// The rows that no pending row may replace or change by a trigger; of a hold that cannot be evaluated, all that it may be about.
+    /// The rows that no pending row may replace or change through a trigger; for a hold that cannot be evaluated, all rows that it may
+    /// concern.
     package static func rowsToSpare(
         _ policy: Policy, clock: Instant, reader: any RetentionReader
     ) throws(StoreError) -> [HeldRows] {
@@ -104,7 +105,7 @@ package struct HoldPlan: Sendable {
             .failure(Unusable(hold: hold, entity: entity.name, reason: reason))
         }
         guard entity.kind == .table else {
-            // Which tables its rows come from is not known.
+            // It is unknown from which tables its rows come.
             return .failure(
                 Unusable(
                     hold: hold, entity: nil,
@@ -128,7 +129,7 @@ package struct HoldPlan: Sendable {
         let held = HeldRows(name: hold.name, entity: entity.name, rows: rows)
         if stored == nil { return .success(InForce(hold: hold, rows: held, hasRows: false, isThere: false)) }
         do {
-            // A row is held too if it is unknown whether it matches.
+            // A row is also held if it is unknown whether it matches.
             let covered = StorePredicate.notTrue(.not(rows))
             let found = try reader.count(StoreFetchRequest(entity: entity.name, predicate: covered, fetchLimit: 1))
             return .success(InForce(hold: hold, rows: held, hasRows: found > 0))
@@ -146,7 +147,7 @@ package struct HoldPlan: Sendable {
             guard let own = try reader.entity(named: rule.entity), let date = rule.date(zone: policy.timezone),
                 entity.attribute(named: date.name) != nil, !found.contains(date)
             else { continue }
-            // Sub-entities inherit attributes; so do the parts of a table that are tables of their own.
+            // Sub-entities inherit attributes, and so do the parts of a table that are tables themselves.
             let isOwn =
                 try entity.model != nil
                 ? own.name == entity.name || own.model?.subentities.contains(entity.name) == true
@@ -156,7 +157,7 @@ package struct HoldPlan: Sendable {
         return found
     }
 
-    /// What a hold of another policy covers, as the rules of this one read dates; nil: that cannot be evaluated.
+    /// The rows that a hold of another policy covers, with dates read as in this policy's rules; nil: it cannot be evaluated.
     package static func find(_ hold: Hold, _ policy: Policy, _ reader: any RetentionReader) throws(StoreError)
         -> InForce?
     {
@@ -216,8 +217,8 @@ package struct HoldPlan: Sendable {
         return nil
     }
 
-    /// An attribute by which a hold keeps rows, and which is cleared before a delete takes rows of the hold's entity, with the
-    /// entity whose delete clears it; nil: there is none.
+    /// An attribute of a hold that a delete clears before it takes rows of the hold's entity, with the entity whose delete clears it; nil:
+    /// there is none.
     private func clearedAttribute(
         of held: HeldRows, by own: BatchDeleteRequest, _ preceding: [BatchDeleteRequest], _ reader: any RetentionReader
     ) throws(StoreError) -> (name: String, parent: String)? {
@@ -237,16 +238,16 @@ package struct HoldPlan: Sendable {
         return nil
     }
 
-    /// The holds that may keep rows which a rule deletes, or which are deleted with them.
+    /// The holds that may keep rows deleted by a rule or by its cascades.
     ///
-    /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
+    /// - Parameter hasTriggers: whether the store's own triggers fire; they may delete rows of any entity.
     package func holds(
         on rule: Rule, _ entity: Entity, hasTriggers: Bool, in reader: any RetentionReader
     ) throws(StoreError) -> [HeldRows] {
         try reachable(inForce.filter(\.isThere).map(\.rows), from: rule, entity, hasTriggers, in: reader)
     }
 
-    /// Those of some holds that may keep rows from a rule.
+    /// The holds among some that may keep rows from a rule.
     func reachable(
         _ holds: [HeldRows], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, in reader: any RetentionReader
     ) throws(StoreError) -> [HeldRows] {
@@ -266,7 +267,7 @@ package struct HoldPlan: Sendable {
 }
 
 extension Policy {
-    /// The entity of the candles that a run makes; nil: no rule makes it.
+    /// The entity of the candles that a run creates; nil: no rule creates it.
     fileprivate func candles(_ name: String, _ reader: any RetentionReader) throws(StoreError) -> Entity? {
         for rule in rules where rule.isEnabled && rule.makes(name) {
             guard let date = rule.date(zone: timezone), let source = try reader.entity(named: rule.entity) else {
@@ -279,7 +280,7 @@ extension Policy {
 }
 
 extension Plan {
-    /// The holds as they are reported.
+    /// The holds as reported.
     var holdReports: [(hold: Hold, report: RunReport.HoldReport)] {
         func report(_ hold: Hold, _ state: RunReport.HoldReport.State) -> (hold: Hold, report: RunReport.HoldReport) {
             (
@@ -294,7 +295,7 @@ extension Plan {
 }
 
 extension RunReport {
-    /// Takes over what the plan says of holds.
+    /// Takes the holds of a plan.
     mutating func takeHolds(of plan: Plan) {
         holds = plan.holdReports.sorted { $0.hold.marks.whole < $1.hold.marks.whole }.map(\.report)
     }

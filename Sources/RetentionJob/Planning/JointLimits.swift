@@ -1,18 +1,17 @@
 import PriceStore
 import RetentionPolicy
 
-/// Checks what the rules of a plan delete together: each of them may be harmless alone.
+/// Checks what the rules of a plan delete together: each may be harmless alone.
 ///
-/// An entity loses rows by its own rules and by cascades from others. If no readable row would remain, or a rule's
-/// `max_fraction` would be exceeded, the rules that delete its rows are refused together, and the plan is made again
-/// without them.
+/// An entity loses rows to its own rules and to cascades from others. If no readable row would remain, or a rule's `max_fraction` would be
+/// exceeded, all rules that delete its rows are refused, and the plan is made again without them.
 struct JointLimits {
     let plan: Plan
     let policy: Policy
     let accepted: Set<RefusalCode>
     let reader: any RetentionReader
 
-    /// The rules to refuse, by their indices, and why; empty if the rules pass together.
+    /// The rules to refuse, by index, and why; empty if the rules pass together.
     func violations() throws -> [Int: Refusal] {
         var seen: Set<String> = []
         // A cascade may empty the entity of a rule that `--rule` leaves out.
@@ -24,7 +23,7 @@ struct JointLimits {
             let table = try tableName(step.rule.entity)
             guard seen.insert(table).inserted else { continue }
             let takers = try takers(of: table)
-            // The survey of a single rule has checked its expired rows.
+            // The survey of the single rule has already checked its expired rows.
             guard takers.count > 1 || takers.contains(where: { $0.cascaded > 0 }) else { continue }
             let found = try emptied(step, table, takers) + tooLargeFraction(table, takers)
             if !found.isEmpty { return Dictionary(found) { first, _ in first } }
@@ -63,7 +62,7 @@ struct JointLimits {
     // MARK: would_empty_entity
 
     private func emptied(_ first: Plan.Step, _ table: String, _ takers: [Taker]) throws -> [(Int, Refusal)] {
-        // Only a rule of the entity itself says that it may be emptied: it says so of the cascades of other rules, too.
+        // Only a rule of the entity itself can allow that it is emptied, also by cascades of other rules.
         let own = try policy.rules.filter { try $0.isEnabled && tableName($0.entity) == table }
         let refused = takers.filter { taker in
             !(isOwn(taker, table) ? [plan.steps[taker.index].rule] : own).contains {
@@ -74,7 +73,7 @@ struct JointLimits {
             let entity = try reader.entity(named: first.rule.entity)?.name
         else { return [] }
         let deletes = plan.steps.compactMap(\.wholeDelete)
-        // Each rule reads dates in its own way, and its batches ask for a row that it can read.
+        // Each rule reads dates in its own way, and its batches check for a row that it can read.
         var known: [DateAttribute: Bool] = [:]
         func isEmptied(_ rule: Rule) throws -> Bool {
             guard let date = rule.date(zone: policy.timezone) else { return false }
@@ -103,7 +102,7 @@ struct JointLimits {
         }
     }
 
-    /// Whether a row newer than every cutoff remains: the surveys show that, unless a cascade could delete it.
+    /// Whether a row newer than every cutoff remains: the surveys show it, unless a cascade may delete that row.
     private func newerRowStays(_ first: Plan.Step, _ table: String, _ takers: [Taker]) -> Bool {
         guard takers.allSatisfy({ isOwn($0, table) && $0.cascaded == 0 }),
             let newest = first.survey.dates.newestOfEntity
@@ -120,17 +119,17 @@ struct JointLimits {
 
     // MARK: max_fraction
 
-    /// Rules that accept it are neither counted nor refused.
+    /// Rules that accept this refusal are neither counted nor refused.
     private func tooLargeFraction(_ table: String, _ takers: [Taker]) throws -> [(Int, Refusal)] {
         let takers = takers.filter { !accepts(.tooLargeFraction, plan.steps[$0.index].rule) }
         let deletes = takers.compactMap { plan.steps[$0.index].wholeDelete }
         for step in plan.steps {
             guard case .planned = step.disposition, let limit = step.rule.limits.maxFraction,
                 !accepts(.tooLargeFraction, step.rule), try tableName(step.rule.entity) == table,
-                // A run does not count the rows of a rule that expires none, and the dry run judges as the run does.
+                // A run does not count the rows of a rule that expires none, and the dry run must judge as the run does.
                 step.survey.expiredAloneCount > 0, let readable = step.survey.readableCount, readable > 0,
                 let date = step.rule.date(zone: policy.timezone),
-                // Counts of the plan are cheap, and usually say enough.
+                // Counts of the plan are cheap, and usually suffice.
                 Double(takers.reduce(0) { $0 + $1.count }) / Double(readable) > limit
             else { continue }
             let deletedCount =

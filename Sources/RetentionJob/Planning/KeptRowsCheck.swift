@@ -1,8 +1,8 @@
 import PriceStore
 import RetentionPolicy
 
-/// Refuses a rule whose delete would take rows that a rule with `thin` or `keep_last` keeps, or candles: by a cascade, or by a trigger of the
-/// store. What such a rule keeps is chosen by dates and groups, which say nothing of either.
+/// Refuses a rule whose delete would take candles, or rows that a rule with `thin` or `keep_last` keeps, by a cascade or by a trigger of
+/// the store. Such a rule chooses its kept rows by dates and groups only, without regard to cascades and triggers.
 struct KeptRowsCheck {
     let plan: Plan
     /// The instant at which ages are computed.
@@ -10,9 +10,9 @@ struct KeptRowsCheck {
     let accepted: Set<RefusalCode>
     let reader: any RetentionReader
 
-    /// The rule to refuse, by its index, and why; nil if no kept row is deleted.
+    /// The rule to refuse, by index, and why; nil: no kept row is deleted.
     ///
-    /// The rules that keep rows count whether `--rule` names them or not, and whether they are refused or not.
+    /// All rules that keep rows count, even if `--rule` leaves them out or they are refused.
     func violation() throws -> (index: Int, refusal: Refusal)? {
         if let found = try lostCandles() { return found }
         let keepers = plan.together?.keepers(asOf: asOf) ?? []
@@ -29,7 +29,7 @@ struct KeptRowsCheck {
         return nil
     }
 
-    /// A rule whose cascades lead to candles that another rule makes in the same run: which candles there will be is not known.
+    /// A rule whose cascades lead to candles that another rule makes in the same run: those candles are still unknown.
     private func lostCandles() throws -> (index: Int, refusal: Refusal)? {
         let makers = plan.steps.filter { $0.request?.deleting.rollup != nil && $0.survey.expiredCount > 0 }
         for (index, step) in plan.steps.enumerated() where step.survey.expiredCount > 0 {
@@ -53,12 +53,12 @@ struct KeptRowsCheck {
         return nil
     }
 
-    /// What a rule keeps and a delete would take, as a clause; nil: nothing.
+    /// The kept rows of a rule that a delete would take, as a clause; nil: none.
     private func loss(
         of kept: SurveyRequest, _ keeper: Rule, by request: SurveyRequest, _ rule: Rule
     ) throws -> String? {
         let (entity, delete) = (kept.entity, BatchDeleteRequest(request))
-        // Also what a trigger changes may decide which rows are kept.
+        // What a trigger changes may also decide which rows are kept.
         let rows = kept.keptRows.reduce(.all) { $0 && $1 }
         let all = HeldRows(name: keeper.name, entity: entity, rows: rows)
         // Where no batch looks at these rows, each looks at those that are kept beside its own.
@@ -109,9 +109,9 @@ struct KeptRowsCheck {
             return try reader.deletes(from: own, delete.relationships, canReach: entity, changing: [])
         }
         return try reader.entity(named: own).map { entity in
-            // The cascades of a model may lead back, also by other entities.
+            // The cascades of a model may lead back, also through other entities.
             if let model = entity.model { return !model.relationships.isEmpty }
-            // Where the rows are counted next, a reference that takes none along does no harm.
+            // If the rows are counted next, a reference without a cascade does no harm.
             return try SchemaAdvice.incomingRelationships(of: entity, in: reader).contains {
                 $0.source == own
                     && ($0.deleteRule == .cascade || delete.relationships == .cascade || reader.looksAtRowsToKeep)

@@ -3,23 +3,23 @@ import RetentionPolicy
 
 /// Rows that a rule would delete as old, but that are recent in another format.
 ///
-/// The newest row is not enough: a single row in the declared format, or none of the last year, hides all others. So
-/// the rows that would be deleted are checked themselves.
+/// The newest row is not enough: a single row in the declared format, or the lack of rows from the last year, hides all others. So the rows
+/// to be deleted are checked themselves.
 package struct MisreadRows: Hashable, Sendable {
-    /// The format in which they are recent.
+    /// The other format, in which the rows are recent.
     let encoding: DateEncoding
-    /// How many of the checked rows are recent in it.
+    /// How many of the checked rows are recent in that format.
     let rowCount: Int
     /// How many rows to be deleted were checked.
     let sampledCount: Int
     /// The newest of their dates in that format.
     let newest: Instant
 
-    /// Checks values of rows; nil: less than half of the rows to be deleted are recent in any other format, or a tenth
-    /// of them have a date of the last 20 years in the declared format.
+    /// Checks values of rows; nil: fewer than half of the rows to be deleted are recent in any other format, or a tenth of them have a date
+    /// of the last 20 years in the declared format.
     ///
     /// - Parameters:
-    ///   - values: of the date attribute; those that are not deleted are ignored.
+    /// - values: values of the date attribute; those that are not deleted are ignored.
     ///   - date: the rule's date attribute, in the declared format.
     init?(_ values: [StoreValue], date: DateAttribute, cutoff: Instant, clock: Instant) {
         let recent = clock.advanced(byMicroseconds: -20 * FormatReading.year)
@@ -27,7 +27,7 @@ package struct MisreadRows: Hashable, Sendable {
         let believable = expired.count { (date.encoding.read($0, zone: date.zone).start ?? .distantPast) >= recent }
         guard !expired.isEmpty, believable * 10 < expired.count else { return nil }
         let present = max(cutoff, recent)...clock.advanced(byMicroseconds: FormatReading.day)
-        // A format that reads a date of today as past, too, reads all old dates so: it shows nothing.
+        // A format that reads today's date as a recent date too reads all old dates so; it shows nothing.
         let today = date.encoding.value(of: clock, zone: date.zone)
         let others = DateEncoding.allCases.filter { encoding in
             guard encoding.isNumeric, encoding != date.encoding else { return false }
@@ -42,8 +42,8 @@ package struct MisreadRows: Hashable, Sendable {
         (self.encoding, rowCount, sampledCount, self.newest) = (encoding, live.count, expired.count, newest)
     }
 
-    /// Checks rows that a rule would delete: those in a sample of all rows, or, if the sample has few of them or the
-    /// rule chooses only some rows, a sample of the rule's rows.
+    /// Checks rows that a rule would delete: those in a sample of all rows. If it has few of them, or the rule chooses only some rows, a
+    /// sample of the rule's rows.
     static func find(
         rule: Rule, _ request: SurveyRequest, samples: [StoreValue], _ reader: any RetentionReader, clock: Instant
     ) throws(StoreError) -> MisreadRows? {
