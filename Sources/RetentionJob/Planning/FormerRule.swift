@@ -240,7 +240,7 @@ package struct LateRows: Sendable {
     /// The run that had left none.
     package var run: String
     package var cutoff: Instant
-    /// The limit; nil: there is no need to know it.
+    /// The limit; nil: not needed.
     package var limit: Int?
 
     fileprivate init(

@@ -3,7 +3,7 @@ package import RetentionPolicy
 
 /// The holds of a policy in a store: which of them keep rows, and which cannot be evaluated.
 package struct HoldPlan: Sendable {
-    /// A hold that keeps rows, as the engine gets it.
+    /// A hold that keeps rows, in the form for the engine.
     package struct InForce: Sendable {
         package var hold: Hold
         package var rows: HeldRows

@@ -2,10 +2,10 @@ import PriceStore
 import RetentionPolicy
 
 extension Plan {
-    /// The rows that a rule will delete soon and no rule deletes now; nil: the rule was not surveyed.
+    /// Counts the rows that a rule will delete soon and that no rule deletes now; nil: the rule was not surveyed.
     func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any RetentionReader) throws -> Forecast? {
         guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
-        /// What a rule will delete after some days.
+        /// The request of a rule some days later.
         func later(_ step: Step, days: Int64) -> SurveyRequest? {
             guard var request = step.surveyRequest, step.survey.unsupported == nil else { return nil }
             let asOf = asOf.advanced(byMicroseconds: days * 86_400_000_000)
@@ -13,8 +13,7 @@ extension Plan {
             together?.keepRows(&request, of: step.rule, asOf: asOf)
             return request
         }
-        // A rule on other rows is left out of the count; with a thousand rules making its condition would cost more than the
-        // counts.
+        // Rules on other rows are left out: with a thousand rules, building their conditions would cost more than the counts.
         let related = steps.enumerated().filter {
             $1.surveyRequest?.entity == request.entity && !request.filter.isDisjoint(from: $1.rule.filter)
         }
@@ -23,7 +22,7 @@ extension Plan {
             guard let now = later(steps[index], days: first), let then = later(steps[index], days: last) else {
                 return 0
             }
-            // What is before its cutoff now is deleted now, or kept in any case unless a tier keeps it for some time.
+            // Rows before the current cutoff are deleted now, or are kept in any case unless a tier keeps them only for some time.
             let isThinned = steps[index].rule.thin != nil || !request.keepers.others.isEmpty
             let others =
                 related.filter { isThinned || $0.offset != index }.map { later($0.element, days: first) }
@@ -37,8 +36,8 @@ extension Plan {
 }
 
 extension Plan.Step {
-    /// Up to `count` of the oldest and the newest rows that would be deleted, and of the first ones that stay; nil: the rule
-    /// was not surveyed.
+    /// Up to `count` of the oldest and of the newest rows that would be deleted, and of the first rows that stay; nil: the rule was not
+    /// surveyed.
     func sample(_ count: Int, before earlier: ArraySlice<Plan.Step>, reader: any RetentionReader) throws -> RowSample? {
         guard let request = surveyRequest, survey.unsupported == nil,
             let entity = try reader.entity(named: request.entity)
@@ -52,7 +51,7 @@ extension Plan.Step {
             return limit > 0 ? try reader.fetch(rows, attributes: sample.columns) : []
         }
         sample.oldest = try rows(request.expired, count)
-        // Rows of one date are in the order of their keys: only a place in the same order distinguishes them.
+        // Rows of one date are in key order: only their place in that order distinguishes them.
         let left = min(count, survey.expiredCount - sample.oldest.count)
         sample.newest = try rows(request.expired, from: survey.expiredCount - left, left)
         let stays = StorePredicate.date(DateRange(request.date)) && request.filter

@@ -2,15 +2,15 @@ import PriceStore
 import RetentionPolicy
 
 extension Plan {
-    /// Notes what no cascade of a rule's batches may take: rows under holds, rows that `thin` and `keep_last` keep, the rows of tables that an
-    /// undo has restored, and the last readable row of an entity. What somebody has accepted for the rule is not among it.
+    /// Notes the rows that no cascade of a rule's batches may take: held rows, rows that `thin` and `keep_last` keep, rows of tables that
+    /// an undo has restored, and the last readable row of an entity. Refusals that are accepted for the rule are left out.
     mutating func noteRowsToKeep(_ planner: Planner, reader: any RetentionReader) throws {
         let held = holds.inForce.filter(\.isThere).map {
             RowsToKeep.Kept($0.rows, keeper: "the hold '\($0.hold.name)'")
         }
         let kept = (together?.keepers(asOf: planner.asOf) ?? []).flatMap { keeper in
             keeper.request.keptRows.map { rows in
-                // Not those of which it is unknown.
+                // Rows for which that is unknown are not held.
                 let held = HeldRows(
                     name: keeper.rule.name, entity: keeper.request.entity, rows: .notTrue(.notTrue(rows)))
                 return RowsToKeep.Kept(held, keeper: "the rule '\(keeper.rule.name)'")
@@ -31,7 +31,7 @@ extension Plan {
         }
     }
 
-    /// The entities of enabled rules, carried out or not, of which no rule says that it may be emptied. There may be thousands of rules.
+    /// The entities of enabled rules, carried out or not, for which no rule allows emptying. There may be thousands of rules.
     private func notEmptied(
         _ planner: Planner, reader: any RetentionReader
     ) throws -> [RowsToKeep.NotEmptied] {
@@ -48,12 +48,12 @@ extension Plan {
 }
 
 extension Rule {
-    /// Whether it says that its entity may be emptied, of the cascades of other rules, too.
+    /// Whether the rule allows its entity to be emptied, also by cascades of other rules.
     var mayEmpty: Bool { allowEmpty || accept.contains(.wouldEmptyEntity) }
 }
 
 extension SurveyRequest {
-    /// The rows that a rule with `thin` or `keep_last` keeps, of each kind. A row without a readable date is not among them.
+    /// The rows that a rule with `thin` or `keep_last` keeps, of each kind. Rows without a readable date are not among them.
     var keptRows: [StorePredicate] {
         let newest = keepers.keepLast.map { $0.among && .date(DateRange(date)) && .notTrue(.notKept($0)) }
         let picks = thinningBeforeCutoff.map {

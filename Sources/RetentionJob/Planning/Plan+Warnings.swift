@@ -2,13 +2,13 @@ import PriceStore
 import RetentionPolicy
 
 extension Plan {
-    /// Something that the operator should know and that refuses nothing.
+    /// Something that the operator should know and that refuses no rule.
     package struct Warning: Hashable, Sendable {
-        /// What it is about, in a few words: it is always the same.
+        /// The subject in a few words; always the same for one kind of warning.
         package var title: String
         /// A sentence, usually without a full stop.
         package var text: String
-        /// The place in the policy, that of a rule; nil: `check` finds it by another way.
+        /// The place of a rule in the policy; nil: `check` finds it in another way.
         var mark: Mark?
     }
 

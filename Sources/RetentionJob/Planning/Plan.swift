@@ -1,9 +1,9 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What a run will do, decided before it deletes anything: a step for each rule, in the order in which they are carried out.
+/// What a run will do, decided before it deletes anything: a step for each rule, in the order of execution.
 package struct Plan: Sendable {
-    /// A step for each rule that was selected; rules that `--rule` leaves out have none.
+    /// A step for each selected rule; rules that `--rule` leaves out have none.
     package var steps: [Step]
     /// The holds of the policy.
     package var holds = HoldPlan()
@@ -20,9 +20,9 @@ package struct Plan: Sendable {
         package enum Disposition: Hashable, Sendable {
             /// `enabled: false`: nothing was counted.
             case disabled
-            /// It deletes nothing; the first reason that was not accepted.
+            /// It deletes nothing; the value is the first reason that was not accepted.
             case refused(Refusal)
-            /// It deletes what the survey found, which may be nothing.
+            /// It deletes what the survey found, which may be no rows.
             case planned
         }
 
@@ -30,37 +30,37 @@ package struct Plan: Sendable {
         /// Rows before it are expired.
         package var cutoff: Instant
         package var disposition: Disposition
-        /// The other reasons for which it is refused.
+        /// The other reasons for the refusal.
         package var otherRefusals: [Refusal] = []
-        /// Whether a row matches the `where` of the rule; false: none, or there was no survey.
+        /// Whether a row matches the rule's `where`; false: none does, or there was no survey.
         var isMatched = false
         /// The request of the survey; nil if there was no survey.
         package var surveyRequest: SurveyRequest?
         /// The survey; empty if there was none.
         package var survey = Survey()
-        /// How the engine would delete the rows; nil if there was no survey or the schema does not allow it.
+        /// How the engine would delete the rows; nil: there was no survey, or the schema does not allow it.
         package var outline: DeletionOutline?
-        /// Rows before the cutoff that stay because they have no price; nil: the rows become no candles.
+        /// Rows before the cutoff that stay because they have no price; nil: the rows do not become candles.
         package var unpriced: Int?
-        /// What no cascade of its batches may take.
+        /// The rows that no cascade of its batches may take.
         package var rowsToKeep = RowsToKeep()
-        /// Never delete more rows than this; nil: no limit.
+        /// The most rows to delete; nil: no limit.
         package var maxRows: Int?
-        /// Delete only rows with these keys; nil: no plan says which.
+        /// Deletes only rows with these keys; nil: no saved plan limits the rows.
         package var plannedKeys: KeyList?
         /// Refusals that would have held but were accepted.
         package var accepted: [RefusalCode] = []
-        /// What would make the rule cheaper, each a sentence with the statement that does it.
+        /// Advice that would make the rule cheaper, each a sentence with the statement.
         package var advice: [String] = []
-        /// The store's triggers that the rule's deletes set off, see ``TriggerAdvice``.
+        /// The store's triggers that the rule's deletes fire, see ``TriggerAdvice``.
         package var triggers: [String] = []
-        /// The rule as the ledger records it; nil: nothing was counted.
+        /// The rule as the ledger records it; nil: no rows were counted.
         package var record: RecordedRule?
-        /// Why the rule is wider than it was; nil: it is not, or no run is known.
+        /// Why the rule is wider than before; nil: it is not, or no run is known.
         package var widened: WidenedRule?
-        /// What has changed since the last run without making it wider.
+        /// Changes since the last run that do not make it wider.
         package var narrowed: [RuleChange] = []
-        /// Expired rows that came back; nil: that is not known.
+        /// Expired rows that came back; nil: unknown.
         package var late: LateRows?
         /// How long the survey took.
         package var elapsed: Duration = .zero
@@ -71,21 +71,21 @@ package struct Plan: Sendable {
             self.disposition = disposition
         }
 
-        /// All reasons for which the rule is refused, causes first; empty: it is not.
+        /// All reasons why the rule is refused, causes first; empty: it is not refused.
         package var refusals: [Refusal] {
             if case .refused(let first) = disposition { [first] + otherRefusals } else { [] }
         }
 
-        /// The request for the deletion; nil unless the step is planned.
+        /// The request of the deletion; nil unless the step is planned.
         package var request: SurveyRequest? { disposition == .planned ? surveyRequest : nil }
 
-        /// Whether nothing but the date and `where` decides which rows expire: the oldest one is the first to delete.
+        /// Whether only the date and `where` decide which rows expire. Then the oldest row is deleted first.
         package var isByDateAlone: Bool { rule.keepLast == nil && rule.thin == nil && survey.kept.heldCount == 0 }
 
         /// The rule's delete as one request; nil unless the step is planned.
         package var wholeDelete: BatchDeleteRequest? { request.map { BatchDeleteRequest($0) } }
 
-        /// The size of batches and the pause between them, if the rows are deleted in batches.
+        /// The batch size and the pause between batches, if the rows are deleted in batches.
         package func batch(_ outline: DeletionOutline) -> Rule.BatchSetting {
             guard rule.batch == Rule.BatchSetting() else { return rule.batch }
             var batch = rule.batch
@@ -98,8 +98,8 @@ package struct Plan: Sendable {
 }
 
 extension Survey {
-    /// The warning about a rule that can read the date of no row, as a sentence without a full stop; nil if it can read
-    /// one, or there is no row.
+    /// The warning for a rule that can read the date of no row, as a sentence without a full stop; nil: it can read at least one, or there
+    /// are no rows.
     func warningOfUnreadable(_ rule: Rule) -> String? {
         guard dates.newest == nil, unreadableCount > 0 else { return nil }
         let kinds = unreadable.map { rows in
@@ -113,21 +113,21 @@ extension Survey {
 }
 
 extension Plan {
-    /// The warnings about rules that can read the date of no row.
+    /// The warnings for rules that can read the date of no row.
     var warningsOfUnreadable: [String] {
         steps.compactMap { $0.disposition == .planned ? $0.survey.warningOfUnreadable($0.rule) : nil }
     }
 }
 
 extension RunReport.RuleReport {
-    /// Tells how the rows are deleted.
+    /// Takes the engine's outline of the deletion.
     mutating func take(_ outline: DeletionOutline) {
         method = .init(name: outline.method, reason: outline.reason, index: outline.index)
     }
 }
 
 extension Plan.Step {
-    /// The step as reported before anything is deleted: all expired rows are residue.
+    /// The step as reported before any delete: all expired rows are residue.
     package var report: RunReport.RuleReport {
         var report = RunReport.RuleReport(
             name: rule.name, entity: rule.entity, dateAttribute: rule.dateAttribute, dateFormat: rule.dateFormat,
@@ -165,7 +165,7 @@ extension Plan.Step {
         report.planned.oldest = survey.dates.oldest
         report.planned.newest = survey.dates.newest
         if report.planned.isCounted { report.planned.newestExpired = survey.dates.newestExpired }
-        // What `keep_last`, `thin` and holds spare may be older than all that is overdue.
+        // Rows spared by `keep_last`, `thin` and holds may be older than all overdue rows.
         if report.planned.expired > 0, isByDateAlone { report.left.oldest = survey.dates.oldest }
         if case .planned = disposition, let outline { report.take(outline) }
         report.advice = advice

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// The keys of the rows of a request, page by page, in the store's order of keys.
+/// The keys of a request's rows, page by page, in the store's key order.
 struct KeyPages {
     private let request: StoreFetchRequest
     private var place: [StoreValue]?
@@ -21,8 +21,8 @@ struct KeyPages {
         return ids
     }
 
-    /// Whether exactly the rows of some keys are found by these keys: a text that is not UTF-8, a number that is too exact for a
-    /// double, or a value of a composite type is not read as it is stored.
+    /// Whether these keys find exactly their rows. They may not: text that is not UTF-8, a number too exact for a double, or a value of a
+    /// composite type is not read as it is stored.
     func areFound(_ ids: [ObjectID], _ reader: any RetentionReader) throws(StoreError) -> Bool {
         var rest = ids.filter { if $0.key.count == 1, case .integer = $0.key[0] { false } else { true } }[...]
         while !rest.isEmpty {
@@ -40,17 +40,16 @@ struct KeyPages {
     }
 }
 
-/// A deletion of the rows of a saved plan and no others, by their keys. A row whose date was changed, or that is held
-/// now, stays.
+/// Deletes exactly the rows of a saved plan, by their keys. A row that is held now, or whose date has changed, stays.
 final class PlannedDeletion: Deletion {
     private let deletion: any Deletion
     private let request: StoreFetchRequest
     private let keys: KeyList
     private let reader: any RetentionReader
     private var pages: KeyPages
-    /// Rows of the plan that are read and not deleted yet.
+    /// Rows of the plan that are read but not deleted yet.
     private var rows: ArraySlice<ObjectID> = []
-    /// The key of the last row of the batch before.
+    /// The key of the last row of the previous batch.
     private var place: [StoreValue]?
 
     init(_ deletion: any Deletion, of request: SurveyRequest, keys: KeyList, reader: any RetentionReader) {
@@ -63,7 +62,7 @@ final class PlannedDeletion: Deletion {
 
     var outline: DeletionOutline { Self.outline(deletion.outline) }
 
-    /// How the rows of a plan are deleted, where the engine would delete them in some way if there were no plan.
+    /// How the rows of a saved plan are deleted, given how the engine would delete them without one.
     static func outline(_ outline: DeletionOutline) -> DeletionOutline {
         var own = DeletionOutline(method: "batches by key", isInBatches: true)
         own.reason = "only rows of the plan are deleted"
@@ -81,10 +80,10 @@ final class PlannedDeletion: Deletion {
             rows = page.filter(keys.contains)[...]
         }
         let next = Array(rows.prefix(bounds.rows ?? .max))
-        // The range leads to the rows, and would include others.
+        // The range makes the search fast, but would include other rows.
         let only = StorePredicate.key(KeyRange(after: place, through: next.last?.key)) && .objectIDs(next)
         var part = try deletion.deleteNext(DeletionBounds(rows: next.count, only: only))
-        // Otherwise only rows that are deleted with these are gone.
+        // Otherwise only rows deleted by cascades of these rows are gone.
         if !part.hasMore {
             rows = rows.dropFirst(next.count)
             place = next.last?.key

@@ -3,18 +3,18 @@ package import RetentionPolicy
 
 /// Makes the plan of a run: what each rule would delete, and which rules are refused.
 ///
-/// It deletes nothing and reads no clock. Rules are surveyed in the order in which they are carried out, because a row that
-/// two rules expire is counted by the first one that runs: each survey request contains the deletes of the rules before it.
+/// It deletes nothing and reads no clock. Rules are surveyed in the order of execution: the first rule that runs counts a row that two
+/// rules expire, so each survey request contains the deletes of the rules before it.
 package struct Planner {
     /// What the command line asks for.
     package struct Options: Hashable, Sendable {
-        /// Refusals that every rule may pass.
+        /// Refusals that are accepted for every rule.
         package var accept: Set<RefusalCode> = []
-        /// The rules to carry out, by name; empty: all. Rules that are left out do not appear in the plan at all.
+        /// The rules to carry out, by name; empty: all. Rules that are left out do not appear in the plan.
         package var ruleNames: [String] = []
         /// The engine's name of a method to use, for tests and measurements; nil: the engine chooses.
         package var method: String?
-        /// The plan to carry out; nil: what the policy says now.
+        /// The saved plan to carry out; nil: the policy alone decides.
         package var savedPlan: SavedPlan?
 
         package init(accept: Set<RefusalCode> = [], ruleNames: [String] = [], method: String? = nil) {
@@ -23,7 +23,7 @@ package struct Planner {
             self.method = method
         }
 
-        /// Whether a rule is to be carried out.
+        /// Whether a rule will be carried out.
         func includes(_ rule: Rule) -> Bool { ruleNames.isEmpty || ruleNames.contains(rule.name) }
     }
 
@@ -33,12 +33,12 @@ package struct Planner {
     /// The system clock, for the guards; `--as-of` does not move it.
     package var clock: Instant
     package let memory: RunMemory
-    /// The rules of the policy as its runs last carried them out, by the names of rule and entity.
+    /// The policy's rules as its runs last carried them out, by the names of rule and entity.
     let former: [[String]: RunMemory.CarriedOut]
     package var options: Options
-    /// Whether the rows of a rule that expires nothing are counted all the same.
+    /// Whether rows are counted also for a rule that expires nothing.
     package var countsAllRows: Bool
-    /// What the rules as they were last carried out would do today.
+    /// What the rules, as last carried out, would do today.
     let formerPlans = FormerPlans()
 
     package init(
@@ -54,14 +54,13 @@ package struct Planner {
         self.countsAllRows = countsAllRows
     }
 
-    /// Surveys the store and makes the plan. There is one survey for each rule, and a second one only if
-    /// `relationship_denied` is accepted, or if a rule before it is refused because of what all rules delete together
-    /// (see ``JointLimits``).
+    /// Surveys the store and makes the plan. Each rule is surveyed once, and a second time only if `relationship_denied` is accepted, or if
+    /// an earlier rule is refused because of what all rules delete together (see ``JointLimits``).
     ///
     /// - Parameters:
     ///   - uptime: a monotonic clock, to measure each survey.
-    ///   - holds: what is kept from all rules; nil: what the policy says.
-    /// - Throws: ``StoreError`` if the store cannot be read, or has no such technique. Nothing is changed then.
+    /// - holds: the rows that are kept from all rules; nil: those of the policy's holds.
+    /// - Throws: ``StoreError`` if the store cannot be read, or has no such method. Nothing is changed then.
     package func plan(
         reader: any RetentionReader, uptime: () -> Duration = { .zero }, holds: HoldPlan? = nil
     ) throws -> Plan {
@@ -104,13 +103,13 @@ package struct Planner {
         return plan
     }
 
-    /// The holds with which a rule was carried out that keep less now, although they have not ended by themselves, and what they
-    /// covered; nil: that cannot be evaluated any more. One that covers no row, or none of the rule, is left out.
+    /// The holds with which a rule was carried out that now keep less, without having ended by date, and the rows that they covered; nil:
+    /// that cannot be evaluated any more. Holds that cover no row, or no row of the rule, are left out.
     func removed(
         _ holds: [Hold], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, _ reader: any RetentionReader
     ) throws -> [(name: String, found: HoldPlan.InForce?)] {
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
-        // The dates of a hold are those of the rules, with those that were removed.
+        // The dates of a hold are those of the rules, so removed rules are included.
         var former = policy
         former.rules += self.former.values.map(\.record.rule)
         func dates(_ rules: [Rule], _ hold: Hold) -> Set<[String?]> {
@@ -132,7 +131,7 @@ package struct Planner {
 
     // MARK: One rule
 
-    /// What a rule is planned among.
+    /// The rules around the one that is planned.
     private struct Surroundings {
         let hasRowsSinceLastRun: Bool
         let holds: HoldPlan
@@ -140,19 +139,19 @@ package struct Planner {
         let reader: any RetentionReader
         /// What the rules before it delete.
         var preceding: [BatchDeleteRequest] = []
-        /// Why it is refused for what all rules delete together.
+        /// Why it is refused because of what all rules delete together.
         var withheld: Refusal?
-        /// Whether its rows are chosen after those of later rules.
+        /// Whether it chooses its rows after later rules.
         var choosesLate = false
-        /// The names of the rules before it that are carried out.
+        /// The names of the earlier rules that are carried out.
         var planned: Set<String> = []
     }
 
-    /// What the store says of a rule's rows.
+    /// What the store reports about a rule's rows.
     private struct Look {
         var request: SurveyRequest
         var survey: Survey
-        /// Why the rows of an archived rule cannot be archived; nil: they can, or need not be.
+        /// Why an archived rule's rows cannot be archived; nil: they can, or the rule is not archived.
         var archiveObstacle: String?
         var outline: DeletionOutline?
     }
@@ -169,7 +168,7 @@ package struct Planner {
             return step
         }
         guard let entity = try reader.entity(named: rule.entity) else {
-            // A run makes the tables of candles before it plans; until then there is nothing to delete.
+            // A run creates the tables of candles before it plans; until then there is nothing to delete.
             if policy.makesCandles(rule.entity) {
                 step.disposition = .planned
                 step.unpriced = rule.rollup.map { _ in 0 }
@@ -190,8 +189,8 @@ package struct Planner {
         let accepted = rule.accept.union(options.accept)
         var passed: [RefusalCode] = []
         if request.relationships == .deny, look.survey.unsupported == nil, accepted.contains(.relationshipDenied) {
-            // `deny` is waived, for rows that arrive during the run too: the schema applies instead, and its effects have to be
-            // counted; what it forbids stays forbidden.
+            // `deny` is waived, also for rows that arrive during the run. The schema applies instead, so its effects must be counted; what
+            // it forbids stays forbidden.
             let isDenied = !look.survey.related.obstacles.isEmpty
             look.request.relationships = .asDeclared
             look = try self.look(at: look.request, reader)
@@ -217,7 +216,7 @@ package struct Planner {
         return step
     }
 
-    /// What the store is asked about a rule.
+    /// The survey request for a rule.
     private func request(
         for rule: Rule, _ entity: Entity, _ date: DateAttribute, _ cutoff: Instant, hasTriggers: Bool,
         _ around: Surroundings
@@ -243,14 +242,14 @@ package struct Planner {
             outline: try reader.outline(of: request))
     }
 
-    /// What raises doubts about a rule beside its rows, and how it compares with its past.
+    /// What raises doubts about a rule besides its rows, and how it compares with its past runs.
     private func doubts(
         about step: Plan.Step, _ entity: Entity, _ date: DateAttribute, _ look: Look, hasTriggers: Bool,
         _ around: Surroundings
     ) throws -> (Refusals.Doubts, FormerRule) {
         let (rule, reader) = (step.rule, around.reader)
         var doubts = Refusals.Doubts()
-        // A wrong format does no harm if nothing is deleted.
+        // A wrong format is harmless if nothing is deleted.
         if look.survey.expiredAloneCount > 0, let attribute = entity.attribute(named: date.name) {
             let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
             doubts.recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
@@ -276,7 +275,7 @@ package struct Planner {
         return found.all()
     }
 
-    /// The settings of `relationships` with which no related row would prevent a rule's delete.
+    /// The settings of `relationships` with which no related row would prevent the delete.
     private func settings(
         past survey: Survey, of request: SurveyRequest, _ reader: any RetentionReader
     ) throws -> Set<Rule.RelationshipSetting> {
@@ -292,7 +291,7 @@ package struct Planner {
             })
     }
 
-    /// Notes what a run and its report need of a rule, refused or not.
+    /// Notes what the run and its report need about a rule, refused or not.
     private func note(
         _ look: Look, _ former: FormerRule, _ entity: Entity, _ date: DateAttribute, in step: inout Plan.Step,
         _ reader: any RetentionReader
@@ -319,8 +318,8 @@ package struct Planner {
         step.isMatched = try Arrivals.isMatched(rule, request, survey, reader: reader)
     }
 
-    /// The rows that rules before this one would make candles of, but are not carried out: a rule without `rollup` leaves them alone, so
-    /// that none is deleted without its candle.
+    /// The rows of which earlier rules would make candles, if those rules are not carried out. A rule without `rollup` leaves these rows
+    /// alone, so that none is deleted without its candle.
     ///
     /// - Parameter planned: the names of the rules that are carried out.
     private func rowsWithoutCandles(
@@ -328,7 +327,7 @@ package struct Planner {
     ) throws -> [StorePredicate] {
         guard rule.rollup == nil else { return [] }
         let before = policy.rules.inOrder.prefix { $0.name != rule.name }.filter {
-            // One that keeps rows leaves alone what this rule deletes.
+            // A rule that keeps rows already leaves alone what this rule deletes.
             $0.isEnabled && $0.rollup != nil && !$0.keepsRows && !planned.contains($0.name)
                 && !$0.filter.isDisjoint(from: rule.filter)
         }
@@ -343,7 +342,7 @@ package struct Planner {
     private func surveyRequest(
         for rule: Rule, of entity: Entity, date: DateAttribute, cutoff: Instant, preceding: [BatchDeleteRequest]
     ) -> SurveyRequest {
-        // As the store spells it: then names of the same entity are equal, and only these.
+        // Spelled as in the store, so that names are equal exactly if the entities are.
         var request = SurveyRequest(
             entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
             preceding: preceding, relationships: rule.relationships.request,
@@ -373,7 +372,7 @@ package struct Planner {
         }
     }
 
-    /// Whether an entity has an attribute that a rule could use as a date, judged by a few of its values.
+    /// Whether an entity has an attribute that a rule could use as a date, judged by some of its values.
     private func hasDates(_ name: String, _ reader: any RetentionReader) throws(StoreError) -> Bool {
         guard let entity = try reader.entity(named: name), entity.kind == .table else { return false }
         let references = entity.relationships.flatMap(\.sourceAttributes)
@@ -385,8 +384,7 @@ package struct Planner {
         return false
     }
 
-    /// Whether rows show that time has passed since the last run. Asks the store only if the clock looks as if it had
-    /// jumped.
+    /// Whether rows show that time has passed since the last run. Queries the store only if the clock seems to have jumped.
     private func hasRowsSinceLastRun(of rules: [Rule], reader: any RetentionReader) throws -> Bool {
         guard let lastRun = memory.lastRun, ClockGuard.isJump(clock: clock, memory: memory) else { return true }
         for rule in rules where rule.isEnabled {
@@ -401,7 +399,7 @@ package struct Planner {
 }
 
 extension Rule.RelationshipSetting {
-    /// The setting as a request says it.
+    /// The setting in the form of a request.
     var request: BatchDeleteRequest.RelationshipRule {
         switch self {
         case .asDeclared: .asDeclared

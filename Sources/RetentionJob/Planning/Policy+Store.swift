@@ -2,10 +2,10 @@ package import PriceStore
 package import RetentionPolicy
 
 extension Policy {
-    /// The policy with what its rules leave to the store to say: the formats of dates, and what a `column` holds.
+    /// The policy, completed with facts from the store: the formats of dates, and what a `column` holds.
     ///
-    /// A Core Data model, or a column's type in a server, says how a date is read; a plain SQLite file does not. The times of candles are
-    /// written as the dates of their rows, also before there is a table for them.
+    /// A Core Data model, or a column's type on a server, declares how a date is read; a plain SQLite file does not. The times of candles
+    /// have the format of their source rows' dates, even before their table exists.
     package func completed(from reader: any RetentionReader) throws(StoreError) -> Policy {
         var policy = self
         for index in rules.indices {
@@ -26,7 +26,7 @@ extension Policy {
         return policy
     }
 
-    /// A rule for candles that has no format, and the rule that makes these candles and has one; nil: there is none.
+    /// A rule for candles without a format, and the rule with a format that makes these candles; nil: there is none.
     private var candlesWithoutFormat: (index: Int, maker: Rule)? {
         for (index, rule) in rules.enumerated() where rule.dateFormat == nil {
             let maker = rules.first { maker in

@@ -1,12 +1,12 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What is not an error in a policy, but probably not intended: rules without an effect, and ages shorter than the
-/// schedule. Pure; the store is not read.
+/// Advice about parts of a policy that are valid but probably not intended: rules without an effect, and ages shorter than the schedule.
+/// Pure: the store is not read.
 package enum PolicyAdvice {
     /// The advice, in the order of the file.
     ///
-    /// - Parameter clock: at which ages are compared.
+    /// - Parameter clock: the instant at which ages are compared.
     package static func diagnostics(_ policy: Policy, clock: Instant) -> [Diagnostic] {
         (overlaps(policy, clock: clock) + laterDeletes(policy, clock: clock) + lostCandles(policy, clock: clock)
             + schedule(policy, clock: clock)).sorted { $0.mark < $1.mark }
@@ -16,7 +16,7 @@ package enum PolicyAdvice {
 
     private static func overlaps(_ policy: Policy, clock: Instant) -> [Diagnostic] {
         let rules = policy.rules
-        // What a rule for candles loses is said below.
+        // Rows that a rule for candles loses are reported below.
         return rules.indices.filter { rules[$0].rollup == nil }.compactMap { index -> Diagnostic? in
             // Of two equal rules the later one is reported.
             let other = rules.indices.first { other in
@@ -36,13 +36,13 @@ package enum PolicyAdvice {
         }
     }
 
-    /// Whether two names mean one entity: on a server letter case distinguishes tables.
+    /// Whether two names mean one entity: tables of a server may differ only in case.
     private static func isSame(_ a: String, _ b: String, _ policy: Policy) -> Bool {
         if policy.store.kind.isServer { return a == b }
         return a.folded == b.folded
     }
 
-    /// Whether a rule deletes every row that another one does, whatever is in the store.
+    /// Whether a rule deletes every row that another rule does, whatever the store contains.
     private static func covers(_ a: Rule, _ b: Rule, _ policy: Policy, clock: Instant) -> Bool {
         guard a.isEnabled, b.isEnabled, isSame(a.entity, b.entity, policy), a.keepLast == nil, a.thin == nil,
             a.rollup == nil, a.dateAttribute.folded == b.dateAttribute.folded, a.dateFormat == b.dateFormat,
@@ -59,7 +59,7 @@ package enum PolicyAdvice {
 
     // MARK: Rows that are kept until another rule deletes them
 
-    /// Rules with `where` whose age is longer than that of a rule that keeps rows: a bucket may keep one of their rows and nothing else.
+    /// Rules with `where` and a longer age than a rule that keeps rows: a bucket may keep only a row of theirs.
     private static func laterDeletes(_ policy: Policy, clock: Instant) -> [Diagnostic] {
         policy.rules.compactMap { rule in
             guard rule.isEnabled, !rule.keepsRows, rule.filter != .all else { return nil }
@@ -69,7 +69,7 @@ package enum PolicyAdvice {
                 let groups = Set(((other.keepLast?.per ?? []) + (other.thin?.per ?? [])).map(\.folded))
                 return other.isEnabled && other.keepsRows && isSame(other.entity, rule.entity, policy)
                     && !other.filter.isDisjoint(from: rule.filter) && !other.filter.implies(rule.filter)
-                    // Then all rows of a group are the rule's, or none.
+                    // Then the rule has either all rows of a group or none.
                     && !groups.isSuperset(of: names)
                     && cutoff < other.cutoff(asOf: clock, zone: policy.timezone)
             }
@@ -85,8 +85,7 @@ package enum PolicyAdvice {
 
     // MARK: Rows that become no candle
 
-    /// Rules that delete rows before the rule that makes candles of them has them: younger ones, or any because they come
-    /// first.
+    /// Rules that delete rows before another rule can make candles of them: they reach younger rows, or come first.
     private static func lostCandles(_ policy: Policy, clock: Instant) -> [Diagnostic] {
         let rules = policy.rules.inOrder.filter(\.isEnabled)
         return rules.indices.flatMap { index in
@@ -105,10 +104,10 @@ package enum PolicyAdvice {
         }
     }
 
-    /// Whether a rule reaches younger rows than another one, on some day of the year that follows. Candles are made of whole
-    /// buckets, so that the other cutoff does not move evenly.
+    /// Whether a rule reaches younger rows than another rule on some day of the following year. Candles are made of whole buckets, so the
+    /// other cutoff does not move evenly.
     private static func isEverYounger(_ rule: Rule, than maker: Rule, _ policy: Policy, clock: Instant) -> Bool {
-        // By another date a row may be of any age.
+        // If the rules use different dates, a row may have any age.
         guard rule.dateAttribute.folded == maker.dateAttribute.folded else { return true }
         return (0...366).contains { day in
             let day = clock.advanced(byMicroseconds: Int64(day) * 86_400_000_000)
@@ -134,7 +133,7 @@ package enum PolicyAdvice {
 }
 
 extension Rule.RollupSetting {
-    /// Whether a condition names only rows without a usable price, which never become candles.
+    /// Whether a condition matches only rows without a usable price, which never become candles.
     fileprivate func leavesOut(_ filter: StorePredicate) -> Bool {
         guard let price else { return false }
         return switch filter {

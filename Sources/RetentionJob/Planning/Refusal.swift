@@ -1,11 +1,11 @@
 package import RetentionPolicy
 
-/// Why a rule is refused, with the figures and how to accept it.
+/// Why a rule is refused, with the counts and how to accept it.
 package struct Refusal: Hashable, Sendable {
     package var code: RefusalCode
-    /// Begins with "refusing to" and names the figures; no full stop unless it ends with a question.
+    /// Begins with "refusing to" and contains the counts; no full stop unless it ends with a question.
     package var reason: String
-    /// What the user can do about it.
+    /// What the user can do.
     package var remedy: String
     /// Whether `accept` lets the rule run. False if the delete is impossible.
     package var isAcceptable: Bool
@@ -20,8 +20,8 @@ package struct Refusal: Hashable, Sendable {
     /// A refusal that cannot be accepted.
     ///
     /// - Parameters:
-    ///   - entity: whose rows would be deleted.
-    ///   - reason: why they are not, as a clause.
+    /// - entity: the entity whose rows would be deleted.
+    /// - reason: why they are not deleted, as a clause.
     ///   - instead: what the user can do, as an imperative.
     init(unacceptable code: RefusalCode, of entity: String, _ reason: String, instead: String) {
         self.init(
@@ -37,8 +37,8 @@ package struct Refusal: Hashable, Sendable {
         }
     }
 
-    /// The message of a refusal that another one precedes: where that one doubts dates, formats or the clock, this one may only follow
-    /// from it, and how to accept it is left out.
+    /// The message of a refusal that follows another one. If the first doubts dates, formats or the clock, this one may be its consequence,
+    /// so how to accept it is left out.
     package func message(after first: Refusal?) -> String {
         guard let first, RefusalCode.doubts.contains(first.code), !RefusalCode.doubts.contains(code) else {
             return message

@@ -1,10 +1,10 @@
 import PriceStore
 import RetentionPolicy
 
-/// Rows whose delete other rows prevent.
+/// Refusals for rows whose delete other rows prevent.
 extension Refusals {
-    /// If a foreign key restricts the delete, it cannot be accepted, because the delete would fail. With
-    /// `relationships: deny` the rule itself forbids it, and accepting means `as_declared`.
+    /// Cannot be accepted if a foreign key restricts the delete, because the delete would fail. With `relationships: deny` the rule itself
+    /// forbids it; accepting then means `as_declared`.
     func relationshipDenied() -> Refusal? {
         guard let first = survey.related.obstacles.first else { return nil }
         if let refusal = modelDenies(first) { return refusal }
@@ -39,7 +39,7 @@ extension Refusals {
         unacceptable(.relationshipDenied, reason, instead: instead)
     }
 
-    /// The settings of the rule with which the delete is possible, as an object of "write"; nil: none.
+    /// The rule's settings that make the delete possible, as an object of "write"; nil: none.
     private var choices: String? {
         let parts: [(Rule.RelationshipSetting, String, String)] = [
             (.nullify, "relationships: nullify", "(those rows stay and lose the reference)"),
@@ -50,7 +50,7 @@ extension Refusals {
         return "\(first.1) in the rule \(first.2)" + possible.dropFirst().map { " or \($0.1) \($0.2)" }.joined()
     }
 
-    /// How to resolve an obstacle: a setting of the rule, or a rule for the other table.
+    /// How to remove an obstacle: a setting of the rule, or a rule for the other table.
     private func delete(_ obstacle: Survey.Obstacle) -> String {
         let relationship = obstacle.relationship
         let isOther = relationship.source.folded != relationship.destination.folded && obstacle.sourceHasDates
@@ -59,8 +59,7 @@ extension Refusals {
         return choices.map { "write \($0)" + (isOther ? ", or \(rows)" : "") } ?? rows
     }
 
-    /// An obstacle that comes from a Core Data model, or from a missing inverse; nil: it is a foreign key of the
-    /// schema.
+    /// The refusal for an obstacle from a Core Data model or a missing inverse; nil: the obstacle is a foreign key of the schema.
     private func modelDenies(_ obstacle: Survey.Obstacle) -> Refusal? {
         let relationship = obstacle.relationship
         let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"

@@ -3,11 +3,10 @@ package import RetentionPolicy
 
 /// Finds all reasons to refuse one rule. Pure: the survey, the clock and the memory of past runs are arguments.
 ///
-/// All counts are of the rows that match `where`, but `future_dates` and `wrong_unit` consider the whole entity,
-/// because a wrong unit shows there first. `would_empty_entity` and `max_fraction` judge the rule alone, and
-/// ``JointLimits`` all rules together.
+/// Counts cover the rows that match `where`, but `future_dates` and `wrong_unit` consider the whole entity, because a wrong unit shows
+/// there first. `would_empty_entity` and `max_fraction` judge the rule alone; ``JointLimits`` judges all rules together.
 package struct Refusals {
-    /// What raises doubts about a rule, beside its rows.
+    /// What raises doubts about a rule besides its rows.
     package struct Doubts {
         /// The recognised format of the date attribute; nil if it was not sampled.
         package var recognition: DateRecognition?
@@ -15,11 +14,11 @@ package struct Refusals {
         package var misread: MisreadRows?
         /// Why the rows cannot be archived before they are deleted, as a clause; nil: they can, or need not be.
         package var archiveObstacle: String?
-        /// Rows that an undo has restored, and that would be deleted again; nil: there are none.
+        /// Restored rows that would be deleted again; nil: there are none.
         package var restored: RestoredRows?
-        /// Why the rule is wider than it was; nil: it is not, or no earlier run is known.
+        /// Why the rule is wider than before; nil: it is not, or no earlier run is known.
         package var widened: WidenedRule?
-        /// The rows that came back; nil: none, or no earlier run is known.
+        /// Rows that came back; nil: none, or no earlier run is known.
         package var late: LateRows?
         /// The settings of `relationships` with which related rows would not prevent the delete.
         package var settings: Set<Rule.RelationshipSetting> = [.nullify, .cascade]
@@ -49,8 +48,8 @@ package struct Refusals {
     /// All reasons to refuse the rule, most important first; empty: the rule can run.
     ///
     /// `unsupported_schema` comes first and alone, because then nothing else is known. Doubts about dates, formats and the clock come
-    /// before all that may follow from them: `wrong_unit` first, then the clock, because dates are judged by it. Then come the past runs
-    /// and related rows, and last how many rows would be deleted.
+    /// before their possible consequences: `wrong_unit` first, then the clock, because it is used to judge dates. Past runs and related
+    /// rows follow, then the number of rows.
     package func all() -> [Refusal] {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
@@ -61,7 +60,7 @@ package struct Refusals {
         ].compactMap { $0 }
     }
 
-    /// The refusals because of the dates themselves, whatever the cutoff is, for `check`, in the order of ``all()``.
+    /// The refusals due to the dates alone, whatever the cutoff, for `check`, in the order of ``all()``.
     package func ofDates() -> [Refusal] { [wrongUnit(), mixedFormats(), futureDates()].compactMap { $0 } }
 
     // MARK: The schema
@@ -90,7 +89,7 @@ package struct Refusals {
         survey.losses.aggregates.map { refusal(.rollupIncomplete, $0) }
     }
 
-    /// Only for a run by hand: a policy that accepted it would delete restored rows the next night.
+    /// Accepted only in a run by hand: a policy that accepted it would delete restored rows the next night.
     private func restoredRows() -> Refusal? {
         guard let restored = doubts.restored else { return nil }
         let (undo, run) = (restored.restoration.undo, restored.restoration.run)
@@ -111,7 +110,7 @@ package struct Refusals {
             remedy: "change the rule so that it keeps them, or pass --accept restored_rows once to delete them")
     }
 
-    /// Even where no row expires by it today: the change is unintended today, or not at all.
+    /// Applies even if no row expires by the change today: the change is unintended now or never.
     private func policyWidened() -> Refusal? {
         guard let widened = doubts.widened else { return nil }
         let past =
@@ -135,7 +134,7 @@ package struct Refusals {
             remedy: "if they may be deleted, pass --accept rows_came_back once; to keep them, write a hold")
     }
 
-    /// Cannot be accepted: a rule that is not to be archived says so in the policy, where it is seen.
+    /// Cannot be accepted: a rule that should not be archived must say so in the policy, where it is visible.
     private func notArchivable() -> Refusal? {
         doubts.archiveObstacle.map {
             unacceptable(
@@ -146,8 +145,8 @@ package struct Refusals {
 
     // MARK: The dates
 
-    /// Checks the newest value before `earliest` is applied, the newest valid value (because a value for "never" may
-    /// hide it), a sample, and rows that would be deleted. Not checked if the store declares the format.
+    /// Checks the newest value before `earliest` is applied, the newest valid value (a value for "never" may hide it), a sample, and rows
+    /// to be deleted. Skipped if the store declares the format.
     private func wrongUnit() -> Refusal? {
         guard !rule.isFormatStored, date.encoding != .native else { return nil }
         let newestOfEntity = survey.dates.newestOfEntity.map { date.encoding.value(of: $0, zone: date.zone) }
@@ -164,7 +163,7 @@ package struct Refusals {
                 + "years old in \(date.encoding.rawValue). Is date_format right?")
     }
 
-    /// True if another format is sure, so that the declared one gives hardly any value a possible date.
+    /// The refusal if another format is sure, so that the declared one gives hardly any value a possible date.
     private func wrongUnitOfSample() -> Refusal? {
         guard let recognition = doubts.recognition, recognition.certainty == .sure, let encoding = recognition.encoding,
             encoding != date.encoding
@@ -184,7 +183,7 @@ package struct Refusals {
             else { return nil }
             declared = "reads as \(Self.day(read)) in \(date.encoding.rawValue)"
         case .unreadable(.notADate) where date.encoding.isNumeric:
-            // A number too large for any date is later than the clock, if anything.
+            // A number too large for any date counts as later than the clock.
             declared = "cannot be a date in \(date.encoding.rawValue)"
         case .unreadable:
             return nil
@@ -206,7 +205,7 @@ package struct Refusals {
                 + "clock, \(clock.toSecond.rfc3339). Are date_format and the clock right?")
     }
 
-    /// Only what cannot be read in the format counts: NULL, sentinels and dates out of bounds are not a sign of a mixture.
+    /// Counts only values that the format cannot read. NULL, sentinels and dates out of bounds do not indicate a mixture.
     private func mixedFormats() -> Refusal? {
         guard let rowCount = survey.rowCount else { return nil }
         let bad = survey.unreadable.reduce(0) {
@@ -252,7 +251,7 @@ package struct Refusals {
 
     private func tooLargeFraction() -> Refusal? {
         guard let limit = rule.limits.maxFraction, let readable = survey.readableCount, readable > 0 else { return nil }
-        // Both sides are the doubles nearest to a decimal fraction, so that 99 of 100 is not more than 0.99.
+        // Both sides are the doubles nearest to a decimal fraction, so 99 of 100 is not more than 0.99.
         guard Double(survey.expiredCount) / Double(readable) > limit else { return nil }
         let share = Figures.percent(survey.expiredCount, of: readable).map { " (\($0))" } ?? ""
         return refusal(

@@ -1,25 +1,23 @@
 import PriceStore
 import RetentionPolicy
 
-/// Rows that an undo has restored and a rule would delete again.
+/// Rows that an undo has restored and that a rule would delete again.
 ///
-/// A rule must not delete restored rows that it would have deleted in the undone run, too, and none of a restored table by a cascade or a
-/// trigger. What counts is what the rule says now: not the bytes of the policy, not the names of its rules, and not the time that has
-/// passed. If a restored table is not in the store any more, it
-/// may have been renamed: then its rows may be in any table that the undone run had no rule for.
+/// A rule must not delete restored rows that it would also have deleted in the undone run, nor delete rows of a restored table by a cascade
+/// or a trigger. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed time. If a restored table
+/// is no longer in the store, it may have been renamed: then its rows may be in any table for which the undone run had no rule.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
     /// The rows that the rule itself would delete.
     package private(set) var rowCount: Int
-    /// Tables with restored rows that the rule does not delete from itself, but by a cascade or a trigger; empty: it deletes the
-    /// rows itself.
+    /// Restored tables that the rule reaches only by a cascade or a trigger; empty: it deletes the rows itself.
     package private(set) var reached: [String]
-    /// Restored tables that are not in the store any more: the rule's may be one of them with another name; empty: the undone run had a rule
-    /// for its entity.
+    /// Restored tables that are no longer in the store: the rule's entity may be one of them, renamed; empty: the undone run had a rule for
+    /// this entity.
     package private(set) var gone: [String]
 
-    /// The newest undo whose rows a rule would delete again; nil: there is none, or somebody has accepted it since.
+    /// Finds the newest undo whose rows a rule would delete again; nil: there is none, or that has been accepted since.
     ///
     /// - Parameter hasTriggers: whether the store's own triggers fire.
     static func find(
@@ -37,7 +35,7 @@ package struct RestoredRows {
             let own = try tables.filter { try entity.isIn($0, reader) }
             var alone = request
             alone.preceding = []
-            // There may be many undos, and usually no row is that old any more.
+            // There may be many undos, and usually no row is that old.
             let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } ?? true
             if isOld, !own.isEmpty || !gone.isEmpty && isNew {
                 let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
@@ -46,7 +44,7 @@ package struct RestoredRows {
                     return RestoredRows(restoration: restored, rowCount: count, reached: [], gone: isNew ? gone : [])
                 }
             }
-            // A row that is restored now can go with one that had not expired then.
+            // A restored row may now be deleted along with a row that had not expired then.
             let request = rule.relationships.request
             let byTriggers = try tables.filter {
                 try hasTriggers && reader.triggersMayDelete(from: $0, afterDeletesFrom: entity.name, request)
@@ -68,7 +66,7 @@ package struct RestoredRows {
 }
 
 extension RetentionReader {
-    /// Whether a table, as an archive names it, is in the store.
+    /// Whether the store has a table with the name in an archive.
     fileprivate func hasTable(_ table: String) throws -> Bool {
         if try entity(named: table) != nil { return true }
         return try entityNames().contains { try entity(named: $0)?.model?.table.folded == table.folded }
@@ -76,7 +74,7 @@ extension RetentionReader {
 }
 
 extension Entity {
-    /// Whether its rows are in a table, as an archive names it.
+    /// Whether the rows of the entity are in a table with the name in an archive.
     fileprivate func isIn(_ table: String, _ reader: any RetentionReader) throws -> Bool {
         if let own = model?.table, own.folded == table.folded { return true }
         if name.folded == table.folded { return true }

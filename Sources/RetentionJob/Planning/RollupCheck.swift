@@ -1,7 +1,7 @@
 import PriceStore
 import RetentionPolicy
 
-/// Checks what a rule's rows become against the store: whether they can, and whether the candles can be held.
+/// Checks against the store whether a rule's rows can become candles, and whether the candles can be stored.
 struct RollupCheck {
     let rule: Rule
     let setting: Rule.RollupSetting
@@ -42,14 +42,14 @@ struct RollupCheck {
 
     // MARK: The rows
 
-    /// An entity whose rows refer to the rows, or go with them; nil: there is none.
+    /// An entity whose rows refer to these rows, or are deleted with them; nil: there is none.
     private func referrer() throws(StoreError) -> String? {
         if let other = entity.incomingRelationships.first { return other.source }
         guard let model = entity.model else { return nil }
         for own in model.relationships {
             let destination = try reader.entity(named: own.destination)?.model?.relationships ?? []
             let inverse = destination.first { $0.name == own.inverse }
-            // A row refers to another one itself if it is one of many, or if the other knows nothing of it.
+            // A row holds the reference itself if it is one of many, or if the other row has no inverse.
             let isReference = !own.isToMany && (inverse?.isToMany ?? (own.inverse == nil))
             if !isReference || own.deleteRule == .cascade || own.deleteRule == .deny { return own.destination }
         }
@@ -85,8 +85,7 @@ struct RollupCheck {
         report(key, "\(entity.name).\(attribute.name) is a column for text, and prices and volumes are numbers")
     }
 
-    /// A date that is a whole day cannot be in one of its hours, and a bucket that begins within a day cannot be written
-    /// with it.
+    /// A date that is a whole day cannot lie in one of its hours, and cannot express a bucket that begins within a day.
     private mutating func checkLength() {
         let format = rollup.date.encoding
         let type = format == .native ? entity.attribute(named: rollup.date.name)?.declaredType : nil
@@ -106,8 +105,8 @@ struct RollupCheck {
         }
     }
 
-    /// No row is read as in the first of two hours that clocks repeat, and no candle can say that it begins there. The bucket of
-    /// the first row of the second hour must not.
+    /// When clocks repeat an hour, no row is read as in the first of the two hours, and no candle can begin there. The bucket of the first
+    /// row of the second hour must not begin there either.
     private mutating func checkRepeatedHours(_ name: String) {
         let (zone, years) = (rollup.date.zone, CandleBuckets.checkedYears)
         let changes = zone.offsetPieces(from: years.lowerBound, to: years.upperBound).dropFirst()

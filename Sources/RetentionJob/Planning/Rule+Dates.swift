@@ -2,11 +2,11 @@ package import PriceStore
 package import RetentionPolicy
 
 extension Rule {
-    /// The date attribute with everything that is needed to read it; nil if the rule has no format.
+    /// The date attribute with everything needed to read it; nil: the rule has no format.
     ///
     /// Dates before 1971-01-01 in the zone are invalid unless the rule sets `earliest`. Only then is a stored 0 a date.
     ///
-    /// The times of candles were written by a run: 0 is one, and the first candle may begin before the first valid date.
+    /// A run writes the times of candles: 0 is a time there, and the first candle may begin before the first valid date.
     package func date(zone: CalendarZone) -> DateAttribute? {
         let earliestDate = earliest ?? Self.defaultEarliest(zone)
         let longer = rollup.flatMap { $0.isFromCandles ? $0.buckets : nil }
@@ -20,7 +20,7 @@ extension Rule {
 }
 
 extension Rule {
-    /// What the rows become when they are deleted; nil: nothing.
+    /// What the rows become when they are deleted; nil: they become nothing.
     func rollupRequest(_ date: DateAttribute) -> Rollup? {
         rollup.map { setting in
             Rollup(

@@ -17,7 +17,7 @@ extension RuleCheck {
         }
         let certain = refusals(nil).map(\.code)
         let refusals = refusals(recognition)
-        // A run looks at a sample only if it would delete rows.
+        // A run samples rows only if it would delete some.
         let needsSample = refusals.contains { !certain.contains($0.code) }
         let expires = needsSample ? try expiresRows(entity, date) : true
         for refusal in refusals {
@@ -43,7 +43,7 @@ extension RuleCheck {
                     + recognition.reason))
     }
 
-    /// Whether rows of the rule are expired.
+    /// Whether the rule has expired rows.
     private func expiresRows(_ entity: Entity, _ date: DateAttribute) throws(StoreError) -> Bool {
         let cutoff = rule.cutoff(asOf: asOf, zone: zone)
         var request = SurveyRequest(

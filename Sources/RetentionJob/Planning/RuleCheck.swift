@@ -9,7 +9,7 @@ struct RuleCheck {
     let clock: Instant
     let reader: any RetentionReader
     let entityNames: [String]
-    /// Whether another rule makes the rows, so that the entity may be missing until then.
+    /// Whether another rule creates the rows, so that the entity may be missing until then.
     let isMade: Bool
     var diagnostics: [Diagnostic] = []
 
@@ -71,7 +71,7 @@ struct RuleCheck {
             diagnostics += check.diagnostics
         }
         adviseOnStorage(entity, attribute, date)
-        // What cannot be named cannot be surveyed.
+        // A survey needs valid names.
         guard includingAdvice, diagnostics.allSatisfy({ $0.severity != .error }) else { return }
         try survey(entity, date)
     }
@@ -84,7 +84,7 @@ struct RuleCheck {
                 StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
     }
 
-    /// A group that the key identifies has one row, which is kept.
+    /// A group that the key identifies has one row, which is always kept.
     private mutating func checkGroups(_ key: String, _ names: [String], _ entity: Entity) {
         let mark = rule.marks.value("\(key).per")
         for name in names where entity.attribute(named: name) == nil { complain(name, entity, at: mark) }
@@ -102,7 +102,7 @@ struct RuleCheck {
         diagnostics.append(StoreCheck.unknownAttribute(name, of: entity, at: mark))
     }
 
-    /// Shows what the values look like and the line to add. A guess is shown, never acted on.
+    /// Shows sample values and the line to add. A guess is shown, never acted on.
     private mutating func complainOfMissingFormat(_ entity: Entity, _ attribute: Attribute) throws(StoreError) {
         let samples = try reader.sample(entity: entity.name, attribute: attribute.name, limit: 50)
         let values = samples.filter { !$0.isNull }
@@ -124,7 +124,7 @@ struct RuleCheck {
         diagnostics.append(Diagnostic(at: rule.marks.value("date_attribute"), message))
     }
 
-    /// A format that does not suit the column's storage class is not an error, but advice.
+    /// Advises, without an error, if a format does not suit the column's storage class.
     private mutating func adviseOnStorage(_ entity: Entity, _ attribute: Attribute, _ date: DateAttribute) {
         let format = date.encoding.rawValue
         let kind: String
@@ -140,7 +140,7 @@ struct RuleCheck {
                 "\(entity.name).\(attribute.name) is a column for \(kind): rows that it cannot read are never deleted"))
     }
 
-    /// A survey for a cutoff before which nothing is expired: with an index it reads almost nothing.
+    /// Surveys with a cutoff before which nothing is expired: with an index it reads almost nothing.
     private mutating func survey(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         var request = SurveyRequest(
             entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
@@ -165,8 +165,7 @@ struct RuleCheck {
         }
     }
 
-    /// The triggers that the rule fires, on its own table and on tables whose rows it deletes or changes by
-    /// relationships.
+    /// Reports the triggers that the rule fires on its own table and on tables whose rows it deletes or changes by relationships.
     private mutating func reportTriggers(_ entity: Entity) throws(StoreError) {
         let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
         guard !triggers.isEmpty else { return }

@@ -3,8 +3,9 @@ import RetentionPolicy
 
 /// Which rules choose their rows by references that the deletes of other rules clear.
 ///
-/// All rules decide on the store as it was, so such a rule comes before the others: rows that lose their reference in a run expire for the next
-/// run. Where two rules do that to each other, the order of the policy stays, and the second is refused on the nights on which it matters.
+/// All rules decide on the original state of the store, so such a rule comes before the others: rows that lose their reference in a run
+/// expire for the next run. If two rules do that to each other, the policy order stays, and the second is refused on nights when it
+/// matters.
 struct RuleOrder {
     private struct Delete: Hashable {
         var entity: String
@@ -17,13 +18,13 @@ struct RuleOrder {
         var attributes: [String]
     }
 
-    /// By the name of a rule, the rules that choose their rows by what its delete clears.
+    /// By rule name, the rules that choose their rows by what its delete clears.
     private(set) var choosing: [String: Set<String>] = [:]
-    /// The names of these rules.
+    /// The names of all these rules.
     var late: Set<String> { choosing.values.reduce(into: []) { $0.formUnion($1) } }
 
     init(_ rules: [Rule], reader: any RetentionReader) throws(StoreError) {
-        // There may be thousands of rules, of few entities.
+        // There may be thousands of rules for few entities.
         var entities: [String: Entity] = [:]
         for rule in rules where entities[rule.entity] == nil {
             entities[rule.entity] = try reader.entity(named: rule.entity)

@@ -1,12 +1,12 @@
 import PriceStore
 import RetentionPolicy
 
-/// The enabled rules of each entity of which one has `thin` or `keep_last`: these keep rows from each other, whichever of them
-/// `--rule` names, see ``SurveyRequest/keepApart(from:)``.
+/// The enabled rules of each entity where at least one has `thin` or `keep_last`: these keep rows from each other, even those that `--rule`
+/// leaves out, see ``SurveyRequest/keepApart(from:)``.
 struct RulesTogether: Sendable {
-    /// By the name of an entity, each rule with its request, apart from an instant and from what it keeps.
+    /// By entity name, each rule with its request, without an instant and without the rows that it keeps.
     private var rules: [String: [(rule: Rule, request: SurveyRequest)]] = [:]
-    /// By the name of an entity, its enabled rules; empty where no rule keeps rows.
+    /// By entity name, its enabled rules; empty if no rule keeps rows.
     private(set) var enabled: [String: [Rule]] = [:]
     private let zone: CalendarZone
 
@@ -25,7 +25,7 @@ struct RulesTogether: Sendable {
         rules = rules.filter { $0.value.contains { $0.rule.keepsRows } }
     }
 
-    /// Takes over what a rule keeps of its expired rows at an instant, and what other rules keep of them.
+    /// Sets which expired rows a rule and other rules keep at an instant.
     func keepRows(_ request: inout SurveyRequest, of rule: Rule, asOf: Instant) {
         request.keepRows(of: rule, asOf: asOf)
         keepApart(&request, of: rule, asOf)
@@ -54,12 +54,12 @@ struct RulesTogether: Sendable {
 }
 
 extension Rule {
-    /// Whether the rule keeps rows of its own.
+    /// Whether the rule keeps some of its own rows.
     var keepsRows: Bool { keepLast != nil || thin != nil }
 }
 
 extension SurveyRequest {
-    /// Takes over what a rule itself keeps of its expired rows.
+    /// Sets which expired rows the rule itself keeps.
     mutating func keepRows(of rule: Rule, asOf: Instant) {
         let date = date
         keepers.keepLast = rule.keepLast.map {

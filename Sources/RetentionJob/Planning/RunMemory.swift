@@ -1,28 +1,28 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What the guards that need memory know of past runs of the same store.
+/// What past runs of the same store tell the guards.
 package struct RunMemory: Hashable, Sendable {
     /// When the last recorded run ended (a crashed one: when it started); nil: there was none.
     package var lastRun: Instant?
-    /// The longest time between the ends of two runs that followed each other; nil: fewer than two runs.
+    /// The longest time between the ends of consecutive runs; nil: fewer than two runs.
     package var longestGap: Duration?
-    /// Whether the last run crashed, or failed after one that did: then the store is checked for damage.
+    /// Whether the last run crashed, or failed after a crash: then the store is checked for damage.
     package var hasCrash: Bool
     /// What undos have restored, the newest first.
     package var restorations: [Restored]
-    /// The rules as they were last carried out on the store, with those that have since been removed; empty: no run is known.
+    /// The rules as last carried out on the store, including rules removed since; empty: no run is known.
     package var rules: [CarriedOut] = []
-    /// Lines of the ledger that should be rules and cannot be read: nobody knows then what was carried out.
+    /// Lines of the ledger that should be rules but cannot be read: it is unknown what was carried out.
     package var damagedRules: [String] = []
-    /// All of them, as the ledger has them.
+    /// All of these rules as lines of the ledger.
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
-    /// By the name of an entity, as ``noteKey(_:)``: what the store noted at the last deletes of its rows.
+    /// By entity name, as ``noteKey(_:)``: the store's note at the last deletes of its rows.
     package var storeNotes: [String: String] = [:]
-    /// The last store of a ledger that knows none of this one's runs; nil: it knows some, or no store at all.
+    /// The last store of a ledger that knows no run of this store; nil: it knows some, or no store at all.
     package var otherStore: String?
 
-    /// An entity in ``storeNotes``: its name on one line.
+    /// The key of an entity in ``storeNotes``: its name on one line.
     static func noteKey(_ entity: String) -> String { SafeText.line(entity) }
 
     /// Rows that an undo has restored, or may have.
@@ -31,14 +31,14 @@ package struct RunMemory: Hashable, Sendable {
         package var undo: String
         package var run: String
         package var ended: Instant
-        /// The instant at which the undone run computed ages; nil: its record is not there any more.
+        /// The instant at which the undone run computed ages; nil: its record no longer exists.
         package var asOf: Instant?
         /// The rules whose rows were restored, and the tables.
         package var rules: Set<String>
         package var tables: Set<String>
         /// The entities of the undone run's rules.
         package var entities: Set<String>
-        /// The rules with which a later run was allowed to delete again, and did so to the end.
+        /// The rules that a later run was allowed to delete with again, and carried out completely.
         package var accepted: [RecordedRule]
 
         package init(
@@ -56,9 +56,9 @@ package struct RunMemory: Hashable, Sendable {
         }
     }
 
-    /// A rule as it was last carried out.
+    /// A rule as last carried out.
     package struct CarriedOut: Hashable, Sendable {
-        /// What the run left of the expired rows, or that the policy has disabled or removed the rule since.
+        /// How many expired rows the run left, or that the policy has disabled or removed the rule since.
         package enum State: String, Hashable, Sendable { case none, some, disabled, removed }
 
         package var record: RecordedRule
@@ -72,7 +72,7 @@ package struct RunMemory: Hashable, Sendable {
         /// The file of the policy, and the holds with which the rule was carried out.
         package var policy: String
         package var holds: [Hold]
-        /// The other rules of the entity, if what the rule keeps depends on them.
+        /// The other rules of the entity, if what this rule keeps depends on them.
         package var beside: [RecordedRule]
         /// Whether no row has ever matched its `where`.
         var isUnmatched = false
@@ -92,8 +92,8 @@ package struct RunMemory: Hashable, Sendable {
             self.keptCount = keptCount
         }
 
-        /// The line of the ledger, with tabs between: state, run, end, cutoff, kept rows, policy, rule, `-` if no row
-        /// has ever matched it, each hold, and after a `+` each rule beside it.
+        /// The ledger's line, separated by tabs: state, run, end, cutoff, kept rows, policy, rule, `-` if no row has ever matched it, each
+        /// hold, and after a `+` each rule beside it.
         package var line: String {
             ([
                 state.rawValue, run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
@@ -135,8 +135,7 @@ package struct RunMemory: Hashable, Sendable {
 }
 
 extension RunMemory {
-    /// What is to be said of a store that the ledger does not know although it knows others, as a sentence without a full stop;
-    /// nil: nothing.
+    /// The warning for a store that the ledger does not know although it knows others, as a sentence without a full stop; nil: no warning.
     package var unknownStoreText: String? {
         otherStore.map {
             "the ledger knows \($0), but no run of this store: policy_widened, rows_came_back and restored_rows have nothing to "
@@ -144,8 +143,8 @@ extension RunMemory {
         }
     }
 
-    /// The rules of a policy as its runs last carried them out. Where the ledger does not know the file, those of the policy that
-    /// ran last: the file was moved, or is new.
+    /// The rules of a policy as its runs last carried them out. If the ledger does not know the file, those of the policy that ran last:
+    /// the file was moved, or is new.
     func rules(of policy: Policy) -> [CarriedOut] {
         let file = Self.file(of: policy)
         let own = rules.filter { $0.policy == file }
@@ -153,7 +152,7 @@ extension RunMemory {
         return rules.filter { $0.policy == last.policy }
     }
 
-    /// Whether a row has ever matched a rule, by whatever name it was carried out: its `where`, or a narrower one.
+    /// Whether a row has ever matched the rule's `where`, or a narrower one, under any name of the rule.
     func hasMatched(_ record: RecordedRule) -> Bool {
         record.rule.filter == .all
             || rules.contains {
@@ -162,14 +161,14 @@ extension RunMemory {
             }
     }
 
-    /// A link to the file may lead to another one after each deployment.
+    /// A link to the file may lead to another file after each deployment.
     private static func file(of policy: Policy) -> String { SafeText.line(FilePlace(policy.file.path).path) }
 
-    /// The lines of the rules as they are last carried out once a run has ended.
+    /// The lines of the rules as last carried out, after a run has ended.
     ///
-    /// A rule that the run did not carry out stays as it was. Of the rules that the policy does not have any more, one for
-    /// each entity stays once the run has carried out all others, so that a new rule of the entity is noticed. Rules of other
-    /// policies stay, wherever their files are now; but not those of the file that has become this one.
+    /// A rule that the run did not carry out stays unchanged. Of the rules removed from the policy, one for each entity stays once the run
+    /// has carried out all others, so that a new rule of the entity is noticed. Rules of other policies stay, wherever their files are now,
+    /// except those of the file that has become this one.
     func ruleLines(after plan: Plan, _ report: RunReport, policy: Policy, clock: Instant) -> [String] {
         let file = Self.file(of: policy)
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
@@ -188,7 +187,7 @@ extension RunMemory {
                     rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
         }
         var found: [CarriedOut] = []
-        // One of the former rules may be a rule of another name that is still to be carried out.
+        // A former rule may be a renamed rule that is still to be carried out.
         var awaited: Set<String> = []
         for rule in policy.rules {
             let record = recorded(rule)
@@ -200,7 +199,7 @@ extension RunMemory {
                 if let last { found.append(last) }
                 continue
             }
-            // Rows that are left have arrived since the plan.
+            // Remaining rows have arrived since the plan.
             let leftNone =
                 done.map { $0.outcome == .completed && ($0.left.expired == 0 || $0.done.deleted >= $0.planned.expired) }
                 ?? false
@@ -215,7 +214,7 @@ extension RunMemory {
                     $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded
                 }.map(recorded)
             }
-            // What an earlier run had left none of stays known if this one got less far.
+            // If this run got less far, the cutoff at which an earlier run left nothing stays known.
             if let last, last.state == .none, now.isLive, now.state != .none || now.cutoff < last.cutoff,
                 !RuleChange.changes(from: last.record, to: record).contains(where: \.isWider)
             {
@@ -241,7 +240,7 @@ extension RunMemory {
 }
 
 extension RunMemory.CarriedOut {
-    /// Whether the policy still carries the rule out.
+    /// Whether the policy still has the rule enabled.
     var isLive: Bool { state == .none || state == .some }
 
     /// The names of the rule and of its entity.

@@ -2,9 +2,9 @@ import Crypto
 package import PriceStore
 package import RetentionPolicy
 
-/// What a dry run saw, saved in a file so that a run can carry out exactly that. The file is text, a line for each fact.
+/// What a dry run found, saved in a file so that a run can carry out exactly that. The file is text, with a line for each fact.
 package struct SavedPlan: Hashable, Sendable {
-    /// What a rule was about to delete.
+    /// What a rule was going to delete.
     package struct Step: Hashable, Sendable {
         package var name: String
         package var entity = ""
@@ -27,7 +27,7 @@ package struct SavedPlan: Hashable, Sendable {
     /// The head of the ledger's chain when the plan was made; nil: the ledger had none.
     package var ledgerHash: String?
     package var accept: Set<RefusalCode> = []
-    /// The rules that were chosen by name; empty: all.
+    /// The rules selected by name; empty: all.
     package var ruleNames: [String] = []
     /// The rules that were not refused.
     package var steps: [Step] = []
@@ -40,12 +40,12 @@ package struct SavedPlan: Hashable, Sendable {
         self.validUntil = validUntil
     }
 
-    /// How a plan's file begins.
+    /// The first line of a plan's file.
     package static let firstLine = "format: retention.plan/1"
 
     // MARK: The file
 
-    /// The file: it ends with the SHA-256 of all lines before.
+    /// The file's text: it ends with the SHA-256 of all preceding lines.
     package var text: String {
         var lines = [
             Self.firstLine, "policy_sha256: \(policySHA256)", "store: \(Self.escaped(store))", "as_of: \(asOf.rfc3339)",
@@ -74,7 +74,7 @@ package struct SavedPlan: Hashable, Sendable {
         return body + "sha256: \(Self.hash(body))\n"
     }
 
-    /// Reads a file's text; nil: it is not what a dry run writes, or has been changed or cut off.
+    /// Reads a file's text; nil: no dry run wrote it, or it has been changed or cut off.
     package init?(text: String) {
         self.init(
             policySHA256: "", store: "", asOf: .distantPast, made: .distantPast, validUntil: .distantPast)
@@ -83,7 +83,8 @@ package struct SavedPlan: Hashable, Sendable {
                 take(Substring(line[..<colon]), String(Substring(line[colon...].dropFirst(2))))
             else { return nil }
         }
-        // A range that is too long is not counted. A file in another order, with a line too many or too few, or with a number that does not fit would be written otherwise.
+        // A range that is too long is not counted. A file is rejected unless writing it again gives the same text: the order, the number of
+        // lines and the size of numbers must be right.
         guard steps.allSatisfy({ $0.keys.isInOrder && $0.keys.count != nil }),
             self.text.utf8.elementsEqual(text.utf8)
         else { return nil }
@@ -115,10 +116,10 @@ package struct SavedPlan: Hashable, Sendable {
         return true
     }
 
-    /// The SHA-256 of a text, by which the ledger knows a plan's file.
+    /// The SHA-256 of a text, by which the ledger identifies a plan's file.
     package static func hash(_ body: String) -> String { HexText.text(SHA256.hash(data: Array(body.utf8))) }
 
-    /// A text on one line, as ``SafeText`` writes it, that can be read back.
+    /// A text on one line, as ``SafeText`` writes it, in a form that can be read back.
     private static func escaped(_ text: String) -> String {
         SafeText.line(text.utf8.contains(UInt8(ascii: "\\")) ? text.replacing("\\", with: "\\\\") : text)
     }
@@ -152,7 +153,7 @@ extension SavedPlan.Step {
         switch key {
         case "  entity": entity = SavedPlan.unescaped(value)
         case "  cutoff": return SavedPlan.read(value) { cutoff = $0 }
-        // The number of the keys.
+        // The number of keys.
         case "  rows": break
         case "  oldest": return SavedPlan.read(value) { oldest = $0 }
         case "  newest": return SavedPlan.read(value) { newest = $0 }
@@ -162,7 +163,7 @@ extension SavedPlan.Step {
             guard case .numbers(var ranges) = keys, let first = ends.first ?? nil, let last = ends.last ?? nil,
                 first <= last
             else { return false }
-            // Not two owners of the list while it grows.
+            // The list must have one owner while it grows.
             keys = .numbers([])
             ranges.append(first...last)
             keys = .numbers(ranges)
@@ -179,7 +180,7 @@ extension SavedPlan.Step {
 }
 
 extension Plan {
-    /// What a rule is about to delete, with the keys of all rows; nil: it is refused or disabled.
+    /// What a rule is going to delete, with the keys of all rows; nil: it is refused or disabled.
     ///
     /// - Throws: ``StoreError``; of kind `unsupported` if rows of the entity have no key.
     func saved(_ index: Int, reader: any RetentionReader) throws(StoreError) -> SavedPlan.Step? {
@@ -211,7 +212,7 @@ extension Plan {
         return saved
     }
 
-    /// Limits each rule to the rows of a plan.
+    /// Limits each rule to the rows of a saved plan.
     mutating func limit(to saved: SavedPlan) {
         for index in steps.indices where steps[index].disposition == .planned {
             guard let planned = saved.steps.first(where: { $0.name == steps[index].rule.name }) else { continue }
@@ -220,7 +221,7 @@ extension Plan {
         }
     }
 
-    /// The first rule that would delete other rows than a saved plan has; nil: all would delete the same.
+    /// The first rule that would delete other rows than a saved plan lists; nil: none would.
     func drift(from saved: SavedPlan, reader: any RetentionReader) throws -> (index: Int, refusal: Refusal)? {
         for index in steps.indices {
             guard let now = try self.saved(index, reader: reader) else { continue }

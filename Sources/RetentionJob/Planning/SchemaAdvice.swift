@@ -1,15 +1,15 @@
 package import PriceStore
 
-/// What would make a rule cheaper, in sentences with the statement that does it.
+/// Advice that makes a rule cheaper, in sentences with the statement.
 package enum SchemaAdvice {
-    /// The advice for a rule: an index on its date, and one on each reference that a delete has to follow.
+    /// The advice for a rule: an index on its date, and one on each reference that a delete must follow.
     ///
     /// - Parameter incoming: the relationships that a delete of the entity's rows follows, with cascades.
     package static func sentences(
         entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship], in reader: any RetentionReader
     ) throws(StoreError) -> [String] {
         var advice = survey.notes
-        // No index on texts that are written in several ways is in the order of the dates.
+        // No index on texts of several shapes has the order of the dates.
         let isText = !date.encoding.isNumeric && date.encoding != .native
         if let obstacle = survey.index.obstacle, survey.unsupported == nil {
             advice.append(
@@ -47,7 +47,7 @@ package enum SchemaAdvice {
         return advice
     }
 
-    /// The relationships that refer to an entity, and to the entities whose rows are deleted with it, each once.
+    /// The relationships that refer to an entity and to the entities whose rows are deleted with it, each once.
     package static func incomingRelationships(
         of entity: Entity, in reader: any RetentionReader
     ) throws(StoreError) -> [Relationship] {
@@ -64,8 +64,8 @@ package enum SchemaAdvice {
         return found
     }
 
-    /// `CREATE INDEX "Tick_at" ON "Tick" ("at");`, names quoted, to be pasted into the shell of the database. A name that
-    /// a report shows escaped would be another one there: then there is no statement.
+    /// `CREATE INDEX "Tick_at" ON "Tick" ("at");`, with quoted names, to be pasted into the shell of the database. There is no statement if
+    /// a name would be escaped in a report, because the escaped text is another name.
     private static func createIndex(on entity: Entity, _ attributes: [String]) -> String {
         let columns = attributes.map(\.quotedIdentifier).joined(separator: ", ")
         var table = entity.model?.table ?? entity.name

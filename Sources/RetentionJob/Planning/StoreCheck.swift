@@ -1,18 +1,17 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// Checks a policy against the store that it names: what one of them has and the other lacks.
+/// Checks a policy against its store: what one has and the other lacks.
 package enum StoreCheck {
-    /// Every mistake of the policy that only the store shows, in the order of the file, and advice about the schema.
+    /// All mistakes of the policy that only the store shows, in file order, and advice about the schema.
     ///
-    /// Disabled rules are checked like the others, because a wrong name is wrong in any rule. What a run would refuse
-    /// is only a warning for them.
+    /// Disabled rules are checked too, because a wrong name is wrong in any rule. For them, what a run would refuse is only a warning.
     ///
     /// - Parameters:
     ///   - asOf: the instant at which ages are computed; nil: the clock.
     ///   - clock: the system clock, to recognise formats.
-    ///   - includingAdvice: whether each rule is surveyed to find what would make it faster. A run omits this, because
-    ///     its plan finds the same.
+    /// - includingAdvice: whether each rule is surveyed to find what would make it faster. A run omits this, because its plan finds the
+    ///   same.
     /// - Throws: ``StoreError`` if the store cannot be read.
     package static func diagnostics(
         policy: Policy, reader: any RetentionReader, asOf: Instant? = nil, clock: Instant, includingAdvice: Bool = true
@@ -40,8 +39,8 @@ package enum StoreCheck {
         return found.sorted { $0.mark < $1.mark }
     }
 
-    /// What is wrong with holds, when they end, and which of them concern which rule. A run refuses the rules that an
-    /// unusable hold may concern, and carries the others out.
+    /// Reports what is wrong with holds, when they end, and which rules they concern. A run refuses the rules that an unusable hold may
+    /// concern, and carries out the others.
     private static func holds(_ policy: Policy, _ reader: any RetentionReader, clock: Instant) throws -> [Diagnostic] {
         let holds = try HoldPlan(policy, clock: clock, reader: reader)
         var found = holds.unusable.map { unusable in
@@ -64,7 +63,7 @@ package enum StoreCheck {
         return found
     }
 
-    /// Rules of one entity that keep rows by different dates: what one keeps could not be kept from the other.
+    /// Rules of one entity that keep rows by different dates: the rows that one keeps could not be kept from the other.
     private static func rulesOfOtherDates(_ policy: Policy, _ reader: any RetentionReader) throws -> [Diagnostic] {
         var first: [String: (rule: Rule, request: SurveyRequest)] = [:]
         return try policy.rules.compactMap { rule in
@@ -84,7 +83,7 @@ package enum StoreCheck {
         }
     }
 
-    /// Rules of a table and of a part of it: neither would know what the other keeps.
+    /// Rules of a table and of a part of it: neither knows which rows the other keeps.
     private static func rulesOfParts(_ policy: Policy, _ reader: any RetentionReader) throws -> [Diagnostic] {
         let rules = try policy.rules.filter(\.isEnabled).compactMap { rule in
             try reader.entity(named: rule.entity).map { (rule: rule, entity: $0) }
@@ -101,7 +100,7 @@ package enum StoreCheck {
         }
     }
 
-    /// Rules that delete rows of others, or their candles, by cascades: these rows become no candles.
+    /// Rules whose cascades delete rows of other rules, or their candles: these rows do not become candles.
     private static func withoutCandles(_ policy: Policy, _ reader: any RetentionReader) throws -> [Diagnostic] {
         let rules = policy.rules.filter(\.isEnabled)
         return try rules.flatMap { rule in
@@ -122,8 +121,8 @@ package enum StoreCheck {
         }
     }
 
-    /// Rules of one entity that may match the same rows: the survey of each contains the deletes of all rules before
-    /// it, so that each row is counted once. The cost grows with the square of their number.
+    /// Rules of one entity that may match the same rows. The survey of each contains the deletes of all earlier rules, so that each row is
+    /// counted once, and the cost grows with the square of their number.
     private static func tooManyRules(_ policy: Policy) -> [Diagnostic] {
         let rules = policy.rules.filter(\.isEnabled)
         for entity in Set(rules.map { $0.entity.folded }) {
@@ -146,14 +145,14 @@ package enum StoreCheck {
 
     private static let mostOverlappingRules = 100
 
-    /// How the warning begins that a run would refuse a rule.
+    /// The first words of the warning that a run would refuse a rule.
     package static let refusalPhrase = "the rule will be refused "
 
-    /// The rules that the next run would refuse, with all reasons: errors if one of them cannot be accepted, otherwise warnings, so that they
-    /// stay together. Reported ones are left out. Then rows that do not arrive, and a ledger that does not know the store. The plan is made like that of
-    /// a dry run.
+    /// The rules that the next run would refuse, with all reasons: errors if one of them cannot be accepted, otherwise warnings, so that
+    /// they stay together. Reported ones are left out. Warnings about rows that do not arrive, and about a ledger that does not know the
+    /// store, follow. The plan is made as in a dry run.
     ///
-    /// - Parameter memory: what the ledger knows of past runs.
+    /// - Parameter memory: what the ledger knows about past runs.
     package static func refusals(
         policy: Policy, reader: any RetentionReader, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(),
         reported: [Diagnostic]
@@ -182,8 +181,7 @@ package enum StoreCheck {
         return found
     }
 
-    /// Advice about a file that keeps the space of deleted rows although a rule may reclaim it; none if a rule has it made
-    /// smaller anyway.
+    /// Advice for a file that keeps the space of deleted rows although a rule may reclaim it; none if a rule shrinks the file anyway.
     package static func reclaimAdvice(policy: Policy, reader: any RetentionReader) throws -> [Diagnostic] {
         guard let advice = try reader.reclaimAdvice() else { return [] }
         let asksForIt = policy.rules.first { $0.isEnabled && $0.reclaim == .incremental }

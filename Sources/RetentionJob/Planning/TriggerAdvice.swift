@@ -2,8 +2,8 @@ package import PriceStore
 
 /// The triggers of the store that a delete fires. Their effects on other rows cannot be predicted.
 package enum TriggerAdvice {
-    /// The triggers of an entity and of those whose rows are deleted or changed with it, each with its entity: `audit
-    /// of Price`, `guard of Price (may refuse the delete)`.
+    /// The triggers of an entity and of the entities whose rows are deleted or changed with it, each with its entity: `audit of Price`,
+    /// `guard of Price (may refuse the delete)`.
     package static func names(
         of entity: Entity, _ rule: BatchDeleteRequest.RelationshipRule, in reader: any RetentionReader
     ) throws(StoreError) -> [String] {
