@@ -1,17 +1,17 @@
 import PriceStore
 
-/// Waits between two batches, in short steps, so that a signal or the end of the time budget is noticed.
+/// Waits between two batches, in short steps, so that it notices a signal or the end of the time budget.
 struct BatchPauses {
     /// A clock that never jumps.
     var uptime: () -> Duration
-    /// Waits for a time.
+    /// Waits for a duration.
     var sleep: (Duration) -> Void
     /// Whether another batch may begin.
     var mayContinue: () -> Bool
     /// Called with the reason whenever the store asks to wait.
     var didBeginWaiting: (String) -> Void = { _ in }
 
-    /// Waits for a time.
+    /// Waits for a duration, or until no other batch may begin.
     func wait(_ length: Duration) {
         let end = uptime() + length
         while mayContinue() {
@@ -21,8 +21,7 @@ struct BatchPauses {
         }
     }
 
-    /// Waits as long as the store asks for, for example for a standby that is behind; false: the run was stopped
-    /// meanwhile.
+    /// Waits as long as the store asks for, for example for a standby that lags; false: the run was stopped meanwhile.
     func waitForStore(_ writer: any RetentionWriter) throws(StoreError) -> Bool {
         while mayContinue(), let pause = try writer.wantedPause() {
             didBeginWaiting(pause.reason)

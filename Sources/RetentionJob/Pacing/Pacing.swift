@@ -1,12 +1,12 @@
 import RetentionPolicy
 
-/// Decides how large the next batch is and how long to wait before it. Pure: the caller passes the time of each batch.
+/// Decides how large the next batch is and how long to wait before it. Pure: the caller passes the duration of each batch.
 ///
-/// A writer that finds the store locked tries again after some milliseconds, so it misses short gaps between batches.
-/// The pause must be about as long as the batch.
+/// A writer that finds the store locked retries after some milliseconds, so it misses short gaps between batches. The pause must be about
+/// as long as the batch.
 struct Pacing {
     private let setting: Rule.BatchSetting
-    /// Rows of the next batch.
+    /// The number of rows of the next batch.
     private(set) var rows: Int
     /// The fewest rows of a batch.
     private var fewestRows = 1
@@ -20,9 +20,8 @@ struct Pacing {
         rows = setting.rows
     }
 
-    /// Adjusts the size to the target, by at most half or twice, because one batch may have met a checkpoint or a busy
-    /// disk. Small batches become smaller only while a quarter of the rows takes less than half of the time: what a transaction costs by itself
-    /// is not saved by having more of them.
+    /// Adjusts the size to the target, at most to half or twice, because one batch may have met a checkpoint or a busy disk. Small batches
+    /// shrink only while a quarter of the rows takes less than half of the time: fewer rows do not reduce the fixed cost of a transaction.
     mutating func didCommit(elapsed: Duration) {
         if rows >= Self.smallRows {
             elapsedOfMany = elapsed
@@ -36,7 +35,7 @@ struct Pacing {
         rows = min(max(Int(bounded), fewestRows), Self.mostRows)
     }
 
-    /// How long to wait after a batch; nil: not at all.
+    /// How long to wait after a batch; nil: no wait.
     mutating func pause(after elapsed: Duration, isInUseByOthers: () -> Bool) -> Duration? {
         switch setting.pause {
         case .none: return nil
@@ -47,12 +46,12 @@ struct Pacing {
         }
     }
 
-    /// A writer that waits for SQLite's lock tries again after 1, 3, 8 and 18 ms: a batch of a little more than 8 ms
-    /// costs it 10 ms more. So while others wait, nearly all batches should be below the target, not half of them.
+    /// A writer that waits for SQLite's lock retries after 1, 3, 8 and 18 ms: a batch of a little more than 8 ms costs it 10 ms more. So
+    /// while others wait, nearly all batches should be below the target, not half of them.
     private static let sharedPart = 0.8
 
     private static let smallRows = 100
     private static let mostRows = 1_000_000
-    /// A connection that waits for SQLite's lock tries again after at most 100 ms, so a longer pause is not needed.
+    /// A connection that waits for SQLite's lock retries after at most 100 ms, so a longer pause is not needed.
     private static let longestPause = Duration.milliseconds(200)
 }

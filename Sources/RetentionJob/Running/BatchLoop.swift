@@ -1,20 +1,19 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// Decides what a rule does next: delete a batch, count the remaining rows, or stop. Pure: it gets results and never
-/// uses a store.
+/// Decides what a rule does next: delete a batch, count the remaining rows, or stop. Pure: it takes results and never uses a store.
 ///
-/// It processes the table once, batch by batch, until as many rows are deleted as the plan counted. Then the remaining expired rows
-/// are counted: those that arrived meanwhile wait for the next run. So the loop always ends, whatever a trigger or another
+/// The loop goes through the table once, batch by batch, until it has deleted as many rows as the plan counted. Then it counts the
+/// remaining expired rows: those that arrived meanwhile wait for the next run. So the loop always ends, whatever a trigger or another
 /// program inserts.
 package struct BatchLoop {
-    /// What to do now.
+    /// What to do next.
     package enum Action: Hashable, Sendable {
         /// Delete the next rows within the bounds.
         case delete(DeletionBounds)
-        /// Wait, so that other connections can use the store, and call ``didPause()``.
+        /// Wait, so that other connections can use the store, then call ``didPause()``.
         case pause(Duration)
-        /// Count the expired rows that are in the store.
+        /// Count the expired rows in the store.
         case countResidue
         /// Nothing more to do.
         case stop(Reason, residue: Int)
@@ -22,7 +21,7 @@ package struct BatchLoop {
 
     /// Why the loop stopped.
     package enum Reason: Hashable, Sendable {
-        /// The table was processed, or as many rows are deleted as the plan counted.
+        /// The whole table was processed, or as many rows are deleted as the plan counted.
         case finished
         /// It was stopped and expired rows remain.
         case interrupted
@@ -41,18 +40,18 @@ package struct BatchLoop {
     private var state: State
     private let expiredCount: Int
 
-    /// Rows that the batches deleted so far.
+    /// Rows deleted by the batches so far.
     package private(set) var deletedCount = 0
-    /// Batches that deleted something.
+    /// Batches that deleted at least one row.
     package private(set) var batchCount = 0
 
     /// Creates a loop.
     ///
     /// - Parameters:
-    ///   - expiredCount: the count of the plan; 0: the loop stops immediately, because the survey has just counted.
+    /// - expiredCount: the count of the plan; 0: the loop stops immediately, because the survey has just counted.
     ///   - batch: the size of batches and the pause between them.
-    ///   - isLimited: whether batches have a size; false: all rows are deleted in one.
-    ///   - maxRows: never delete more than this; nil: no limit.
+    /// - isLimited: whether batches have a size; false: one batch deletes all rows.
+    /// - maxRows: the most rows to delete; nil: no limit.
     package init(expiredCount: Int, batch: Rule.BatchSetting, isLimited: Bool = true, maxRows: Int? = nil) {
         pacing = Pacing(batch)
         self.isLimited = isLimited
@@ -61,10 +60,10 @@ package struct BatchLoop {
         state = expiredCount == 0 ? .stopped(.finished, residue: 0) : .deleting
     }
 
-    /// Rows of a batch that is not cut short by `maxRows`; nil: no limit.
+    /// The rows of a batch that `maxRows` does not cut short; nil: no limit.
     package var batchRows: Int? { isLimited ? pacing.rows : nil }
 
-    /// The next action. Calling it twice without a result in between returns the same action.
+    /// The next action. Calling it again without a result in between returns the same action.
     ///
     /// - Parameter mayContinue: false after a signal or the end of the time budget; then no batch begins.
     package mutating func next(mayContinue: Bool) -> Action {
@@ -92,7 +91,7 @@ package struct BatchLoop {
     ///
     /// - Parameters:
     ///   - elapsed: how long it took.
-    ///   - isInUseByOthers: whether others use the store; called only if the answer matters.
+    /// - isInUseByOthers: whether others use the store; called only if the answer matters.
     package mutating func didDelete(
         _ part: DeletionPart, elapsed: Duration = .zero, isInUseByOthers: () -> Bool = { false }
     ) {
@@ -108,7 +107,7 @@ package struct BatchLoop {
         }
     }
 
-    /// Tells how many expired rows are in the store.
+    /// Reports the number of expired rows in the store.
     package mutating func didCount(residue: Int) {
         guard case .counting(let reason) = state else { return }
         state = .stopped(residue == 0 ? .finished : reason, residue: residue)
@@ -116,7 +115,7 @@ package struct BatchLoop {
 }
 
 extension BatchLoop {
-    /// Makes the loop of a planned step.
+    /// Creates the loop of a planned step.
     init(_ step: Plan.Step, _ outline: DeletionOutline) {
         self.init(
             expiredCount: step.survey.expiredCount, batch: step.batch(outline), isLimited: outline.isInBatches,

@@ -2,23 +2,23 @@ package import Logging
 package import PriceStore
 import RetentionPolicy
 
-/// A rule whose rows a plan cannot name.
+/// A rule whose rows a saved plan cannot name.
 package struct UnplannableRule: Error {
     package var name: String
     package var reason: String
 }
 
-/// A run without its deletes: it makes the same plan and reports it. It never gets a writer.
+/// A run without deletes: it makes and reports the same plan. It never gets a writer.
 package struct DryRun {
     package var setup: RunSetup
-    /// What past runs say; a dry run reads the ledger and does not write it.
+    /// The memory of past runs; a dry run reads the ledger and does not write it.
     package var memory: RunMemory
     package var logger: Logger
-    /// How many rows of each kind a ``RowSample`` has; 0: none are read.
+    /// The number of rows of each kind in a ``RowSample``; 0: none are read.
     package var sampleCount = 0
-    /// How long a plan that is saved is valid; nil: none is saved.
+    /// How long a saved plan is valid; nil: no plan is saved.
     package var planValidity: Duration?
-    /// Gets the plan that is to be saved.
+    /// Called with the plan to save.
     package var takePlan: (SavedPlan) -> Void = { _ in }
 
     package init(setup: RunSetup, memory: RunMemory = RunMemory(), logger: Logger) {
@@ -29,12 +29,11 @@ package struct DryRun {
 
     /// Predicts what a run at this instant would import and delete.
     ///
-    /// - Parameter rehearsal: the store as it would be after the pending files, see ``RetentionInserter``; it must not
-    ///   change a byte.
-    /// - Returns: the report. If the store cannot be read, or if the effects of the pending files cannot be counted, it
-    ///   has a `failure`, an exit status and no rules.
-    /// - Throws: ``UnplannableRule`` if a plan is to be saved and a rule cannot be in it; ``StoreError`` if the schema cannot be read, ``PolicyError/invalid(_:_:)`` if the policy does not fit
-    ///   the store.
+    /// - Parameter rehearsal: the store as it would be after the pending files, see ``RetentionInserter``; it must not change a byte.
+    /// - Returns: the report. If the store cannot be read, or the effects of the pending files cannot be counted, it has a `failure`, an
+    ///   exit status and no rules.
+    /// - Throws: ``UnplannableRule`` if a plan is to be saved and cannot contain a rule; ``StoreError`` if the schema cannot be read;
+    ///   ``PolicyError/invalid(_:_:)`` if the policy does not fit the store.
     package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)

@@ -1,16 +1,16 @@
 @preconcurrency import Glibc
 import Synchronization
 
-/// Handles SIGINT and SIGTERM until the process ends: the first signal stops the run after the current batch, a second one ends
-/// the process immediately with 128 plus its number.
+/// Handles SIGINT and SIGTERM until the process ends: the first signal stops the run after the current batch, a second one ends the process
+/// immediately with 128 plus its number.
 ///
-/// Used only by a command that deletes or that waits. Every other command ends at the first signal.
+/// Used only by a command that deletes or waits. Every other command ends at the first signal.
 package struct Interruption {
-    /// The number of the first signal; 0: none. A handler of a signal reaches nothing but globals.
+    /// The number of the first signal; 0: none. A signal handler can use only globals.
     private static let first = Atomic<Int32>(0)
 
-    /// Handles signals from now on, even if whoever started the process has them blocked or ignored. Until then the default
-    /// action applies: an earlier signal ends the process, which has done nothing yet.
+    /// Handles signals from now on, even if the parent process blocked or ignored them. Until then the default action applies: an earlier
+    /// signal ends the process, which has done nothing yet.
     package init() {
         // The handler must not be the one that initializes it.
         _ = Self.first.load(ordering: .relaxed)
@@ -18,7 +18,7 @@ package struct Interruption {
         sigemptyset(&handled)
         for number in [SIGINT, SIGTERM] {
             sigaddset(&handled, number)
-            // Calls of the system that it interrupts are started again, but for those that wait for a time.
+            // Interrupted system calls are restarted, except those that wait for a time.
             Glibc.signal(number) { number in
                 let (isFirst, _) = Interruption.first.compareExchange(expected: 0, desired: number, ordering: .relaxed)
                 if !isFirst { _exit(128 + number) }
@@ -27,7 +27,7 @@ package struct Interruption {
         pthread_sigmask(SIG_UNBLOCK, &handled, nil)
     }
 
-    /// The number of the first signal that came, or nil if none came yet.
+    /// The number of the first signal; nil: none has come.
     package var signal: Int32? {
         let number = Self.first.load(ordering: .relaxed)
         return number == 0 ? nil : number

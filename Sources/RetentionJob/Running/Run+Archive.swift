@@ -5,7 +5,7 @@ import RetentionPolicy
 extension Run {
     /// Begins the archive of the rows that a plan deletes.
     ///
-    /// - Returns: whether the run may go on; false: the archive cannot be made, and nothing may be deleted.
+    /// - Returns: whether the run may continue; false: the archive cannot be made, and nothing may be deleted.
     func beginArchive(of plan: Plan) -> Bool {
         let steps = plan.archivedSteps
         guard let settings = setup.policy.archive, !steps.isEmpty else { return true }
@@ -30,7 +30,7 @@ extension Run {
         }
     }
 
-    /// Completes the archive that was begun. One that cannot be completed stays as it is, and the run fails.
+    /// Completes the archive. An archive that cannot be completed stays as it is, and the run fails.
     func completeArchive() {
         guard hasArchive else { return }
         do {
@@ -49,7 +49,7 @@ extension Run {
         }
     }
 
-    /// Fails each rule whose archived rows are not as many as the rows that it deleted.
+    /// Fails each rule whose archived and deleted rows differ in number.
     func compareArchived() {
         for index in report.rules.indices {
             guard let difference = report.rules[index].done.archiveDifference else { continue }
@@ -60,16 +60,16 @@ extension Run {
         }
     }
 
-    /// Tells until when the archive of this run is kept.
+    /// Reports until when the archive of this run is kept.
     func noteArchiveEnd() {
         guard let keep = setup.policy.archive?.keep else { return }
         let until = Cutoff.end(of: keep, from: report.finished, zone: setup.policy.timezone)
         report.archive?.until = until
     }
 
-    /// The archives that are past their time, after a run with exit status 0. Warns of those that are not complete.
+    /// Finds the archives that are kept no longer, after a run with exit status 0. Warns of incomplete ones.
     func findOldArchives() -> [OldArchive] {
-        // A clock that is in doubt says nothing about the age of an archive.
+        // A clock in doubt cannot give the age of an archive.
         guard report.exitCode == 0, !report.rules.isEmpty, let recorder, let settings = setup.policy.archive else {
             return []
         }
@@ -102,7 +102,7 @@ extension Run {
         )
     }
 
-    /// The archives that the store itself holds.
+    /// The archives in the store itself.
     private func oldArchives(
         inStore place: String, _ age: ArchiveAge, _ recorder: any RunRecorder
     ) throws -> ([OldArchive], [String]) {
@@ -129,7 +129,7 @@ extension Run {
         )
     }
 
-    /// Removes archives that are past their time. What cannot be removed stays, and is a warning.
+    /// Removes archives that are kept no longer. One that cannot be removed stays, and gives a warning.
     func remove(_ expired: [OldArchive]) {
         for archive in expired {
             if let problem = archive.remove() {
@@ -142,7 +142,7 @@ extension Run {
 }
 
 extension RunSetup {
-    /// Throws ``StoreError`` unless the archive of a plan can be made. Nothing is checked if nothing is archived.
+    /// Throws ``StoreError`` unless the archive of a plan can be made. Checks nothing if nothing is archived.
     func checkArchive(for plan: Plan, in reader: any RetentionReader) throws(StoreError) {
         guard let place = policy.archive?.place, !plan.archivedSteps.isEmpty else { return }
         switch place {

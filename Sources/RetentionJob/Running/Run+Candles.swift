@@ -3,7 +3,7 @@ import PriceStore
 import RetentionPolicy
 
 extension Run {
-    /// Makes the tables for candles that the store lacks. ``RollupCheck`` has found that they can be made.
+    /// Creates the tables for candles that the store lacks. ``RollupCheck`` has found that they can be created.
     func makeCandleTables() throws {
         for rule in setup.policy.rules where rule.isEnabled && setup.options.includes(rule) {
             guard let date = rule.date(zone: setup.policy.timezone), let rollup = rule.rollupRequest(date),
@@ -16,7 +16,7 @@ extension Run {
 }
 
 extension RunReport.RuleReport {
-    /// Tells how many candles the rows have become, or would become.
+    /// Takes the number of candles that the rows have become, or would become.
     mutating func take(_ candles: CandleTally) {
         (self.candles.created, self.candles.changed) = (candles.created, candles.changed)
     }

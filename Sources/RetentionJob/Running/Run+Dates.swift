@@ -2,7 +2,7 @@ import PriceStore
 import RetentionPolicy
 
 extension Run {
-    /// The date of the oldest row that a rule is about to delete; nil: it is not known without reading all rows.
+    /// The date of the oldest row that a rule is about to delete; nil: unknown without reading all rows.
     func oldest(of step: Plan.Step, preceding: ArraySlice<Plan.Step>) throws(StoreError) -> Instant? {
         let isAlone = !preceding.contains {
             $0.request != nil && $0.request?.entity == step.request?.entity
@@ -13,24 +13,24 @@ extension Run {
         return try step.wholeDelete.flatMap { delete throws(StoreError) in try oldest(delete.fetchRequest, of: step) }
     }
 
-    /// Records the dates of the deleted rows after a rule has ended, and the age of the oldest remaining expired row.
+    /// Notes the dates of the deleted rows after a rule has ended, and the age of the oldest remaining expired row.
     func noteDates(_ index: Int, _ step: Plan.Step, isOldestFirst: Bool, residue: StoreFetchRequest) {
         let rule = report.rules[index]
         if rule.outcome == .completed, rule.done.deleted > 0, rule.left.expired == 0 {
             report.rules[index].done.newest = rule.planned.newestExpired
         } else {
-            // If it stopped, the dates of the deleted rows are not known, except the oldest.
+            // If it stopped, only the oldest date of the deleted rows is known.
             if rule.done.deleted == 0 || !isOldestFirst {
                 report.rules[index].done.oldest = nil
             }
         }
         report.rules[index].left.oldest = nil
         guard rule.left.expired > 0 else { return }
-        // A warning, not an error.
+        // A failure here is a warning, not an error.
         report.rules[index].left.oldest = (isOver ? nil : try? oldest(residue, of: step)) ?? nil
     }
 
-    /// Notes how old the oldest expired row of each refused rule is.
+    /// Notes the age of the oldest expired row of each refused rule.
     func noteDatesOfRefused(_ plan: Plan) {
         for (index, step) in plan.steps.enumerated() where report.rules[index].left.expired > 0 {
             guard case .refused = step.disposition, let survey = step.surveyRequest, !isOver else { continue }

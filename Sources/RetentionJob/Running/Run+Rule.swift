@@ -5,8 +5,7 @@ import RetentionPolicy
 extension Run {
     /// Carries out the step of one rule.
     ///
-    /// An error of the rule alone (a trigger that raises) fails it, and the next rules run. All other errors end the
-    /// run.
+    /// An error of the rule alone (a trigger that raises) fails it, and the next rules run. Any other error ends the run.
     func carryOut(_ index: Int, of plan: Plan) {
         let began = setup.uptime()
         var step = plan.steps[index]
@@ -49,7 +48,7 @@ extension Run {
         setup.observer?.runDidEnd()
     }
 
-    /// Has a rule without `rollup` leave the rows alone of which a rule before it was to make candles, and has not made all.
+    /// Makes a rule without `rollup` leave alone the rows of which an earlier rule has not made all candles.
     private func leaveRowsWithoutCandles(
         _ step: inout Plan.Step, _ preceding: ArraySlice<Plan.Step>
     ) throws(StoreError) {
@@ -61,7 +60,7 @@ extension Run {
         }
         guard !left.isEmpty else { return }
         for rows in left { request.filter = request.filter && .notTrue(rows) }
-        // Rows that have arrived since the plan was made may be among them.
+        // Rows that have arrived since the plan may be among them.
         request.deleting.maxRows = min(request.deleting.maxRows ?? .max, step.survey.expiredCount)
         step.surveyRequest = request
         step.survey = try writer.survey(request)
@@ -80,7 +79,7 @@ extension Run {
                 let began = setup.uptime()
                 let part = try deletion.deleteNext(bounds)
                 let elapsed = setup.uptime() - began
-                // If this fails, others are assumed to use the store.
+                // If this fails, assume that others use the store.
                 loop.didDelete(part, elapsed: elapsed) { (try? writer.isInUseByOthers()) ?? true }
                 note(part.result, of: index)
                 if let note = part.note, let entity = step.request?.entity {
@@ -96,7 +95,7 @@ extension Run {
                 pauses.wait(length)
                 loop.didPause()
             case .countResidue where isOver:
-                // The store has already failed; the figures of the plan are the best available.
+                // The store has already failed; the counts of the plan are the best available.
                 report.rules[index].left.expired =
                     report.rules[index].planned.expired - report.rules[index].done.deleted
                 loop.didCount(residue: max(1, report.rules[index].left.expired))
@@ -110,7 +109,7 @@ extension Run {
         }
     }
 
-    /// Adds what a batch did to its rule.
+    /// Adds the results of a batch to its rule.
     private func note(_ result: BatchDeleteResult, of index: Int) {
         report.rules[index].done.deleted += result.deletedCount
         report.rules[index].done.archived? += result.archivedCount
@@ -120,7 +119,7 @@ extension Run {
         report.rules[index].done.byTriggers.merge(result.deletedByTriggers, uniquingKeysWith: +)
     }
 
-    /// What comes between two batches.
+    /// The pauses between batches.
     var pauses: BatchPauses {
         BatchPauses(uptime: setup.uptime, sleep: setup.sleep, mayContinue: { self.mayContinue }) { reason in
             guard !self.isWaitReported else { return }
@@ -178,7 +177,7 @@ extension Run {
             status.note(error)
             if let count = try? writer.count(residue) { report.rules[index].left.expired = count }
         case .busy:
-            // Nobody knows for how long; the rules that follow would each wait as long again.
+            // It is unknown for how long; each following rule would wait as long again.
             report.rules[index].outcome = .interrupted
             end(because: error)
         default:
@@ -197,7 +196,7 @@ extension Run {
         }
     }
 
-    /// Reports each rule whose rows were deleted by a trigger before the rule reached them.
+    /// Reports each rule whose rows a trigger deleted before the rule reached them.
     func reportTriggerDeletes() {
         for rule in report.rules
         where rule.outcome == .completed && rule.left.expired == 0 && rule.done.deleted < rule.planned.expired {
@@ -216,8 +215,8 @@ extension Run {
         }
     }
 
-    /// Counts the rows of a refused or failed rule again if a later rule of the same entity has deleted some: the residue is
-    /// what is there at the end.
+    /// Counts the rows of a refused or failed rule again if a later rule of the same entity has deleted some: the residue is what remains
+    /// at the end.
     func recountRefused(_ plan: Plan) {
         guard !isOver else { return }
         for (index, step) in plan.steps.enumerated() where report.rules[index].left.expired > 0 {

@@ -2,9 +2,9 @@ package import Logging
 package import PriceStore
 import RetentionPolicy
 
-/// The job: imports pending files, plans, deletes, reclaims space, and reports what it did.
+/// The job: imports pending files, plans, deletes, reclaims space, and reports.
 ///
-/// The caller, who knows the engines, opens the lock, the ledger and the store. Everything else is ordered here.
+/// The caller, who knows the engines, opens the lock, the ledger and the store. This class orders everything else.
 package final class Run {
     let setup: RunSetup
     let writer: any RetentionWriter
@@ -14,18 +14,18 @@ package final class Run {
     private let began: Duration
     var report: RunReport
     var status = RunStatus()
-    /// Whether the log says that the store makes the run wait.
+    /// Whether the log already says that the store makes the run wait.
     var isWaitReported = false
-    /// Whether an archive was begun.
+    /// Whether an archive has begun.
     var hasArchive = false
-    /// Set once an error has ended the run: no step begins after it.
+    /// Whether an error has ended the run; no step begins after it.
     var isOver = false
 
-    /// Makes a run; nothing happens before ``perform()``.
+    /// Creates a run; nothing happens before ``perform()``.
     ///
     /// - Parameters:
-    ///   - recorder: the ledger; nil: the run is not recorded and the guards remember nothing.
-    ///   - signal: the number of the signal that asks the run to stop, once one came.
+    /// - recorder: the ledger; nil: the run is not recorded and the guards have no memory.
+    /// - signal: the number of the signal that asks the run to stop; nil: none has come.
     package init(
         setup: RunSetup, writer: any RetentionWriter, recorder: (any RunRecorder)?, logger: Logger,
         signal: @escaping () -> Int32?
@@ -41,9 +41,9 @@ package final class Run {
 
     /// Carries out the run, once.
     ///
-    /// - Returns: what was done, with the exit status, whatever errors there were. Committed batches stay.
-    /// - Throws: errors of the ledger before anything has been done; ``PolicyError/invalid(_:_:)`` if the policy does
-    ///   not fit the store, which is recorded and deletes nothing.
+    /// - Returns: what was done, with the exit status, even after errors. Committed batches stay.
+    /// - Throws: errors of the ledger before anything is done; ``PolicyError/invalid(_:_:)`` if the policy does not fit the store: this is
+    ///   recorded and nothing is deleted.
     package func perform() throws -> RunReport {
         let memory = try recorder?.memory() ?? RunMemory()
         try recorder?.begin(report)
@@ -84,8 +84,8 @@ package final class Run {
 
     // MARK: Stages
 
-    /// Looks for damage in what this run is going to change: what crashed the last run, a machine or its disk, may have
-    /// harmed the store too, and an index that is wrong would have the wrong rows deleted.
+    /// Checks for damage in what this run will change. What crashed the last run, a machine or its disk, may have damaged the store too,
+    /// and a wrong index would delete the wrong rows.
     private func verify() throws(StoreError) {
         setup.observer?.runDidBegin(stage: "checking the store")
         defer { setup.observer?.runDidEnd() }
@@ -107,7 +107,7 @@ package final class Run {
         if report.pending.isInterrupted { noteInterruption(rowsRemain: true) }
     }
 
-    /// Fails a rule if new rows of its entity could not be imported: it may delete only what is old beside them.
+    /// Fails a rule if new rows of its entity could not be imported: what it may delete depends on them.
     private func failForPending(_ index: Int) -> Bool {
         let entity = report.rules[index].entity
         guard let failure = report.pending.failures.first(where: { $0.key.folded == entity.folded }) else {
@@ -137,7 +137,7 @@ package final class Run {
         for rule in report.rules { log(rule) }
     }
 
-    /// Gives room back once for the whole file, by the strongest mode of the rules that deleted something.
+    /// Reclaims space once for the whole file, in the strongest mode of the rules that deleted something.
     private func reclaim(after plan: Plan) {
         let strength: [ReclaimMode] = [.none, .auto, .incremental, .vacuum]
         let modes = zip(plan.steps, report.rules)
@@ -155,19 +155,19 @@ package final class Run {
             if let warning = result.warning { report.warn(logger, "space not reclaimed", warning) }
             if signal() != nil { noteInterruption(rowsRemain: false) }
         } catch  where error.kind == .busy {
-            // All expired rows are deleted; the next run tries to reclaim again.
+            // All expired rows are deleted; the next run tries again to reclaim.
             report.warn(logger, "space not reclaimed", error.description)
         } catch {
             end(because: error)
         }
     }
 
-    /// Pauses between two slices, for as long as a slice took.
+    /// Pauses between two slices for as long as the last slice took.
     private func pauseAfterSlice(elapsed: Duration) {
         if (try? writer.isInUseByOthers()) ?? true { pauses.wait(elapsed) }
     }
 
-    /// The size of the store, if something will be deleted.
+    /// Measures the store, if something will be deleted.
     private func measureStore(before plan: Plan) {
         guard report.rules.contains(where: { $0.planned.expired > 0 && $0.outcome == .planned }) else { return }
         report.storeBytesBefore = try? writer.sizeBytes()
@@ -178,14 +178,14 @@ package final class Run {
         status.note(report)
         report.exitCode = status.exitCode
         report.finished = setup.clock()
-        // A size that cannot be read is not a reason to fail.
+        // An unreadable size is not a reason to fail.
         if !isOver { measure() }
         noteArchiveEnd()
         let old = findOldArchives()
         do {
             try recorder?.finish(report)
             report.ledgerHash = try recorder?.chainHead()
-            // Only after the run is recorded, so that nothing is lost without a record.
+            // Only after the run is recorded, so that no archive is removed without a record.
             remove(old)
         } catch {
             status.note(error)
@@ -205,7 +205,7 @@ package final class Run {
             report.reclaimedBytes = max(0, before - after)
         }
         guard setup.policy.metricsFile != nil else { return }
-        // This reads all pages of the entity: only if metrics were requested.
+        // This reads all pages of the entity, so it needs a request for metrics.
         for index in report.rules.indices where report.rules[index].outcome != .disabled {
             report.rules[index].left.entityBytes = (try? writer.sizeBytes(ofEntity: report.rules[index].entity)) ?? nil
         }
@@ -218,7 +218,7 @@ package final class Run {
 
     private var isBudgetSpent: Bool { setup.isBudgetSpent(since: began) }
 
-    /// Records why work remains: a signal, or the time budget, which matters only if rows remain.
+    /// Records why work remains: a signal, or the time budget. The budget matters only if rows remain.
     func noteInterruption(rowsRemain: Bool) {
         if let number = signal() {
             status.signal = number
@@ -227,7 +227,7 @@ package final class Run {
         }
     }
 
-    /// Why no batch may begin, for people.
+    /// Why no batch may begin, for messages.
     var reasonToStop: String {
         if isOver { return "the run ended before this rule was completed" }
         if let number = signal() {
@@ -236,7 +236,7 @@ package final class Run {
         return "the time budget ended"
     }
 
-    /// Ends the run with the error, and says what is committed.
+    /// Ends the run with an error, and says what is committed.
     func end(because error: any Error) {
         isOver = true
         status.note(error)

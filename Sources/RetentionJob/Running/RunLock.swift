@@ -2,14 +2,14 @@ import PriceStore
 
 @preconcurrency import Glibc
 
-/// One run at a time for each store: `flock` on a file beside it.
+/// Allows one run at a time for each store: `flock` on a file beside it.
 ///
-/// The kernel releases the lock when the process ends, in whatever way. The file stays, because a file that is removed
-/// while another process opens it could be locked twice. Its content, the process ID of the run, is only for people.
+/// The kernel releases the lock when the process ends, for any reason. The file stays, because two processes could lock it at once if one
+/// removed it while the other opened it. Its content, the process ID of the run, is only for people.
 package final class RunLock {
     /// Why the lock could not be taken.
     package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
-        /// Another run holds it; its process id, if it could be read.
+        /// Another run holds it; with its process ID, if that could be read.
         case held(path: String, processID: Int32?)
         /// The lock file cannot be opened or created, because of its permissions or a read-only file system.
         case permission(path: String, reason: String)
@@ -55,8 +55,7 @@ package final class RunLock {
 
     /// Takes the lock of a store, and writes the process ID into its file.
     ///
-    /// - Parameter storePath: the store's file, which must exist; symbolic links are followed, so that two names of one
-    ///   store have one lock.
+    /// - Parameter storePath: the store's file, which must exist; symbolic links are followed, so that all names of one store share a lock.
     /// - Throws: ``Failure``; then nothing is locked. A lock file may have been created.
     package static func acquire(storePath: String) throws(Failure) -> RunLock {
         let path = try lockPath(of: storePath)
@@ -77,13 +76,13 @@ package final class RunLock {
                 }
                 usleep(20_000)
             }
-            // A run that began before the store was moved, and a link was left in its place, has its lock beside the link.
+            // A run may have begun before the store was moved and replaced by a link; its lock is beside the link.
             for link in FilePlace.links(storePath) {
                 let former = link.sibling(ending).path
                 guard isHeld(former) else { continue }
                 throw Failure.held(path: former, processID: nil)
             }
-            // Only for people: if the disk is full, the lock is held anyway.
+            // The process ID is only for people: if the disk is full, the lock is held anyway.
             let text = Array("\(getpid())\n".utf8)
             _ = ftruncate(descriptor, 0)
             _ = pwrite(descriptor, text, text.count, 0)
@@ -94,24 +93,22 @@ package final class RunLock {
         return RunLock(path: path, descriptor: descriptor)
     }
 
-    /// Throws what ``acquire(storePath:)`` would throw if another file has the name of the lock file. Creates no file
-    /// and takes no lock.
+    /// Throws what ``acquire(storePath:)`` would throw if another file has the name of the lock file. Creates no file and takes no lock.
     package static func check(storePath: String) throws(Failure) {
         let path = try lockPath(of: storePath)
         let place = FilePlace(path)
         guard place.facts != nil else { return }
         if let obstacle = place.obstacle { throw .cannotCreate(path: path, reason: "it \(obstacle)") }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // Without read permission this is unknown; a run needs to write the file anyway.
+        // Without read permission this is unknown; a run must be able to write the file anyway.
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         try requireLockFile(descriptor, path)
     }
 
-    /// Whether a run holds the lock of a store now. Creates no file and does not disturb a run that holds or requests
-    /// the lock.
+    /// Whether a run holds the lock of a store now. Creates no file, and does not disturb a run that holds or requests the lock.
     ///
-    /// - Returns: false too if there is no lock file, or if it cannot be opened for reading.
+    /// - Returns: also false if there is no lock file, or if it cannot be opened for reading.
     package static func isHeld(storePath: String) -> Bool {
         guard let path = try? lockPath(of: storePath) else { return false }
         return isHeld(path)
@@ -122,17 +119,17 @@ package final class RunLock {
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         guard (try? requireLockFile(descriptor, path)) != nil else { return false }
-        // Shared: two callers at once do not see each other. Closing the file releases the lock.
+        // A shared lock, so that two callers at once do not block each other. Closing the file releases it.
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
     deinit {
-        // Emptied first, so that the next run that fails does not read the ID of a process that has ended.
+        // Emptied first, so that the next run that fails does not read the ID of an ended process.
         _ = ftruncate(descriptor, 0)
         close(descriptor)
     }
 
-    /// What the name of a lock file has after the name of its store.
+    /// The suffix of a lock file's name, after the name of its store.
     private static let ending = ".retention-lock"
 
     /// The path of a store's lock file.
@@ -155,7 +152,7 @@ package final class RunLock {
         }
     }
 
-    /// Throws unless a run created the file: writing the process ID overwrites its content.
+    /// Throws unless a run created the file, because writing the process ID overwrites its content.
     private static func requireLockFile(_ descriptor: Int32, _ path: String) throws(Failure) {
         var facts = stat()
         guard fstat(descriptor, &facts) == 0, facts.isRegularFile else {
@@ -176,12 +173,12 @@ package final class RunLock {
         return Array(bytes.prefix(max(0, count)))
     }
 
-    /// A process id is all that a lock file holds; after a power failure there may be zeros in its place.
+    /// A lock file contains only a process ID; after a power failure there may be zeros instead.
     private static func isLockByte(_ byte: UInt8) -> Bool {
         byte == 0 || byte == 0x0A || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
-    /// The process id that the holder wrote; nil if it has not done so yet.
+    /// The process ID that the holder wrote; nil: it has not written it yet.
     private static func processID(in descriptor: Int32) -> Int32? {
         Int32(String(decoding: bytes(of: descriptor).prefix { $0 != 0x0A }, as: UTF8.self))
     }

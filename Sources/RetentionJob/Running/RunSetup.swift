@@ -2,27 +2,27 @@ import Logging
 package import PriceStore
 package import RetentionPolicy
 
-/// What a run and a dry run need to know before they begin.
+/// What a run or a dry run needs before it begins.
 package struct RunSetup {
     package var policy: Policy
-    /// The name of the run, see ``RunID``.
+    /// The identifier of the run, see ``RunID``.
     package var runID: String
     /// The instant at which ages are computed.
     package var asOf: Instant
     package var options: Planner.Options
-    /// The time budget; nil: none. The command line's, or the policy's.
+    /// The time budget, from the command line or the policy; nil: no budget.
     package var maxRuntime: Duration?
     /// The system clock.
     package var clock: () -> Instant
-    /// A clock that never jumps, for budgets and for how long things take.
+    /// A clock that never jumps, for budgets and durations.
     package var uptime: () -> Duration
-    /// Waits for a time.
+    /// Waits for a duration.
     package var sleep: (Duration) -> Void
     package var observer: (any RunObserver)?
     /// The SHA-256 of the file of ``Planner/Options/savedPlan``.
     package var planSHA256: String?
-    /// Opens an archive's file for reading, and throws if it does not carry the application id of archives; nil: old archives
-    /// are not looked for.
+    /// Opens an archive's file for reading; throws if it does not have the application id of archives. Nil: old archives are not searched
+    /// for.
     package var openArchive: ((String) throws -> any RetentionReader)?
 
     package init(
@@ -52,7 +52,7 @@ package struct RunSetup {
         return report
     }
 
-    /// Throws every mistake of the policy that only the store shows.
+    /// Throws all mistakes of the policy that only the store shows.
     func check(_ reader: any RetentionReader) throws {
         let mistakes = try StoreCheck.diagnostics(
             policy: policy, reader: reader, clock: clock(), includingAdvice: false
@@ -60,7 +60,7 @@ package struct RunSetup {
         guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
     }
 
-    /// Imports the pending files into a store, or into a rehearsal of one.
+    /// Imports the pending files into a store or a rehearsal of it.
     ///
     /// - Parameter note: called with notes for the operator that are not errors, each a sentence.
     func importPending(
@@ -76,7 +76,7 @@ package struct RunSetup {
             note: note)
     }
 
-    /// Whether the time budget of what began then, by `uptime`, is spent.
+    /// Whether the time budget is spent, counted from a time of `uptime`.
     func isBudgetSpent(since began: Duration) -> Bool { maxRuntime.map { uptime() - began >= $0 } ?? false }
 
     func plan(_ reader: any RetentionReader, memory: RunMemory, countsAllRows: Bool) throws -> Plan {

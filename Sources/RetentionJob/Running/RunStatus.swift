@@ -2,15 +2,15 @@ package import PriceStore
 
 /// The exit status of a run: a function of what happened, and of nothing else.
 package struct RunStatus: Hashable, Sendable {
-    /// The signal that stopped work that was left to do; nil: none did.
+    /// The signal that stopped the run with work left; nil: none did.
     package var signal: Int32?
     /// Kinds of errors that ended the run or failed a rule.
     package var failures: [StoreError.Kind] = []
-    /// Trouble of an unknown kind: a defect.
+    /// Whether an error of an unknown kind occurred, which is a defect.
     package var hasDefect = false
     /// Whether the policy does not match the store.
     package var hasPolicyError = false
-    /// Whether the budget was spent with rows remaining.
+    /// Whether the time budget was spent with rows remaining.
     package var isBudgetSpent = false
     /// Whether a rule was refused, or a trigger or constraint of the store failed one.
     package var hasRefusedRule = false
@@ -21,7 +21,7 @@ package struct RunStatus: Hashable, Sendable {
 
     /// The exit status: a signal, then 70 to 77 (the smallest of them), then 65.
     ///
-    /// 66 and 78 come before these: a run that has them has done nothing else.
+    /// 66 and 78 come before these: such a run has done nothing else.
     package var exitCode: Int32 {
         if let signal { return 128 + signal }
         var codes = failures.map(Self.exitCode(of:))
@@ -46,10 +46,10 @@ package struct RunStatus: Hashable, Sendable {
         }
     }
 
-    /// The exit status of a kind of error.
+    /// The exit status for a kind of error.
     package static func exitCode(of kind: StoreError.Kind) -> Int32 {
         switch kind {
-        // A trigger or constraint refused the store's own data: the rule failed, the rest was done.
+        // A trigger or constraint refused the store's own data: the rule failed, everything else was done.
         case .constraint, .unsupported, .historyMissing: 65
         case .missing: 66
         case .unreachable: 69
@@ -62,7 +62,7 @@ package struct RunStatus: Hashable, Sendable {
         }
     }
 
-    /// The higher, the more it matters. Within 69 to 77 the smaller number wins.
+    /// The priority of an exit status; the highest wins. Within 69 to 77 the smaller number wins.
     private static func rank(_ code: Int32) -> Int32 {
         switch code {
         case 66, 78: 1000
