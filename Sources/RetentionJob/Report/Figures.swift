@@ -1,10 +1,9 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// Numbers, durations and instants for people. Only integer arithmetic is used: a formatter would load locale data in
-/// every run.
+/// Formats numbers, durations and instants for people. Uses only integer arithmetic: a formatter would load locale data in every run.
 package enum Figures {
-    /// A whole number with its digits in groups of three: `500,000`.
+    /// A whole number with digits in groups of three: `500,000`.
     package static func grouped(_ number: some BinaryInteger) -> String {
         let digits = Array(String(number.magnitude).utf8)
         var text = number < 0 ? "-" : ""
@@ -15,7 +14,7 @@ package enum Figures {
         return text
     }
 
-    /// A value of a report in a table: whole numbers in groups, blank if it is not known.
+    /// A report value in a table: whole numbers in groups, blank if unknown.
     package static func text(_ value: JSONText) -> String {
         switch value {
         case .null: ""
@@ -29,18 +28,17 @@ package enum Figures {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
     }
 
-    /// The same with a verb: `1 row is`, `2,000 rows are`.
+    /// A number, its noun and a verb: `1 row is`, `2,000 rows are`.
     package static func count(_ number: Int, _ noun: String, _ one: String, _ many: String) -> String {
         "\(count(number, noun)) \(number == 1 ? one : many)"
     }
 
-    /// How many rows each tier keeps, the longest one first: `41 monthly, 312 daily`.
+    /// The rows that each tier keeps, longest tier first: `41 monthly, 312 daily`.
     package static func tiers(_ counts: [Survey.TierCount]) -> String {
         counts.reversed().map { "\(grouped($0.rowCount)) \($0.unit.tierName)" }.joined(separator: ", ")
     }
 
-    /// A part of a whole in percent with one decimal, rounded down, so that `100.0%` means all of it. Nil if the whole
-    /// is 0.
+    /// A part of a whole in percent with one decimal, rounded down, so that `100.0%` means all. Nil if the whole is 0.
     package static func percent(_ part: Int, of whole: Int) -> String? {
         guard whole > 0, part >= 0 else { return nil }
         let perMille = Int128(part) * 1000 / Int128(whole)
@@ -62,7 +60,7 @@ package enum Figures {
         return "\(count < 0 ? "-" : "")\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
-    /// A length of time: `840 ms`, `12.3 s`, `4 min 05 s`, `2 h 04 min`.
+    /// A duration: `840 ms`, `12.3 s`, `4 min 05 s`, `2 h 04 min`.
     package static func duration(_ duration: Duration) -> String {
         let milliseconds = max(0, duration.wholeMicroseconds / 1000)
         let seconds = milliseconds / 1000
@@ -74,7 +72,7 @@ package enum Figures {
         }
     }
 
-    /// Seconds as a decimal number of at most six decimals and without trailing zeros: `12.3`, `0.01`, `0`.
+    /// Seconds as a decimal number with at most six decimals and no trailing zeros: `12.3`, `0.01`, `0`.
     package static func seconds(_ duration: Duration) -> String {
         let microseconds = duration.wholeMicroseconds
         let magnitude = microseconds.magnitude
@@ -90,8 +88,7 @@ package enum Figures {
     /// An instant in UTC with a space instead of `T`: `2026-11-21 00:00:00Z`.
     package static func instant(_ instant: Instant) -> String { instant.plain + "Z" }
 
-    /// The dates of the first and the last of some rows, to follow their count: `, dated from … to …`; blank if they are not
-    /// known.
+    /// The first and last dates of some rows, to follow their count: `, dated from … to …`; blank if unknown.
     package static func span(_ first: Instant?, _ last: Instant?) -> String {
         guard let first, let last else { return "" }
         return first == last ? ", dated \(instant(first))," : ", dated from \(instant(first)) to \(instant(last)),"
@@ -101,7 +98,7 @@ package enum Figures {
 }
 
 extension Duration {
-    /// The duration in whole microseconds, the rest cut off, saturating at the ends of the range.
+    /// The duration in whole microseconds, truncated, and saturated at the ends of the range.
     package var wholeMicroseconds: Int64 {
         let (seconds, attoseconds) = components
         return Int64(clamping: Int128(seconds) * 1_000_000 + Int128(attoseconds) / 1_000_000_000_000)

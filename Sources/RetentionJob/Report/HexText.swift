@@ -2,7 +2,7 @@
 package enum HexText {
     private static let digits = Array("0123456789abcdef".unicodeScalars)
 
-    /// Two digits a byte.
+    /// Two digits for each byte.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         var text = ""
         for byte in bytes {

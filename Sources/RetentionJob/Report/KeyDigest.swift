@@ -2,20 +2,19 @@ import Crypto
 @preconcurrency import Glibc
 package import PriceStore
 
-/// A digest of the keys of the rows of a saved plan.
+/// A digest of the keys of a saved plan's rows.
 ///
-/// The canonical form is a line for each row: the values of its key as SQL literals with bars in between, as SQLite's
-/// `quote` writes them. Keys of one integer are in numeric order, all others in the byte order of their lines. The
-/// digest is the SHA-256 of these lines.
+/// The canonical form is a line for each row: its key values as SQL literals, as SQLite's `quote` writes them, separated by bars. Keys of
+/// one integer are in numeric order, all others in the byte order of their lines. The digest is the SHA-256 of these lines.
 ///
-/// All keys are held in memory until the end: 8 bytes a row for keys of one integer, otherwise the line.
+/// Memory holds all keys until the end: 8 bytes a row for keys of one integer, otherwise the line.
 package struct KeyDigest {
     private var numbers: [Int64] = []
     private var lines: [[UInt8]] = []
 
     package init() {}
 
-    /// Takes in the rows of one batch.
+    /// Adds the rows of one batch.
     package mutating func add(_ ids: [ObjectID]) {
         for id in ids {
             if id.key.count == 1, case .integer(let number) = id.key[0] {
@@ -59,7 +58,7 @@ package struct KeyDigest {
     }
 
     private mutating func sort() {
-        // A table of both kinds has a key without a type: then all are lines.
+        // A table with both kinds has a key column without a type: then all keys are lines.
         if !lines.isEmpty {
             lines += numbers.map { Array("\($0)\n".utf8) }
             numbers = []
@@ -72,7 +71,7 @@ package struct KeyDigest {
     /// The line of a row, without its end.
     static func line(_ id: ObjectID) -> [UInt8] { Array(id.key.map(literal).joined(separator: "|").utf8) }
 
-    /// A value as SQLite's `quote` writes it, but a text with all that follows a NUL; a double as `printf('%!.17g', value)` does.
+    /// A value as SQLite's `quote` writes it, except that text continues after a NUL; a double as by `printf('%!.17g', value)`.
     private static func literal(_ value: StoreValue) -> String {
         switch value {
         case .null: return "NULL"

@@ -4,10 +4,10 @@ package import PriceStore
 package enum KeyList: Hashable, Sendable {
     /// Keys of one integer, as ranges without gaps.
     case numbers([ClosedRange<Int64>])
-    /// All other keys, as lines of ``KeyDigest`` without their ends. They are compared byte by byte.
+    /// All other keys, as lines of ``KeyDigest`` without line ends. They are compared byte by byte.
     case lines([[UInt8]])
 
-    /// How many there are; nil: more than there can be rows.
+    /// The number of keys; nil: it exceeds any possible number of rows.
     package var count: Int? {
         switch self {
         case .lines(let lines): return lines.count
@@ -23,7 +23,7 @@ package enum KeyList: Hashable, Sendable {
         }
     }
 
-    /// Whether the keys are in order, each once.
+    /// Whether the keys are in order and distinct.
     package var isInOrder: Bool {
         switch self {
         case .numbers(let ranges):
@@ -34,7 +34,7 @@ package enum KeyList: Hashable, Sendable {
         }
     }
 
-    /// Whether the key of a row is one of them.
+    /// Whether the list contains the key of a row.
     package func contains(_ id: ObjectID) -> Bool {
         switch self {
         case .numbers(let ranges):
@@ -45,7 +45,7 @@ package enum KeyList: Hashable, Sendable {
         }
     }
 
-    /// The keys that another list lacks: how many, and the first five.
+    /// The keys that another list lacks: their number, and the first five.
     package func subtracting(_ other: KeyList) -> (count: Int, first: [String]) {
         switch (self, other) {
         case (.numbers(let own), _): return Self.subtract(other.ranges, from: own)
@@ -61,7 +61,7 @@ package enum KeyList: Hashable, Sendable {
         }
     }
 
-    /// The keys of one integer among them. A column without a type can hold other keys beside them.
+    /// The keys of one integer. A column without a type can hold other keys beside them.
     private var ranges: [ClosedRange<Int64>] {
         switch self {
         case .numbers(let ranges): ranges
@@ -109,7 +109,7 @@ extension [[UInt8]] {
 }
 
 extension Array {
-    /// The first place of an element for which a condition holds; it holds for all after it.
+    /// The first index whose element meets a condition that all later elements meet too.
     fileprivate func firstPlace(where holds: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

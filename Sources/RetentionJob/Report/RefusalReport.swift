@@ -1,9 +1,9 @@
 package import RetentionPolicy
 
-/// One of the reasons for which a rule was refused.
+/// One reason why a rule was refused.
 package struct RefusalReport: Hashable, Sendable {
     package var code: RefusalCode
-    /// Begins with "refusing to". It says how to accept the refusal only where that is right.
+    /// Begins with "refusing to". It says how to accept the refusal only if that is right.
     package var message: String
     /// Whether `accept` can pass it.
     package var isAcceptable: Bool
@@ -18,14 +18,14 @@ package struct RefusalReport: Hashable, Sendable {
 extension RunReport.RuleReport {
     /// The codes of all reasons, causes first, each once; empty: the rule was not refused.
     package var refusalCodes: [RefusalCode] {
-        // An earlier version has recorded the first one alone.
+        // An earlier version recorded only the first code.
         guard !refusals.isEmpty else { return refusal.map { [$0] } ?? [] }
         var seen: Set<RefusalCode> = []
         return refusals.map(\.code).filter { seen.insert($0).inserted }
     }
 
-    /// The options that accept all of several reasons for one run; nil: there is one reason, or one of them must not be accepted, or
-    /// dates, formats or the clock are in doubt, from which the others may follow.
+    /// The options that accept several reasons for one run; nil: there is only one reason, or one of them must not be accepted, or dates,
+    /// formats or the clock are in doubt and may cause the others.
     package var acceptOptions: String? {
         let codes = refusalCodes
         guard codes.count > 1, refusals.allSatisfy(\.isAcceptable), RefusalCode.doubts.isDisjoint(with: codes) else {
@@ -34,7 +34,7 @@ extension RunReport.RuleReport {
         return codes.map { "--accept \($0.rawValue)" }.joined(separator: " ")
     }
 
-    /// The reasons besides the first one, each as a clause with its code.
+    /// The reasons after the first one, each as a clause with its code.
     package var otherRefusalTexts: [String] {
         let start = "refusing to delete from \(entity): "
         return refusals.dropFirst().map { other in

@@ -2,14 +2,14 @@ package import Logging
 package import PriceStore
 package import RetentionPolicy
 
-/// A value of a report: its form in JSON, and its columns in the ledger.
+/// A report value: its form in JSON, and its columns in the ledger.
 package protocol ReportValue: Sendable {
     var json: JSONText { get }
-    /// The columns of a value of that name.
+    /// The columns for a value of that name.
     static func columns(_ name: String) -> [Attribute]
-    /// Sets these columns. Null is an unknown value.
+    /// Sets these columns. NULL is an unknown value.
     func record(_ name: String, in row: inout [String: StoreValue])
-    /// The value of a row; nil: it has none.
+    /// Reads the value from a row; nil: the row has none.
     init?(_ name: String, of row: [String: StoreValue])
 }
 
@@ -36,7 +36,7 @@ extension ColumnValue {
     package init?(_ name: String, of row: [String: StoreValue]) { self.init(stored: row[name] ?? .null) }
 }
 
-/// A number of rows, bytes or the like. A wrong one in a ledger must not overflow a sum.
+/// A number of rows, bytes and the like. A wrong number in a ledger must not overflow a sum.
 package protocol CountValue: ColumnValue, BinaryInteger {}
 
 extension CountValue {
@@ -93,7 +93,7 @@ extension WordValue {
 
 extension DateEncoding: WordValue {}
 
-/// RFC 3339 in UTC; in the ledger also microseconds since 1970, for comparing.
+/// RFC 3339 in UTC; the ledger also has microseconds since 1970, for comparison.
 extension Instant: ReportValue {
     package var json: JSONText { .string(rfc3339) }
     package static func columns(_ name: String) -> [Attribute] { String.columns(name) + Int64.columns(name + "_us") }
@@ -116,7 +116,7 @@ extension Optional: ReportValue where Wrapped: ReportValue {
     package init?(_ name: String, of row: [String: StoreValue]) { self = Wrapped(name, of: row) }
 }
 
-/// An element of a list, which the ledger has on a line.
+/// A list element that the ledger stores on one line.
 package protocol LineValue: Sendable {
     var json: JSONText { get }
     var line: String { get }
@@ -138,6 +138,6 @@ extension String: LineValue {
 }
 
 extension Logger.MetadataValue {
-    /// A value as the log has it: numbers stay numbers.
+    /// A value in the log: numbers stay numbers.
     package init(_ value: some ReportValue) { self = .stringConvertible(value.json) }
 }

@@ -1,9 +1,9 @@
 package import PriceStore
 
-/// Some rows of a rule with the columns of their table, for a review before a run.
+/// Some rows of a rule with their table's columns, for a review before a run.
 package struct RowSample: Sendable {
     package var columns: [String]
-    /// The first and the last rows that would be deleted, each by ascending date; a row is in one of them only.
+    /// The first and the last rows that would be deleted, each in date order; a row is in only one of the two.
     package var oldest: [[StoreValue]] = []
     package var newest: [[StoreValue]] = []
     /// The first rows at or after the cutoff, which stay.
@@ -12,11 +12,11 @@ package struct RowSample: Sendable {
     package init(columns: [String]) { self.columns = columns }
 }
 
-/// Rows that will expire soon if nothing arrives and nothing changes.
+/// Rows that will expire soon if no row arrives and nothing changes.
 package struct Forecast: Hashable, Sendable {
     /// Within the next 24 hours.
     package var nextDay: Int
-    /// In the 7 days after these.
+    /// In the 7 days after that.
     package var nextWeek: Int
 
     package init(nextDay: Int, nextWeek: Int) {

@@ -137,7 +137,7 @@ extension Survey.TierCount: LineValue {
     }
 }
 
-/// The example is not recorded: the ledger has no values of rows.
+/// The ledger contains no row values, so the example is not recorded.
 extension Survey.UnreadableRows: LineValue {
     package var json: JSONText {
         .object([
@@ -169,7 +169,7 @@ extension Survey.Unreadable {
     }
 }
 
-/// Rows of each table, by its name.
+/// Numbers of rows by table name.
 extension [String: Int]: ReportValue, ColumnValue {
     package static var affinity: Attribute.Affinity { .text }
     package var json: JSONText {
@@ -188,7 +188,7 @@ extension [String: Int]: ReportValue, ColumnValue {
 }
 
 extension Int {
-    /// A number of rows in a line of the ledger.
+    /// A number of rows in a ledger line.
     init?(counted text: Substring) {
         guard let number = Int64(text) else { return nil }
         self.init(stored: .integer(number))

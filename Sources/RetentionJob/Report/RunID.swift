@@ -7,33 +7,33 @@ package enum RunID {
 
     private static let length = 26
 
-    /// Whether a text has the form of an ID, in capitals as ``make(at:random:)`` writes it.
+    /// Whether a text has the form of an ID, in capitals, as by ``make(at:random:)``.
     package static func isRunID(_ text: some StringProtocol) -> Bool {
         let digits = Array(text)
-        // The first digit holds only three bits.
+        // The first digit has only three bits.
         return digits.count == length && digits.allSatisfy(alphabet.contains) && digits[0] <= "7"
     }
 
-    /// When the run of an ID began, to the millisecond; nil: the text is not an ID.
+    /// The start of the run with this ID, to the millisecond; nil: the text is not an ID.
     package static func start(of id: String) -> Instant? {
         guard isRunID(id) else { return nil }
         let milliseconds = id.prefix(10).reduce(Int64(0)) { $0 << 5 | Int64(alphabet.firstIndex(of: $1) ?? 0) }
         return Instant(microseconds: milliseconds * 1000)
     }
 
-    /// How many random bytes an ID takes.
+    /// The number of random bytes in an ID.
     package static let randomByteCount = 10
 
-    /// Makes the ID of a run that begins now.
+    /// Creates the ID of a run that begins now.
     package static func random(at instant: Instant) -> String {
         make(at: instant, random: (0..<randomByteCount).map { _ in UInt8.random(in: 0...255) })
     }
 
-    /// Makes an ID of 26 characters: 48 bits of milliseconds since 1970 and 80 random bits.
+    /// Creates an ID of 26 characters: 48 bits of milliseconds since 1970 and 80 random bits.
     ///
     /// - Parameters:
-    ///   - instant: when the run began; before 1970 counts as 1970.
-    ///   - random: ten random bytes; what is missing counts as 0, what is too much is left out.
+    /// - instant: the start of the run; an instant before 1970 counts as 1970.
+    /// - random: ten random bytes; missing bytes count as 0, excess bytes are ignored.
     package static func make(at instant: Instant, random: some Sequence<UInt8>) -> String {
         let milliseconds = UInt64(max(0, instant.microseconds / 1000)) & 0xFFFF_FFFF_FFFF
         var bits = UInt128(milliseconds) << 80

@@ -131,7 +131,7 @@ extension RunReport.Undo.Unarchived: LineValue {
 }
 
 extension RunReport.Undo.Table: LineValue {
-    /// What is counted of each table.
+    /// The counts of each table.
     package static let counts: [(name: String, path: any WritableKeyPath<Self, Int> & Sendable)] = [
         ("archived", \.archived), ("restored", \.done.restoredCount), ("present", \.done.presentCount),
         ("skipped", \.done.skippedCount), ("references", \.done.referenceCount),

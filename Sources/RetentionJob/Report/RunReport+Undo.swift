@@ -8,9 +8,9 @@ extension RunReport {
             package var name: String
             /// Rows in the archive.
             package var archived = 0
-            /// What was restored; in a dry run what would be.
+            /// What was restored, or in a dry run would be.
             package var done = RestoredTable()
-            /// Rows that are not equal to the archived ones after all, because the store changed them; nil: not counted.
+            /// Rows that differ from the archived ones because the store changed them; nil: not counted.
             package var changed: Int?
 
             package init(name: String) { self.name = name }
@@ -34,22 +34,22 @@ extension RunReport {
         /// The rules whose rows are restored.
         package var rules: [String]
         package var tables: [Table]
-        /// Rows that were not restored, and rows whose references were not, the first of them.
+        /// The first rows that were not restored, or were restored without their references.
         package var skippedRows: [SkippedRow] = []
-        /// What the run deleted without an archive, if no rule was named: it cannot be restored.
+        /// What the run deleted without an archive, if no rule was named; it cannot be restored.
         package var unarchived: [Unarchived] = []
-        /// The triggers of the store that the undo sets off unless they are skipped, as `name of table`.
+        /// The store's triggers that the undo fires unless they are skipped, as `name of table`.
         package var triggers: [String] = []
-        /// What happens with them; nil: nobody has said.
+        /// What to do with these triggers; nil: nobody has chosen.
         package var triggerChoice: TriggerChoice?
-        /// Rows that these triggers wrote, by the name of their table.
+        /// Rows that these triggers wrote, by table name.
         package var byTriggers: [String: TriggeredRows] = [:]
-        /// Whether it was stopped with rows left to restore.
+        /// Whether the undo was stopped with rows left to restore.
         package var isInterrupted = false
-        /// The rules that the next run refuses because they would delete restored rows again, and why; not recorded.
+        /// The rules that the next run refuses because they would delete restored rows again, with the reason; not recorded.
         package var waiting: [Waiting] = []
 
-        /// A rule that waits until somebody accepts that it deletes restored rows.
+        /// A rule that waits until its delete of restored rows is accepted.
         package struct Waiting: Hashable, Sendable {
             package var rule: String
             /// A sentence that says how to accept it.
@@ -71,18 +71,18 @@ extension RunReport {
             self.tables = tables
         }
 
-        /// What was restored of all tables.
+        /// What was restored, over all tables.
         package var done: RestoredTable { tables.reduce(into: RestoredTable()) { $0.add($1.done) } }
         package var archivedCount: Int { tables.reduce(0) { $0 + $1.archived } }
         package var unarchivedCount: Int { unarchived.reduce(0) { $0 + $1.rows } }
-        /// Whether it is not said yet what happens with triggers.
+        /// Whether a choice about triggers is still missing.
         package var needsTriggerChoice: Bool { !triggers.isEmpty && triggerChoice == nil }
-        /// Whether something is not as it was before the run.
+        /// Whether something differs from the state before the run.
         package var hasDifferences: Bool {
             done.leftCount + unarchivedCount > 0 || tables.contains { $0.changed ?? 0 > 0 }
         }
 
-        /// How many skipped rows are listed.
+        /// The most skipped rows that are listed.
         package static let mostListed = 100
     }
 }

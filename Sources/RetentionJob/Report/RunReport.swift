@@ -1,7 +1,7 @@
 package import Logging
 package import PriceStore
 
-/// What a run or a dry run found and did. All reports, the ledger and the exit status are made from it.
+/// What a run or a dry run found and did. All reports, the ledger and the exit status derive from it.
 package struct RunReport: Sendable {
     package enum Mode: String, Hashable, Sendable {
         case run
@@ -15,36 +15,36 @@ package struct RunReport: Sendable {
         case planned, completed, refused, failed, interrupted, disabled
     }
 
-    /// What became of the pending files.
+    /// The result of the pending files.
     package struct Pending: Hashable, Sendable {
         package var files = 0
         package var saved = 0
         package var ignored = 0
         package var rejected = 0
-        /// Files that could not be imported, with the reason.
+        /// Files that could not be imported, each with the reason.
         package var problems: [String] = []
-        /// Whether files, or rows of a file, are left to the next run because this one was stopped.
+        /// Whether files, or rows of a file, are left to the next run because this run was stopped.
         package var isInterrupted = false
-        /// Why no rows of an entity can be imported, by its name: its rules are not carried out.
+        /// Why no rows of an entity can be imported, by entity name: its rules are not carried out.
         package var failures: [String: String] = [:]
         package init() {}
     }
 
-    /// The archive that a run made.
+    /// The archive of a run.
     package struct Archive: Hashable, Sendable {
         /// The path of the file, or the name of the schema.
         package var path: String
-        /// Rows in it, of all tables.
+        /// Its rows, of all tables.
         package var rows: Int
-        /// Old values of references that were cleared.
+        /// The old values of cleared references.
         package var references: Int
-        /// The size of the file in bytes; nil: a server has it, or it is not complete.
+        /// The size of the file in bytes; nil: the archive is on a server, or incomplete.
         package var sizeBytes: Int64?
-        /// The SHA-256 of the file, in hexadecimal; nil: a server has it, or it is not complete.
+        /// The SHA-256 of the file in hexadecimal; nil: the archive is on a server, or incomplete.
         package var sha256: String?
-        /// Whether it was checked and brought to disk at the end of the run.
+        /// Whether it was checked and written to disk at the end of the run.
         package var isComplete: Bool
-        /// Until when it is kept; nil: forever, or not known yet.
+        /// Until when it is kept; nil: forever, or unknown so far.
         package var until: Instant?
         /// See ``Reported/unknown``.
         package var unknown: Set<String> = []
@@ -62,7 +62,7 @@ package struct RunReport: Sendable {
             self.until = until
         }
 
-        /// What a run that crashed left: nobody has counted its rows.
+        /// The archive that a crashed run left; its rows are not counted.
         package static func left(at path: String) -> Self {
             var archive = Self(path: path, rows: 0, isComplete: false)
             archive.unknown = ["rows", "references"]
@@ -77,14 +77,14 @@ package struct RunReport: Sendable {
         }
     }
 
-    /// What became of one hold of the policy.
+    /// The result of one hold of the policy.
     package struct HoldReport: Hashable, Sendable {
         package enum State: String, Hashable, Sendable {
             /// It keeps rows.
             case inForce = "in_force"
-            /// It is over.
+            /// It has ended.
             case ended
-            /// It cannot be evaluated, and rules are refused for it.
+            /// It cannot be evaluated, so rules are refused.
             case unusable
         }
         package var name: String
@@ -112,29 +112,29 @@ package struct RunReport: Sendable {
     package var store: String
     package var engine: String
     package var pending = Pending()
-    /// Whether the policy names pending files at all.
+    /// Whether the policy has pending sources.
     package var hasPendingSources = false
     package var rules: [RuleReport] = []
     /// The archive of the run; nil: there is none.
     package var archive: Archive?
-    /// What was restored; nil: it is not an undo.
+    /// What was restored; nil: the run is not an undo.
     package var undo: Undo?
-    /// The holds of the policy, in file order; empty until the store was looked at.
+    /// The holds of the policy, in file order; empty until the store is read.
     package var holds: [HoldReport] = []
-    /// The rules as they were last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
+    /// The rules as last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
     package var ruleLines: [String] = []
-    /// What the store wants to be told at the next survey of an entity: ``RunMemory/storeNotes``.
+    /// The store's notes for the next survey of an entity: ``RunMemory/storeNotes``.
     package var storeNotes: [String: String] = [:]
-    /// The SHA-256 of the file of the plan that the run carries out; nil: it has none.
+    /// The SHA-256 of the saved plan that the run carries out; nil: there is none.
     package var planSHA256: String?
-    /// The size of the store before the first delete, in bytes; nil: nothing had to be deleted.
+    /// The size of the store in bytes before the first delete; nil: there was nothing to delete.
     package var storeBytesBefore: Int64?
     package var reclaimedBytes: Int64 = 0
-    /// The size of the store at the end; nil: it was not measured.
+    /// The size of the store at the end; nil: not measured.
     package var storeSizeBytes: Int64?
-    /// The hash of the run in the ledger's chain; nil: it was not recorded.
+    /// The hash of the run in the ledger's chain; nil: not recorded.
     package var ledgerHash: String?
-    /// Things that the operator should know and that are not errors: no room for a vacuum, and the like.
+    /// What the operator should know but is not an error, such as no room for a vacuum.
     package var warnings: [String] = []
     /// The error that ended the run early; nil: none.
     package var failure: String?
@@ -174,11 +174,11 @@ package struct RunReport: Sendable {
     package var archivedCount: Int? { rules.contains { $0.done.archived != nil } ? sum { $0.done.archived ?? 0 } : nil }
     /// Rows of all rules that a cascade deleted, or would delete.
     package var cascadedCount: Int { sum(\.done.cascaded) }
-    /// Rows that triggers deleted in all rules.
+    /// Rows that triggers deleted, of all rules.
     package var triggerDeletedCount: Int { sum(\.done.triggerCount) }
-    /// Rows that holds keep from rules; a row counts for each rule that would delete it.
+    /// Rows that holds keep from rules; a row counts once for each rule that would delete it.
     package var heldCount: Int { sum(\.kept.heldCount) }
-    /// What a hold keeps from all rules.
+    /// The rows that a hold keeps from all rules.
     package func keptCount(of hold: String) -> Int {
         sum { $0.kept.byHold.reduce(0) { $1.hold == hold ? $0 + $1.rowCount : $0 } }
     }

@@ -1,10 +1,9 @@
 package import PriceStore
 
-/// Text of unknown origin, made safe for a terminal and a log: one line, without control characters, invisible
-/// characters and direction marks.
+/// Makes text of unknown origin safe for a terminal and a log: one line, without control characters, invisible characters and direction
+/// marks.
 package enum SafeText {
-    /// The text on one line: control and formatting characters, line ends and marks of direction are written as
-    /// escapes (`\n`, `\u{202E}`).
+    /// The text on one line: control and formatting characters, line ends and direction marks become escapes (`\n`, `\u{202E}`).
     package static func line(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
         var safe = ""
@@ -12,7 +11,7 @@ package enum SafeText {
         return safe
     }
 
-    /// A value of a store as an example: text in double quotes, at most about `limit` characters, then `…`.
+    /// A store value as an example: text in double quotes, at most about `limit` characters, then `…`.
     package static func example(_ value: StoreValue, limit: Int = 40) -> String {
         switch value {
         case .null: return "NULL"
@@ -32,7 +31,7 @@ package enum SafeText {
 
     /// The text in double quotes, with quotes and backslashes inside it escaped.
     ///
-    /// - Parameter limit: how many characters (Unicode scalars) are shown; nil: all.
+    /// - Parameter limit: the most characters (Unicode scalars) shown; nil: all.
     package static func quoted(_ text: String, limit: Int? = nil) -> String {
         var safe = "\""
         var shown = 0

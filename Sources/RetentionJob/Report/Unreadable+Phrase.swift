@@ -1,7 +1,7 @@
 package import PriceStore
 
 extension Survey.Unreadable {
-    /// What a report for people says of this kind.
+    /// The words for this kind in a report for people.
     package var reportPhrase: String {
         switch self {
         case .null: "no value"

@@ -1,15 +1,15 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// A rule that deletes more than the rule that was last carried out for its entity.
+/// A rule that deletes more than the rule last carried out for its entity.
 package struct WidenedRule: Sendable {
     /// The settings that make it wider.
     package var changes: [RuleChange]
-    /// The names of holds that are removed or keep less.
+    /// The names of holds that were removed or keep less.
     package var removedHolds: [String]
-    /// The names of other rules of the entity that have changed, so that the rule keeps other rows.
+    /// The names of the entity's other rules whose changes make this rule keep other rows.
     package var changedSiblings: [String] = []
-    /// The run with which it is compared, and when that ended; nil: no run carried out such a rule for the entity.
+    /// The run for comparison, and its end; nil: no run carried out such a rule for the entity.
     package var run: String?
     package var ended: Instant?
     /// Whether the ledger's record of the former rules is damaged.
@@ -47,7 +47,7 @@ package struct WidenedRule: Sendable {
             : parts.joined(separator: "; ")
     }
 
-    /// How many rows, and their dates.
+    /// The number of rows, and their dates.
     package var rowText: String {
         guard rowCount > 0 else { return "no row would be deleted only because of that today" }
         return Figures.count(rowCount, "row") + Figures.span(oldest, newest)
@@ -61,7 +61,7 @@ extension RuleChange {
         "\(key) was \(Self.plain(was)) and is \(Self.plain(now))"
     }
 
-    /// A setting without the quotes of a word.
+    /// A setting without the quotes around a word.
     private static func plain(_ setting: String?) -> String {
         guard let setting else { return "not set" }
         let word = setting.hasPrefix("\"") ? String(setting.dropFirst().dropLast()) : setting
