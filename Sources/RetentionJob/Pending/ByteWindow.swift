@@ -1,18 +1,18 @@
 @preconcurrency import Glibc
 
-/// The part of a pending file that is in memory: the current record and the bytes that were read after it.
+/// The part of a pending file in memory: the current record and the bytes read after it.
 ///
 /// Reading only appends, so indices stay valid until ``compact()`` or ``skipLine(from:)``.
 struct ByteWindow {
-    /// Longer records are not read.
+    /// The most bytes of a record; longer records are not read.
     static let recordLimit = 1 << 20
     private static let portionSize = 1 << 16
 
     private let file: PendingFile
     private(set) var bytes: [UInt8] = []
-    /// The index of the first byte that belongs to no record yet.
+    /// The index of the first byte after all complete records.
     var head = 0
-    /// Where in the file `bytes` begins.
+    /// The offset in the file where `bytes` begins.
     private var base: Int64 = 0
     private var isAtEnd = false
 
@@ -21,10 +21,10 @@ struct ByteWindow {
         bytes.reserveCapacity(2 * Self.portionSize)
     }
 
-    /// The place in the file of a byte that is held.
+    /// The file offset of a byte in memory.
     func offset(of index: Int) -> Int64 { base + Int64(index) }
 
-    /// Whether there is a byte at an index; reads on if the index is the end of what is held.
+    /// Whether there is a byte at an index. Reads more if the index is the end of the bytes in memory.
     mutating func holds(_ index: Int) throws -> Bool {
         while index >= bytes.count {
             guard try fill() else { return false }
@@ -32,7 +32,7 @@ struct ByteWindow {
         return true
     }
 
-    /// Releases the bytes before the head if they are many.
+    /// Releases the bytes before the head if there are many.
     mutating func compact() {
         guard head >= Self.portionSize else { return }
         base += Int64(head)
@@ -40,13 +40,13 @@ struct ByteWindow {
         head = 0
     }
 
-    /// Steps over a byte order mark at the head.
+    /// Skips a byte order mark at the head.
     mutating func skipByteOrderMark() throws {
         if try holds(head + 2), bytes[head] == 0xEF, bytes[head + 1] == 0xBB, bytes[head + 2] == 0xBF { head += 3 }
     }
 
-    /// The index of the line feed at or after an index, or of the end of the file; nil if more than
-    /// ``recordLimit`` bytes from the head would be needed.
+    /// The index of the line feed at or after an index, or of the end of the file; nil if it is more than ``recordLimit`` bytes from the
+    /// head.
     mutating func lineEnd(from start: Int) throws -> Int? {
         var index = start
         while true {
@@ -57,8 +57,7 @@ struct ByteWindow {
         }
     }
 
-    /// Moves the head after the line feed at or after an index, or to the end of the file. Skipped bytes are not kept
-    /// in memory.
+    /// Moves the head past the line feed at or after an index, or to the end of the file. Skipped bytes are not kept in memory.
     mutating func skipLine(from start: Int) throws {
         var index = start
         while true {
@@ -99,14 +98,14 @@ extension UInt8 {
     static let comma = UInt8(ascii: ",")
 }
 
-/// A text that a pending file holds, or why it cannot be one.
+/// The text of some bytes of a pending file. Throws why they are not valid text.
 func pendingText(_ bytes: some Collection<UInt8>) throws(BadLine) -> String {
     guard !bytes.contains(0) else { throw BadLine("a NUL byte") }
     guard let text = String(validating: bytes, as: UTF8.self) else { throw BadLine("not UTF-8") }
     return text
 }
 
-/// Why one line of a pending file cannot be saved; a clause without a value of the line.
+/// Why a line of a pending file cannot be saved, as a clause without a value of the line.
 struct BadLine: Error, Equatable {
     var reason: String
 

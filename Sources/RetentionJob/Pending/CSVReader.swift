@@ -2,15 +2,14 @@ import PriceStore
 
 /// Reads CSV as in RFC 4180: commas, quotes doubled inside quotes, line feeds inside quotes, LF or CRLF.
 ///
-/// A byte order mark and empty lines are skipped; the last line needs no line end. An empty field is NULL, an empty
-/// quoted field is an empty text. The first record sets how many fields every record must have. If quotes are broken,
-/// the first line of the record is rejected and reading continues with the next line, so that one stray quote costs one
-/// line.
+/// A byte order mark and empty lines are skipped; the last line needs no line end. An empty field is NULL, an empty quoted field is empty
+/// text. The first record sets the number of fields of every record. If quotes are broken, the first line of the record is rejected and
+/// reading continues with the next line, so one stray quote costs one line.
 struct CSVReader: PendingRecordReader {
     private enum State { case fieldStart, unquoted, quoted, afterQuote }
 
     private enum End {
-        /// The record is complete; the index after its line end.
+        /// The record is complete; the value is the index after its line end.
         case complete(Int)
         case broken(String, at: Int)
     }
@@ -18,7 +17,7 @@ struct CSVReader: PendingRecordReader {
     private var window: ByteWindow
     private var line = 1
     private var hasBegun = false
-    /// The number of fields of the first record; nil until it is read.
+    /// The number of fields in the first record; nil until it is read.
     private(set) var fieldCount: Int?
 
     init(_ file: PendingFile) { window = ByteWindow(file) }
@@ -50,7 +49,7 @@ struct CSVReader: PendingRecordReader {
         let startLine = line
         var fields: [Range<Int>] = []
         var isQuoted: [Bool] = []
-        /// After the first line feed of the record, where reading continues if quotes are broken.
+        /// The index after the record's first line feed, where reading continues if quotes are broken.
         var secondLine: Int?
         var lineFeeds = 0
 
@@ -68,7 +67,7 @@ struct CSVReader: PendingRecordReader {
         }
     }
 
-    /// Finds the end of the record at the head, and the place of each field without its quotes.
+    /// Finds the end of the record at the head, and the range of each field without its quotes.
     private mutating func scan(
         _ fields: inout [Range<Int>], _ isQuoted: inout [Bool], _ secondLine: inout Int?, _ lineFeeds: inout Int
     ) throws -> End {
@@ -167,7 +166,7 @@ struct CSVReader: PendingRecordReader {
         var isDouble = false
         for byte in raw {
             isDouble = byte == .quote && !isDouble
-            // The first of two quotes is kept, the second dropped.
+            // Of two quotes, the first is kept and the second dropped.
             if byte != .quote || isDouble { bytes.append(byte) }
         }
         return try pendingText(bytes)

@@ -1,19 +1,19 @@
 @preconcurrency import Glibc
 import PriceStore
 
-/// Moves of files that overwrite nothing and are on disk when they return.
+/// Moves files without overwriting any. When a move returns, it is on disk.
 enum FolderEntry {
-    /// Brings the entries of a folder to disk.
+    /// Syncs the entries of a folder to disk.
     static func sync(_ folder: String) throws(StoreError) {
         let descriptor = try openFolder(folder)
         defer { close(descriptor) }
-        // Some network file systems cannot sync a folder and say EINVAL; they write entries at once.
+        // Some network file systems cannot sync a folder and return EINVAL; they write entries at once.
         guard fsync(descriptor) == 0 || errno == EINVAL else {
             throw StoreError(file: folder, "cannot be synced to disk", errno)
         }
     }
 
-    /// Moves a file if the file system does not allow hard links: checks the target, then renames.
+    /// Moves a file where the file system does not allow hard links: checks the target, then renames.
     static func renameWithoutLink(_ path: String, to target: String) throws(StoreError) {
         let code = errno
         guard [EPERM, ENOTSUP, ENOSYS, EMLINK].contains(code) else {
@@ -25,11 +25,9 @@ enum FolderEntry {
         }
     }
 
-    /// Moves a file into a folder beside it, which is created if necessary. If the name exists there, the file gets a
-    /// number.
+    /// Moves a file into a folder beside it, which is created if necessary. If the name exists there, the file gets a number.
     ///
-    /// A crash at any point leaves the file under one of its names, or under both: then the next move only removes the
-    /// old one.
+    /// After a crash at any point the file has one of its names, or both: then the next move only removes the old one.
     static func move(_ file: PendingPattern.File, toFolder name: String) throws(StoreError) {
         let folder = "\(file.folder)/\(name)"
         if mkdir(folder, 0o750) == 0 {
@@ -37,7 +35,7 @@ enum FolderEntry {
         } else if errno != EEXIST {
             throw StoreError(file: folder, "cannot be created", errno)
         }
-        // A link would lead the file to wherever it points.
+        // A symbolic link would move the file to an unknown place.
         close(try openFolder(folder))
         var number = 1
         while true {

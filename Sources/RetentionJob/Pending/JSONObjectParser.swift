@@ -1,8 +1,8 @@
 import PriceStore
 
-/// Reads one flat JSON object strictly as in RFC 8259: strings, numbers, `true` (1), `false` (0) and `null`.
+/// Reads one flat JSON object strictly by RFC 8259: strings, numbers, `true` (1), `false` (0) and `null`.
 ///
-/// A number is its text: what it becomes depends on the column.
+/// A number is kept as text, because the column decides what it becomes.
 struct JSONObjectParser {
     private let bytes: ArraySlice<UInt8>
     private var index: Int
@@ -14,7 +14,7 @@ struct JSONObjectParser {
 
     /// The members in order.
     ///
-    /// - Throws: ``BadLine`` for anything but one flat object without duplicate names.
+    /// - Throws: ``BadLine`` for anything except one flat object without duplicate names.
     mutating func parse() throws(BadLine) -> [PendingRecord.Member] {
         guard !bytes.contains(0) else { throw BadLine("a NUL byte") }
         var members: [PendingRecord.Member] = []
@@ -134,7 +134,7 @@ struct JSONObjectParser {
         }
     }
 
-    /// The scalar of `\uXXXX`, whose `\u` is read, and of the low half that follows a high one.
+    /// The scalar of a `\uXXXX` whose `\u` is already read, including the low half that follows a high one.
     private mutating func scalar() throws(BadLine) -> Unicode.Scalar {
         let unit = try hexUnit()
         if let scalar = Unicode.Scalar(unit) { return scalar }

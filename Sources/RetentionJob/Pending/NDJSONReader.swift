@@ -1,8 +1,8 @@
 import PriceStore
 
-/// Reads NDJSON: one flat JSON object a line.
+/// Reads NDJSON: one flat JSON object on each line.
 ///
-/// A byte order mark and blank lines are skipped; the last line needs no end. Every bad line is bad alone.
+/// A byte order mark and blank lines are skipped; the last line needs no line end. A bad line does not affect other lines.
 struct NDJSONReader: PendingRecordReader {
     private var window: ByteWindow
     private var line = 0

@@ -1,13 +1,13 @@
 import PriceStore
 import RetentionPolicy
 
-/// How the dates of pending rows are written: as the rules read them.
+/// Writes the dates of pending rows in the formats in which the rules read them.
 struct PendingDates {
     /// What the rules say about one attribute.
     struct Format: Equatable {
-        /// The attribute's name as the rules spell it.
+        /// The attribute's name, spelled as in the rules.
         var attribute: String
-        /// The formats, each once, with the first rule that uses it.
+        /// The distinct formats, each with the first rule that uses it.
         var encodings: [(encoding: DateEncoding, rule: String)]
 
         static func == (a: Format, b: Format) -> Bool {
@@ -16,10 +16,10 @@ struct PendingDates {
     }
 
     let zone: CalendarZone
-    /// Entity and attribute in lower case → format. An attribute whose rules leave the format to the store has none.
+    /// Entity and attribute in lower case → format. An attribute whose rules leave the format to the store has no encodings.
     private var formats: [String: [String: Format]] = [:]
 
-    /// All rules count, also disabled ones: the format of a date does not depend on whether rows are deleted.
+    /// All rules count, including disabled ones: the format of a date does not depend on whether rows are deleted.
     init(_ policy: Policy) {
         zone = policy.timezone
         for rule in policy.rules {
@@ -34,17 +34,17 @@ struct PendingDates {
         }
     }
 
-    /// The date attributes of an entity, by name; empty: no rule is about the entity.
+    /// The date attributes of an entity, by name; empty: it has no rule.
     func formats(of entity: String) -> [Format] {
         (formats[entity.folded] ?? [:]).values.sorted { $0.attribute < $1.attribute }
     }
 
-    /// The format of an attribute; nil: no rule dates its rows by it.
+    /// The format of an attribute; nil: no rule gives one.
     func encoding(entity: String, attribute: String) -> DateEncoding? {
         formats[entity.folded]?[attribute.folded]?.encodings.first?.encoding
     }
 
-    /// A date of a pending file as the store is to hold it. NULL and an empty text are NULL.
+    /// A date of a pending file as the store will hold it. NULL and empty text become NULL.
     ///
     /// - Throws: ``BadLine`` if the value is not a date.
     func value(_ value: StoreValue, in encoding: DateEncoding, attribute: String) throws(BadLine) -> StoreValue {

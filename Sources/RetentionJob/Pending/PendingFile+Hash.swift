@@ -1,9 +1,9 @@
 import Crypto
 import PriceStore
 
-/// Separate from the readers, which are fuzzed without the crypto library.
+/// In its own file because the readers are fuzzed without the crypto library.
 extension PendingFile {
-    /// SHA-256 of the first bytes, as 64 lower-case hexadecimal digits; nil: the run was stopped.
+    /// The SHA-256 of the file up to an offset, as 64 lower-case hexadecimal digits; nil: the run was stopped.
     func sha256(through end: Int64, mayContinue: () -> Bool = { true }) throws -> String? {
         var hash = SHA256()
         var isStopped = false
@@ -17,7 +17,7 @@ extension PendingFile {
         return isStopped ? nil : HexText.text(hash.finalize())
     }
 
-    /// Whether this is the file of an entry: the same size and the same bytes. Reads it to its end.
+    /// Whether this is the file of an entry: same size and same bytes. Reads the file to its end.
     func holds(_ entry: TakenFiles.Entry) -> Bool {
         guard sizeBytes == entry.sizeBytes, let hash = try? sha256(through: sizeBytes) else { return false }
         return hash == entry.sha256

@@ -1,22 +1,22 @@
 @preconcurrency import Glibc
-// Owns timespec where it is loaded before Glibc.
+// Declares timespec where it is loaded before Glibc.
 import SwiftOverlayShims
 import PriceStore
 
-/// A pending file that is open for reading. What is appended after it was opened is not part of it.
+/// A pending file that is open for reading. Bytes appended after it was opened are not part of it.
 package final class PendingFile {
     let path: String
     private let descriptor: Int32
     private let identity: FilePlace.Mark
-    /// How far it was read.
+    /// The offset up to which it was read.
     private var place: Int64 = 0
 
     /// Opens a regular file; a symbolic link is not followed.
     ///
-    /// - Throws: `StoreError` named after the file.
+    /// - Throws: `StoreError` that names the file.
     init(path: String) throws(StoreError) {
         self.path = path
-        // Without O_NONBLOCK opening a named pipe would hang the run.
+        // Without O_NONBLOCK, opening a named pipe would hang the run.
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw StoreError(file: path, "cannot be opened", errno) }
         var status = stat()
@@ -33,7 +33,7 @@ package final class PendingFile {
     /// The size when the file was opened.
     var sizeBytes: Int64 { identity.sizeBytes }
 
-    /// Reads on, up to the size that the file had when it was opened. Returns the number of bytes read; 0: the end.
+    /// Reads on, up to the size when the file was opened. Returns the number of bytes read; 0: the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
         let limit = Int(min(Int64(buffer.count), sizeBytes - place))
         while limit > 0 {
@@ -47,7 +47,7 @@ package final class PendingFile {
         return 0
     }
 
-    /// Whether the open file and the file at its path have not changed since it was opened.
+    /// Whether the open file, and the file at its path, have not changed since it was opened.
     func isUnchanged() -> Bool {
         var open = stat()
         var named = stat()
@@ -55,7 +55,7 @@ package final class PendingFile {
             && FilePlace.Mark(open) == identity && FilePlace.Mark(named) == identity
     }
 
-    /// The bytes of a range, in pieces of bounded size, whatever was read before.
+    /// The bytes of a range, in pieces of bounded size, regardless of what was read before.
     func withBytes(of range: Range<Int64>, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
         defer { buffer.deallocate() }
@@ -67,7 +67,7 @@ package final class PendingFile {
                 guard errno == EINTR else { throw StoreError(file: path, "cannot be read", errno) }
                 continue
             }
-            // A file that was cut meanwhile is found by isUnchanged().
+            // A file truncated meanwhile is detected by isUnchanged().
             if count == 0 { return }
             try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             place += Int64(count)
@@ -76,7 +76,7 @@ package final class PendingFile {
 }
 
 extension StoreError {
-    /// Trouble with a file: its path, what failed, and the system's word for why.
+    /// An error about a file: its path, what failed, and the system's reason.
     init(file path: String, _ message: String, _ code: Int32) {
         let kind: Kind = [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput
         self.init(kind, store: path, message: "\(message): \(String(systemError: code))")
@@ -84,8 +84,8 @@ extension StoreError {
 }
 
 extension PendingFile {
-    /// The folder beside a pending file for imported files.
+    /// The folder for imported files, beside a pending file.
     package static let doneFolder = "done"
-    /// What the name of a file with bad lines ends with.
+    /// The suffix of the file with the bad lines.
     package static let rejectedEnding = ".rejected"
 }

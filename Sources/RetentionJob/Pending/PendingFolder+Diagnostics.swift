@@ -3,8 +3,8 @@ package import PriceStore
 package import RetentionPolicy
 
 extension PendingFolder {
-    /// What a dry run reports about the pending files, as warnings. Afterwards the rows are in the rehearsal, so that
-    /// rules are judged as in a run.
+    /// The findings of a dry run about the pending files, as warnings. Afterwards the rehearsal contains the rows, so rules are judged as
+    /// in a run.
     ///
     /// - Throws: `StoreError` if the store cannot be read.
     package func warnings(
@@ -27,7 +27,7 @@ extension PendingFolder {
         return sentences.map { Diagnostic(.warning, at: first.marks.value("files"), $0) }
     }
 
-    /// The mistakes in the `pending` part of a policy that only the store shows. Nothing is changed.
+    /// The mistakes in the `pending` part of a policy that only the store shows. Changes nothing.
     ///
     /// - Throws: `StoreError` if the store cannot be read.
     package static func diagnostics(policy: Policy, reader: any RetentionReader) throws -> [Diagnostic] {
@@ -52,7 +52,7 @@ extension PendingFolder {
         return diagnostics
     }
 
-    /// Without a rule the date format is unknown; with two formats it is ambiguous.
+    /// The format of a date is unknown without a rule, and ambiguous with two formats.
     private static func formatDiagnostics(
         _ source: PendingSource, _ entity: Entity, _ dates: PendingDates
     ) -> [Diagnostic] {

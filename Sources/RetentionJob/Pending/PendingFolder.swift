@@ -2,14 +2,14 @@ package import Logging
 package import PriceStore
 package import RetentionPolicy
 
-/// Files of new rows that are saved before anything is deleted.
+/// Files of new rows that are imported before anything is deleted.
 package struct PendingFolder {
     let sources: [PendingSource]
     let dates: PendingDates
-    /// Real paths of the databases that the run has open; they are never pending files.
+    /// The real paths of the databases that the run has open; they are never pending files.
     let databases: [String]
 
-    /// Takes the pending sources of a policy, and what its rules say about dates.
+    /// Takes the pending sources of a policy, and the date formats of its rules.
     package init(_ policy: Policy) {
         sources = policy.pending
         dates = PendingDates(policy)
@@ -19,27 +19,26 @@ package struct PendingFolder {
         self.databases = databases.compactMap(FilePlace.realPath)
     }
 
-    /// The folders that are searched for files: as the patterns name them, and by their real paths.
+    /// The folders that are searched for files, as the patterns name them and by their real paths.
     package func folders() -> [String] {
         sources.map { PendingPattern($0) }.flatMap { [$0.root] + $0.realFolders() }
     }
 
-    /// Imports all pending files, in the order of the sources and of the files' names.
+    /// Imports all pending files, in the order of the sources and of the file names.
     ///
-    /// Files are imported in short batches, which record how much is saved. All rows of a file are on disk before it
-    /// moves to `done/`. A file that an earlier run imported in part is continued, and one that it imported completely
-    /// is only moved. Bad lines are on disk before the rows around them are committed. Memory use does not depend on
-    /// the size of the file.
+    /// Files are imported in short batches, which record how much is saved. All rows of a file are on disk before it moves to `done/`. A
+    /// file that an earlier run imported in part is continued; a completely imported one is only moved. Bad lines are on disk before the
+    /// rows around them are committed. Memory use does not depend on the size of the file.
     ///
     /// - Parameters:
-    ///   - inserter: A `RetentionWriter`; any other one rehearses: then nothing is moved or written, and the result says what would
-    ///     be imported.
-    ///   - held: Rows that no new row replaces: such a line is bad.
+    /// - inserter: A `RetentionWriter`. Any other inserter rehearses: then nothing is moved or written, and the result says what would be
+    ///   imported.
+    /// - held: Rows that no new row may replace; a line that would is bad.
     ///   - now: The time of the run, for the record of imported files.
     ///   - uptime: A monotonic clock; `sleep` waits. Both are for the pauses between batches.
-    ///   - mayContinue: Called between batches; after false the rest is left to the next run.
+    /// - mayContinue: Called between batches; once it is false, the rest is left to the next run.
     ///   - note: Called with notes for the operator that are not errors, each a sentence.
-    /// - Returns: What happened to the files. Lines in `rejected` and files in `problems` are for exit status 65.
+    /// - Returns: The results for the files. Lines in `rejected` and files in `problems` lead to exit status 65.
     /// - Throws: `StoreError`. Earlier batches stay committed, as the message says; the next run continues after them.
     package func save(
         into inserter: any RetentionInserter, sparing held: [HeldRows] = [], now: Instant, logger: Logger,

@@ -2,12 +2,12 @@ import PriceObjects
 import PriceStore
 import RetentionPolicy
 
-/// Imports the rows of one pending file, in batches like those of a delete: each is one short transaction, which also
-/// records the position in the file, with a pause between two of them.
+/// Imports the rows of one pending file in batches, like those of a delete: each is one short transaction that also records the position in
+/// the file, with a pause between batches.
 struct PendingImport {
-    /// How it ended.
+    /// How the import ended.
     enum End {
-        /// All rows are saved, surely on disk.
+        /// All rows are saved and on disk.
         case complete
         /// The file has changed since it was opened.
         case changed
@@ -15,11 +15,11 @@ struct PendingImport {
         case stopped
     }
 
-    /// What is committed.
+    /// What is committed so far.
     private(set) var progress: TakenFiles.Entry
-    /// What became of the rows that are committed.
+    /// The counts of the committed rows.
     private(set) var counts = StoreContext.SaveResult()
-    /// What the operator should know about the store's files, if anything.
+    /// A warning about the store's files; nil: none.
     private(set) var warning: String?
 
     private let inserter: any RetentionInserter
@@ -34,15 +34,15 @@ struct PendingImport {
     private let now: Instant
     private var pacing: Pacing
 
-    /// The size of batches: the first ones are small, so that none of them takes long.
+    /// The size of batches; the first ones are small, so that none takes long.
     private static let batch = {
         var setting = Rule.BatchSetting()
         setting.rows = 500
         return setting
     }()
 
-    /// - Parameter progress: how much earlier runs have saved.
-    /// - Throws: ``FileProblem`` if their text about bad lines is missing.
+    /// - Parameter progress: what earlier runs have saved.
+    /// - Throws: ``FileProblem`` if the text of their bad lines is missing.
     init(
         _ file: PendingPattern.File, _ bytes: PendingFile, from progress: TakenFiles.Entry,
         _ reader: any PendingRecordReader, _ mapping: RowMapping, _ onConflict: ConflictPolicy,
@@ -63,7 +63,7 @@ struct PendingImport {
         pacing = Pacing(Self.batch)
     }
 
-    /// Saves batch after batch. The bad lines have their name at the end.
+    /// Saves batch after batch. At the end the file of bad lines has its final name.
     ///
     /// - Throws: ``StoreError``; ``progress`` says what is committed.
     mutating func run() throws -> End {
@@ -107,12 +107,12 @@ struct PendingImport {
         return false
     }
 
-    /// Saves a batch and how far it reaches; false: the file has changed, and nothing was saved.
+    /// Saves a batch and its end position; false: the file has changed, and nothing was saved.
     private mutating func save(isLast: Bool) throws -> Bool {
         var hasChanged = false
         var next = progress
         do {
-            // What moves to `done/` must be on disk.
+            // The rows of a file that moves to `done/` must be on disk.
             try inserter.transaction(isLast ? .full : .normal) {
                 try portion.save()
                 guard bytes.isUnchanged() else {

@@ -1,13 +1,13 @@
 @preconcurrency import Glibc
 import PriceStore
 
-/// Numbers in pending files, by the digits with which they are written.
+/// Reads numbers in pending files, with all their digits.
 enum PendingNumber {
-    /// What a text is for a column.
+    /// The result of reading a text for a column.
     enum Reading: Equatable {
-        /// A number, as the column holds it.
+        /// A number, as the column stores it.
         case number(StoreValue)
-        /// A number that the column cannot hold: what it would hold, written with as many digits, is another one.
+        /// A number that the column cannot hold: written with as many digits, the stored value is another number.
         case inexact
         case notANumber
     }
@@ -24,7 +24,7 @@ enum PendingNumber {
         }
     }
 
-    /// Reads a number that is a date: a fraction may be rounded, since an instant has microseconds only.
+    /// Reads a number that is a date. A fraction may be rounded, because an instant has only microseconds.
     static func readDate(_ text: String, allowsExponent: Bool) -> Reading {
         if let integer = Int64(text) { return .number(.integer(integer)) }
         guard let double = double(text, allowsExponent: allowsExponent) else { return .notANumber }
@@ -52,9 +52,9 @@ enum PendingNumber {
         return isDecimal ? Double(text) : nil
     }
 
-    /// Whether a double, written with as many digits as a text has, is the number of the text.
+    /// Whether a double, written with as many digits as a text, is the number in the text.
     ///
-    /// - Parameter safeDigits: so many digits come back from every double that is not too small.
+    /// - Parameter safeDigits: the number of digits that every double keeps unless it is too small.
     private static func isExact(_ double: Double, _ text: String, safeDigits: Int) -> Bool {
         let written = Decimal(text.utf8)
         guard double.isFinite, !written.digits.isEmpty else { return double == 0 }
@@ -68,15 +68,15 @@ enum PendingNumber {
         return count > 0 && Decimal(buffer.prefix(Int(count)).map { UInt8(bitPattern: $0) }, isPrinted: true) == written
     }
 
-    /// A number without its sign: digits without zeros before them or at the end of a fraction, and the power of ten of the
-    /// last one.
+    /// A number without its sign: its digits, without leading zeros and without trailing zeros of a fraction, and the power of ten of the
+    /// last digit.
     private struct Decimal: Equatable {
         var digits: [UInt8] = []
         var exponent = 0
 
         /// Reads a text that is a number.
         ///
-        /// - Parameter isPrinted: whether it was printed with as many digits as it is to be compared with.
+        /// - Parameter isPrinted: whether it was printed with as many digits as the number it is compared with.
         init(_ text: some Sequence<UInt8>, isPrinted: Bool = false) {
             var (hasPoint, power, isPower, isNegative) = (false, 0, false, false)
             for byte in text {

@@ -2,27 +2,27 @@
 import PriceStore
 package import RetentionPolicy
 
-/// The files that a pattern of pending files matches.
+/// The files that match a pattern of pending files.
 ///
-/// `*`, `?` and `[…]` match within one part of a path; only a dot matches a leading dot. The part of the pattern before
-/// its first such character is used literally, including symbolic links, because the operator wrote it.
+/// `*`, `?` and `[…]` match within one part of a path; only a dot matches a leading dot. The pattern before its first such part is used
+/// literally, including symbolic links, because the operator wrote it.
 package struct PendingPattern {
     /// A file that can be imported.
     struct File: Hashable {
         /// The real path of its folder.
         var folder: String
         var name: String
-        /// As messages name it: relative to the policy's folder if it is below that.
+        /// The name in messages: relative to the policy's folder if the file is below it.
         var displayName: String
 
         var path: String { "\(folder)/\(name)" }
     }
 
-    /// The part of the pattern before its first wildcard, a folder.
+    /// The folder before the pattern's first wildcard.
     let root: String
     private let parts: [String]
     private let baseFolder: String
-    /// The store and the ledger, which must never be opened and closed beside their own connection.
+    /// The store and the ledger. They must never be opened and closed outside their own connection.
     private let databases: [String]
 
     package init(_ source: PendingSource, databases: [String] = []) {
@@ -35,7 +35,7 @@ package struct PendingPattern {
         parts = Array(all.dropFirst(max(0, literalCount)))
     }
 
-    /// The files in order of name, and the problems with others, each as a sentence.
+    /// The files in name order, and the problems with others, each as a sentence.
     func files() -> (files: [File], problems: [String]) {
         var files: [File] = []
         var problems: [String] = []
@@ -109,7 +109,7 @@ package struct PendingPattern {
         return found.filter { !$0.real.hasSuffix("/" + PendingFile.doneFolder) }
     }
 
-    /// Names that are other programs' unfinished work, this program's own files, and databases are not pending files.
+    /// Excludes unfinished files of other programs, this program's own files, and databases.
     private func canBeTaken(_ name: String, in folder: String) -> Bool {
         let endings = [
             ".part", ".tmp", PendingFile.rejectedEnding, ".sqlite", ".sqlite3", ".db", "-wal", "-shm", "-journal",
@@ -119,7 +119,7 @@ package struct PendingPattern {
             && !databases.contains("\(folder)/\(name)")
     }
 
-    /// Whether a file is one of the databases by another name of it.
+    /// Whether a file is one of the databases under another name.
     private func isDatabase(_ file: stat) -> Bool {
         file.st_nlink > 1 && databases.contains { FilePlace.number(of: $0) == FilePlace.Number(file) }
     }
@@ -130,7 +130,7 @@ package struct PendingPattern {
 
     private static func isPattern(_ part: String) -> Bool { part.contains { "*?[".contains($0) } }
 
-    /// The names in a folder that match one part of a pattern, sorted; a name without wildcards is returned as it is.
+    /// The names in a folder that match one part of a pattern, sorted. A name without wildcards is returned unchanged.
     static func names(in folder: String, matching pattern: String) -> [String] {
         guard isPattern(pattern) else { return [pattern] }
         guard let stream = opendir(folder) else { return [] }
@@ -140,23 +140,23 @@ package struct PendingPattern {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
                 tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
             }
-            // A name that is not UTF-8 cannot be named in a report; it is left alone.
+            // A report cannot name a file whose name is not UTF-8, so it is left alone.
             if let name, fnmatch(pattern, name, FNM_PERIOD) == 0 { names.append(name) }
         }
         return names.sorted()
     }
 }
 
-/// File names with a number before their ending, as `prices-2.csv` for `prices.csv`.
+/// File names with a number before the ending, as `prices-2.csv` for `prices.csv`.
 enum NumberedName {
-    /// The name with a number; the first, 1, is the name itself.
+    /// The name with a number; for 1, the name itself.
     static func name(_ name: String, number: Int) -> String {
         guard number > 1 else { return name }
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return fitting(name, "-\(number)") }
         return fitting(String(name[..<dot]), "-\(number)\(name[dot...])")
     }
 
-    /// A name with an ending, cut before the ending to what file systems allow.
+    /// A name with an ending, shortened before the ending to the limit of file systems.
     static func fitting(_ name: String, _ ending: String) -> String {
         var name = name
         while !name.isEmpty, name.utf8.count + ending.utf8.count > Int(NAME_MAX) { name.removeLast() }

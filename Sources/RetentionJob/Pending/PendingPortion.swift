@@ -8,13 +8,13 @@ struct PendingPortion {
         var bytes: Range<Int64>
     }
 
-    /// What became of the rows of all portions that were saved; bad lines are among the rejected.
+    /// The counts of all saved portions; bad lines count as rejected.
     private(set) var counts = StoreContext.SaveResult()
-    /// Lines of this portion.
+    /// The number of lines in this portion.
     private(set) var count = 0
     /// The number of bytes of the file that this portion covers.
     private(set) var sizeBytes = 0
-    /// Where in the file the last record ends.
+    /// The file offset of the end of the last record.
     private(set) var end: Int64 = 0
 
     private let context: StoreContext
@@ -46,7 +46,7 @@ struct PendingPortion {
         }
     }
 
-    /// Saves the portion, hands its bad lines on in the order of the file, and begins a new one.
+    /// Saves the portion, passes its bad lines on in file order, and begins a new one.
     mutating func save() throws {
         if context.hasChanges {
             var refused: [(line: Line, reason: String)] = []

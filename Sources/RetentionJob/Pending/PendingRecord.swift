@@ -8,21 +8,21 @@ struct PendingRecord: Equatable {
         case fields([StoreValue])
         /// The members of a JSON object, in order; names are unique.
         case members([Member])
-        /// Why the record cannot be read; a clause for `.rejected`.
+        /// Why the record cannot be read, as a clause for `.rejected`.
         case bad(String)
     }
 
-    /// A name and a value of a JSON object.
+    /// A name and a value in a JSON object.
     struct Member: Equatable {
         var name: String
         var value: StoreValue
-        /// Whether the value is a number; then ``value`` is its text, as it is written.
+        /// Whether the value is a number; then ``value`` is its text as written.
         var isNumber = false
     }
 
     /// The line of the file on which the record begins, counted from 1.
     var line: Int
-    /// The bytes of the file that are the record, with its line end.
+    /// The bytes of the record in the file, with its line end.
     var bytes: Range<Int64>
     var content: Content
 }

@@ -1,9 +1,9 @@
 import PriceStore
 
-/// The record and the files are compared before any file is imported.
+/// Compares the record with the files before any file is imported.
 extension PendingStep {
-    /// Opens the files of the record, and notes the entries whose file is not there with the text that was saved. One
-    /// that has moved to `done/` is settled.
+    /// Opens the files of the record, and notes the entries whose file with the saved text is missing. A file that has moved to `done/` is
+    /// settled.
     ///
     /// - Returns: false if the run was stopped.
     func settleRecord() throws -> Bool {

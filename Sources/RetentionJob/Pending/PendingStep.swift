@@ -1,5 +1,5 @@
 @preconcurrency import Glibc
-// Owns timespec where it is loaded before Glibc.
+// Declares timespec where it is loaded before Glibc.
 import SwiftOverlayShims
 import Logging
 import PriceObjects
@@ -17,15 +17,15 @@ final class PendingStep {
     let pauses: BatchPauses
     private let logger: Logger
     let note: (String) -> Void
-    /// What the record says, by path.
+    /// The entries of the record, by path.
     var taken: [String: TakenFiles.Entry] = [:]
-    /// Files that an earlier run has saved in part, or saved and not moved: they begin with the text of their entry.
+    /// Files that an earlier run saved in part, or saved but did not move: they begin with the text of their entry.
     var begun: [String: PendingFile] = [:]
-    /// Entries whose file is not there, or is another one by now.
+    /// Entries whose file is missing, or is now another file.
     var lost: [TakenFiles.Entry] = []
     /// Why a file must not be imported, by path.
     var refused: [String: String] = [:]
-    /// Entities into which the store lets no file be imported, in lower case.
+    /// Entities for which the store refuses imports, in lower case.
     private var failed: Set<String> = []
     private var seen: Set<String> = []
 
@@ -53,7 +53,7 @@ final class PendingStep {
         logger.warning("pending file left", metadata: ["reason": "\(problem)"])
     }
 
-    /// Notes that files, or rows of one, are left to the next run because this one was stopped.
+    /// Notes that files, or rows of a file, are left to the next run because this run was stopped.
     func noteInterruption() { report.isInterrupted = true }
 
     /// Imports the rows of a file and moves it to `done/`. A file that was already processed is skipped.
@@ -97,7 +97,7 @@ final class PendingStep {
         } catch let problem as FileProblem {
             report(problem: "\(file.displayName): \(problem.reason)")
         } catch let error as StoreError where writer != nil && [.constraint, .unsupported].contains(error.kind) {
-            // A trigger or its index: other entities have nothing to do with it.
+            // The cause is a trigger or its index: other entities are not affected.
             failed.insert(entity.name.folded)
             report.failures[entity.name] = error.description
             report(problem: "\(file.displayName): \(error.description)")
@@ -152,7 +152,7 @@ final class PendingStep {
         }
     }
 
-    /// The reader of a file's records; of a CSV file the header is read.
+    /// The reader of a file's records. Reads the header of a CSV file.
     private func reader(
         of bytes: PendingFile, named name: String, for mapping: inout RowMapping
     ) throws -> any PendingRecordReader {
@@ -179,12 +179,12 @@ final class PendingStep {
         logger.notice("pending file waits", metadata: ["file": "\(file.displayName)", "reason": "\(reason)"])
     }
 
-    /// Moves a file whose rows are in the store already.
+    /// Moves a file whose rows are already in the store.
     private func finish(_ file: PendingPattern.File, _ bytes: PendingFile, _ entry: TakenFiles.Entry) throws {
         report.files += 1
         logger.info("pending file was imported before", metadata: ["file": "\(file.displayName)"])
         guard writer != nil else { return }
-        // The run that wrote the bad lines may have died before they got their name.
+        // The run that wrote the bad lines may have died before their file got its final name.
         if entry.rejectedBytes > 0, RejectedFile.isWaiting(for: file) {
             try RejectedFile(for: file, committedBytes: entry.rejectedBytes).publish()
         }

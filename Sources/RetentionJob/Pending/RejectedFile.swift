@@ -1,16 +1,16 @@
 import Crypto
 @preconcurrency import Glibc
-// Owns stat where it is loaded before Glibc.
+// Declares stat where it is loaded before Glibc.
 import SwiftOverlayShims
 import PriceStore
 
-/// The bad lines of a pending file, for `<file>.rejected`: for each a line `# line 12: reason`, then the line itself.
+/// The bad lines of a pending file, in `<file>.rejected`: for each, a line `# line 12: reason`, then the line itself.
 ///
-/// The text is first written to a hidden file. It is on disk, with its size in the record, before the rows around it
-/// are committed. The hidden file gets its final name when all rows are on disk. A run that continues after a crash
-/// truncates the hidden file to the committed size and appends to it.
+/// The text is first written to a hidden file. It is on disk, and the record has its size, before the rows around it are committed. The
+/// hidden file gets its final name when all rows are on disk. A run that continues after a crash truncates the hidden file to the committed
+/// size and appends to it.
 final class RejectedFile {
-    /// What every such file begins with.
+    /// The first words of every such file.
     private static let firstWords = "# line "
 
     private let file: PendingPattern.File
@@ -18,10 +18,10 @@ final class RejectedFile {
     private var descriptor: Int32 = -1
     private var buffer: [UInt8] = []
     private var isUnsynced = false
-    /// Bytes of the text so far.
+    /// The size of the text so far, in bytes.
     private(set) var sizeBytes: Int64 = 0
 
-    /// - Parameter committedBytes: the size of the text that belongs to committed rows.
+    /// - Parameter committedBytes: the size of the text for committed rows.
     /// - Throws: ``FileProblem`` if that text no longer exists.
     init(for file: PendingPattern.File, committedBytes: Int64 = 0) throws {
         self.file = file
@@ -38,14 +38,14 @@ final class RejectedFile {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Whether an interrupted run left a text that has not got its name.
+    /// Whether an interrupted run left a hidden file without its final name.
     static func isWaiting(for file: PendingPattern.File) -> Bool { access(hiddenPath(for: file), F_OK) == 0 }
 
     private static func hiddenPath(for file: PendingPattern.File) -> String {
         let ending = PendingFile.rejectedEnding + ".part"
         let name = "." + file.name + ending
         guard name.utf8.count > Int(NAME_MAX) else { return "\(file.folder)/\(name)" }
-        // Two long names must not become one.
+        // The hash keeps two long names different.
         var hash = SHA256()
         Array(file.name.utf8).withUnsafeBytes { hash.update(bufferPointer: $0) }
         return
@@ -71,7 +71,7 @@ final class RejectedFile {
         if last != .lineFeed { buffer.append(.lineFeed) }
     }
 
-    /// Brings the text to disk, for the rows around it are about to be committed.
+    /// Writes the text to disk before the rows around it are committed.
     func sync() throws {
         guard descriptor >= 0, isUnsynced else { return }
         try flush()
@@ -79,8 +79,8 @@ final class RejectedFile {
         guard fsync(descriptor) == 0 else { throw StoreError(file: temporaryPath, "cannot be written", errno) }
     }
 
-    /// Gives the text its name, once it is on disk, and removes the hidden file. If a file of that name has another
-    /// text, the name gets a number; if it has the same text, nothing is done. Nothing happens if there is no bad line.
+    /// Gives the text its final name, once it is on disk, and removes the hidden file. If a file of that name has another text, the name
+    /// gets a number; if it has the same text, it stays as it is. Does nothing without bad lines.
     func publish() throws {
         guard descriptor >= 0 else { return }
         var number = 1
@@ -101,8 +101,7 @@ final class RejectedFile {
         try FolderEntry.sync(file.folder)
     }
 
-    /// Removes the hidden file of a run that died. It is recognised by its beginning, or after a power failure by
-    /// zeros.
+    /// Removes the hidden file of a run that died. The file is recognised by its beginning, or by zeros after a power failure.
     private func removeLeftOver() throws {
         let place = FilePlace(temporaryPath)
         guard place.facts != nil else { return }
@@ -116,7 +115,7 @@ final class RejectedFile {
         unlink(temporaryPath)
     }
 
-    /// Removes the hidden file, if it is still there.
+    /// Removes the hidden file, if it still exists.
     func discard() {
         guard descriptor >= 0 else { return }
         close(descriptor)

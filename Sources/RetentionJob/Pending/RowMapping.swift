@@ -1,7 +1,7 @@
 import PriceStore
 import RetentionPolicy
 
-/// Why a whole pending file cannot be imported; a clause.
+/// Why a whole pending file cannot be imported, as a clause.
 struct FileProblem: Error, Equatable {
     var reason: String
 
@@ -10,10 +10,10 @@ struct FileProblem: Error, Equatable {
 
 /// Maps the records of one pending file to rows of the entity.
 ///
-/// A column named in `columns` is mapped to the attribute given there, every other column to the attribute of the same
-/// name. A column without an attribute is an error.
+/// A column in `columns` is mapped to the attribute named there, any other column to the attribute of the same name. A column without an
+/// attribute is an error.
 struct RowMapping {
-    /// An attribute that a column becomes.
+    /// The attribute for a column.
     private struct Target {
         enum Kind {
             case date(DateEncoding)
@@ -30,12 +30,12 @@ struct RowMapping {
     private let constants: [String: StoreValue]
     private var targets: [Target] = []
 
-    /// The entity's name, spelled as the store spells it.
+    /// The entity's name, spelled as in the store.
     var entityName: String { entity.name }
 
-    /// Takes a source apart.
+    /// Prepares the mapping of a source.
     ///
-    /// - Throws: ``FileProblem`` if a constant fits no attribute; ``PendingFolder`` finds that before the run begins.
+    /// - Throws: ``FileProblem`` if a constant fits no attribute; ``PendingFolder`` detects that before the run begins.
     init(_ source: PendingSource, entity: Entity, dates: PendingDates) throws(FileProblem) {
         self.source = source
         self.entity = entity
@@ -54,9 +54,9 @@ struct RowMapping {
         self.constants = constants
     }
 
-    /// Learns the columns of a CSV file.
+    /// Takes the columns of a CSV file.
     ///
-    /// - Throws: ``FileProblem`` if they are not those of the entity; nothing of the file may be saved then.
+    /// - Throws: ``FileProblem`` if they do not fit the entity; then nothing of the file may be saved.
     mutating func setHeader(_ fields: [StoreValue]) throws(FileProblem) {
         var names: [String] = []
         for (index, field) in fields.enumerated() {
@@ -135,7 +135,7 @@ struct RowMapping {
         return Target(attribute: attribute, kind: kind)
     }
 
-    /// - Parameter isNumber: whether the value is the text of a number, and not a text.
+    /// - Parameter isNumber: whether the value is the text of a number; otherwise it is text.
     private static func value(
         _ value: StoreValue, isNumber: Bool = false, for target: Target, dates: PendingDates
     ) throws(BadLine) -> StoreValue {
@@ -157,11 +157,11 @@ struct RowMapping {
         }
     }
 
-    /// The number of a text; nil: it is a text for a column that takes both.
+    /// The number in a text; nil: it is text, for a column that takes both.
     private static func number(
         _ text: String, for attribute: Attribute, isNumber: Bool
     ) throws(BadLine) -> StoreValue? {
-        // SQLite makes a number of a text in such a column, also with spaces around it.
+        // In such a column SQLite converts text to a number, even with spaces around it.
         let digits = isNumber ? text : text.trimmingSpaces
         switch PendingNumber.read(digits, for: attribute) {
         case .number(let number): return isNumber ? number : nil
@@ -180,7 +180,7 @@ extension BadLine {
 }
 
 extension String {
-    /// The text without the spaces at its ends that SQLite skips before a number.
+    /// The text without the leading and trailing spaces that SQLite skips around a number.
     fileprivate var trimmingSpaces: String {
         let spaces: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0B, 0x0C, 0x0D]
         guard let first = utf8.firstIndex(where: { !spaces.contains($0) }),
@@ -191,8 +191,7 @@ extension String {
 }
 
 extension Attribute {
-    /// Whether the column is declared for numbers. SQLite would take any text in it, and the price would be lost to
-    /// every sum and comparison.
+    /// Whether the column is declared for numbers. SQLite would store any text in it, and sums and comparisons would miss the price.
     fileprivate var holdsNumbersOnly: Bool {
         switch affinity {
         case .integer, .real: true

@@ -1,16 +1,16 @@
 import PriceObjects
 import PriceStore
 
-/// The record, in the store itself, of files whose rows are saved, completely or in part.
+/// The record, in the store itself, of files whose rows are saved completely or in part.
 ///
-/// Each batch of a file's rows and the entry that says how much is saved are one transaction. If a run died before the
-/// file moved to `done/`, the entry has the path of the file, and the next run continues after the saved rows. When the
-/// file has moved, the entry is deleted. While the file of an entry is not where it was, no file of its source is
-/// imported, because it may be there under another name: see ``PendingStep/settleRecord()``.
+/// One transaction saves each batch of a file's rows and the entry that says how much is saved. If a run dies before the file moves to
+/// `done/`, the entry has the path of the file, and the next run continues after the saved rows. The entry is deleted after the file has
+/// moved. While the file of an entry is not at its path, no file of its source is imported, because it may have another name: see
+/// ``PendingStep/settleRecord()``.
 struct TakenFiles {
     static let entityName = "retention_taken"
 
-    /// A file whose rows are in the store, up to some place.
+    /// A file whose rows are in the store, up to some offset.
     struct Entry: Hashable {
         var path: String
         /// The entity that got its rows.
@@ -20,12 +20,12 @@ struct TakenFiles {
         var sha256: String
         /// When the file was imported.
         var takenAt: Instant
-        /// Where the last record ends that is saved, or among the bad lines.
+        /// The file offset after the last record that is saved or among the bad lines.
         var savedBytes: Int64 = 0
-        /// The size of the text about bad lines up to there.
+        /// The size of the bad lines' text up to that offset.
         var rejectedBytes: Int64 = 0
 
-        /// Whether all of the file is saved.
+        /// Whether the whole file is saved.
         var isComplete: Bool { savedBytes == sizeBytes }
         /// The folder and the name of the file.
         var parts: (folder: String, name: String) {
@@ -47,7 +47,7 @@ struct TakenFiles {
         ],
         primaryKey: ["path"])
 
-    /// What a store knows; empty if it has no such record.
+    /// The entries in a store; empty: it has no such record.
     static func entries(in reader: any RetentionReader) throws -> [Entry] {
         guard try reader.entity(named: entityName) != nil else { return [] }
         let names = ["path", "size", "sha256", "taken_at", "saved", "rejected", "entity"]
@@ -81,13 +81,13 @@ struct TakenFiles {
                 "saved": .integer(entry.savedBytes), "rejected": .integer(entry.rejectedBytes),
                 "taken_at": .text(entry.takenAt.rfc3339),
             ])
-        // An entry of the same path belongs to the batch before, or to an earlier file that no longer exists.
+        // An entry of the same path belongs to the previous batch, or to an earlier file that no longer exists.
         if context.hasChanges { try context.save(onConflict: .replace) }
     }
 
-    /// Removes the entry of a file, and the whole record with the last one.
+    /// Removes the entry of a file, and the whole record with its last entry.
     static func remove(path: String, from writer: any RetentionWriter) throws {
-        // Surely on disk: an entry that came back after a power failure would pass off a new file for the taken one.
+        // On disk before it returns: if the entry came back after a power failure, a new file would count as already imported.
         try writer.transaction(.full) {
             let request = StoreFetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
             _ = try writer.execute(BatchDeleteRequest(fetchRequest: request))
@@ -95,7 +95,7 @@ struct TakenFiles {
         }
     }
 
-    /// Removes the record if it names no file; a run can have died just before it would have.
+    /// Removes the record if it is empty; a run may have died just before doing so.
     static func dropIfEmpty(from writer: any RetentionWriter) throws {
         guard try writer.entity(named: entityName) != nil,
             try writer.count(StoreFetchRequest(entity: entityName)) == 0
