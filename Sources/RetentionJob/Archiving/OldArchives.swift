@@ -33,7 +33,7 @@ package struct ArchiveAge: Sendable {
 
     /// - Parameters:
     ///   - keep: how long after the end of its run an archive is kept; nil: forever.
-    /// - zone: the time zone for that age.
+    ///   - zone: the time zone for that age.
     package init(keep: MaxAge?, zone: CalendarZone) {
         self.keep = keep
         self.zone = zone
@@ -80,9 +80,9 @@ package struct OldArchives {
     /// Creates the archives of a store.
     ///
     /// - Parameters:
-    /// - folder: the folder, already checked.
+    ///   - folder: the folder, already checked.
     ///   - age: how long they are kept.
-    /// - open: opens a file for reading if it has the application id of archives; otherwise throws.
+    ///   - open: opens a file for reading if it has the application id of archives; otherwise throws.
     package init(
         folder: ArchiveFolder, age: ArchiveAge, open: @escaping (String) throws -> any RetentionReader
     ) {
@@ -94,8 +94,8 @@ package struct OldArchives {
     /// Finds archives that are kept no longer, and incomplete ones. Changes nothing.
     ///
     /// - Parameters:
-    /// - current: the run in progress; its archive is left alone.
-    /// - recorded: what is recorded about some runs of this store, by identifier.
+    ///   - current: the run in progress; its archive is left alone.
+    ///   - recorded: what is recorded about some runs of this store, by identifier.
     package func findings(
         now: Instant, besides current: String, recorded: ([String]) throws -> [String: RecordedRun]
     ) throws -> Findings {

@@ -31,12 +31,12 @@ package struct PendingFolder {
     /// rows around them are committed. Memory use does not depend on the size of the file.
     ///
     /// - Parameters:
-    /// - inserter: A `RetentionWriter`. Any other inserter rehearses: then nothing is moved or written, and the result says what would be
-    ///   imported.
-    /// - held: Rows that no new row may replace; a line that would is bad.
+    ///   - inserter: A `RetentionWriter`. Any other inserter rehearses: then nothing is moved or written, and the result says what would be
+    ///     imported.
+    ///   - held: Rows that no new row may replace; a line that would is bad.
     ///   - now: The time of the run, for the record of imported files.
     ///   - uptime: A monotonic clock; `sleep` waits. Both are for the pauses between batches.
-    /// - mayContinue: Called between batches; once it is false, the rest is left to the next run.
+    ///   - mayContinue: Called between batches; once it is false, the rest is left to the next run.
     ///   - note: Called with notes for the operator that are not errors, each a sentence.
     /// - Returns: The results for the files. Lines in `rejected` and files in `problems` lead to exit status 65.
     /// - Throws: `StoreError`. Earlier batches stay committed, as the message says; the next run continues after them.

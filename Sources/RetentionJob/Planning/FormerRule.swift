@@ -16,9 +16,9 @@ struct FormerRule {
     ///
     /// - Parameters:
     ///   - together: the other rules of its entity.
-    /// - holds: the rows that the policy keeps from all rules.
-    /// - hasTriggers: whether the store's own triggers fire; they may delete rows of any entity.
-    /// - isHeld: whether the rule must not delete rows that an undo has restored; such rows are not late.
+    ///   - holds: the rows that the policy keeps from all rules.
+    ///   - hasTriggers: whether the store's own triggers fire; they may delete rows of any entity.
+    ///   - isHeld: whether the rule must not delete rows that an undo has restored; such rows are not late.
     ///   - choosesLate: whether rows of any age become rows of the rule when another rule clears a reference.
     init(
         _ step: Plan.Step, _ entity: Entity, together: RulesTogether, holds: HoldPlan, hasTriggers: Bool, isHeld: Bool,
@@ -196,7 +196,7 @@ extension WidenedRule {
     }
 
     /// - Parameters:
-    /// - before: what the entity's former rules would delete now.
+    ///   - before: what the entity's former rules would delete now.
     ///   - isRefused: whether the former rule itself would be refused now.
     fileprivate init(
         former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], changedSiblings: [String],

@@ -19,7 +19,7 @@ package struct MisreadRows: Hashable, Sendable {
     /// of the last 20 years in the declared format.
     ///
     /// - Parameters:
-    /// - values: values of the date attribute; those that are not deleted are ignored.
+    ///   - values: values of the date attribute; those that are not deleted are ignored.
     ///   - date: the rule's date attribute, in the declared format.
     init?(_ values: [StoreValue], date: DateAttribute, cutoff: Instant, clock: Instant) {
         let recent = clock.advanced(byMicroseconds: -20 * FormatReading.year)

@@ -59,7 +59,7 @@ package struct Planner {
     ///
     /// - Parameters:
     ///   - uptime: a monotonic clock, to measure each survey.
-    /// - holds: the rows that are kept from all rules; nil: those of the policy's holds.
+    ///   - holds: the rows that are kept from all rules; nil: those of the policy's holds.
     /// - Throws: ``StoreError`` if the store cannot be read, or has no such method. Nothing is changed then.
     package func plan(
         reader: any RetentionReader, uptime: () -> Duration = { .zero }, holds: HoldPlan? = nil

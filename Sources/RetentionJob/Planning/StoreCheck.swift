@@ -10,8 +10,8 @@ package enum StoreCheck {
     /// - Parameters:
     ///   - asOf: the instant at which ages are computed; nil: the clock.
     ///   - clock: the system clock, to recognise formats.
-    /// - includingAdvice: whether each rule is surveyed to find what would make it faster. A run omits this, because its plan finds the
-    ///   same.
+    ///   - includingAdvice: whether each rule is surveyed to find what would make it faster. A run omits this, because its plan finds the
+    ///     same.
     /// - Throws: ``StoreError`` if the store cannot be read.
     package static func diagnostics(
         policy: Policy, reader: any RetentionReader, asOf: Instant? = nil, clock: Instant, includingAdvice: Bool = true

@@ -32,8 +32,8 @@ package enum RunID {
     /// Creates an ID of 26 characters: 48 bits of milliseconds since 1970 and 80 random bits.
     ///
     /// - Parameters:
-    /// - instant: the start of the run; an instant before 1970 counts as 1970.
-    /// - random: ten random bytes; missing bytes count as 0, excess bytes are ignored.
+    ///   - instant: the start of the run; an instant before 1970 counts as 1970.
+    ///   - random: ten random bytes; missing bytes count as 0, excess bytes are ignored.
     package static func make(at instant: Instant, random: some Sequence<UInt8>) -> String {
         let milliseconds = UInt64(max(0, instant.microseconds / 1000)) & 0xFFFF_FFFF_FFFF
         var bits = UInt128(milliseconds) << 80

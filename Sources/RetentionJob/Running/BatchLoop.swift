@@ -48,10 +48,10 @@ package struct BatchLoop {
     /// Creates a loop.
     ///
     /// - Parameters:
-    /// - expiredCount: the count of the plan; 0: the loop stops immediately, because the survey has just counted.
+    ///   - expiredCount: the count of the plan; 0: the loop stops immediately, because the survey has just counted.
     ///   - batch: the size of batches and the pause between them.
-    /// - isLimited: whether batches have a size; false: one batch deletes all rows.
-    /// - maxRows: the most rows to delete; nil: no limit.
+    ///   - isLimited: whether batches have a size; false: one batch deletes all rows.
+    ///   - maxRows: the most rows to delete; nil: no limit.
     package init(expiredCount: Int, batch: Rule.BatchSetting, isLimited: Bool = true, maxRows: Int? = nil) {
         pacing = Pacing(batch)
         self.isLimited = isLimited
@@ -91,7 +91,7 @@ package struct BatchLoop {
     ///
     /// - Parameters:
     ///   - elapsed: how long it took.
-    /// - isInUseByOthers: whether others use the store; called only if the answer matters.
+    ///   - isInUseByOthers: whether others use the store; called only if the answer matters.
     package mutating func didDelete(
         _ part: DeletionPart, elapsed: Duration = .zero, isInUseByOthers: () -> Bool = { false }
     ) {

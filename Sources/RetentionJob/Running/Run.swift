@@ -24,8 +24,8 @@ package final class Run {
     /// Creates a run; nothing happens before ``perform()``.
     ///
     /// - Parameters:
-    /// - recorder: the ledger; nil: the run is not recorded and the guards have no memory.
-    /// - signal: the number of the signal that asks the run to stop; nil: none has come.
+    ///   - recorder: the ledger; nil: the run is not recorded and the guards have no memory.
+    ///   - signal: the number of the signal that asks the run to stop; nil: none has come.
     package init(
         setup: RunSetup, writer: any RetentionWriter, recorder: (any RunRecorder)?, logger: Logger,
         signal: @escaping () -> Int32?
