@@ -3,8 +3,8 @@ import RetentionPolicy
 
 /// Rows that a rule would delete as old, but that are recent in another format.
 ///
-/// The newest row is not enough: a single row in the declared format, or the lack of rows from the last year, hides all others. So the rows
-/// to be deleted are checked themselves.
+/// The newest row is not enough: one row in the declared format hides all others, and so does a year without rows. So the rows to be
+/// deleted are checked themselves.
 package struct MisreadRows: Hashable, Sendable {
     /// The other format, in which the rows are recent.
     let encoding: DateEncoding

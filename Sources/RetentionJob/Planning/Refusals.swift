@@ -110,7 +110,7 @@ package struct Refusals {
             remedy: "change the rule so that it keeps them, or pass --accept restored_rows once to delete them")
     }
 
-    /// Applies even if no row expires by the change today: the change is unintended now or never.
+    /// Applies even if no row expires by the change today: that does not show whether the change was intended.
     private func policyWidened() -> Refusal? {
         guard let widened = doubts.widened else { return nil }
         let past =
