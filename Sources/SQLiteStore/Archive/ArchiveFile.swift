@@ -2,11 +2,11 @@
 import GRDB
 import PriceStore
 
-/// The file of an archive that a run writes. docs/decisions/0025-archives.md describes its tables.
+/// The archive file that a run writes. docs/decisions/0025-archives.md describes its tables.
 ///
-/// It belongs to this connection alone until it is complete.
+/// Until it is complete, only this connection uses it.
 final class ArchiveFile {
-    /// Identifies an archive: `RtnA` in the header of the file.
+    /// Identifies an archive: `RtnA` in the file header.
     static let applicationID: Int32 = 0x5274_6E41
     /// The format that this program writes.
     static let format = "1"
@@ -14,13 +14,13 @@ final class ArchiveFile {
     let path: String
     private let folder: String
     private let queue: DatabaseQueue
-    /// The file and its WAL as they were made, and the size that the WAL had after the last commit.
+    /// The identities of the file and its WAL at creation, and the size of the WAL after the last commit.
     private let numbers: [StoreFile.Number?]
     private var walBytes: Int64 = 0
-    /// From here on the WAL is moved into the file between batches.
+    /// A longer WAL is moved into the file between batches.
     private static let walBoundBytes: Int64 = 16 << 20
 
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate`.
     init(_ request: ArchiveRequest, store: String) throws(StoreError) {
@@ -43,9 +43,9 @@ final class ArchiveFile {
             queue = try DatabaseQueue(path: path, configuration: configuration)
             try queue.unsafeReentrantWrite { db in
                 try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
-                // Rows are only added, so large pages make fewer writes.
+                // Rows are only appended, so large pages need fewer writes.
                 try db.execute(sql: "PRAGMA page_size = 16384")
-                // One connection needs no file of shared memory.
+                // A single connection needs no shared-memory file.
                 try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
                 try db.execute(sql: "PRAGMA journal_mode = WAL")
                 // A copy must be on disk before its row is deleted.
@@ -61,7 +61,7 @@ final class ArchiveFile {
         Self.sync(folder)
     }
 
-    /// The endings of the files that a run writes.
+    /// The suffixes of the files that a run writes.
     private static let parts = ["", "-wal"]
 
     private static func describe(_ request: ArchiveRequest, store: String, _ db: Database) throws {
@@ -91,7 +91,7 @@ final class ArchiveFile {
         }
     }
 
-    /// Carries out work on the archive and names its errors.
+    /// Runs work on the archive. Its errors name the archive.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
         do { return try queue.unsafeReentrantWrite(body) } catch {
             if StoreFile.number(of: path) != numbers[0] { try requirePlace() }
@@ -99,7 +99,7 @@ final class ArchiveFile {
         }
     }
 
-    /// Names an error of the archive, and says where the rows are that were deleted before.
+    /// Adds to an error of the archive where the rows deleted before are.
     func failure(_ error: any Error, doing what: String) -> StoreError {
         var failure = StoreError(error, store: path, doing: what)
         guard error is DatabaseError, failure.kind == .inputOutput else { return failure }
@@ -110,7 +110,7 @@ final class ArchiveFile {
         return failure
     }
 
-    /// Throws, with kind `replaced`, unless the file and its WAL are in their places as this run has left them.
+    /// Throws an error of kind `replaced` unless the file and its WAL are where this run left them, unchanged.
     func requirePlace() throws(StoreError) {
         let now = Self.parts.map { StoreFile.number(of: path + $0) }
         guard now != numbers || StoreFile.sizeBytes(of: path + "-wal") < walBytes else { return }
@@ -123,10 +123,10 @@ final class ArchiveFile {
                 + "with its -wal file")
     }
 
-    /// Notes how much the archive holds after a commit.
+    /// Records the size of the WAL after a commit.
     func noteCommit() { walBytes = StoreFile.sizeBytes(of: path + "-wal") }
 
-    /// Moves the WAL into the file if it is long. Call it while the store is not locked: it waits for the disk.
+    /// Moves a long WAL into the file. It waits for the disk: call it while the store is not locked.
     func boundWAL() throws(StoreError) {
         guard walBytes > Self.walBoundBytes else { return }
         try requirePlace()
@@ -134,9 +134,9 @@ final class ArchiveFile {
         noteCommit()
     }
 
-    /// Checks the file, brings it to disk as one file, and closes it.
+    /// Checks the file, syncs it to disk as a single file, and closes it.
     ///
-    /// - Returns: its size in bytes.
+    /// - Returns: the size of the file in bytes.
     func complete() throws(StoreError) -> Int64 {
         try requirePlace()
         try run("checking the archive") { db in
@@ -151,8 +151,7 @@ final class ArchiveFile {
                 throw StoreError(
                     .inputOutput, store: path, message: "the archive's WAL cannot be moved into the archive")
             }
-            // Only now is the file complete without its WAL. The lock is released; otherwise the journal would remain for
-            // some time.
+            // Only now is the file complete without its WAL. NORMAL releases the lock; otherwise the journal would remain for some time.
             try db.execute(sql: "PRAGMA locking_mode = NORMAL")
             try db.execute(sql: "PRAGMA synchronous = EXTRA")
             try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
@@ -163,7 +162,7 @@ final class ArchiveFile {
         return StoreFile.sizeBytes(of: path)
     }
 
-    /// Completes a file that a killed run has left with a journal or a WAL.
+    /// Repairs a file that a killed run left with a journal or a WAL.
     static func recover(_ path: String) throws(StoreError) {
         do {
             var configuration = Configuration()
@@ -185,7 +184,7 @@ final class ArchiveFile {
     /// Closes the file as it is.
     func close() { try? queue.close() }
 
-    /// Closes and removes the file. Call it only if it holds no copy of a row.
+    /// Closes and removes the file. Call it only if the file holds no copy of a row.
     func remove() {
         let isOwn = StoreFile.number(of: path) == numbers[0]
         close()
@@ -194,7 +193,7 @@ final class ArchiveFile {
         Self.sync(folder)
     }
 
-    /// Brings a file, or the names in a folder, to disk.
+    /// Syncs a file, or the names in a folder, to disk.
     private static func sync(_ path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return }

@@ -2,11 +2,11 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFile {
-    /// Why rows of a request cannot be archived: what is deleted with them cannot be seen, or could not be restored.
+    /// Why the rows of a request cannot be archived: something deleted with them cannot be seen, or could not be restored.
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") { db in
             guard let table = try catalog.table(request.entity, db) else { return nil }
-            // SQLite leaves a byte order mark out where it binds a text in UTF-16, so copies could differ from their rows.
+            // SQLite drops a byte order mark when it binds a text in UTF-16, so copies could differ from their rows.
             if let encoding = try String.fetchOne(db, sql: "PRAGMA main.encoding"), encoding != "UTF-8" {
                 return "the texts of the store are in \(encoding), and only those of stores in UTF-8 are archived"
             }
@@ -42,7 +42,7 @@ extension SQLiteFile {
             }
             for name in Set(keys.losing).union(effects?.deleted ?? []).sorted() {
                 guard let shape = try StoredShape(of: name, db) else { continue }
-                // An undo can leave triggers out.
+                // An undo can skip triggers.
                 let columns = shape.columns.map(\.name)
                 if let reason = try obstacle(toInsertsInto: shape.name, columns, firesTriggers: false, db) {
                     return "\(reason), so they could not be restored"
@@ -52,8 +52,8 @@ extension SQLiteFile {
         }
     }
 
-    /// A sentence about rows whose primary key has a NULL, which SQLite allows in a table with rowids: an undo could not find them again. Nil:
-    /// there are none.
+    /// A sentence about rows with NULL in their primary key, which SQLite allows in a table with rowids; nil if there are none. An undo
+    /// could not find such rows.
     private func obstacleOfNullKeys(_ table: String, _ db: Database) throws -> String? {
         guard let shape = try StoredShape(of: table, db), shape.hiddenRowID != nil, !shape.primaryKey.isEmpty else {
             return nil
@@ -73,8 +73,8 @@ extension SQLiteFile {
         return try obstacle(toUndoneCandlesOf: kept.storeTable, db)
     }
 
-    /// A sentence about rows that would be deleted and refer to rows that are not in the store: SQLite would not accept them again
-    /// in. Rows that triggers delete cannot be distinguished from others of their table.
+    /// A sentence about rows to delete that refer to rows missing from the store; SQLite would refuse to insert them again. Rows that
+    /// triggers delete cannot be told from others of their table.
     private func danglingRows(
         _ request: SurveyRequest, _ table: SQLiteTable, deletedByTriggers: Set<String>, _ db: Database
     ) throws -> String? {
@@ -110,7 +110,7 @@ extension SQLiteFile {
             + "PRAGMA foreign_key_check(\(key.source.standardIdentifier)) lists them"
     }
 
-    /// A reference of a table that refers to no row in one of some rows; nil: there is none.
+    /// A reference of a table that refers to no row, in one of some rows; nil if there is none.
     private func danglingKey(
         of table: SQLiteTable, _ row: String, in rows: SQLFragment, _ db: Database
     ) throws -> Relationship? {
@@ -120,7 +120,8 @@ extension SQLiteFile {
         }
     }
 
-    /// The condition that a reference of a row refers to no row, as SQLite compares it: by the rules of the other table's column.
+    /// The condition that a reference of a row refers to no row. It compares as SQLite does: with the affinity and collation of the other
+    /// table's column.
     private func dangles(_ row: String, _ key: Relationship, _ db: Database) throws -> String {
         let isSet = key.sourceAttributes.map { "\(row).\($0.quotedIdentifier) IS NOT NULL" }.joined(separator: " AND ")
         guard let parent = try catalog.table(key.destination, db), parent.isParentKey(key.destinationAttributes) else {
@@ -135,8 +136,7 @@ extension SQLiteFile {
 }
 
 extension SQLiteFileConnection {
-    /// Why candles of a table cannot be written, and later deleted or written again, without changes that an archive does not have;
-    /// nil: they can.
+    /// Why an undo of candles of a table would make changes that an archive does not have, as a clause; nil if it would not.
     func obstacle(toUndoneCandlesOf table: String, _ db: Database) throws -> String? {
         if let key = try catalog.table(table, db)?.entity.incomingRelationships.first {
             return "rows of \(key.source) refer to candles of \(table), and an undo could not delete these candles"

@@ -5,11 +5,11 @@ import PriceStore
 struct ArchiveReach {
     /// Tables that can lose rows.
     var rows: [String]
-    /// Those among them whose rows are not objects but pairs of related objects. No count includes them.
+    /// Those of ``rows`` that hold pairs of related objects. No count includes their rows.
     var pairs: Set<String> = []
     /// Tables whose references can be cleared, with the columns that hold them.
     var references: [String: [String]]
-    /// Whether only the rows are deleted that the delete names, by a statement that names them.
+    /// Whether only the rows that the delete names are deleted, by a statement that names them.
     var isOnlyNamedRows = false
 
     init(of request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
@@ -34,7 +34,7 @@ struct ArchiveReach {
         references = keys?.clearing ?? [:]
         let setsOffTriggers = try keys?.firesTriggers(connection, db) == true
         rows = try setsOffTriggers ? connection.ordinaryTables(db) : (keys?.losing ?? [table.tableName]).sorted()
-        // Rows that triggers delete take references away too.
+        // Rows that triggers delete can clear references, too.
         for name in setsOffTriggers ? rows : [] {
             for key in try connection.catalog.table(name, db)?.entity.relationships ?? [] where key.clears {
                 references[name, default: []].addMissing(key.sourceAttributes)

@@ -2,20 +2,20 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// A table of an archive, and the table of the store whose rows, references or candles it holds.
+/// A table of an archive. It holds rows, references or candles of one table of the store.
 struct ArchiveTable: Hashable {
     let kind: ArchivedKind
     /// The table's name in the store.
     let storeTable: String
     /// The table's name in the archive.
     let name: String
-    /// The columns that identify a row of the store: the rowid, or the primary key of a table without one; of a candle its group
+    /// The columns that identify a row of the store: the rowid, or the primary key of a table without one. For a candle they are its group
     /// and its time.
     let key: [String]
-    /// The place of the rowid among the columns; nil: the table has none.
+    /// The index of the rowid among the columns; nil if the table has none.
     let rowIDColumn: Int?
-    /// The columns of the store's table that are kept: all that can be written, for references those that a delete can clear, for
-    /// candles those that a run writes besides the key. The rowid is the first of them where it is not a column of its own.
+    /// The columns of the store's table that are kept. For rows: all that can be written, led by the rowid if that is not a column of its
+    /// own. For references: those that a delete can clear. For candles: those that a run writes besides the key.
     let columns: [String]
     /// The table's definition in the store.
     let definition: String
@@ -30,27 +30,27 @@ struct ArchiveTable: Hashable {
         }
     }
 
-    /// The name of the rowid of a table of an archive, by which ``RowArchiver`` counts its rows: one that is not a column, or
-    /// ``rowColumn`` where all are.
+    /// The name by which SQL reaches the rowid of a table of an archive; ``RowArchiver`` numbers its rows with it. It is a built-in name
+    /// that is not a column, or ``rowColumn`` if all of these are columns.
     static func rowNumber(besides columns: [String]) -> String {
         let taken = Set(columns.map { $0.folded })
         return ["_rowid_", "rowid", "oid"].first { !taken.contains($0) } ?? rowColumn
     }
 
-    /// The column that is the rowid of a table of an archive whose other columns have all of its names.
+    /// The rowid column of an archive's table whose other columns use all built-in names of the rowid.
     static let rowColumn = "retention_row"
 
     /// The name of the rowid in the archive.
     var rowNumber: String { Self.rowNumber(besides: archiveColumns) }
 
-    /// Whether the archive's own tables have such names.
+    /// Whether a name is reserved for the archive's own tables.
     static func isReserved(_ name: String) -> Bool {
         ["retention_", "sqlite_", "rows_"].contains { name.folded.hasPrefix($0) }
     }
 
-    /// The table that keeps the deleted rows of a table of the store.
+    /// The table for the deleted rows of a table of the store.
     ///
-    /// - Parameter number: makes a reserved name another one.
+    /// - Parameter number: replaces a reserved name.
     static func rows(of table: String, number: Int, _ db: Database) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: table, db) else { return nil }
         return ArchiveTable(
@@ -60,7 +60,7 @@ struct ArchiveTable: Hashable {
             declarations: shape.columns.map(\.declaration))
     }
 
-    /// The table that keeps the references of a table of the store that were cleared.
+    /// The table for the cleared references of a table of the store.
     static func references(
         of table: String, columns: [String], number: Int, _ db: Database
     ) throws -> ArchiveTable? {
@@ -69,7 +69,7 @@ struct ArchiveTable: Hashable {
         return ArchiveTable(.references, shape, key: shape.keyColumns(besides: kept.map(\.name)), kept, number: number)
     }
 
-    /// The table that keeps candles as they were and as they are then.
+    /// The table for the old and new values of candles.
     static func candles(of rollup: Rollup, number: Int, _ db: Database) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: rollup.target, db) else { return nil }
         let key = rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]]
@@ -80,14 +80,14 @@ struct ArchiveTable: Hashable {
 
     /// Why the table cannot be made in an archive, as a clause; nil: it can.
     ///
-    /// - Parameter values: what its old and new values are of.
+    /// - Parameter values: what the table holds, for the message.
     func obstacle(_ values: String, _ db: Database) -> String? {
         let columns = (rowNumber == Self.rowColumn ? [rowNumber] : []) + archiveColumns
         if columns.count > Int(sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_COLUMN, -1)) {
             return
                 "a table of \(columns.count) columns would be needed for \(values) of \(storeTable), more than SQLite allows"
         }
-        // Looking for each of thousands of names among all of them would take a second.
+        // A linear search for each of thousands of names would take a second.
         let counts = Dictionary(columns.map { ($0.folded, 1) }, uniquingKeysWith: +)
         return columns.first { counts[$0.folded] != 1 }.map {
             "the column \($0) of \(storeTable) has a name that an archive uses for \(values)"
@@ -100,7 +100,7 @@ struct ArchiveTable: Hashable {
         return "CREATE TABLE \(name.standardIdentifier) (\((number + declarations).joined(separator: ", ")))"
     }
 
-    /// Adds rows to the table in the archive, so many of them as its last argument says.
+    /// The statement that adds rows to the archive's table. Its last argument is their number.
     func insertion(ofAtMost rows: Int) -> String {
         let marks = "(" + Array(repeating: "?", count: archiveColumns.count).joined(separator: ", ") + ")"
         let values = Array(repeating: marks, count: rows).joined(separator: ", ")
@@ -119,7 +119,7 @@ struct ArchiveTable: Hashable {
 }
 
 extension ArchiveTable {
-    /// A table of old and new values.
+    /// Makes a table of old and new values.
     private init(
         _ kind: ArchivedKind, _ shape: StoredShape, key: [StoredShape.Column], _ kept: [StoredShape.Column], number: Int
     ) {
@@ -132,19 +132,19 @@ extension ArchiveTable {
     }
 }
 
-/// The columns of a table of a store as they are written and read by name.
+/// The columns of a table of the store that can be read and written by name.
 struct StoredShape {
     struct Column {
         let name: String
-        /// The declared type; empty where a type would change values.
+        /// The declared type; empty if a type would change values.
         let type: String
         let collation: String
 
         var declaration: String { declaration(named: name) }
 
         func declaration(named name: String) -> String {
-            // A declared type is any text. In quotes it is not part of the statement, and stays what it is.
-            // Other collations are defined by the programs that use the store.
+            // A declared type is any text: in quotes it stays unchanged and cannot become SQL. Collations other than these belong to the
+            // programs that use the store.
             let collation = ["NOCASE", "RTRIM"].contains(collation.uppercased()) ? " COLLATE " + collation : ""
             return name.standardIdentifier + (type.isEmpty ? "" : " " + type.standardIdentifier) + collation
         }
@@ -152,20 +152,20 @@ struct StoredShape {
 
     /// The table's name as the store spells it.
     let name: String
-    /// The rowid where it is not a column, then the columns that can be written.
+    /// The rowid if it is not a column, then the columns that can be written.
     let columns: [Column]
     /// The rowid, or the primary key of a table without one.
     let key: [String]
-    /// The rowid where it is not a column: no key that lasts, because VACUUM changes it, and others can get it.
+    /// The rowid if it is not a column. It does not identify a row for long: VACUUM changes it, and a new row can get it.
     let hiddenRowID: String?
     /// The columns of the declared primary key, in its order.
     let primaryKey: [String]
     let isWithoutRowID: Bool
-    /// Whether columns accept values of their type only.
+    /// Whether columns accept only values of their type.
     let isStrict: Bool
     let definition: String
 
-    /// Reads a table; nil: there is no such ordinary table, or its rows cannot be identified.
+    /// Reads a table. It is nil if there is no such ordinary table, or if nothing identifies its rows.
     init?(of table: String, _ db: Database) throws {
         guard
             let entry = try Row.fetchOne(
@@ -189,7 +189,7 @@ struct StoredShape {
             let (column, type): (String, String) = (row[1], row[2])
             var collation: UnsafePointer<CChar>?
             sqlite3_table_column_metadata(db.sqliteConnection, "main", name, column, nil, &collation, nil, nil, nil)
-            // ANY keeps every value in a STRICT table; elsewhere the word would turn texts into numbers.
+            // In a STRICT table, ANY keeps every value; elsewhere it would turn texts into numbers.
             let isAny = isStrict && type.uppercased() == "ANY"
             columns.append(
                 Column(name: column, type: isAny ? "" : type, collation: collation.map { String(cString: $0) } ?? ""))
@@ -208,13 +208,13 @@ struct StoredShape {
         self.columns = columns
     }
 
-    /// The columns of these names, in the order of the table.
+    /// The columns with these names, in the order of the table.
     func columns(named names: [String]) -> [Column] {
         columns.filter { column in names.contains { $0.folded == column.name.folded } }
     }
 
-    /// The columns by which a row is found whose references have changed. Where the rowid is not a column it is the declared key,
-    /// or the rowid with all other columns.
+    /// The columns that identify a row whose references have changed. If the rowid is not a column, they are the declared key, or the rowid
+    /// with all other columns.
     func keyColumns(besides changed: [String]) -> [Column] {
         guard hiddenRowID != nil else { return columns.filter { key.contains($0.name) } }
         if !primaryKey.isEmpty, Set(primaryKey).isDisjoint(with: changed) {
@@ -223,7 +223,7 @@ struct StoredShape {
         return columns.filter { !changed.contains($0.name) }
     }
 
-    /// The column that is the rowid: an INTEGER PRIMARY KEY without an index of its own; nil: there is none.
+    /// The column that is the rowid: an INTEGER PRIMARY KEY without an index of its own; nil if there is none.
     private static func rowIDAlias(_ table: String, _ rows: [Row], _ db: Database) throws -> String? {
         let keys = rows.filter { $0[5] > 0 }
         guard keys.count == 1, (keys[0][2] as String).uppercased() == "INTEGER" else { return nil }

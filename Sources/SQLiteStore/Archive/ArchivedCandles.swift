@@ -34,7 +34,7 @@ extension CandleStates {
         }
     }
 
-    /// Counts the rows whose keys are in use, by others or by candles that are deleted before they are restored.
+    /// Counts the rows whose key another row uses, or a candle that is deleted before they are restored.
     private mutating func findConflicts(
         _ table: RestorationTable, _ archive: AttachedArchive, _ parts: [[ArchivedRows]], _ known: KnownRows,
         _ db: Database
@@ -59,7 +59,7 @@ extension AttachedArchive {
     fileprivate func hasRows(_ part: [ArchivedRows], _ known: KnownRows, _ db: Database) throws -> Bool {
         try part.allSatisfy { portion in
             let table = tables[portion.table]
-            // Mostly it has none of them, which the first shows.
+            // Usually it has none of them, which the first row shows.
             return try !table.holdsRows
                 || [portion.rows.lowerBound...portion.rows.lowerBound, portion.rows].allSatisfy { rows in
                     try known.find(table, rows, db).present.count == rows.count

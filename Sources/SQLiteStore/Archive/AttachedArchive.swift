@@ -3,7 +3,7 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// An archive of a store, attached to a connection for reading. It is detached with the object.
+/// An archive, attached read-only to a connection of its store and detached with this object.
 final class AttachedArchive {
     /// The name of the archive's schema in SQL.
     let schema: String
@@ -16,7 +16,7 @@ final class AttachedArchive {
     let mayBeUndoneInPart: Bool
     let connection: SQLiteFileConnection
 
-    /// Attaches an archive and checks that it is the one that is meant, and that the store has what it needs for its rows.
+    /// Attaches an archive, and checks that it is the requested one and that the store can take its rows.
     init(_ request: RestorationRequest, _ connection: SQLiteFileConnection) throws(StoreError) {
         self.connection = connection
         mayBeUndoneInPart = request.mayBeUndoneInPart
@@ -43,7 +43,7 @@ final class AttachedArchive {
 
     // MARK: The file
 
-    /// The path for `ATTACH`: read-only and without locks, where this build of SQLite takes addresses.
+    /// The path for `ATTACH`: read-only and without locks if this build of SQLite takes URIs.
     private static func address(_ path: String) -> String {
         guard sqlite3_compileoption_used("USE_URI") == 1 else { return path }
         let plain = path.utf8.map { byte in
@@ -53,11 +53,11 @@ final class AttachedArchive {
             return isPlain
                 ? String(UnicodeScalar(byte)) : "%" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }
-        // A second slash would begin the name of a machine.
+        // A second slash would start a host name.
         return "file:" + (path.hasPrefix("//") ? plain.dropFirst() : plain[...]).joined() + "?mode=ro&immutable=1"
     }
 
-    /// Carries out work that reads the archive, and names its errors after the archive.
+    /// Runs work that reads the archive. Its errors name the archive.
     private static func naming<T>(_ path: String, _ body: () throws -> T) throws -> T {
         do {
             return try body()
@@ -102,7 +102,7 @@ final class AttachedArchive {
         guard try String.fetchAll(db, sql: "PRAGMA \(schema).quick_check(1)") == ["ok"] else {
             throw damaged(path, "its check fails")
         }
-        // Only tables: nothing in the file is carried out by reading it.
+        // It may contain only tables and indexes: reading it then executes nothing from the file.
         let entries = try Row.fetchAll(db, sql: "SELECT type, name, rootpage FROM \(schema).sqlite_schema")
         for entry in entries {
             let (type, name): (String, String) = (entry[0], entry[1])
@@ -187,7 +187,7 @@ final class AttachedArchive {
                 row, schema, number: tables.count, archive: request.archive, connection, db)
             if table.kind == .rows { try confirmInserts(into: table, request.triggers, connection, db) }
             tables.append(table)
-            // The parts are all rows of the table, each once.
+            // The parts cover all rows of the table, each once.
             var next: Int64 = 1
             var isWhole = true
             for rows in (ranges[number] ?? []).sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -217,7 +217,7 @@ final class AttachedArchive {
         return (ruleNumbers.sorted().compactMap { rules[$0] }, tables, ordered)
     }
 
-    /// Throws if a trigger that the undo fires changes rows of a table that it restores: these would not be what they were.
+    /// Throws if a trigger that the undo fires changes rows of a table that it restores: these would differ from the archived ones.
     private static func confirmTriggers(
         of tables: [RestorationTable], _ connection: SQLiteFileConnection, _ db: Database
     ) throws {

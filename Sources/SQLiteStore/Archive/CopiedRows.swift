@@ -3,12 +3,12 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Rows of one table of the store on their way to the archive. Several are written by one statement, which is faster.
+/// Rows of one table of the store that are being copied to the archive. One statement writes several, which is faster.
 final class CopiedRows {
     let table: ArchiveTable
-    /// Whether a count of deleted rows includes them.
+    /// Whether counts of deleted rows include them.
     var areCounted = true
-    /// The last row of the archive's table that belongs to an earlier transaction of the store.
+    /// The last row of the archive's table from an earlier transaction of the store.
     private(set) var lastRow: Int64 = 0
     /// What the current transaction has copied.
     private(set) var copies = ValueChecksum()
@@ -19,27 +19,27 @@ final class CopiedRows {
     private let read: Statement
     private let width: Int
     private let mostWaiting: Int
-    /// Rows that are bound to the statement, and the size of their texts and blobs.
+    /// The rows that are bound to the statement, and the size of their texts and blobs.
     private var waitingCount = 0
     private var waitingBytes = 0
 
-    /// More rows make the statement hardly faster.
+    /// The most rows of a statement; more are hardly faster.
     private static let mostRows = 16
-    /// Rows that are larger do not wait for others.
+    /// Rows that are larger are written at once.
     private static let mostBytes = 1 << 20
-    /// More arguments than any build of SQLite refuses; a row with more values is handed over in pieces.
+    /// The most values that one call passes. Every build of SQLite accepts as many arguments; a row with more values needs several calls.
     private static let mostArguments = 90
     /// The number of the function's arguments before the values.
     static let leadingArguments = 2
 
-    /// Makes the table in the archive.
+    /// Creates the table in the archive.
     ///
-    /// - Parameter readBack: gets what is read from the archive, by the function ``ReadBack/function``.
+    /// - Parameter number: the number of the table in the archive.
     init(_ table: ArchiveTable, number: Int, _ db: Database) throws {
         self.table = table
         let columns = table.archiveColumns
         width = columns.count
-        // One more parameter is the number of rows.
+        // One more parameter holds the number of rows.
         let mostParameters = Int(sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_VARIABLE_NUMBER, -1)) - 1
         mostWaiting = max(1, min(Self.mostRows, mostParameters / width))
         try db.inTransaction(.immediate) {
@@ -60,7 +60,7 @@ final class CopiedRows {
         )
     }
 
-    /// Calls of a function that together hand over the values of a row: the table's number, the first value's column, values.
+    /// The calls of a function that together pass the values of a row: the table's number, the index of the first value's column, values.
     static func calls(of function: String, number: Int, _ values: [String]) -> [String] {
         stride(from: 0, to: values.count, by: mostArguments).map { start in
             let piece = values[start..<min(start + mostArguments, values.count)]
@@ -73,7 +73,7 @@ final class CopiedRows {
         String(decoding: try JSONEncoder().encode(names), as: UTF8.self)
     }
 
-    /// Takes values of a row. ``flush()`` must follow at the end.
+    /// Takes values of a row. A final ``flush()`` must follow.
     ///
     /// - Parameter start: the column of the first value.
     func take(_ values: SQLValues, from start: Int) throws(DatabaseError) {
@@ -94,7 +94,7 @@ final class CopiedRows {
         if waitingCount == mostWaiting || waitingBytes > Self.mostBytes { try flush() }
     }
 
-    /// Writes the rows that wait.
+    /// Writes the rows that are bound to the statement.
     func flush() throws(DatabaseError) {
         guard waitingCount > 0 else { return }
         let statement = insert.sqliteStatement
@@ -102,13 +102,13 @@ final class CopiedRows {
         waitingCount = 0
         let code = sqlite3_step(statement)
         sqlite3_reset(statement)
-        // Large values would be held until others take their places.
+        // Otherwise large values stay in memory until others replace them.
         if waitingBytes > Self.mostBytes { sqlite3_clear_bindings(statement) }
         waitingBytes = 0
         guard code == SQLITE_DONE else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
     }
 
-    /// Throws unless the copies can be read back as they were written.
+    /// Throws unless the archive returns the copies as they were written.
     func verify(_ readBack: ReadBack, archive: String) throws {
         guard copies.rowCount > 0 else { return }
         readBack.begin(width: width)
@@ -138,13 +138,13 @@ final class CopiedRows {
     }
 }
 
-/// What is read back from an archive.
+/// Computes the checksum of rows that are read from an archive.
 final class ReadBack {
     static let function = "retention_read_back"
     private(set) var checksum = ValueChecksum()
     private var width = 0
 
-    /// Adds the function that gets the values of each row.
+    /// Adds the SQL function that receives the values of each row.
     func addFunction(_ db: Database) throws {
         try db.addFunctions(of: self, isAggregate: true, [(Self.function, -1, readBack)])
     }
@@ -165,7 +165,7 @@ private func readBack(_ context: OpaquePointer?, _ count: Int32, _ values: Unsaf
         SQLValues(rebasing: values.dropFirst(CopiedRows.leadingArguments)), from: Int(sqlite3_value_int64(values[1])))
 }
 
-/// A checksum of rowids, in any order.
+/// A checksum of rowids in any order.
 struct RowIDChecksum: Equatable {
     private var count = 0
     private var sum: UInt64 = 0

@@ -4,17 +4,17 @@ import GRDBSQLite
 import PriceStore
 
 extension SQLiteFileConnection {
-    /// Why SQLite cannot insert rows into a table, as a clause; nil: it can. Constraints, generated columns, indexes and
-    /// triggers may call functions that this program lacks. Statements are compiled and not carried out.
+    /// Why SQLite cannot insert rows into a table, as a clause; nil if it can. Constraints, generated columns, indexes and triggers may
+    /// call functions that this program lacks. The statements are compiled and not run.
     ///
-    /// - Parameter firesTriggers: whether the triggers of the store fire, too.
+    /// - Parameter firesTriggers: whether the triggers of the store fire too.
     func obstacle(
         toInsertsInto table: String, _ columns: [String], firesTriggers: Bool, _ db: Database
     ) throws -> String? {
         let names = columns.map(\.quotedIdentifier).joined(separator: ", ")
         let values = columns.map { _ in "NULL" }.joined(separator: ", ")
         let target = "main." + table.quotedIdentifier
-        // On a connection that only reads, SQLite takes no notice of CHECK constraints.
+        // A read-only connection ignores CHECK constraints.
         let definition = try SchemaEntry.definition(of: table, db)
         let statements =
             ["INSERT INTO \(target) (\(names)) VALUES (\(values))"]
@@ -31,7 +31,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Carries out work with the triggers of the store on or off, which is not a change of the store. Temporary ones stay on.
+    /// Runs work with the store's triggers on or off, without changing the store. Temporary triggers stay on.
     func withTriggers<T>(_ areOn: Bool, _ db: Database, _ body: () throws -> T) throws -> T {
         guard !areOn else { return try body() }
         guard retention_enable_triggers(db.sqliteConnection, 0) == SQLITE_OK else {

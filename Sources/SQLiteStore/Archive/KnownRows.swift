@@ -1,23 +1,23 @@
 import GRDB
 
-/// What the store has in the places of archived rows.
+/// The rows of the store that correspond to archived rows.
 struct KnownRows {
-    /// What was found for some rows of an archive, by their numbers.
+    /// The numbers of archived rows, by what the store has for them.
     struct Found {
-        /// The store has them.
+        /// The store has an equal row.
         var present: Set<Int64> = []
-        /// Another row has their key.
+        /// Another row has the key.
         var conflicts: Set<Int64> = []
-        /// Another row has their rowid, which is not a key: they get a new one.
+        /// Another row has the rowid, which is not a key. The restored row gets a new one.
         var moves: Set<Int64> = []
     }
 
-    /// The tables with the old values of references, by the number of the table with the rows.
+    /// The tables with the old values of references, by the number of the table of the rows.
     let references: [Int: [RestorationTable]]
-    /// Rows without a key that the store has under another rowid, by the number of the table.
+    /// The rows without a key that the store has under another rowid, by the number of the table.
     private var moved: [Int: Set<Int64>] = [:]
 
-    /// Looks for rows that have moved.
+    /// Searches for rows whose rowid has changed.
     init(_ archive: AttachedArchive, _ db: Database) throws {
         var references: [Int: [RestorationTable]] = [:]
         for (number, rows) in archive.tables.enumerated() where rows.kind == .rows {
@@ -35,7 +35,7 @@ struct KnownRows {
         }
     }
 
-    /// Removes what the search has put into the connection.
+    /// Removes the temporary tables of the search.
     func remove(_ db: Database) throws {
         for table in references.values.joined() { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table.copyName)") }
     }
@@ -68,7 +68,7 @@ struct KnownRows {
         return found
     }
 
-    /// Looks for rows of some ranges, so many at a time that memory stays bounded.
+    /// Looks for the rows of some ranges in portions, so that memory stays bounded.
     func forEachFound(
         _ table: RestorationTable, _ ranges: [ClosedRange<Int64>], _ db: Database, _ body: (Found) throws -> Void
     ) throws {

@@ -3,36 +3,36 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// A table of an archive, the table of the store that its rows go back to, and the SQL for that.
+/// A table of an archive, the table of the store to which its rows return, and the SQL for that.
 ///
-/// In SQL `a` is the archive's row, `m` the store's, and `r` the row of a table with the old values of references.
+/// In SQL, `a` is a row of the archive, `m` a row of the store, and `r` a row of a table with the old values of references.
 struct RestorationTable: RestorableSource {
     let kind: ArchivedKind
-    /// Its place among the tables of the archive that are restored.
+    /// Its index among the archive's tables that are restored.
     let number: Int
     /// The table's name as the store spells it.
     let table: String
     /// The archive's table in SQL.
     let source: String
-    /// The name of the archive's own row number in SQL.
+    /// The name of the archive's row number in SQL.
     let rowID: String
     /// The columns that identify a row of the store, as the archive spells them.
     let key: [String]
     let columns: [String]
-    /// The rowid among the columns, where it is not a column of the store's table; nil: there is none. It is not a key: a
-    /// new row can have got it, and VACUUM changes it.
+    /// The rowid among the columns if it is not a column of the store's table; nil otherwise. It is not a key: VACUUM changes it, and a new
+    /// row may have got it.
     private let hiddenRowID: String?
     /// Whether ``key`` is a key of the store's table.
     let hasKey: Bool
-    /// The triggers of the table that the restoration sets off, by name.
+    /// The names of the table's triggers that the restoration fires.
     let triggers: [String]
     /// The virtual tables that these triggers write.
     let indexes: [FollowingIndex]
     /// The references of the store's table to other tables.
     let relationships: [Relationship]
-    /// What counts the changes of an object of a Core Data store, in SQL.
+    /// The assignment that increases the version of a Core Data object, in SQL; empty in other stores.
     private let version: String
-    /// The text before `INTO` and after `UPDATE`, so that the table's own conflict resolution deletes nothing.
+    /// The text before `INTO` and after `UPDATE`. It overrides the table's own conflict resolution, which would delete rows.
     let conflict: String
 
     /// The changes of the store's table that the restoration makes.
@@ -43,7 +43,7 @@ struct RestorationTable: RestorableSource {
 
     /// Reads a row of `retention_tables`.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archive has.
+    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archived rows need.
     init(
         _ row: Row, _ schema: String, number: Int, archive: String, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
@@ -111,7 +111,7 @@ struct RestorationTable: RestorableSource {
             throw damaged("its table \(archived) is missing or lacks columns")
         }
         rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
-        // Where values are converted to a type depends on both.
+        // Conversion of values depends on the type and on STRICT.
         guard shape.isStrict == SchemaText.isStrict(row["sql"] ?? "") else {
             throw refused("\(table) is \(shape.isStrict ? "STRICT now" : "not STRICT any more")")
         }
@@ -127,7 +127,7 @@ struct RestorationTable: RestorableSource {
         relationships =
             try model.map { $0.references(ofTable: shape.name) } ?? connection.catalog.table(table, db)?.entity
             .relationships ?? []
-        // Programs that have the object in memory notice by it that the row is another one.
+        // A program that has the object in memory notices the change by its version.
         let hasVersion = model != nil && info.contains { $0[1] == "Z_OPT" }
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
         let written = kind == .rows ? [] : columns + (hasVersion ? ["Z_OPT"] : [])
@@ -149,7 +149,7 @@ struct RestorationTable: RestorableSource {
         }
     }
 
-    /// The triggers of a table that some changes of it fire. Those of a view do not matter.
+    /// The triggers of a table that some changes of it fire. Triggers of views do not matter.
     private static func triggers(
         of table: String, firedBy changes: [TriggerText.Change], _ db: Database
     ) throws -> [String] {
@@ -164,8 +164,8 @@ struct RestorationTable: RestorableSource {
 
     // MARK: SQL
 
-    /// All or one of some conditions, in parentheses. They are nested in halves, because SQLite bounds the depth of an expression
-    /// (1,000), and a table can have more columns.
+    /// Joins conditions, in parentheses, by AND or OR. They are nested in halves: SQLite limits the depth of an expression to 1,000, and a
+    /// table can have more columns.
     private static func joined(_ parts: some Collection<String>, by word: String) -> String {
         guard parts.count > 1 else { return parts.first ?? (word == "AND" ? "1" : "0") }
         let middle = parts.index(parts.startIndex, offsetBy: parts.count / 2)
@@ -186,32 +186,32 @@ struct RestorationTable: RestorableSource {
             + "WHERE a.\(rowID) BETWEEN ?1 AND ?2"
     }
 
-    /// Inserts archived rows from the first to the second argument.
+    /// Inserts the archived rows from the first to the second argument.
     var insertion: String { insertion(of: columns) }
 
-    /// Inserts them with new rowids.
+    /// The same, with new rowids.
     var insertionElsewhere: String { insertion(of: values) }
 
     /// The columns without the hidden rowid.
     private var values: [String] { columns.filter { $0 != hiddenRowID } }
 
-    /// Whether the store's row is the archived one.
+    /// The condition that the store's row has the key of the archived row.
     var isSameKey: String {
         Self.joined(key.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" }, by: "AND")
     }
 
-    /// Whether the store's row has the archived one's rowid, where that is not a column; nil: it is.
+    /// The condition that the store's row has the rowid of the archived row; nil if the rowid is a column.
     var isSamePlace: String? { hiddenRowID.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" } }
 
-    /// Whether a row of the store has that rowid, by the number of the row in the archive; nil: it is a column.
+    /// Whether a row of the store has the rowid of the archived row with a given number; nil if the rowid is a column.
     var isPlaceTaken: String? {
         isSamePlace.map {
             "SELECT EXISTS (SELECT 1 FROM \(source) AS a CROSS JOIN \(target) AS m ON \($0) WHERE a.\(rowID) = ?1)"
         }
     }
 
-    /// The condition that a row of the references of a table is about another row. A rowid alone may be another row's by now, so
-    /// it stands with all other columns, which can be NULL.
+    /// The condition that a row of references belongs to a row. After a time a rowid alone may denote another row, so the key then has all
+    /// other columns too, which can be NULL.
     func isKey(_ alias: String, of references: RestorationTable) -> String {
         let comparison = references.isWide ? "IS" : "="
         return Self.joined(
@@ -221,8 +221,8 @@ struct RestorationTable: RestorableSource {
     /// Whether the key is a rowid with other columns.
     private var isWide: Bool { hiddenRowID != nil && key.count > 1 }
 
-    /// How rows without a key are found that the store has under another rowid: equal ones, each for one archived row. Nil: the
-    /// table has a key.
+    /// The search for rows without a key that the store has under another rowid. Equal rows are matched one to one. It is nil if the rowid
+    /// is a column.
     ///
     /// - Parameter references: the tables with the old values of references that were cleared.
     func searchForMovedRows(_ references: [RestorationTable]) -> (isNeeded: String, rows: String)? {
@@ -252,7 +252,7 @@ struct RestorationTable: RestorableSource {
         )
     }
 
-    /// Whether the store's row has the archived values; a reference that was cleared may have its old value again.
+    /// The condition that the store's row has the archived values. A cleared reference may have its old value again.
     ///
     /// - Parameter references: the tables with the old values of references that were cleared.
     func isEqual(_ references: [RestorationTable]) -> String {
@@ -268,7 +268,7 @@ struct RestorationTable: RestorableSource {
         return Self.joined(parts, by: "AND")
     }
 
-    /// The name of the temporary table with the keys and the old values of references, which has an index.
+    /// The name of an indexed temporary table with the keys and the old values of references.
     var copyName: String { "\(source.prefix { $0 != "." })_old_\(number)" }
 
     /// Makes that table.
@@ -280,25 +280,25 @@ struct RestorationTable: RestorableSource {
             """
     }
 
-    /// The key of an archived row, as it is shown.
+    /// The key of an archived row, for messages.
     var keyQuery: String {
         "SELECT \(list(isWide ? Array(key.prefix(1)) : key)) FROM \(source) WHERE \(rowID) = ?1"
     }
 
-    /// Whether the store has the row of archived references.
+    /// Whether the store has the row to which archived references belong.
     var hasRow: String {
         "SELECT EXISTS (SELECT 1 FROM \(source) AS r CROSS JOIN \(target) AS m ON \(isKey("m", of: self)) WHERE r.\(rowID) = ?1)"
     }
 
     /// References of a row that are restored together.
     struct ReferenceUpdate {
-        /// The relationship; nil: a column that belongs to none.
+        /// The relationship; nil for a column of no relationship.
         var relationship: Relationship?
-        /// Sets them to their old values where they are as the delete left them, by the number of the row in the archive.
+        /// Restores the old values of references that are still as the delete left them. Its argument is the row's number in the archive.
         var sql: String
     }
 
-    /// One update for each relationship: a reference that is not restored must not be written, because SQLite would check it.
+    /// One update for each relationship. An update must not write a reference that is not restored, because SQLite would check it.
     var referenceUpdates: [ReferenceUpdate] {
         var updates: [ReferenceUpdate] = []
         var rest = columns
@@ -327,13 +327,12 @@ struct RestorationTable: RestorableSource {
             + "WHERE \(keys) AND \(Self.joined(needs, by: "OR"))"
     }
 
-    /// The value of a column of the archive's row that the argument names.
+    /// The value of a column in the archive's row whose number is the argument.
     private func value(_ column: String) -> String {
         "(SELECT r.\(column.quotedIdentifier) FROM \(source) AS r WHERE r.\(rowID) = ?1)"
     }
 
-    /// Counts the rows with references that the update would change, with the archived rows of a table in the place of rows
-    /// that are not in the store.
+    /// Counts the rows whose references the update would change. Archived rows of a table stand in for rows missing from the store.
     func referenceCount(_ rows: RestorationTable?) -> String {
         let first = (key.first ?? "").quotedIdentifier
         let needs = columns.map { column in
@@ -361,10 +360,9 @@ struct RestorationTable: RestorableSource {
         columns.map { "r.\(("old_" + $0).quotedIdentifier) IS NULL" }.joined(separator: " AND ")
     }
 
-    /// The archived candles of some rows, with the columns of ``ArchivedCandle``, by `first` and `row`.
+    /// The archived candles of some rows, with the columns of ``ArchivedCandle``, ordered by `first` and `row`.
     ///
-    /// - Parameter restored: rows of the archive that may be in the store again, in the place of candles; nil: `is_before`
-    ///   is not looked at.
+    /// - Parameter restored: rows of the archive that the store may have again in the place of candles; nil if `is_before` is not needed.
     func candleStates(
         in ranges: [ClosedRange<Int64>], restored: (table: RestorationTable?, rows: [ClosedRange<Int64>])?
     ) -> String {
@@ -401,13 +399,13 @@ struct RestorationTable: RestorableSource {
             """
     }
 
-    /// Whether there was no candle before, by the number of the row in the archive.
+    /// Whether there was no candle before, by the row's number in the archive.
     var candleWasMade: String { "SELECT \(wasMade) FROM \(source) AS r WHERE r.\(rowID) = ?1" }
 
-    /// Deletes a candle if it is as the run has written it, by the number of the row in the archive.
+    /// Deletes a candle that is as the run wrote it, by the row's number in the archive.
     var candleDelete: String { "DELETE FROM \(target) WHERE \(isWritten)" }
 
-    /// Gives it its old values.
+    /// Restores the old values of such a candle.
     var candleUpdate: String {
         let values = columns.map { "\($0.quotedIdentifier) = \(value("old_" + $0))" }
         return "UPDATE OR ABORT \(target) SET \(values.joined(separator: ", ")) WHERE \(isWritten)"
@@ -418,7 +416,7 @@ struct RestorationTable: RestorableSource {
             + columns.map { Self.same($0.quotedIdentifier, value("new_" + $0)) }).joined(separator: " AND ")
     }
 
-    /// The archived rows whose keys are those of candles that the run has made, in some ranges of the archive.
+    /// The archived rows, in some ranges, with the keys of candles that the run made.
     func rows(madeBy candles: RestorationTable, in ranges: [ClosedRange<Int64>]) -> String {
         "SELECT a.\(rowID) FROM \(source) AS a WHERE (\(candles.list(candles.key, "a."))) IN (SELECT \(candles.list(candles.key, "r.")) "
             + "FROM \(candles.source) AS r WHERE \(candles.wasMade) AND (\(candles.isIn(ranges))))"
@@ -435,7 +433,7 @@ struct RestorationTable: RestorableSource {
         return rows == nil ? "m.\(first) IS NOT NULL" : "coalesce(m.\(first), a.\(first)) IS NOT NULL"
     }
 
-    /// References with the rows of the store and of the archive.
+    /// Joins references with the rows of the store and of the archive.
     private func withRows(_ rows: RestorationTable?) -> String {
         let join = rows.map { " LEFT JOIN \($0.source) AS a ON \(isKey("a", of: self))" } ?? ""
         return

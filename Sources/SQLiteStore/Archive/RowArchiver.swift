@@ -4,15 +4,15 @@ import PriceStore
 
 /// Copies rows to an archive in the transaction that deletes them.
 ///
-/// If a delete deletes only the rows that it names, a query reads them first. Otherwise temporary triggers on
-/// all tables that the delete can reach hand each row over.
+/// A query reads the rows first if the delete removes only the rows that it names. Otherwise temporary triggers on all tables that the
+/// delete can reach pass each row on.
 final class RowArchiver {
     /// What the archiver is doing.
     private enum State {
         case idle
-        /// A transaction of the store is at work; the archive's is open.
+        /// A transaction of the store is running, and one of the archive is open.
         case copying
-        /// The archive has committed, the store not yet.
+        /// The archive has committed, the store has not.
         case committed
     }
 
@@ -20,14 +20,14 @@ final class RowArchiver {
     private let rules: [ArchiveRequest.Rule]
     private var tables: [CopiedRows] = []
     private let readBack = ReadBack()
-    /// The delete for which the way of copying is set up, and the schema that it was made for.
+    /// The delete for which copying is set up, and the version of the schema then.
     private var installed: (request: BatchDeleteRequest, rollup: Rollup?, schema: Int)?
-    /// The table whose rows are read before they are deleted; nil: triggers hand rows over.
+    /// The table whose rows are read before they are deleted; nil if triggers pass rows on.
     private var queried: Int?
     /// The rowids that the current delete has deleted.
     private var deleted = RowIDChecksum()
     private var state = State.idle
-    /// Why a copy failed; SQLite's own message does not say it.
+    /// Why a copy failed. SQLite's own message does not contain it.
     private var failure: StoreError?
     private var partCount = 0
     private(set) var rowCount = 0
@@ -43,7 +43,7 @@ final class RowArchiver {
 
     // MARK: What is copied
 
-    /// Sets up how the rows of a delete are copied, and the candles that they become.
+    /// Sets up the copying of the rows of a delete, and of the candles that they become.
     private func install(
         _ request: BatchDeleteRequest, _ rollup: Rollup?, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
@@ -92,10 +92,10 @@ final class RowArchiver {
                 """)
     }
 
-    /// The number of a table in the archive, where it is made if there is none.
+    /// The number of a table in the archive. The table is created if needed.
     private func number(of table: ArchiveTable) throws(StoreError) -> Int {
         let known = tables.firstIndex {
-            // Rules that treat relationships in other ways clear other references.
+            // Rules with different `relationships` clear different references.
             $0.table.kind == table.kind && $0.table.storeTable == table.storeTable
                 && (table.kind == .rows || $0.table.columns == table.columns)
         }
@@ -117,7 +117,7 @@ final class RowArchiver {
         return number
     }
 
-    /// Removes the triggers of the last delete, also those that a rollback has brought back.
+    /// Removes the triggers of the last delete, also those that a rollback has restored.
     func remove(_ db: Database) throws {
         installed = nil
         queried = nil
@@ -128,9 +128,9 @@ final class RowArchiver {
 
     // MARK: A transaction of the store
 
-    /// Begins to copy what the transaction of the store that has begun deletes.
+    /// Starts to copy what the current transaction of the store deletes.
     ///
-    /// - Parameter rollup: what the rows become; nil: nothing.
+    /// - Parameter rollup: the rollup that the rows become part of; nil if none.
     func begin(
         _ request: BatchDeleteRequest, rollup: Rollup? = nil, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
@@ -141,10 +141,10 @@ final class RowArchiver {
         state = .copying
     }
 
-    /// Carries out a delete of rows of the table itself, and copies them before if no triggers do.
+    /// Deletes rows of the rule's own table. It copies them first unless triggers do.
     ///
-    /// - Parameter copy: carries out a query that makes the calls it is given for each row that the delete names.
-    /// - Throws: if the delete takes other rows than those that were copied.
+    /// - Parameter copy: runs a query that makes the given calls for each row that the delete names.
+    /// - Throws: if the deleted rows are not the copied ones.
     func delete(
         _ delete: SQLFragment, copying copy: (_ calls: String) throws -> Void, _ connection: SQLiteFileConnection,
         _ db: Database
@@ -169,14 +169,14 @@ final class RowArchiver {
 
     fileprivate func note(deleted rowID: Int64) { deleted.add(rowID) }
 
-    /// Brings the copies to disk, and makes sure that they are equal to what was deleted.
+    /// Commits the archive, and verifies that the copies equal the deleted rows.
     ///
     /// - Parameters:
-    ///   - rule: whose rows they are.
-    ///   - deletedCount: how many rows of all tables were deleted.
-    ///   - candleCount: how many candles were written.
-    /// - Throws: if the copies are not equal, or their number differs. The store must be rolled back then.
-    /// - Returns: how many rows were copied.
+    ///   - rule: the rule of the rows.
+    ///   - deletedCount: the number of deleted rows of all tables.
+    ///   - candleCount: the number of written candles.
+    /// - Throws: if the copies or their number differ. The store must then be rolled back.
+    /// - Returns: the number of copied rows.
     func commit(rule: String, deletedCount: Int, candleCount: Int) throws(StoreError) -> Int {
         func require(_ copied: Int, of count: Int, _ what: String) throws(StoreError) {
             guard copied != count else { return }
@@ -222,14 +222,14 @@ final class RowArchiver {
         forget()
     }
 
-    /// Takes the copies out again, because the store was rolled back.
+    /// Removes the copies again after a rollback of the store.
     ///
-    /// - Returns: why a row could not be copied; nil: that is not why.
+    /// - Returns: why a row could not be copied; nil if that was not the cause.
     func withdraw() throws(StoreError) -> StoreError? {
         let state = state
         let changed = tables.filter { $0.copies.rowCount > 0 }
         forget()
-        // Triggers that the transaction made are gone.
+        // A rollback removes triggers that the transaction made.
         installed = nil
         try file.run("removing rows that were not deleted from the archive") { db in
             if db.isInsideTransaction { return try db.execute(sql: "ROLLBACK") }
@@ -272,10 +272,10 @@ final class RowArchiver {
 
     // MARK: The end
 
-    /// Removes tables without rows, completes the file, or removes it if it holds nothing.
+    /// Drops tables without rows, and completes the file. A file without rows is removed.
     func complete() throws(StoreError) -> ArchiveResult? {
         let empty = tables.enumerated().filter { $0.element.lastRow == 0 }.map { ($0.offset, $0.element.table.name) }
-        // Their statements must end before the file is closed.
+        // SQLite cannot close the file while statements are open.
         tables = []
         try file.requirePlace()
         guard rowCount + referenceCount > 0 else {

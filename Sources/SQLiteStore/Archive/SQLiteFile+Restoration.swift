@@ -2,7 +2,7 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFile {
-    /// What an archive holds for each table, compared with the store as it is.
+    /// Compares each table of an archive with the store.
     package func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
         let archive = try AttachedArchive(request, self)
         return try run("comparing the archive with the store") { db in

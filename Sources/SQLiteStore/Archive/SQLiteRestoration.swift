@@ -2,24 +2,24 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// What an ``ArchiveRestoration`` does in a SQLite file.
+/// The work of an ``ArchiveRestoration`` in a SQLite file.
 final class SQLiteRestoration: RestorationWork {
     /// A trigger that changes rows of a restored table is refused.
     var mayDiffer: Bool { false }
     private let archive: AttachedArchive
     private let writer: SQLiteWriter
     private let db: Database
-    /// What the store has of the rows.
+    /// What the store has for the archived rows.
     private let known: KnownRows
-    /// Whether triggers of the store are switched off meanwhile.
+    /// Whether the store's triggers are off during the restoration.
     private let skipsTriggers: Bool
-    /// What triggers write meanwhile; nil: none fires.
+    /// What triggers write during the restoration; nil if none fires.
     private let triggered: TriggeredChanges?
-    /// A temporary table with the numbers of archived rows that were not restored.
+    /// A temporary table with the numbers of skipped rows.
     private let skipped: String
-    /// The rows of the last ``find(_:)`` whose rowid, which is not a key, another row has: they get a new one.
+    /// The rows of the last ``find(_:)`` that get a new rowid, because another row has theirs. The rowid is not a key.
     private var moves: [Int: Set<Int64>] = [:]
-    /// Why the last savepoint was undone; nil: no constraint refused it.
+    /// Why the last savepoint was undone; nil if no constraint caused it.
     private var failure: DatabaseError?
 
     var tables: [RestorationTable] { archive.tables }
@@ -61,7 +61,7 @@ final class SQLiteRestoration: RestorationWork {
         try writer.run("restoring rows") { db in
             try writer.withTriggers(!skipsTriggers, db) {
                 try writer.transaction(isLast ? .full : .normal) {
-                    // A value would be changed to the type that a column has by now.
+                    // SQLite would convert a value to the present type of a column.
                     try writer.catalog.confirm(db)
                     try body()
                 }
@@ -93,7 +93,7 @@ final class SQLiteRestoration: RestorationWork {
         ).filter { !rows.leftOut.contains($0) }
     }
 
-    /// Whether values refer to a skipped row. A foreign key compares as the column does to which it refers.
+    /// Whether values refer to a skipped row. The comparison follows the column to which the foreign key refers.
     private func isSkipped(_ values: [String], _ relationship: Relationship, _ parent: Int) throws -> String {
         let table = archive.tables[parent]
         let collations = try writer.catalog.table(table.table, db)?.collations ?? [:]
@@ -119,7 +119,7 @@ final class SQLiteRestoration: RestorationWork {
     // MARK: Inserted
 
     func insert(_ rows: [RowsToRestore]) throws -> Bool {
-        // Rows of a circle refer to rows that are inserted after them.
+        // Rows that refer to each other in a circle refer to rows that are inserted later.
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
         defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
         return try attempt {
@@ -141,7 +141,7 @@ final class SQLiteRestoration: RestorationWork {
 
     func insert(_ row: Int64, of number: Int) throws -> RowRefusal? {
         let table = archive.tables[number]
-        // A row that has got a new rowid may have taken this one's.
+        // A row with a new rowid may have taken this one.
         let isTaken = try table.isPlaceTaken.map { try Bool.fetchOne(db, sql: $0, arguments: [row]) ?? false } ?? false
         failure = nil
         var isIgnored = false
@@ -157,7 +157,7 @@ final class SQLiteRestoration: RestorationWork {
         return db.changesCount
     }
 
-    /// Carries out work in a savepoint, which is undone if the work says false or a constraint refuses it.
+    /// Runs work in a savepoint. The savepoint is undone if the work returns false or a constraint refuses it.
     func attempt(_ body: () throws -> Bool) throws -> Bool {
         struct IsUndone: Error {}
         let counts = triggered?.counts
@@ -209,7 +209,7 @@ final class SQLiteRestoration: RestorationWork {
             )
         }
         for row in rows.rows.reversed() {
-            // It is listed as a row.
+            // It is already listed as a skipped row.
             if let isOwnRowSkipped, try Bool.fetchOne(isOwnRowSkipped, arguments: [row]) ?? false { continue }
             var isChanged = false
             for update in updates {
@@ -220,7 +220,7 @@ final class SQLiteRestoration: RestorationWork {
                 var count = 0
                 failure = nil
                 let isDone = try attempt {
-                    // From the cache each time: a statement that has failed is not reused.
+                    // Taken from the cache each time, because a failed statement is not reused.
                     try db.cachedStatement(sql: update.sql).execute(arguments: [row])
                     count = db.changesCount
                     return !hasOpenReferences

@@ -7,7 +7,7 @@ extension SQLiteWriter {
         archiver = try RowArchiver(ArchiveFile(request, store: storeIdentifier), rules: request.rules)
     }
 
-    /// Checks the archive, brings it to disk and ends it.
+    /// Checks the archive, syncs it to disk and closes it.
     package func completeArchive() throws(StoreError) -> ArchiveResult? {
         guard let archiver else { return nil }
         self.archiver = nil
@@ -15,9 +15,9 @@ extension SQLiteWriter {
         return try archiver.complete()
     }
 
-    /// Carries out a transaction that deletes rows, with its rows in the archive before it commits.
+    /// Runs a transaction that deletes rows, and archives the rows before it commits.
     ///
-    /// - Parameter body: the transaction. It gets what copies its rows; nil: they are not archived.
+    /// - Parameter body: the transaction. It gets the archiver; nil if the rows are not archived.
     func archived(
         _ work: DeleteWork, _ body: (RowArchiver?) throws -> BatchDeleteResult
     ) throws -> BatchDeleteResult {
@@ -36,6 +36,6 @@ extension SQLiteWriter {
 }
 
 extension BatchDeleteResult {
-    /// Rows of all tables that were deleted.
+    /// The number of deleted rows of all tables.
     var removedCount: Int { deletedCount + cascadedCount + deletedByTriggers.values.reduce(0, +) }
 }

@@ -1,11 +1,11 @@
 import GRDB
 import PriceStore
 
-/// What the triggers that a delete fires change, and what foreign keys do then.
+/// The changes that triggers and foreign keys make after a delete.
 struct TriggerEffects {
     private typealias Change = TriggerText.Change
 
-    /// A delete, and the table of candles that it writes, as far as they decide which triggers fire.
+    /// The properties of a delete that decide which triggers fire, with the table of candles that it writes.
     struct Cause: Hashable {
         let entity: String
         let includesSubentities: Bool
@@ -20,39 +20,39 @@ struct TriggerEffects {
         }
     }
 
-    /// The triggers that delete rows of a table, themselves or by cascades, by its name in lower case.
+    /// The trigger that deletes rows of a table, itself or by cascades, by the table's name in lower case.
     private var deleting: [String: String] = [:]
-    /// The tables that lose rows for any reason.
+    /// The tables that lose rows, for any reason.
     private var losing: Set<String> = []
-    /// The triggers that change rows of a table, by its name.
+    /// The triggers that change rows of a table, by the table's name.
     private var changing: [String: [(trigger: String, change: Change)]] = [:]
-    /// The triggers that insert or change rows of a table, which may replace others.
+    /// The trigger that inserts or changes rows of a table, which may replace others, by the table's name.
     private var writing: [String: String] = [:]
-    /// The attributes of a table that foreign keys change after the change of another row, by its name.
+    /// The attributes of a table that foreign keys change after a change of another row, by the table's name.
     private var changedByKeys: [String: Set<String>] = [:]
-    /// The tables whose references the delete clears.
+    /// The tables whose references are cleared by the delete.
     private var clearing: Set<String>
-    /// The rows that a trigger deletes, or whose keys it changes, although others may refer to them without an action of their own.
+    /// Rows that a trigger deletes, or whose keys it changes, while other rows may refer to them by a key without an action.
     private var guarded: [(trigger: String, verb: String, parent: String, child: String)] = []
-    /// A sentence about a trigger with which rows cannot be deleted in their order; nil: there is none.
+    /// A sentence about a trigger that rules out the order in which rows are deleted; nil if there is none.
     private(set) var misplaced: String?
-    /// A sentence about a trigger that SQLite cannot compile; nil: there is none.
+    /// A sentence about a trigger that SQLite cannot compile; nil if there is none.
     private(set) var unreadable: String?
-    /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it fires, whatever they say. Source:
+    /// A trigger that uses REPLACE. Inserts and updates of the triggers that it fires then replace rows too, whatever they say. Source:
     /// sqlite.org/lang_createtrigger.html.
     private var replacing: String?
 
-    /// The tables from which triggers, or cascades after them, delete rows; in lower case.
+    /// The tables from which triggers, or cascades after them, delete rows, in lower case.
     var deleted: Set<String> { Set(deleting.keys) }
 
-    /// Follows a delete.
+    /// Follows the effects of a delete.
     ///
     /// - Parameters:
-    ///   - losing: the tables from which it deletes rows itself or by cascades, its own first, and each after all tables whose rows
-    ///     take its rows along.
-    ///   - clearing: those whose references it clears, with their columns; nil: which ones is not known.
-    ///   - writing: the changes of rows that follow it.
-    ///   - isReplacing: whether all writes of triggers may replace rows, as those do that a trigger with REPLACE sets off.
+    ///   - losing: the tables that lose rows by the delete itself or by cascades, its own table first. A table comes after all tables whose
+    ///     rows take its rows along.
+    ///   - clearing: the tables whose references the delete clears, with the columns; nil columns are unknown.
+    ///   - writing: the changes of rows that follow the delete.
+    ///   - isReplacing: whether all writes of triggers may replace rows, as after a trigger with REPLACE.
     init(
         of losing: [String], clearing: [String: [String]?], writing: [TriggerText.Change] = [],
         isReplacing: Bool = false, _ connection: SQLiteFileConnection, _ db: Database
@@ -76,7 +76,7 @@ struct TriggerEffects {
         {
             misplaced = Self.misplaced(trigger, order, self.clearing, Self.chain(from: trigger, triggers, keys))
         }
-        // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
+        // The trigger that makes a change; empty for a part of the delete, which the batch sees.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
         waiting += (clears + writing).map { ($0, "") }
         var seen: [Change: String] = [:]
@@ -84,7 +84,7 @@ struct TriggerEffects {
             note(change, by: trigger)
             guard seen[change] == nil || seen[change] == "" && !trigger.isEmpty else { continue }
             seen[change] = trigger
-            // A batch knows what refers to its rows before it deletes the first of them.
+            // A batch determines what refers to its rows before it deletes the first of them.
             if !trigger.isEmpty, misplaced == nil, let key = keys.first(where: { $0.mayAttach(change, to: losing) }) {
                 misplaced =
                     "the trigger \(trigger) may make rows of \(key.child) refer to rows of \(key.parent) while these are deleted. "
@@ -98,7 +98,7 @@ struct TriggerEffects {
                 }
                 if effects.replaces { replacing = fired.name }
                 waiting += effects.changes.map { ($0, fired.name) }
-                // A row that takes the place of another deletes it.
+                // A row that replaces another deletes it.
                 let replaced = effects.changes.filter {
                     $0.event != .delete && (isReplacing || effects.replaces || replacingTables.contains($0.table))
                 }
@@ -110,7 +110,7 @@ struct TriggerEffects {
             of: order, clearing: clearing, writing: writing, isReplacing: true, connection, db)
     }
 
-    /// A trigger and those that it sets off, also by foreign keys.
+    /// A trigger and those that it fires, also by way of foreign keys.
     private static func chain(
         from first: StoreTrigger, _ triggers: [StoreTrigger], _ keys: [KeyColumn]
     ) -> [StoreTrigger] {
@@ -128,13 +128,13 @@ struct TriggerEffects {
         return found
     }
 
-    /// Why rows cannot be deleted in their order, children first, with a trigger of one of their tables, as a sentence; nil: they can.
-    /// SQLite itself deletes a row before its children, and calls BEFORE triggers before both.
+    /// Why a trigger of one of the tables rules out that rows are deleted in their order, children first, as a sentence; nil if it does
+    /// not. SQLite itself deletes a row before its children, and calls BEFORE triggers before both.
     ///
     /// - Parameters:
     ///   - order: the tables that lose rows.
     ///   - clearing: those that lose references.
-    ///   - chain: the trigger, and those that it sets off.
+    ///   - chain: the trigger, and those that it fires.
     private static func misplaced(
         _ trigger: StoreTrigger, _ order: [String], _ clearing: Set<String>, _ chain: [StoreTrigger]
     ) -> String? {
@@ -148,7 +148,7 @@ struct TriggerEffects {
         guard family.count > 1 else { return nil }
         let own = order.firstIndex(of: trigger.table) ?? order.count
         let changes = chain.flatMap { $0.body?.changes ?? [] }
-        // Those that refer to the trigger's own row are gone by then.
+        // Rows that refer to the trigger's own row are gone by then.
         if let table = order.prefix(own + 1).first(where: { table in
             changes.contains {
                 $0.table == table && ($0.event == .delete || $0.event == .insert && table != trigger.table)
@@ -169,7 +169,7 @@ struct TriggerEffects {
                 "\(named) runs before a row is deleted or changed, and reads or changes \(table), whose rows may be deleted or "
                 + "changed first. Make it an AFTER trigger"
         }
-        // To change a row a trigger reads it, and that is harmless if it does nothing else.
+        // A trigger reads a row to change it. That is harmless if it does nothing else.
         let raises = chain.contains(where: \.text.mayRaise)
         guard
             let table = order.prefix(own).first(where: { table in
@@ -189,7 +189,7 @@ struct TriggerEffects {
                 if !trigger.isEmpty { guarded.append((trigger, verb, key.parent, key.child)) }
                 continue
             }
-            // That a delete clears references, the batch sees.
+            // The batch sees that a delete clears references.
             let isClearing = change.event == .delete && next.event == .update
             if next.event == .update, !isClearing || !trigger.isEmpty {
                 changedByKeys[key.child, default: []].insert(key.column)
@@ -203,17 +203,18 @@ struct TriggerEffects {
     private struct KeyColumn {
         var (child, column, parent, parentColumn): (String, String, String, String)
         var (onUpdate, onDelete): (Relationship.DeleteRule, Relationship.DeleteRule)
-        /// Whether the store computes the reference, or what it refers to.
+        /// Whether the store computes the reference or the column to which it refers.
         var isComputed: Bool
 
-        /// Whether a change concerns the rows to which it refers.
+        /// Whether a change affects rows to which it refers.
         func isTouched(by change: Change) -> Bool {
             guard change.table == parent else { return false }
             return change.event == .delete
                 || change.event == .update && (isComputed || change.concerns([parentColumn]))
         }
 
-        /// What it does after a change that touches it; nil: nothing, and the store refuses the change while rows refer to these.
+        /// What it does after a change that affects it. Nil: nothing, and the store refuses the change while rows refer to the changed
+        /// ones.
         func change(after change: Change) -> Change? {
             switch change.event == .delete ? onDelete : onUpdate {
             case .noAction, .restrict: return nil
@@ -225,7 +226,7 @@ struct TriggerEffects {
             }
         }
 
-        /// Whether a change may have another row refer to a row of one of some tables, or the same row to another one.
+        /// Whether a change may make another row refer to a row of these tables, or change which of them a row refers to.
         func mayAttach(_ change: Change, to tables: Set<String>) -> Bool {
             guard tables.contains(parent) else { return false }
             return change.mayRefer(by: column, of: child)
@@ -264,7 +265,7 @@ struct TriggerEffects {
         }
     }
 
-    /// Why rows that are deleted cannot be archived as they were, as a sentence; nil: they can.
+    /// Why deleted rows cannot be archived as they were, as a sentence; nil if they can.
     func obstacle(_ db: Database) throws -> String? {
         if let unreadable { return unreadable }
         if let replacing { return "\(replacing) uses REPLACE, which deletes rows that cannot be seen" }
@@ -273,7 +274,7 @@ struct TriggerEffects {
         {
             let (name, definition): (String, String) = (entry[0], entry[1] ?? "")
             let table = name.folded
-            // A row that REPLACE deletes sets no trigger off, and rows of virtual tables have none.
+            // Rows that REPLACE deletes fire no trigger, and virtual tables have no triggers.
             if writing[table] != nil, SchemaText.replaces(definition) {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
             }
@@ -295,8 +296,8 @@ struct TriggerEffects {
         return nil
     }
 
-    /// Why the store may refuse the delete after some batches, as a clause: a trigger deletes rows to which others refer, or changes
-    /// their keys. Nil: none does, or the others are deleted or changed, too, and the trigger is trusted to do that first.
+    /// Why the store may refuse the delete after some batches, as a clause: a trigger deletes rows to which others refer, or changes their
+    /// keys. It is nil if none does, or if the referring rows are deleted or changed too; the trigger is then trusted to do that first.
     var refusedByKey: String? {
         let found = guarded.filter { !losing.contains($0.child) && changing[$0.child] == nil }
         return found.min { ($0.parent, $0.child) < ($1.parent, $1.child) }.map {
@@ -306,7 +307,7 @@ struct TriggerEffects {
         }
     }
 
-    /// Why rows would be deleted without becoming candles, or candles would not be those of their rows; nil: no trigger does that.
+    /// Why rows would be deleted without becoming candles, or candles would differ from their rows; nil if no trigger causes that.
     func obstacle(toCandlesOf table: String, in target: String) -> String? {
         if let unreadable { return unreadable }
         for name in [table, target] {
@@ -318,11 +319,11 @@ struct TriggerEffects {
         return nil
     }
 
-    /// Why some rows of a table may be deleted, or stop being these rows, besides what the delete says, as a clause; nil: they stay.
+    /// Why rows of a table may be deleted, or no longer be the same rows, besides what the delete says, as a clause; nil if they stay.
     ///
     /// - Parameters:
-    ///   - definition: the table's own.
-    ///   - attributes: what decides which rows they are; empty: all rows of the table.
+    ///   - definition: the definition of the table.
+    ///   - attributes: the attributes that decide which rows they are; empty for all rows of the table.
     func threat(to name: String, _ definition: String, attributes: [Attribute]) -> String? {
         if let unreadable { return unreadable }
         let table = name.folded
@@ -334,7 +335,7 @@ struct TriggerEffects {
         return change(of: name, attributes: attributes)
     }
 
-    /// A trigger that inserts, changes or deletes rows of a table, as a clause, or nil if none does.
+    /// A trigger that inserts, changes or deletes rows of a table, as a clause; nil if there is none.
     func write(to name: String) -> String? {
         if let unreadable { return unreadable }
         let table = name.folded
@@ -342,14 +343,14 @@ struct TriggerEffects {
         return changedByKeys[table] == nil ? nil : "after a trigger a foreign key changes rows of \(name)"
     }
 
-    /// What changes some attributes of a table, as a clause; nil: no trigger does, nor a foreign key because of one.
+    /// What changes some attributes of a table, as a clause; nil if no trigger does, and no foreign key after one.
     func change(of name: String, attributes: [Attribute]) -> String? {
         let table = name.folded
         let names = Set(attributes.map { ($0.column ?? $0.name).folded })
         if let column = changedByKeys[table]?.intersection(names).min() {
             return "a foreign key changes \(column) of \(name)"
         }
-        // What the store computes changes with any attribute.
+        // A computed column changes with any attribute.
         let isComputed = attributes.contains(where: \.isGenerated)
         let found = changing[table]?.filter { isComputed || $0.change.concerns(names) }.map(\.trigger).min()
         guard !names.isEmpty, let found else { return nil }

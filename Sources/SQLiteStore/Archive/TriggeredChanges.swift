@@ -2,10 +2,10 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Counts the rows that triggers of the store write while rows are restored, by temporary triggers on all ordinary tables that are
-/// not restored. They do not see rows of virtual tables, nor rows that REPLACE deletes.
+/// Counts the rows that triggers of the store write during a restoration. Temporary triggers on all ordinary tables that are not restored
+/// do the counting. They do not see rows of virtual tables, nor rows that REPLACE deletes.
 final class TriggeredChanges {
-    /// What was written, by table. The owner takes back what a rollback has undone.
+    /// The number of writes, by table. The owner restores the counts after a rollback.
     var counts: [String: TriggeredRows] = [:]
     private let tables: [String]
     private let names: [String]
@@ -13,9 +13,9 @@ final class TriggeredChanges {
     private static let function = "retention_undo_written"
     private static let events = ["INSERT", "UPDATE", "DELETE"]
 
-    /// Puts the triggers in place.
+    /// Creates the triggers.
     init(besides restored: [String], _ connection: SQLiteFileConnection, _ db: Database) throws {
-        // What a history records is no effect of the store's triggers.
+        // What a history records is not an effect of the store's triggers.
         let own = Set(HistoryTables.names + restored.map { $0.folded })
         tables = try connection.ordinaryTables(db).filter { !own.contains($0.folded) }
         names = (tables.indices).flatMap { _ in Self.events.map { _ in connection.temporaryName("written") } }

@@ -1,14 +1,14 @@
 import GRDBSQLite
 
-/// A checksum of rows, over the type and the bytes of every value. The order of the rows does not matter.
+/// A checksum over the type and the bytes of every value of some rows, in any order.
 ///
-/// It finds accidents: a value that a column's type has changed, a row that is missing. It does not resist intent.
+/// It finds accidents, such as a missing row or a value converted to a column's type. It does not resist intent.
 struct ValueChecksum: Equatable {
     private(set) var rowCount = 0
     private var sum: UInt64 = 0
     private var row: UInt64 = 0
 
-    /// Adds values of a row that SQLite hands to a function.
+    /// Adds values of a row that SQLite passes to a function.
     ///
     /// - Parameters:
     ///   - start: the column of the first value.
