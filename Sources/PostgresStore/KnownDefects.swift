@@ -1,7 +1,7 @@
 package import PriceStore
 
 extension KnownDefect {
-    /// What is known of the versions of TimescaleDB. Both defects are of one optimisation, which a session can switch off.
+    /// The known defects of TimescaleDB's versions. Both are in one optimization, which a session can switch off.
     static let ofTimescale = [
         KnownDefect(
             component: "TimescaleDB", versions: [.release(2, 17, 0) ... .release(2, 18, 0)],
@@ -19,11 +19,11 @@ extension KnownDefect {
     /// The setting of the optimisation.
     static let directDeletes = "timescaledb.enable_compressed_direct_batch_delete"
 
-    /// Why rows of a hypertable must not be deleted, as a clause; nil: they may.
+    /// Why rows of a hypertable must not be deleted, as a clause; nil if they may.
     ///
     /// - Parameters:
-    ///   - version: of TimescaleDB.
-    ///   - setting: the value of ``directDeletes`` in this session; nil: there is no such setting.
+    ///   - version: the version of TimescaleDB.
+    ///   - setting: the value of ``directDeletes`` in this session; nil if the setting does not exist.
     static func obstacle(version: String, directDeletes setting: String?) -> String? {
         let component = EngineComponent(name: "TimescaleDB", version: version)
         guard setting != "off", let defect = ofTimescale.first(where: { $0.isIn(component) }) else { return nil }
@@ -32,7 +32,7 @@ extension KnownDefect {
 }
 
 extension PostgresConnection {
-    /// Switches off what an installed extension does wrong. Other versions may not know the setting.
+    /// Switches off the faulty optimization of an installed extension. Other versions may not have the setting.
     static func avoidKnownDefects(_ link: ServerLink) throws(ServerFault) {
         let found = try link.execute("SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'", [])
         guard let version = found.rows.first?.texts[0] else { return }
@@ -41,7 +41,7 @@ extension PostgresConnection {
         _ = try link.execute("SELECT set_config('\(KnownDefect.directDeletes)', 'off', false)", [])
     }
 
-    /// Why rows of a hypertable must not be deleted by this session, as a clause; nil: they may.
+    /// Why this session must not delete rows of a hypertable, as a clause; nil if it may.
     func obstacleOfKnownDefects() throws -> String? {
         let setting = "current_setting('\(KnownDefect.directDeletes)', true)"
         return try row(
@@ -53,7 +53,7 @@ extension PostgresConnection {
 }
 
 extension PostgresDatabase {
-    /// The server, and those of its extensions that the program treats in a way of their own.
+    /// The server, and the extensions that the program supports specially.
     package func components() throws(StoreError) -> [EngineComponent] {
         try run("reading the versions") {
             let names = ["timescaledb": "TimescaleDB", "citus": "Citus"]
@@ -67,7 +67,7 @@ extension PostgresDatabase {
         }
     }
 
-    /// Those of its extensions.
+    /// The known defects of the extensions.
     package func knownDefects() throws(StoreError) -> [KnownDefect] {
         let components = try components()
         return KnownDefect.ofTimescale.filter { components.contains(where: $0.isIn) }

@@ -1,9 +1,9 @@
 package import PriceStore
 
-/// Which other sessions are active, and whether batches should wait for them.
+/// The activity of other sessions, and whether batches wait for them.
 extension PostgresConnection {
-    /// Whether another session of this database was active within the last second. Of sessions of other users a plain
-    /// user sees only that they are there: they count. The sessions of a Citus cluster among its own servers do not.
+    /// Whether another session of this database was active within the last second. An ordinary user only sees that sessions of other users
+    /// exist; these count as active. Sessions among the servers of a Citus cluster do not count.
     package func isInUseByOthers() throws(StoreError) -> Bool {
         try run("looking for other processes on the store") {
             try exists(
@@ -18,8 +18,8 @@ extension PostgresConnection {
 
     /// How long a batch should wait, and why; nil: it need not.
     ///
-    /// A standby that is further behind than is allowed catches up first. While another transaction is older than
-    /// five minutes, what is deleted cannot be cleaned up: batches continue, but not at full speed.
+    /// Batches wait while a standby is further behind than allowed. While another transaction is older than five minutes, deleted rows
+    /// cannot be cleaned up, so batches continue below full speed.
     package func wantedPause() throws(StoreError) -> WantedPause? {
         try run("asking for the state of the server") {
             if let limit = options.maxReplicationLag, try replicationLag() > limit {
@@ -35,7 +35,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Whether a transaction of others is old. In a small part of that age the answer hardly changes.
+    /// Whether a transaction of another session is old. The answer is reused for a small part of that age.
     private func isHeldBack() throws -> Bool {
         if let known = heldBack, known.asked + options.oldTransaction / 300 > .now { return known.answer }
         let answer = try exists(
@@ -48,7 +48,7 @@ extension PostgresConnection {
         return answer
     }
 
-    /// How far the slowest standby is behind; zero without one. Only members of `pg_monitor` can see it.
+    /// The delay of the slowest standby; zero without a standby. Only members of `pg_monitor` can see it.
     private func replicationLag() throws -> Duration {
         let query = SQLFragment(
             """
@@ -64,26 +64,26 @@ extension PostgresConnection {
     }
 }
 
-/// How long a standby has not replayed what was written, by what was seen of both.
+/// How long a standby is behind, measured from the positions of writing and replaying that were seen.
 ///
-/// The server's own `replay_lag` is the delay of what was replayed last: it says nothing about a standby that has stopped
-/// replaying. Source: PostgreSQL manual, "pg_stat_replication".
+/// The server's own `replay_lag` is the delay of the last replayed record. It does not show that a standby has stopped replaying. Source:
+/// PostgreSQL manual, "pg_stat_replication".
 struct StandbyDelay {
-    /// Ends of the log that the standby had not replayed yet, and when they were seen first.
+    /// Log positions that the standby has not replayed yet, and when they were first seen.
     private var positions: [(seen: ContinuousClock.Instant, written: Int)] = []
 
-    /// Records what is written and what is replayed now, and returns since when the replay is behind.
+    /// Records what is written and replayed now, and returns how long the replay has been behind.
     mutating func delay(at now: ContinuousClock.Instant, written: Int, replayed: Int) -> Duration {
         positions.removeAll { $0.written <= replayed }
         if written > positions.last?.written ?? replayed { positions.append((now, written)) }
-        // A long wait must not fill the memory: every other place will do.
+        // Bounds memory during a long wait: every other position is enough.
         if positions.count > 1000 { positions = positions.enumerated().filter { $0.offset % 2 == 0 }.map(\.element) }
         return positions.first.map { now - $0.seen } ?? .zero
     }
 }
 
 extension PostgresConnection {
-    /// Throws if the server takes no changes.
+    /// Throws if the server accepts no changes.
     func refuseStandby() throws(StoreError) {
         let isReadOnly = try run("asking whether the server is a standby") {
             try exists(

@@ -3,15 +3,15 @@ import PriceStore
 
 /// Where a PostgreSQL database is: a URL, and a file with the password.
 ///
-/// The URL is libpq's, and what it leaves out comes from libpq's own places: the `PG…` environment, a service file, a
-/// password file. Source: PostgreSQL manual, "Connection Strings".
+/// The URL has libpq's format. libpq takes missing parts from its own sources: the `PG…` environment, a service file, a password file.
+/// Source: PostgreSQL manual, "Connection Strings".
 public struct PostgresAddress: Hashable, Sendable {
-    /// The URL as it was given; it may hold a password and must not be shown.
+    /// The URL as it was given. It may contain a password and must not be shown.
     let url: String
-    /// A file whose first line is the password; nil: libpq's own ways.
+    /// A file whose first line is the password; nil for libpq's own sources.
     public var passwordFile: String?
 
-    /// Makes an address of a `postgresql://` URL.
+    /// Creates an address from a `postgresql://` URL.
     public init(url: String, passwordFile: String? = nil) {
         self.url = url
         self.passwordFile = passwordFile
@@ -26,7 +26,7 @@ public struct PostgresAddress: Hashable, Sendable {
     /// The URL without its password, for messages, reports and the ledger.
     public var displayName: String { Secrets.removed(fromURL: url) }
 
-    /// The server and the database, the same however the URL writes them: without user, password and options.
+    /// The server and the database without user, password and options. Different spellings of a URL give the same name.
     public var databaseName: String {
         let parts = url.split(separator: "?", maxSplits: 1).map(String.init)
         let place = (parts.first ?? "").drop { $0 != "/" }.dropFirst(2).split(
@@ -58,8 +58,8 @@ public struct PostgresAddress: Hashable, Sendable {
         return "postgresql://\(names.joined(separator: ","))/\(database)"
     }
 
-    /// A message of libpq without the passwords of the URL. It quotes parts of a URL that it cannot read: where an `@` or
-    /// a `/` is not written as `%40` or `%2F`, it takes a part of the password for the host or the port.
+    /// A message of libpq without the passwords of the URL. libpq quotes parts of a URL that it cannot parse. If an `@` or `/` is not
+    /// written as `%40` or `%2F`, it takes a part of the password for the host or the port.
     func withoutSecrets(_ message: String) -> String {
         let whole = Secrets.found(in: url)
         let parts = whole.flatMap { $0.split { "@/?:".contains($0) } }.map(String.init).filter { $0.count > 1 }
@@ -87,7 +87,7 @@ public struct PostgresAddress: Hashable, Sendable {
                 message: "the password file \(path) cannot be read: \(String(cString: strerror(errno)))")
         }
         defer { fclose(file) }
-        // libpq refuses such a password file too.
+        // libpq refuses such a password file, too.
         guard fstat(fileno(file), &status) == 0, status.st_mode & 0o007 == 0 else {
             throw StoreError(
                 .permission, store: displayName, message: "the password file \(path) can be read by every user",

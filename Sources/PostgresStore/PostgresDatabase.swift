@@ -1,9 +1,8 @@
 public import PriceStore
 
-/// What a reader and a writer of a PostgreSQL database have in common. A database is opened as ``PostgresReader`` or
-/// ``PostgresWriter``.
+/// The common base of ``PostgresReader`` and ``PostgresWriter``, which open a PostgreSQL database.
 public class PostgresDatabase: PostgresConnection {
-    /// Whether this build can open a database: it has libpq.
+    /// Whether this build can open a database: it was built with libpq.
     public static var isAvailable: Bool { ServerLink.isAvailable }
 
     /// `postgresql`.
@@ -14,7 +13,7 @@ public class PostgresDatabase: PostgresConnection {
         try run("reading the schema") { try visibleNames() }
     }
 
-    /// The table, view or foreign table of that name; `schema.table` where the search path does not find it.
+    /// The table, view or foreign table with a name. `schema.table` names one that is not in the search path.
     public func entity(named name: String) throws(StoreError) -> Entity? {
         try run("reading the schema") { try table(name)?.entity }
     }

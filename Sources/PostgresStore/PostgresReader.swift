@@ -2,17 +2,16 @@ public import PriceStore
 
 /// A PostgreSQL database that is only read: the store of a dry run.
 ///
-/// Every transaction is read-only and sees one state of the database. New rows can still be rehearsed, for the entities
-/// that were named when it was opened: they are inserted into temporary tables of the session, with copies of the
-/// store's own constraints, and all counts are then as if they were in the store.
+/// Every transaction is read-only and sees one state of the database. New rows can be rehearsed for the entities given at opening: they go
+/// into temporary tables of the session with copies of the store's constraints. All counts then include them.
 public final class PostgresReader: PostgresDatabase, StoreInserter, RetentionReader {
     /// Opens a database for reading.
     ///
     /// - Parameters:
-    ///   - address: where it is.
-    ///   - zone: the zone of columns and texts that name none.
-    ///   - lockTimeout: how long a locked table is waited for.
-    ///   - rehearsing: the entities that new rows will be given to.
+    ///   - address: the address of the server.
+    ///   - zone: the time zone of columns and texts without one.
+    ///   - lockTimeout: how long to wait for a locked table.
+    ///   - rehearsing: the entities that new rows are rehearsed for.
     /// - Throws: ``StoreError`` if the server cannot be reached, or refuses the connection.
     public init(
         _ address: PostgresAddress, zone: CalendarZone = .utc, lockTimeout: Duration = .seconds(5),

@@ -6,9 +6,9 @@ public final class PostgresWriter: PostgresDatabase, RetentionWriter {
     ///
     /// - Parameters:
     ///   - address: the address of the server.
-    ///   - zone: the zone of columns and texts without one.
+    ///   - zone: the time zone of columns and texts without one.
     ///   - lockTimeout: how long to wait for a locked table.
-    ///   - maxReplicationLag: how far a standby may fall behind before batches wait; nil: no limit.
+    ///   - maxReplicationLag: how far a standby may fall behind before batches wait; nil for no limit.
     ///   - patience: how long to wait for a server that cannot be reached.
     /// - Throws: ``StoreError`` if the server cannot be reached, refuses the connection, or is a standby.
     public init(

@@ -1,9 +1,9 @@
 public import PriceStore
 
 extension PostgresWriter {
-    /// Has the tables of this run cleaned and analysed where that was asked for; else it is autovacuum's work.
+    /// Vacuums and analyzes the tables of this run if requested; otherwise autovacuum does it.
     ///
-    /// The room of deleted rows is used again by new rows; files shrink only where their ends are empty.
+    /// New rows reuse the space of deleted ones. Files shrink only if their ends are empty.
     public func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
         let before = try sizeBytes()
         guard request.mode == .vacuum else { return ReclaimResult(sizeBytesBefore: before, sizeBytesAfter: before) }
@@ -14,7 +14,7 @@ extension PostgresWriter {
                     warning = "stopped before all tables were vacuumed"
                     break
                 }
-                // A partition that was dropped needs none.
+                // A dropped partition needs no VACUUM.
                 try execute("VACUUM (ANALYZE) \(table)")
             }
         }

@@ -1,23 +1,23 @@
 public import PriceStore
 
-/// New rows that a dry run predicts: a temporary table beside a real one.
+/// A temporary table for new rows that a dry run predicts, beside a real table.
 struct ShadowTable {
     /// The temporary table, in SQL.
     let table: String
-    /// The temporary table of the places of real rows that new ones replace, in SQL.
+    /// The temporary table with the places of real rows that new rows replace, in SQL.
     let replaced: String
-    /// Both together as they would be, for a FROM clause. Places and table numbers are columns of the rows, so the
-    /// rows can be identified as in a real table.
+    /// The rows of both tables after the inserts, for a FROM clause. Places and table numbers are columns, so rows are identified as in a
+    /// real table.
     let source: String
 }
 
 extension PostgresConnection {
-    /// Makes the temporary tables. It needs the right to make temporary tables in the database, and changes nothing else.
+    /// Creates the temporary tables. It needs the TEMPORARY privilege on the database, and changes nothing else.
     func makeShadows(of entities: [String]) throws(StoreError) {
         do {
             try execute("BEGIN READ WRITE")
             for entity in entities {
-                // The check of the policy reports what does not exist or is not a table.
+                // The check of the policy reports an entity that does not exist or is not a table.
                 guard let table = try table(entity), table.entity.kind == .table, shadows[table.oid] == nil,
                     try !isSharded(table)
                 else { continue }
@@ -29,7 +29,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Citus does not join the rows of several servers with those of a temporary table by their places.
+    /// Whether a table is sharded: Citus cannot join the rows of several servers with a temporary table by their places.
     func isSharded(_ table: PostgresTable) throws -> Bool {
         try table.isDistributed && exists(CitusSQL.isSharded(table.oid))
     }
@@ -41,7 +41,7 @@ extension PostgresConnection {
             "CREATE TEMP TABLE \(shadow) (LIKE \(table.sql) INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED "
                 + "INCLUDING INDEXES)")
         try execute("CREATE TEMP TABLE \(replaced) (t oid, c tid)")
-        // A number that the store would give is not taken from its own sequence.
+        // A rehearsal must not advance the sequence of a column.
         let numbered = try texts(
             "SELECT a.attname FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
                 + "WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attidentity <> '' OR "
@@ -67,7 +67,7 @@ extension PostgresConnection {
 }
 
 extension PostgresReader {
-    /// Adds a row to the rehearsal and returns what a writer would do with it.
+    /// Adds a row to the rehearsal, and returns what a writer would do with it.
     public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
@@ -104,7 +104,7 @@ extension PostgresReader {
         }
     }
 
-    /// Thrown so that the savepoint is undone.
+    /// An error that undoes the savepoint.
     private struct Rejection: Error {
         var reason: String
         var isIgnored = false
@@ -170,7 +170,7 @@ extension PostgresReader {
                 guard columns.count == key.columns.compactMap({ $0 }).filter(names.contains).count else {
                     throw Rejection(reason: "duplicate key value violates unique constraint \"\(key.name)\"")
                 }
-                // What the new row does not name stays as it is in the old one.
+                // Attributes that the new row does not name keep their old values.
                 let kept = table.entity.attributes.filter { !names.contains($0.name) && !$0.isGenerated }.map {
                     "\($0.name.quotedIdentifier) = stored.\($0.name.quotedIdentifier)"
                 }

@@ -1,12 +1,12 @@
 @preconcurrency import Glibc
 public import PriceStore
 
-/// The lock of a run: an advisory lock of the session, so that runs on two hosts exclude each other, and the lock of a
-/// host that died is free as soon as the server notices.
+/// The lock of a run is an advisory lock of the session. It excludes runs on other hosts, and it is released when the server notices that a
+/// host has died.
 ///
-/// Advisory locks belong to one database. On a Citus cluster all runs must go through one coordinator.
+/// An advisory lock belongs to one database. On a Citus cluster, all runs must use one coordinator.
 extension PostgresConnection {
-    /// The two numbers of the lock: "rete" and "ntio" as bytes.
+    /// The two numbers of the lock: the bytes of "rete" and "ntio".
     private static let key = (1_919_251_557, 1_853_122_927)
     /// The session that holds the lock, as `a`, for a FROM clause.
     fileprivate static let holder =
@@ -16,13 +16,13 @@ extension PostgresConnection {
 
     /// Takes the lock of a run.
     ///
-    /// - Parameter former: the server's process that held it for this run before its connection was lost; the server may not
-    ///   have noticed.
+    /// - Parameter former: the server process that held the lock for this run before its connection was lost. The server may not have
+    ///   noticed the loss.
     func lockRun(insteadOf former: Int? = nil) throws(StoreError) {
         do {
             holdsRunLock = false
             if let former { try endSession(former) }
-            // The server may notice the end of a session a moment later.
+            // The server may notice the end of a session with a short delay.
             let end = ContinuousClock.now + .seconds(1)
             while true {
                 if try exists(SQLFragment("SELECT 1 WHERE pg_try_advisory_lock\(Self.key)")) {
@@ -42,7 +42,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Ends a session of this run that still holds the lock, and waits for it.
+    /// Ends a session of this run that still holds the lock, and waits for its end.
     private func endSession(_ process: Int) throws {
         let isHeld: SQLFragment =
             "SELECT 1 FROM \(Self.holder) AND a.application_name = " + .bound("retention \(getpid())", "text")
@@ -62,13 +62,13 @@ extension PostgresConnection {
 }
 
 extension PostgresWriter {
-    /// Takes the lock of a run; the session holds it until it ends, and takes it again after a lost connection.
+    /// Takes the lock of a run. The session holds it until its end, and takes it again after a lost connection.
     ///
     /// - Throws: ``StoreError`` of kind `busy` that names the holder.
     public func takeRunLock() throws(StoreError) {
         var lost: Int?
         try run("taking the lock of a run") {
-            // A session that was lost may have taken it.
+            // A lost session may have taken it.
             let former = lost
             lost = serverProcess
             try lockRun(insteadOf: former)
@@ -77,7 +77,7 @@ extension PostgresWriter {
 }
 
 extension PostgresDatabase {
-    /// Whether a run holds the lock at this moment.
+    /// Whether a run holds the lock now.
     public func isRunLockHeld() throws(StoreError) -> Bool {
         do {
             return try exists(SQLFragment("SELECT 1 FROM \(PostgresConnection.holder)"))

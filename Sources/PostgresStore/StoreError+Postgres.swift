@@ -1,7 +1,7 @@
 import PriceStore
 
 extension StoreError {
-    /// Gives an error of the server its kind, its SQLSTATE and a hint. Errors that already have these are not changed.
+    /// Adds the kind, the SQLSTATE and a hint to an error of the server. An error that has these already is unchanged.
     init(_ error: any Error, store: String, doing what: String) {
         if let error = error as? StoreError {
             self = error
@@ -22,16 +22,16 @@ extension StoreError {
         guard let code = fault.code else { return fault.isConnectionLost ? .unreachable : .unsupported }
         switch code {
         case "28P01", "28000", "42501": return .permission
-        // A standby, or a database that was set to read only.
+        // The server is a standby, or the database is set to read-only.
         case "25006": return .permission
         case "3D000": return .missing
         case "53300", "55P03", "57014", "55006", "40001", "40P01": return .busy
         case "57P01", "57P02", "57P03", "57P05": return .unreachable
-        // A limit of the server's configuration, as of decompressed rows.
+        // A configured limit, such as the number of decompressed rows.
         case "53400": return .unsupported
         case "53100", "53200", "XX001", "XX002": return .inputOutput
         case "42P01", "42703", "3F000": return .unknownName
-        // A coordinator reports a worker that it cannot reach as an internal error.
+        // A coordinator reports an unreachable worker as an internal error.
         case "XX000" where fault.message.contains("connection"): return .unreachable
         default: break
         }
@@ -64,8 +64,8 @@ extension StoreError {
 }
 
 extension StoreError {
-    /// Whether the same transaction may succeed if it is tried again at once: a deadlock or a serialization failure, a
-    /// lock that was not available, or a key that another session has just inserted.
+    /// Whether an immediate retry of the transaction may succeed: after a deadlock, a serialization failure, an unavailable lock, or a key
+    /// that another session has just inserted.
     var isWorthRepeating: Bool {
         ["SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03", "SQLSTATE 23505"].contains(engineCode)
     }

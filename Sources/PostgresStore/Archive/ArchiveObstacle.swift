@@ -1,7 +1,7 @@
 package import PriceStore
 
 extension PostgresDatabase {
-    /// Why the rows of a request cannot be archived: what is deleted with them cannot be known, or could not be restored.
+    /// Why the rows of a request cannot be archived: something deleted with them cannot be known, or could not be restored.
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") {
             guard let table = try table(request.entity) else { return nil }
@@ -19,15 +19,15 @@ extension PostgresDatabase {
     }
 }
 
-/// What keeps the rows of a delete from being archived.
+/// What prevents the rows of a delete from being archived.
 struct ArchiveObstacle {
     let session: PostgresConnection
     let reach: ReachOfDelete
 
-    /// As many columns as a table can have. Source: PostgreSQL manual, "PostgreSQL Limits".
+    /// The most columns of a table. Source: PostgreSQL manual, "PostgreSQL Limits".
     private static let mostColumns = 1600
 
-    /// Why the rows cannot be archived, as a clause; nil: they can.
+    /// Why the rows cannot be archived, as a clause; nil if they can.
     func text() throws -> String? {
         for table in reach.losing {
             if table.hasChildren, !table.isHypertable {
@@ -58,14 +58,14 @@ struct ArchiveObstacle {
         ).map { try "the rule \($0.text("rulename")) of \($0.text("relation")) changes what \($0.text("act")) does" }
     }
 
-    /// Triggers that may delete rows themselves, or change rows before they are archived or references besides clearing them, by the
-    /// words of their functions. What they do in other ways, each batch finds by the server's own counts.
+    /// Triggers that, by the words of their functions, may delete rows, change rows before they are archived, or change references other
+    /// than by clearing them. What they do in other ways, each batch finds by the server's own counts.
     private func trigger() throws -> String? {
         guard try reach.firesTriggers() else { return nil }
         if let table = reach.losing.first(where: \.isDistributed) {
             return "\(table.name) is distributed, and what its triggers delete on other servers is not known"
         }
-        // The server counts no changes of rows that are on other servers.
+        // The server does not count changes of rows on other servers.
         if try session.schema(ofExtension: "citus") != nil,
             try session.exists(SQLFragment("SELECT 1 FROM pg_dist_partition LIMIT 1"))
         {
@@ -108,7 +108,7 @@ struct ArchiveObstacle {
                 + " OR event = 16 AND t.tgtype & 2 <> 0 AND p.prosrc ~* "
                 + .bound(assigns, "text") + ") ORDER BY 1")
         guard let found else {
-            // A row could be changed twice, and the server's counts would not tell by what.
+            // A row could be changed twice, and the server's counts would not show by which key.
             let keys = Dictionary(grouping: reach.nullifying, by: \.source)
             let losing = Set(reach.losing.map(\.name))
             return keys.keys.sorted().first { losing.contains($0) || (keys[$0]?.count ?? 0) > 1 }.map {
@@ -124,7 +124,7 @@ struct ArchiveObstacle {
 }
 
 extension PostgresConnection {
-    /// Why candles of a table cannot be deleted or written again without changes that an archive does not have; nil: they can.
+    /// Why an undo of candles of a table would make changes that an archive does not have; nil if it would not.
     func obstacle(toUndoneCandlesOf table: PostgresTable) throws -> String? {
         if let key = try ReachOfDelete(of: table, .asDeclared, self).keys.first {
             return "rows of \(key.source) refer to candles of \(table.name), and an undo could not delete these candles"
@@ -145,7 +145,7 @@ extension PostgresConnection {
 }
 
 extension String {
-    /// What matches exactly this text.
+    /// A regular expression that matches exactly this text.
     fileprivate var regularExpression: String {
         map { $0.isLetter || $0.isNumber || $0 == "_" ? "\($0)" : "\\\($0)" }.joined()
     }

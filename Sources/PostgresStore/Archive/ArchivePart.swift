@@ -7,7 +7,7 @@ final class ArchivePart {
     let number: Int
     private let reach: ReachOfDelete
     private let connection: PostgresConnection
-    /// The copied rows, by the number of the archive's table.
+    /// The numbers of the copied rows, by the number of the archive's table.
     private(set) var portions: [Int: ClosedRange<Int64>] = [:]
 
     init(archiver: RowArchiver, rule: Int, number: Int, reach: ReachOfDelete, connection: PostgresConnection) {
@@ -18,18 +18,18 @@ final class ArchivePart {
         self.connection = connection
     }
 
-    /// Whether other rows are deleted or changed with the rule's own.
+    /// Whether rows of other tables are deleted or changed with the rule's rows.
     private var takesOthers: Bool { !reach.cascading.isEmpty || !reach.nullifying.isEmpty }
 
-    /// Copied rows of all tables.
+    /// The number of copied rows of all tables.
     var rowCount: Int {
         archiver.tables.filter { $0.kind == .rows }.reduce(0) { $0 + (portions[$1.number]?.count ?? 0) }
     }
 
-    /// Deletes rows of the rule's table and copies them, with all that is deleted or changed with them, to the archive.
+    /// Deletes rows of the rule's table. It copies them, and all that is deleted or changed with them, to the archive.
     ///
-    /// - Parameter source: the table that is deleted from, in SQL.
-    /// - Returns: how many there were.
+    /// - Parameter source: the table to delete from, in SQL.
+    /// - Returns: the number of deleted rows.
     func delete(
         _ condition: SQLFragment, of scope: RowScope, from source: String, isRepeated: Bool
     ) throws -> Int {
@@ -45,7 +45,7 @@ final class ArchivePart {
         return try add(connection.row(statement, isRepeated: isRepeated), to: table)
     }
 
-    /// Deletes rows of the rule's table, copies them to the archive, and returns the end of a query for the copies.
+    /// Deletes rows of the rule's table and copies them to the archive. Returns the end of a query for the copies.
     func delete(_ condition: SQLFragment, of scope: RowScope, isRepeated: Bool) throws -> SQLFragment {
         let table = try archiver.rows(of: scope.table)
         let next = (portions[table.number]?.upperBound).map { $0 + 1 }
@@ -56,12 +56,12 @@ final class ArchivePart {
             + .bound("\(first)", "int8") + " AND " + .bound("\(last)", "int8")
     }
 
-    /// Carries out a statement that writes candles. The archive keeps them as they were before, and as they are then.
+    /// Runs a statement that writes candles, and archives their old and new values.
     ///
     /// - Parameters:
     ///   - statement: an INSERT that returns the keys and fields of the candles, or an UPDATE that returns their places first.
-    ///   - before: of an UPDATE a query for the places, keys and fields of the same candles.
-    /// - Returns: how many there are.
+    ///   - before: for an UPDATE, a query for the places, keys and fields of the same candles.
+    /// - Returns: the number of candles.
     func write(_ statement: SQLFragment, before: SQLFragment? = nil, of candles: CandleTable) throws -> Int {
         let table = try archiver.candles(of: candles)
         func list(_ parts: (prefix: String, columns: [String])...) -> String {
@@ -83,12 +83,12 @@ final class ArchivePart {
         return try add(connection.row(copy), to: table)
     }
 
-    /// How many rows there are, and the first and the last number of them.
+    /// The number of rows, and their first and last number.
     private static func span(_ number: String) -> String {
         "SELECT count(*) AS retention_rows, min(\(number)) AS retention_first, max(\(number)) AS retention_last"
     }
 
-    /// Adds rows that a statement has copied, as their ``span(_:)`` says.
+    /// Adds rows that a statement has copied; ``span(_:)`` describes them.
     private func add(_ row: ServerRow?, to table: ArchiveTable) throws -> Int {
         guard let row, case let count = try row.int("retention_rows"), count > 0 else { return 0 }
         let (first, last) = (Int64(try row.int("retention_first")), Int64(try row.int("retention_last")))
@@ -104,12 +104,12 @@ final class ArchivePart {
 
     // MARK: Rows of others
 
-    /// Copies the rows that are deleted with those of a condition, and the references that are cleared.
+    /// Copies the rows that are deleted together with the rows of a condition, and the references that are cleared.
     ///
-    /// The transaction sees one state of the database: the server then refuses to delete or change a row that is not in it, and
-    /// the batch is repeated. So the copied rows are the deleted rows.
+    /// The transaction sees one state of the database. The server refuses to delete or change a row that is not in that state, and the
+    /// batch is repeated. So the copied rows are the deleted rows.
     ///
-    /// - Parameter includingOwn: whether the rows of the condition are copied, too.
+    /// - Parameter includingOwn: whether the rows of the condition are copied too.
     func copyOthers(
         _ condition: SQLFragment, of scope: RowScope, from source: String, includingOwn: Bool = false
     ) throws {
@@ -161,7 +161,7 @@ final class ArchivePart {
 
     // MARK: After the delete
 
-    /// Records what was copied, once the rows are deleted and references cleared.
+    /// Records what was copied, after the rows are deleted and the references cleared.
     func finish() throws {
         for table in archiver.tables where table.kind == .references {
             guard let rows = portions[table.number] else { continue }
@@ -180,9 +180,9 @@ final class ArchivePart {
         }
     }
 
-    /// What the transaction has changed, as far as the server counts it: rows deleted from each of the tables that cascades
-    /// reach. Where triggers may act, also rows deleted from all tables, rows changed in those that lose rows, and in each
-    /// whose references are cleared.
+    /// Counts of the server for this transaction: the deleted rows of each table that cascades reach. Where triggers may act, it also
+    /// counts the deleted rows of all tables, the changed rows of tables that lose rows, and the changed rows of each table whose
+    /// references are cleared.
     func changes(firesTriggers: Bool) throws -> [Int] {
         var counts = counted(firesTriggers).map { connection.changeCount("deleted", [$0]) }
         if firesTriggers {
@@ -197,11 +197,11 @@ final class ArchivePart {
         firesTriggers ? reach.losing : Array(reach.losing.dropFirst())
     }
 
-    /// Throws unless the rows that the server counts are those that were copied. The caller undoes the batch.
+    /// Throws unless the rows that the server counts are the copied rows. The caller then undoes the batch.
     ///
     /// - Parameters:
-    ///   - changes: what the delete has added to ``changes(firesTriggers:)``.
-    ///   - ownCount: deleted rows of the rule.
+    ///   - changes: the increase of ``changes(firesTriggers:)`` by the delete.
+    ///   - ownCount: the number of deleted rows of the rule.
     func check(_ changes: [Int], ownCount: Int, firesTriggers: Bool) throws {
         let copied = try counted(firesTriggers).map { portions[try archiver.rows(of: $0).number]?.count ?? 0 }
         let cleared = try reach.cleared().map {
@@ -212,7 +212,7 @@ final class ArchivePart {
         else { throw mismatch }
     }
 
-    /// Throws unless the report will say that as many rows were copied as deleted.
+    /// Throws unless the result has as many deleted rows as were copied.
     func checkAll(_ result: BatchDeleteResult) throws {
         guard result.deletedCount + result.cascadedCount == rowCount else { throw mismatch }
     }

@@ -1,13 +1,13 @@
 import PriceStore
 
-/// The schema of a database that holds archives: four tables that describe them, and the tables of each run.
+/// The schema of a database for archives: four tables that describe the archives, and the tables of each run.
 ///
-/// Every table has a comment that marks it as one of an archive.
+/// A comment marks each of its tables.
 struct ArchivePlace {
     let session: PostgresConnection
     let schema: String
 
-    /// The format of the archives that this version makes and reads.
+    /// The format of archives that this version writes and reads.
     static let format = 1
     /// The comment on the tables that describe the archives.
     static let mark = "retention archives, format \(format)"
@@ -43,7 +43,7 @@ struct ArchivePlace {
     /// The name of a table of an archive.
     static func tableName(_ run: String, _ number: Int) -> String { "\(run).\(number)" }
 
-    /// Throws unless the schema is this user's alone, and its tables are ours.
+    /// Throws unless the schema belongs to this user alone, and its tables were made by retention.
     ///
     /// - Returns: whether the tables that describe the archives exist.
     @discardableResult
@@ -97,7 +97,7 @@ struct ArchivePlace {
         return known > 0
     }
 
-    /// Whether a relation is a table of this user with a comment; nil: there is none of that name.
+    /// Whether a relation is this user's table with a given comment; nil if there is no relation of that name.
     func isOurs(_ relation: String, _ mark: String) throws -> Bool? {
         try session.row(
             "SELECT relkind = 'r' AND pg_get_userbyid(relowner) = current_user AND obj_description(oid, 'pg_class') = "
@@ -107,7 +107,7 @@ struct ArchivePlace {
         )?.isTrue("is_ours")
     }
 
-    /// Creates a table that only this user can use, whatever the default privileges are.
+    /// Creates a table that only this user can use, despite any default privileges.
     func makeTable(_ table: String, _ definition: String, mark: String) throws {
         try session.execute("CREATE TABLE \(table) \(definition)")
         let grantees = try session.texts(

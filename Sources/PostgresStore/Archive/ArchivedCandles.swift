@@ -30,7 +30,7 @@ extension CandleStates {
             let left = Array(parts.prefix(states.partCount))
             for number in Set(left.joined().map(\.table)) where archive.tables[number].holdsRows {
                 let table = archive.tables[number]
-                // It is unknown which row of a table without a key uses the place of another.
+                // Without a key, no row can be said to take the place of another.
                 guard !table.key.isEmpty else { continue }
                 let freed = archive.tables.enumerated().filter {
                     $1.holdsCandles && $1.target.oid == table.target.oid

@@ -1,13 +1,13 @@
 package import PriceStore
 
-/// What an ``ArchiveRestoration`` does in PostgreSQL.
+/// The work of an ``ArchiveRestoration`` in PostgreSQL.
 final class PostgresRestoration: RestorationWork {
     let mayDiffer: Bool
     private let archive: ServerArchive
     private let writer: PostgresWriter
     private let isDistributed: Bool
     private let restored: RestoredRows
-    /// What refused the last attempt; nil: nothing did.
+    /// The error that refused the last attempt; nil if there was none.
     private var failure: ServerFault?
 
     var tables: [RestorationTable] { archive.tables }
@@ -30,14 +30,14 @@ final class PostgresRestoration: RestorationWork {
     func transaction(isLast: Bool, _ body: () throws -> Void) throws(StoreError) -> [String: TriggeredRows] {
         try writer.batch("restoring rows") {
             if isLast { try writer.execute("SET LOCAL synchronous_commit = on") }
-            // What refuses a row must be known with it, not at the end.
+            // A row must be refused when it is inserted, not at the end.
             try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
             try body()
-            // A value would be changed to the type that a column has by now.
+            // The server would convert a value to the present type of a column.
             try writer.requireSchema(
                 of: archive.tables.map(\.target), since: "the undo began: nothing of this batch is restored")
         }
-        // What triggers write is not counted on a server.
+        // On a server, the writes of triggers are not counted.
         return [:]
     }
 
@@ -45,7 +45,7 @@ final class PostgresRestoration: RestorationWork {
 
     func mustCompare(_ rows: ArchivedRows) throws -> Bool {
         let table = archive.tables[rows.table]
-        // A worker refuses a row with an error that does not say it, so that the keys are looked at first.
+        // The error of a worker does not say that it refuses a row, so the keys are checked first.
         return try isDistributed || table.key.isEmpty && restored.rows(of: table).contains(where: rows.rows.contains)
     }
 
@@ -95,7 +95,7 @@ final class PostgresRestoration: RestorationWork {
         return found?.values(at: table.key.indices) ?? []
     }
 
-    /// Remembers that rows without a key were restored.
+    /// Records that rows without a key were restored.
     func noteRestored(_ rows: RowsToRestore) throws {
         let table = archive.tables[rows.table]
         guard table.key.isEmpty else { return }
@@ -116,7 +116,7 @@ final class PostgresRestoration: RestorationWork {
         let expected = rows.reduce(0) { $0 + $1.count }
         return try attempt {
             guard insertions.count > 1 else { return try writer.execute(insertions[0]).changedCount == expected }
-            // Keys are checked at the end of the statement, when all rows of a circle are there.
+            // Keys are checked at the end of the statement, when all rows of a circle exist.
             let parts = insertions.enumerated().map { "inserted_\($0) AS (" + $1 + ")" }
             let counts = insertions.indices.map { "(SELECT count(*) FROM inserted_\($0))" }
             return try writer.count(
@@ -131,7 +131,7 @@ final class PostgresRestoration: RestorationWork {
             ? nil : failure?.refusal ?? .isIgnored
     }
 
-    /// Carries out work that is undone if it says false, or if the store refuses a row of it.
+    /// Runs work, and undoes it if it returns false or the store refuses a row.
     func attempt(_ body: () throws -> Bool) throws -> Bool {
         struct IsUndone: Error {}
         failure = nil
@@ -185,7 +185,7 @@ final class PostgresRestoration: RestorationWork {
         return restored
     }
 
-    /// The condition that a reference belongs to a row that was skipped.
+    /// The condition that a reference belongs to a skipped row.
     private func isOwnRowSkipped(_ table: RestorationTable, _ skipped: [Int: Set<Int64>]) -> SQLFragment {
         .any(
             archive.tables.enumerated().filter { number, rows in
@@ -198,7 +198,7 @@ final class PostgresRestoration: RestorationWork {
             })
     }
 
-    /// The condition that a reference refers to a row that was skipped.
+    /// The condition that a reference refers to a skipped row.
     private func refersToSkipped(
         _ table: RestorationTable, _ update: RestorationTable.ReferenceUpdate, _ skipped: [Int: Set<Int64>]
     ) -> SQLFragment {
@@ -225,8 +225,8 @@ final class PostgresRestoration: RestorationWork {
 }
 
 extension ServerFault {
-    /// Whether the server refuses a row, so that others may be taken. A trigger may give it a state of its own: only what is
-    /// about the connection, resources, locks, rights of the session, and the statement itself is not about a row.
+    /// Whether the error refuses a row, so that other rows may still be restored. A trigger may choose any SQLSTATE. So only errors about
+    /// the connection, resources, locks, privileges of the session and the statement itself are not about a row.
     fileprivate var isAboutRow: Bool {
         guard let code, !isConnectionLost else { return false }
         return code == "42501"
@@ -234,10 +234,10 @@ extension ServerFault {
                 .contains(code.prefix(2))
     }
 
-    /// Whether a worker has refused a row: the coordinator reports this as an internal error.
+    /// Whether a worker refused a row. The coordinator reports that as an internal error.
     fileprivate var isOfWorker: Bool { code == "XX000" && !isConnectionLost && !message.contains("connection") }
 
-    /// Why a row is not taken. It may be taken later, when others are there, unless its values are in the way.
+    /// Why a row is refused. A later attempt may succeed when other rows exist, unless the row's values are the reason.
     fileprivate var refusal: RowRefusal {
         switch code {
         case "23503": .lacksParent
@@ -248,7 +248,7 @@ extension ServerFault {
 }
 
 extension PostgresDatabase {
-    /// What an archive holds for each table, compared with the store as it is.
+    /// Compares each table of an archive with the store.
     package func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
         try run("comparing the archive with the store") {
             try ServerArchive(request, self).counts(self)

@@ -1,12 +1,12 @@
 package import PriceStore
 
 extension PostgresDatabase {
-    /// Throws unless a schema can hold archives, and is this user's alone.
+    /// Throws unless a schema can hold archives and belongs to this user alone.
     package func checkArchivePlace(_ name: String) throws(StoreError) {
         try run("looking at the schema of the archives") { _ = try ArchivePlace(session: self, schema: name).check() }
     }
 
-    /// The archives in a schema, the oldest first.
+    /// The archives in a schema, oldest first.
     package func archives(in place: String) throws(StoreError) -> [StoredArchive] {
         let place = ArchivePlace(session: self, schema: place)
         return try run("looking for archives") {
@@ -19,7 +19,7 @@ extension PostgresDatabase {
 }
 
 extension PostgresWriter {
-    /// Begins the archive of a run, in the schema that the request names.
+    /// Starts the archive of a run, in the schema that the request names.
     package func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
         let place = ArchivePlace(session: self, schema: request.place)
         let facts = request.facts.sorted { $0.key < $1.key }
@@ -48,7 +48,7 @@ extension PostgresWriter {
         archiver = RowArchiver(place, run: request.run, rules: request.rules.map(\.name))
     }
 
-    /// Checks that the archive has what its parts say, and completes it; one without rows is removed.
+    /// Checks that the archive has the rows that its parts list, and completes it. An archive without rows is removed.
     package func completeArchive() throws(StoreError) -> ArchiveResult? {
         guard let archiver else { return nil }
         self.archiver = nil
@@ -57,7 +57,7 @@ extension PostgresWriter {
             return nil
         }
         return try batch("completing the archive") {
-            // What is said to be complete must be on disk.
+            // A complete archive must be on disk.
             try execute("SET LOCAL synchronous_commit = on")
             var result = ArchiveResult(path: archiver.place.schema, rowCount: 0, referenceCount: 0)
             for table in archiver.tables {
@@ -85,7 +85,7 @@ extension PostgresWriter {
         }
     }
 
-    /// Removes the tables of an archive and its description. If another table has the place of one of them, nothing is removed.
+    /// Removes the tables and the description of an archive. It removes nothing if another table has the name of one of them.
     package func removeArchive(of run: String, in place: String) throws(StoreError) {
         let place = ArchivePlace(session: self, schema: place)
         try batch("removing the archive of run \(run)") {

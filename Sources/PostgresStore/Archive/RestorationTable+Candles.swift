@@ -7,15 +7,16 @@ extension RestorationTable {
     /// Whether there was no candle before.
     private var wasMade: String { "num_nonnulls(\(values("old").joined(separator: ", "))) = 0" }
 
-    /// Whether the store's candle is as the run has written it.
+    /// Whether the store's candle is as the run wrote it.
     private var isWritten: String { Self.same(columns.map { "m.\($0.quotedIdentifier)" }, values("new")) }
 
     private var candleKey: String { archivedKey.joined(separator: ", ") }
 
-    /// The archived candles of some rows, with the values of ``ArchivedCandle``, by the first number of their key and their own.
+    /// The archived candles of some rows, with the values of ``ArchivedCandle``, ordered by the first number of their key and their own
+    /// number.
     ///
-    /// - Parameter restored: rows of the archive that may be in the store again, in the place of candles; nil: whether the store has
-    ///   what it had before is not looked at.
+    /// - Parameter restored: rows of the archive that the store may have again in the place of candles; nil if the store is not compared
+    ///   with the old values.
     func candleStates(
         _ ranges: [ClosedRange<Int64>], restored: (table: RestorationTable?, rows: [ClosedRange<Int64>])?
     ) -> SQLFragment {
@@ -43,7 +44,7 @@ extension RestorationTable {
             + "WINDOW candle AS (PARTITION BY \(candleKey) ORDER BY row) ORDER BY first, row"
     }
 
-    /// The candles of a range, each once: its first number, its last new values and its first old ones.
+    /// The candles of a range, each once: its first number, its last new values and its first old values.
     private func candles(_ rows: ClosedRange<Int64>) -> SQLFragment {
         let old = columns.indices.map { "first_value(r.old_\($0 + 1)) OVER candle AS old_\($0 + 1)" }
         let new = columns.indices.map { "r.new_\($0 + 1)" }
@@ -57,7 +58,7 @@ extension RestorationTable {
     /// Counts the candles of a range.
     func candleCount(_ rows: ClosedRange<Int64>) -> SQLFragment { "SELECT count(*) FROM " + candles(rows) }
 
-    /// Deletes the candles of a range that were made then and are as the run has written them, and returns their first numbers.
+    /// Deletes the candles of a range that the run made and that are as it wrote them. Returns their first numbers.
     func candleDeletes(_ rows: ClosedRange<Int64>) -> [SQLFragment] {
         sameKeys("r").map {
             "DELETE FROM \(target.sql) AS m USING " + candles(rows)
@@ -65,7 +66,7 @@ extension RestorationTable {
         }
     }
 
-    /// Gives the others their old values, and returns their first numbers.
+    /// Restores the old values of the other candles. Returns their first numbers.
     func candleUpdates(_ rows: ClosedRange<Int64>) -> [SQLFragment] {
         let sets = zip(columns, values("old")).map { "\($0.quotedIdentifier) = \($1)" }.joined(separator: ", ")
         return sameKeys("r").map {
@@ -74,14 +75,14 @@ extension RestorationTable {
         }
     }
 
-    /// The condition that the store's row `m` has the key of a candle that the run has made, in some ranges of the archive.
+    /// The condition that the store's row `m` has the key of a candle that the run made, in some ranges of the archive.
     func isMade(in ranges: [ClosedRange<Int64>]) -> SQLFragment {
         "\(Self.text(key.map { "m.\($0.quotedIdentifier)" })) IN (SELECT \(Self.text(archivedKey.map { "r.\($0)" })) FROM "
             + "\(source) AS r WHERE \(wasMade) AND (" + .any(ranges.map { isIn($0, alias: "r") }) + "))"
     }
 
-    /// Counts archived rows of a range whose keys rows of the store use: those with other values, those of them whose keys become
-    /// free, and rows with the same values whose keys become free.
+    /// Counts the archived rows of a range whose key a row of the store uses: rows with other values, those of them whose key becomes free,
+    /// and rows with equal values whose key becomes free.
     func conflicts(_ rows: ClosedRange<Int64>, _ references: [RestorationTable], isFreed: SQLFragment) -> SQLFragment {
         "SELECT count(*) FILTER (WHERE NOT is_equal) AS conflicts, count(*) FILTER (WHERE NOT is_equal AND is_freed) AS freed, "
             + "count(*) FILTER (WHERE is_equal AND is_freed) AS freed_equal FROM (SELECT \(isEqual(references)) AS is_equal, "

@@ -1,8 +1,8 @@
 import PriceStore
 
-/// A table of an archive, the table of the store that its rows go back to, and the SQL for that.
+/// A table of an archive, the table of the store to which its rows return, and the SQL for that.
 ///
-/// In SQL `a` is the archive's row, `m` the store's, and `r` the row of a table with the old values of references or candles.
+/// In SQL, `a` is a row of the archive, `m` a row of the store, and `r` a row of a table with the old values of references or candles.
 struct RestorationTable: RestorableSource {
     let kind: ArchivedKind
     /// Its number in the archive.
@@ -11,14 +11,14 @@ struct RestorationTable: RestorableSource {
     let target: PostgresTable
     /// The archive's table in SQL.
     let source: String
-    /// The column that numbers the rows of the archive, in SQL.
+    /// The column with the numbers of the archive's rows, in SQL.
     let rowNumber: String
-    /// The columns that identify a row of the store; empty: nothing does.
+    /// The columns that identify a row of the store; empty if none do.
     let key: [String]
     let columns: [String]
-    /// What its rows refer to.
+    /// The references of the rows to other tables.
     let relationships: [Relationship]
-    /// The names of the triggers that writing its rows, references or candles sets off.
+    /// The names of the triggers that a restoration of rows, references or candles fires.
     let triggers: [String]
 
     var table: String { target.name }
@@ -28,7 +28,7 @@ struct RestorationTable: RestorableSource {
 
     // MARK: Names
 
-    /// Whether two lists of values are the same in every digit and letter, also where types know no equality.
+    /// Whether two lists of values have the same text. Unlike `=`, this works for every type.
     static func same(_ a: [String], _ b: [String]) -> String {
         a.isEmpty ? "TRUE" : "\(text(a)) = \(text(b))"
     }
@@ -41,7 +41,7 @@ struct RestorationTable: RestorableSource {
         holdsRows ? key.map(\.quotedIdentifier) : key.indices.map { "key_\($0 + 1)" }
     }
 
-    /// A way in which two rows can have the same key: some parts of it are NULL in both. An index is used for `=` and for `IS NULL`.
+    /// A way in which two rows can have the same key: some of its columns are NULL in both. An index serves `=` and `IS NULL`.
     struct SameKey {
         var equal: [String] = []
         var keptIsNull: [String] = []
@@ -50,7 +50,7 @@ struct RestorationTable: RestorableSource {
         var condition: String { (equal + keptIsNull + storedIsNull).joined(separator: " AND ") }
     }
 
-    /// All ways in which the archived row `a` and the store's row `m` can have the same key: one where no part may be NULL.
+    /// All ways in which the archived row `a` and the store's row `m` can have the same key. There is one if no column can be NULL.
     func sameKeys(_ a: String, _ m: String = "m") -> [SameKey] {
         zip(archivedKey, key).reduce([SameKey()]) { ways, part in
             let (kept, stored) = ("\(a).\(part.0)", "\(m).\(part.1.quotedIdentifier)")
@@ -65,7 +65,7 @@ struct RestorationTable: RestorableSource {
         }
     }
 
-    /// The condition that the key of two rows is the same.
+    /// The condition that two rows have the same key.
     func isSameKey(_ a: String, _ m: String = "m") -> String {
         let ways = sameKeys(a, m).map(\.condition)
         return ways.count == 1 ? ways[0] : "(\(ways.joined(separator: " OR ")))"
@@ -79,7 +79,7 @@ struct RestorationTable: RestorableSource {
         return "CROSS JOIN LATERAL (\(rows.joined(separator: " UNION ALL "))) AS m"
     }
 
-    /// How many rows `m` with the key of the archived row `a` meet one more condition.
+    /// The number of rows `m` that have the key of the archived row `a` and meet a condition.
     func rowCount(_ a: String, where condition: String) -> String {
         let ways = sameKeys(a).map { way in
             let found = (way.equal + way.storedIsNull + [condition]).joined(separator: " AND ")
@@ -90,7 +90,7 @@ struct RestorationTable: RestorableSource {
         return "(\(ways.joined(separator: " + ")))"
     }
 
-    /// The condition that the store has a row `m` with the key of the archived row `a`, and one more condition.
+    /// The condition that the store has a row `m` that has the key of the archived row `a` and meets a condition.
     func hasRow(_ a: String, where condition: String) -> String {
         let ways = sameKeys(a).map { way in
             let found = (way.equal + way.storedIsNull + [condition]).joined(separator: " AND ")
@@ -102,7 +102,7 @@ struct RestorationTable: RestorableSource {
 
     // MARK: Rows
 
-    /// Inserts archived rows of a range, all but some.
+    /// Inserts the archived rows of a range, except some.
     func insertion(_ rows: ClosedRange<Int64>, besides known: [Int64] = [], isPart: Bool = false) -> SQLFragment {
         let names = written.map(\.quotedIdentifier).joined(separator: ", ")
         let values = written.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")
@@ -113,7 +113,7 @@ struct RestorationTable: RestorableSource {
         return start + " WHERE " + isIn(rows, besides: known) + (isPart ? " RETURNING 1" : "")
     }
 
-    /// The condition that a row of the archive is in a range, and none of some.
+    /// The condition that a row of the archive is in a range, and is not one of some rows.
     func isIn(_ rows: ClosedRange<Int64>, besides known: [Int64] = [], alias: String = "a") -> SQLFragment {
         let isIn =
             "\(alias).\(rowNumber) BETWEEN " + SQLFragment.bound("\(rows.lowerBound)", "int8") + " AND "
@@ -125,7 +125,7 @@ struct RestorationTable: RestorableSource {
         .bound(ServerArray.text(numbers.map { "\($0)" }), "int8[]")
     }
 
-    /// Whether the store's row `m` has the archived values; a reference that was cleared may have its old value again.
+    /// The condition that the store's row `m` has the archived values. A cleared reference may have its old value again.
     ///
     /// - Parameter references: the tables with the old values of references that were cleared.
     func isEqual(_ references: [RestorationTable]) -> String {
@@ -147,7 +147,7 @@ struct RestorationTable: RestorableSource {
         return parts.joined(separator: " AND ")
     }
 
-    /// A row of a range that the store does not have.
+    /// Finds a row of a range that the store does not have.
     ///
     /// - Parameter references: the tables with the old values of references that were cleared.
     func missing(_ rows: ClosedRange<Int64>, _ references: [RestorationTable]) -> SQLFragment {
@@ -155,8 +155,8 @@ struct RestorationTable: RestorableSource {
             + " AND NOT \(hasRow("a", where: isEqual(references))) LIMIT 1"
     }
 
-    /// The numbers of archived rows of a condition that the store has as often as the archive: those with the highest numbers, which are
-    /// restored first, count as the ones that are there.
+    /// The numbers of archived rows of a condition that the store has already. If the archive has more equal rows than the store, those
+    /// with the highest numbers count as stored, because they are restored first.
     func stored(_ condition: SQLFragment) -> SQLFragment {
         let values = "ROW(\(written.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")))::text"
         let stored = "ROW(\(written.map { "m.\($0.quotedIdentifier)" }.joined(separator: ", ")))::text"
@@ -171,7 +171,7 @@ struct RestorationTable: RestorableSource {
 
     /// References of a row that are restored together.
     struct ReferenceUpdate {
-        /// The relationship; nil: a column that belongs to none.
+        /// The relationship; nil for a column of no relationship.
         var relationship: Relationship?
         /// Its columns.
         var columns: [String]
@@ -195,7 +195,7 @@ struct RestorationTable: RestorableSource {
         "r.\(prefix)_\((columns.firstIndex(of: column) ?? 0) + 1)"
     }
 
-    /// Whether references were cleared and nobody has changed them since. One that has its old value again stays.
+    /// Whether references were cleared and have not changed since. A reference that has its old value again is left alone.
     func isCleared(_ update: ReferenceUpdate) -> String {
         let unchanged = update.columns.map { column in
             let stored = ["m.\(column.quotedIdentifier)"]
@@ -207,12 +207,12 @@ struct RestorationTable: RestorableSource {
             .joined(separator: " AND ")
     }
 
-    /// Whether the delete has cleared references at all.
+    /// Whether the delete cleared references.
     func wasCleared(_ update: ReferenceUpdate) -> String {
         "NOT " + Self.same(update.columns.map { reference($0, "old") }, update.columns.map { reference($0, "new") })
     }
 
-    /// Sets references to their old values where nobody has changed them, and returns the numbers of their rows.
+    /// Restores the old values of references that have not changed since. Returns the numbers of their rows.
     func update(_ update: ReferenceUpdate, _ rows: ClosedRange<Int64>, unless blocked: SQLFragment) -> SQLFragment {
         let values = update.columns.map { "\($0.quotedIdentifier) = \(reference($0, "old"))" }.joined(separator: ", ")
         return "UPDATE \(target.sql) AS m SET \(values) FROM \(source) AS r WHERE \(isSameKey("r")) AND "
@@ -220,7 +220,7 @@ struct RestorationTable: RestorableSource {
             + " RETURNING r.\(rowNumber)"
     }
 
-    /// The numbers of rows whose references are left cleared: their row is not there, or they refer to a row that was skipped.
+    /// The numbers of the rows whose references stay cleared: the row is missing, or its reference refers to a skipped row.
     func left(
         _ update: ReferenceUpdate, _ rows: ClosedRange<Int64>, isBlocked: SQLFragment,
         unless ownRowIsSkipped: SQLFragment

@@ -1,7 +1,6 @@
 import PriceStore
 
-/// The rows of tables without a key that an undo has restored before, and that the store still has: nothing else
-/// distinguishes them from equal ones.
+/// The rows without a key that an undo has restored earlier and that the store still has. Only this record tells them from equal rows.
 final class RestoredRows {
     private let archive: ServerArchive
     private let connection: PostgresConnection
@@ -12,7 +11,7 @@ final class RestoredRows {
         self.connection = connection
     }
 
-    /// The numbers of the rows of a table, as they were when it was first asked for.
+    /// The numbers of the rows of a table, as of the first call.
     func rows(of table: RestorationTable) throws -> Set<Int64> {
         if let found = found[table.number] { return found }
         let done =

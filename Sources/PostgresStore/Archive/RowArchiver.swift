@@ -1,38 +1,38 @@
 import PriceStore
 
-/// A table of an archive, and the table of the store whose rows, references or candles it holds.
+/// A table of an archive. It holds rows, references or candles of one table of the store.
 struct ArchiveTable {
     let kind: ArchivedKind
     let number: Int
     let table: PostgresTable
-    /// The columns that identify a row of the store, or a candle by its group and time; empty: nothing does.
+    /// The columns that identify a row of the store, or a candle by its group and time; empty if none do.
     let key: [String]
-    /// The columns of the store's table that are kept: all, those that a delete can clear, or those of a candle besides its key.
+    /// The columns of the store's table that are kept: all columns, those that a delete can clear, or those of a candle besides its key.
     let columns: [String]
     /// The archive's table in SQL.
     let sql: String
 
-    /// The columns whose values are restored: those that the store does not compute.
+    /// The columns whose values are restored: those that are not generated.
     var restored: [String] { columns.filter { table.entity.attribute(named: $0)?.isGenerated != true } }
 
-    /// The column that numbers the rows of the archive, in SQL.
+    /// The column with the numbers of the archive's rows, in SQL.
     var rowNumber: String { Self.rowNumber(besides: columns).quotedIdentifier }
 
-    /// The name of the column that numbers the rows of an archive.
+    /// The name of the column with the numbers of an archive's rows.
     static func rowNumber(besides columns: [String]) -> String {
         var name = "retention_row"
         while columns.contains(name) { name += "_" }
         return name
     }
 
-    /// The names of the columns in the archive: those of the store, or the key, the old and the new values.
+    /// The names of the columns in the archive: those of the store, or the key with the old and the new values.
     static func names(_ kind: ArchivedKind, key: [String], columns: [String]) -> [String] {
         guard kind != .rows else { return columns }
         return key.indices.map { "key_\($0 + 1)" } + columns.indices.map { "old_\($0 + 1)" }
             + columns.indices.map { "new_\($0 + 1)" }
     }
 
-    /// The definition of the archive's table: the columns with their types and collations, and nothing else.
+    /// The definition of the archive's table: columns with types and collations, without constraints.
     var definition: String {
         let sources = kind == .rows ? columns : key + columns + columns
         let selected = zip(sources, Self.names(kind, key: key, columns: columns)).map {
@@ -46,7 +46,7 @@ struct ArchiveTable {
 final class RowArchiver {
     let place: ArchivePlace
     let run: String
-    /// The names of the rules, by whose places parts name them.
+    /// The names of the rules. A part refers to a rule by its index.
     let rules: [String]
     private(set) var tables: [ArchiveTable] = []
     private(set) var partCount = 0
@@ -81,7 +81,7 @@ final class RowArchiver {
         return table
     }
 
-    /// Begins the next transaction, or the same again.
+    /// Starts the part of the next transaction, or of a repeated one.
     func part(of rule: String, _ reach: ReachOfDelete, _ connection: PostgresConnection) throws -> ArchivePart {
         guard let number = rules.firstIndex(of: rule) else {
             throw StoreError(.defect, store: place.schema, message: "the archive was begun without the rule \(rule)")
@@ -89,10 +89,10 @@ final class RowArchiver {
         return ArchivePart(archiver: self, rule: number, number: partCount, reach: reach, connection: connection)
     }
 
-    /// Notes that a transaction with rows was committed.
+    /// Records that a transaction was committed.
     func didCommit(_ part: ArchivePart) { if !part.portions.isEmpty { partCount = part.number + 1 } }
 
-    /// Makes the tables that deletes can need, in a transaction of its own.
+    /// Creates the tables that deletes can need, in a transaction of its own.
     func prepare(_ reach: ReachOfDelete, _ rollup: Rollup?, _ connection: PostgresConnection) throws(StoreError) {
         var added: [ArchiveTable] = []
         func add(_ kind: ArchivedKind, _ table: PostgresTable, key: [String]? = nil, _ columns: [String]) {

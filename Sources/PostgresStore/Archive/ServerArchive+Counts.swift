@@ -30,8 +30,8 @@ extension ServerArchive {
         return counts
     }
 
-    /// Counts the rows whose references can be restored, and those that are nowhere, with archived rows in the place of
-    /// those that are not in the store.
+    /// Counts the rows whose references can be restored, and those that are neither in the store nor archived. Archived rows stand in for
+    /// rows missing from the store.
     private func references(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
         let first = (table.key.first ?? "").quotedIdentifier
         let own = tables.filter { $0.holdsRows && $0.target.oid == table.target.oid }.map { rows in

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// The archive of a run, and the tables of the store that its rows go back to.
+/// The archive of a run, and the tables of the store to which its rows return.
 struct ServerArchive {
     let place: ArchivePlace
     let run: String
@@ -12,9 +12,9 @@ struct ServerArchive {
     let parts: [[ArchivedRows]]
     let mayBeUndoneInPart: Bool
 
-    /// Finds an archive and checks that it is ours, and that the store has what it needs for its rows.
+    /// Finds an archive, and checks that retention made it and that the store can take its rows.
     ///
-    /// One that is not complete is taken, too: each transaction of its run has copied exactly the rows that it has deleted.
+    /// An archive that is not complete is accepted: each transaction of its run copied exactly the rows that it deleted.
     init(_ request: RestorationRequest, _ connection: PostgresConnection) throws {
         let place = ArchivePlace(session: connection, schema: request.archive)
         self.place = place
@@ -91,7 +91,7 @@ struct ServerArchive {
         }
     }
 
-    /// Throws if triggers are to be left out. Only the owner can do that, and no other session may write meanwhile.
+    /// Throws if the undo skips triggers and the user may not do that. Only the owner may, and no other session may write meanwhile.
     private func requireNoTriggers(_ connection: PostgresConnection) throws {
         let switches = Set(
             tables.flatMap { table in
@@ -106,7 +106,7 @@ struct ServerArchive {
                 + "switch them on again (ENABLE TRIGGER); or restore the rows and fire them (--triggers fire)")
     }
 
-    /// Throws unless the archive has all rows that its parts name, and all that the run has counted.
+    /// Throws unless the archive has all rows that its parts name, and as many as the run counted.
     private func checkCounts(_ connection: PostgresConnection) throws {
         let reading = ArchiveReading(place: place, run: run)
         let isThisRun = SQLFragment.bound(run, "text")
@@ -149,9 +149,9 @@ private struct ArchiveReading {
             hint: "nothing was changed; restore the schema from a backup")
     }
 
-    /// A table of an archive, as a row of `retention_tables` says.
+    /// The table that a row of `retention_tables` describes.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archive has.
+    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archived rows need.
     func table(_ row: ServerRow) throws -> RestorationTable {
         func refused(_ message: String) -> StoreError {
             StoreError(
@@ -178,7 +178,7 @@ private struct ArchiveReading {
         else {
             throw damaged("columns of \(source) are missing")
         }
-        // A column that was computed then may have to be written now.
+        // A column that was generated then may have to be written now.
         let names = kind != .rows ? restored : try found.map { try $0.text("attname") }.filter { $0 != rowNumber }
         for column in restored {
             guard let attribute = target.entity.attribute(named: column) else {
@@ -250,8 +250,7 @@ private struct ArchiveReading {
             triggers: try session.triggersFired(by: kind, of: target, changing: names))
     }
 
-    /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were
-    /// deleted.
+    /// The relationships of a table. Those that refer to a part of a table also refer to the whole table, with which its rows were deleted.
     private func relationshipsOfWholes(_ table: PostgresTable) throws -> [Relationship] {
         try table.entity.relationships.flatMap { key in
             guard let part = try session.table(key.destination), part.isPartition else { return [key] }
@@ -265,8 +264,8 @@ private struct ArchiveReading {
 }
 
 extension PostgresConnection {
-    /// The names of the triggers of a table and its parts that a restoration sets off. Foreign keys and TimescaleDB's own are none. Source of the
-    /// bits: PostgreSQL manual, "System Catalogs", `pg_trigger.tgtype`: 4 INSERT, 8 DELETE, 16 UPDATE.
+    /// The names of the triggers of a table and its parts that a restoration fires, without those of foreign keys and of TimescaleDB.
+    /// Source of the bits: PostgreSQL manual, "System Catalogs", `pg_trigger.tgtype`: 4 INSERT, 8 DELETE, 16 UPDATE.
     func triggersFired(
         by kind: ArchivedKind, of table: PostgresTable, changing columns: [String]
     ) throws -> [String] {

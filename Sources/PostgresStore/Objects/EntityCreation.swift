@@ -2,7 +2,7 @@ public import PriceStore
 
 /// Entities that a program creates.
 extension PostgresWriter {
-    /// Creates an entity of plain attributes. All else is created in the server.
+    /// Creates an entity with plain attributes. Anything else must be created on the server.
     public func createEntity(_ entity: Entity) throws(StoreError) {
         try entity.checkIsCreatable(in: name)
         guard entity.relationships.isEmpty, !entity.attributes.contains(where: \.hasDefault) else {
@@ -18,7 +18,7 @@ extension PostgresWriter {
         }
     }
 
-    /// Throws: an index is created in the server.
+    /// Always throws: indexes are created on the server.
     public func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError) {
         throw StoreError(
             .unsupported, store: name, message: "no index of \(entity) is created", hint: "create it in the server")

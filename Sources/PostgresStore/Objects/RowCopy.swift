@@ -1,14 +1,14 @@
 public import PriceStore
 
-/// Many new rows at once: COPY into a temporary table of texts, and one INSERT from there, with the conflict rule.
+/// Inserts many rows at once: COPY into a temporary table of texts, then one INSERT from there with the conflict rule.
 extension PostgresWriter {
-    /// Adds rows by COPY into a temporary table and one INSERT from there; nil: a row breaks a constraint, nothing was
-    /// added, and the rows must be judged one by one.
+    /// Adds rows by COPY into a temporary table and one INSERT from there. It is nil if a row breaks a constraint: then nothing was added,
+    /// and the rows must be inserted one by one.
     public func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
     ) throws(StoreError) -> RowsInserted? {
         do {
-            // Which row was not replaced, the statement does not say.
+            // The statement does not say which row was not replaced.
             if try replaceable(onConflict, RowScope(try requireTable(entity))) != nil { return nil }
             var inserted = RowsInserted(savedCount: 0, ignoredCount: 0)
             try transaction(.normal) {
@@ -22,7 +22,7 @@ extension PostgresWriter {
             return inserted
         } catch {
             let storeError = StoreError(error, store: name, doing: "adding rows to \(entity)")
-            // 21000: two of the rows have one key, which one statement cannot replace twice.
+            // 21000: two rows have the same key, and one statement cannot replace a row twice.
             let isOfOneRow =
                 [.constraint, .unsupported].contains(storeError.kind) || storeError.engineCode == "SQLSTATE 21000"
             guard storeError.engineCode != nil, isOfOneRow else { throw storeError }
@@ -30,7 +30,7 @@ extension PostgresWriter {
         }
     }
 
-    /// The rows in stretches that name the same attributes.
+    /// Consecutive rows with the same attributes.
     private static func portions(_ rows: [[String: StoreValue]]) -> [ArraySlice<[String: StoreValue]>] {
         var portions: [ArraySlice<[String: StoreValue]>] = []
         var start = 0
@@ -86,7 +86,7 @@ extension PostgresWriter {
         return value.serverText
     }
 
-    /// A value in COPY's text form.
+    /// A value in the text format of COPY.
     private static func copyText(_ value: String?) -> String {
         guard let value else { return "\\N" }
         var text = ""

@@ -1,7 +1,7 @@
 public import PriceStore
 
 extension PostgresDatabase {
-    /// How many rows a request finds.
+    /// The number of rows that a request finds.
     public func count(_ request: StoreFetchRequest) throws(StoreError) -> Int {
         try run("counting the rows of \(request.entity)") {
             let scope = try scope(request.entity)
@@ -24,7 +24,7 @@ extension PostgresDatabase {
         }
     }
 
-    /// The rows that a request finds, with their identities; only of tables with a primary key.
+    /// The rows that a request finds, with their identities. The table must have a primary key.
     public func fetchRows(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
         try run("reading the rows of \(request.entity)") {
             let scope = try scope(request.entity)
@@ -49,7 +49,7 @@ extension PostgresDatabase {
         return query + limits(request)
     }
 
-    /// Some different values of an attribute, from the first rows and, by the key, the last ones.
+    /// Some distinct values of an attribute: from the first rows and, by the key, from the last ones.
     package func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try run("sampling \(entity)") {
             let scope = try scope(entity)

@@ -3,8 +3,8 @@ public import PriceStore
 extension PostgresConnection {
     /// A new value as an expression of the column's type.
     ///
-    /// A text for a date column is an ISO 8601 date; one with an offset is brought to the session's zone, which is the
-    /// policy's, before a column without a zone takes it.
+    /// A text for a date column is an ISO 8601 date. A date with an offset is converted to the session's zone, which is the policy's,
+    /// before a column without a zone stores it.
     func newValue(_ value: StoreValue, _ attribute: Attribute, _ table: PostgresTable) -> SQLFragment {
         let type = table.typeNames[attribute.name] ?? "text"
         switch (table.type(attribute), value) {
@@ -36,16 +36,16 @@ extension PostgresConnection {
             + (try conflictClause(onConflict, named.map(\.attribute.name), scope))
     }
 
-    /// What is said about a key that is already there.
+    /// The ON CONFLICT clause for a key that exists already.
     ///
-    /// - Parameter scope: whose alias the rows have.
+    /// - Parameter scope: the scope whose alias the rows have.
     func conflictClause(_ policy: ConflictPolicy, _ names: [String], _ scope: RowScope) throws -> SQLFragment {
         let table = scope.table
         switch policy {
         case .fail: return SQLFragment("")
         case .ignore: return SQLFragment(" ON CONFLICT DO NOTHING")
         case .replace:
-            // The key that the new row names: the primary key before others.
+            // The key that the new row names; the primary key comes first.
             let keys =
                 [table.entity.primaryKey]
                 + table.indexes.filter { $0.isUnique && $0.isOrdered }.map {
@@ -63,9 +63,9 @@ extension PostgresConnection {
         }
     }
 
-    /// Whether a row has all values of a new one, so that replacing it would change nothing.
+    /// Whether a row has all values of a new row, so that replacing it would change nothing.
     ///
-    /// - Parameter source: where the row is looked for; nil: in the table.
+    /// - Parameter source: where to look for the row; nil for the table.
     func isStored(_ values: [String: StoreValue], _ scope: RowScope, in source: String? = nil) throws -> Bool {
         guard !values.isEmpty else { return false }
         let same = try named(values, scope).map { attribute, value in
@@ -74,7 +74,7 @@ extension PostgresConnection {
             return switch scope.table.type(attribute) {
             case .integer, .real, .numeric, .timestamptz, .timestamp, .date:
                 SQLFragment("\(column) IS NOT DISTINCT FROM ") + new
-            // Texts that a collation takes for equal may differ, and some types cannot be compared.
+            // A collation may equate different texts, and some types have no equality.
             default: SQLFragment("\(column)::text COLLATE \"C\" IS NOT DISTINCT FROM (") + new + ")::text COLLATE \"C\""
             }
         }
@@ -82,7 +82,7 @@ extension PostgresConnection {
         return try exists("SELECT 1 FROM \(from)" + SQLFragment.all(same).whereClause + " LIMIT 1")
     }
 
-    /// The condition of the rows of a scope that a new row may replace, and what is said of the others; nil: all.
+    /// The condition of the rows of a scope that a new row may replace, and the message for others; nil if it may replace all.
     func replaceable(
         _ onConflict: ConflictPolicy, _ scope: RowScope
     ) throws -> (condition: SQLFragment, otherwise: String)? {
@@ -95,7 +95,7 @@ extension PostgresConnection {
 }
 
 extension PostgresWriter {
-    /// Adds one row; one that breaks a constraint leaves nothing behind.
+    /// Adds a row. A row that breaks a constraint leaves nothing behind.
     public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
@@ -121,7 +121,7 @@ extension PostgresWriter {
         guard let colon = error.message.firstRange(of: ": ") else { return error.message }
         var text = String(error.message[colon.upperBound...])
         if let undone = text.firstRange(of: "the transaction is rolled back: ") { text.removeSubrange(undone) }
-        // `invalid input syntax for type integer: "abc"` would show the value.
+        // The value would appear in `invalid input syntax for type integer: "abc"`.
         if error.engineCode?.hasPrefix("SQLSTATE 22") == true, let quote = text.firstRange(of: ": \"") {
             text = String(text[..<quote.lowerBound])
         }
