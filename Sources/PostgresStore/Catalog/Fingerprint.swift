@@ -1,12 +1,11 @@
 import PriceStore
 
-/// Batches delete only while the schema is the one that the plan was made with: keys that cascade, triggers, columns that are
-/// archived.
+/// Batches delete only while the schema is the one of the plan: cascading keys, triggers, archived columns.
 extension PostgresConnection {
-    /// What the schema says of deletes from tables, by table: which table has the name, its columns, the foreign keys that
-    /// refer to it, triggers with their functions, rules, row security, and tables that inherit from it.
+    /// The parts of the schema that affect deletes from tables, by table: its identity, its columns, the foreign keys that refer to it,
+    /// triggers with their functions, rules, row security, and tables that inherit from it.
     ///
-    /// New partitions and chunks are not a change: what they have of their own is.
+    /// A new partition or chunk is not a change, but a trigger or rule of its own is.
     func fingerprints(of tables: [String]) throws -> [String: String] {
         let isNoChunk =
             try schema(ofExtension: "timescaledb") == nil ? "" : " AND \(TimescaleSQL.isNoChunk("i.inhrelid"))"
@@ -39,9 +38,9 @@ extension PostgresConnection {
             })
     }
 
-    /// Throws if one of some tables is not what it was when it was first read.
+    /// Throws if one of some tables has changed since it was first read.
     ///
-    /// - Parameter moment: when that was, and what the error means, for its message.
+    /// - Parameter moment: when that was and what the error means, for its message.
     func requireSchema(of tables: [PostgresTable], since moment: String) throws {
         let now = try fingerprints(of: Set(tables.map(\.sql)).sorted())
         for table in tables where catalog.fingerprints[table.sql] != now[table.sql] {

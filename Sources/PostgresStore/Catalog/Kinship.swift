@@ -1,17 +1,17 @@
 import PriceStore
 
-/// How the rows of a table are those of another one.
+/// How the rows of a table relate to those of another one.
 enum Kinship {
     case none
     case same
-    /// It has all rows of the other one.
+    /// The table has all rows of the other one.
     case ancestor
-    /// The other one has all of its rows: the tables that hold them, by `oid`.
+    /// The other table has all of its rows, in the tables with these values of `oid`.
     case descendant([Int])
 }
 
 extension PostgresConnection {
-    /// Partitions, children and chunks are tables of their own, which a hold or a rule may name.
+    /// Partitions, children and chunks are tables, and a hold or a rule may name them.
     func kinship(of table: PostgresTable, to other: PostgresTable) throws -> Kinship {
         if table.oid == other.oid { return .same }
         if try descendants(of: table).contains(other.oid) { return .ancestor }
@@ -26,7 +26,7 @@ extension PostgresConnection {
             SQLFragment(Self.tree("\(table.oid)::oid") + " SELECT oid FROM tree WHERE oid <> \(table.oid)"))
     }
 
-    /// What stands before a query of `tree`: tables, as a list of values, and all that is below them.
+    /// The beginning of a query of `tree`: the listed tables and all tables below them.
     static func tree(_ oids: String) -> String {
         "WITH RECURSIVE tree (oid) AS (SELECT \(oids) UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)"
     }

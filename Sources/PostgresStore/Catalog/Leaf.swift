@@ -1,6 +1,6 @@
 import PriceStore
 
-/// A real table that holds rows of an entity: the table itself, or a partition that has none of its own.
+/// A real table with rows of an entity: the table itself, or a partition that has no partitions.
 struct Leaf: Hashable {
     let oid: Int
     /// The table in SQL.
@@ -8,18 +8,18 @@ struct Leaf: Hashable {
     let name: String
     /// Whether its rows are on another server.
     var isForeign = false
-    /// Whether its rows are stored by columns, so that the server cannot delete single ones.
+    /// Whether its rows are in columnar storage, from which the server cannot delete single rows.
     var isColumnar = false
-    /// The table that it is a partition of, in SQL; nil: of none.
+    /// The table of which it is a partition, in SQL; nil if none.
     var parent: String?
-    /// Its range; nil: it is a default partition, has an open end, or anything else that proves nothing about the rows in it.
+    /// Its range; nil if it is a default partition, has an open end, or otherwise proves nothing about its rows.
     var bounds: PartitionBounds?
-    /// The column by whose ranges the table is divided that it is a partition of; nil: by anything else.
+    /// The column that divides its parent by ranges; nil if something else divides it.
     var rangeColumn: String?
 }
 
 extension PostgresConnection {
-    /// The real tables of an entity in the order in which they were created.
+    /// The real tables of an entity, in order of creation.
     func leaves(of table: PostgresTable) throws -> [Leaf] {
         guard table.isPartitioned else {
             return [Leaf(oid: table.oid, sql: table.sql, name: table.name)]
@@ -59,7 +59,7 @@ extension PostgresConnection {
 }
 
 extension ServerRow {
-    /// The bounds of a part, from `low` and `high`; nil: an end is not known.
+    /// The bounds of a part, from `low` and `high`; nil if an end is unknown.
     func bounds() throws -> PartitionBounds? {
         guard let low = try optionalText("low"), let high = try optionalText("high") else { return nil }
         return PartitionBounds(lower: low, upper: high)

@@ -1,36 +1,35 @@
 import PriceStore
 
-/// What is known of the schema; read table by table, when asked for.
+/// What is known of the schema. A table is read when it is first needed.
 struct PostgresCatalog {
-    /// The tables by the name they were asked for; nil: there is none.
+    /// The tables by the requested name; nil if there is none.
     fileprivate var tables: [String: PostgresTable?] = [:]
-    /// The real tables of tables by the `oid` of these, while one state of the database is looked at.
+    /// The real tables of a table, by its `oid`. Valid within one state of the database.
     var leaves: [Int: [Leaf]]?
-    /// The chunks of hypertables by the `oid` of these, as long.
+    /// The chunks of a hypertable, by its `oid`. Valid within one state of the database.
     var chunks: [Int: [Chunk]]?
-    /// What the tables were when they were first asked for; see ``PostgresConnection/fingerprints(of:)``.
+    /// The fingerprints of tables when they were first needed; see ``PostgresConnection/fingerprints(of:)``.
     private(set) var fingerprints: [String: String] = [:]
-    /// The rows of whole partitions, while one state of the database is looked at.
+    /// The row counts of whole partitions. Valid within one state of the database.
     var leafCounts: [Int: Int] = [:]
-    /// The cluster and the database of the session, as ``ServerState/database``; nil: not read yet.
+    /// The cluster and the database of the session, as in ``ServerState/database``; nil before it is read.
     var database: String?
-    /// The extensions that change what a table is, and the schemas of their functions.
+    /// The supported extensions that are installed, with the schemas of their functions.
     fileprivate var extensions: [String: String]?
 
     /// Makes an empty catalog.
     ///
-    /// - Parameter former: the catalog before a session was lost; the plan was made with it.
+    /// - Parameter former: the catalog of a lost session, with which the plan was made.
     init(after former: PostgresCatalog? = nil) { fingerprints = former?.fingerprints ?? [:] }
 
-    /// Keeps the fingerprint of a table, unless there is an older one.
+    /// Keeps the fingerprint of a table unless there is an older one.
     mutating func keep(_ fingerprint: String, of table: String) {
         fingerprints[table] = fingerprints[table] ?? fingerprint
     }
 }
 
 extension PostgresConnection {
-    /// Tables, views and foreign tables that are nobody's partition. Those that the search path does not find are named
-    /// with their schema.
+    /// Tables, views and foreign tables that are not partitions. A name includes the schema if the search path does not find it.
     func visibleNames() throws -> [String] {
         try texts(
             SQLFragment(
@@ -40,7 +39,7 @@ extension PostgresConnection {
                 """))
     }
 
-    /// The name of a relation `c` in schema `n`, as entities are called.
+    /// The name of an entity for a relation `c` in schema `n`.
     static let displayName =
         "CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END"
 
@@ -49,7 +48,7 @@ extension PostgresConnection {
             AND d.deptype = 'e')
         """
 
-    /// What a foreign key can lead to: also a table of an extension.
+    /// Any table to which a foreign key can lead, also one of an extension.
     private static let isReadable = """
         c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
         AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
@@ -58,7 +57,7 @@ extension PostgresConnection {
             !~ '^retention (archives, format [0-9]+|archive of run [0-9A-Z]{26})$'
         """
 
-    /// The table, view or foreign table of that name; exactly so written if there is one, else letters without case.
+    /// The table, view or foreign table with a name. An exact match has precedence over one that ignores case.
     func table(_ name: String) throws -> PostgresTable? {
         if let known = catalog.tables[name] { return known }
         let found = try readTable(name)
@@ -66,7 +65,7 @@ extension PostgresConnection {
         return found
     }
 
-    /// The table of that name, or an error.
+    /// The table with a name, or an error.
     func requireTable(_ name: String) throws -> PostgresTable {
         guard let table = try table(name) else {
             throw StoreError(.unknownName, store: self.name, message: "the store has no entity '\(name)'")
@@ -74,12 +73,12 @@ extension PostgresConnection {
         return table
     }
 
-    /// The triggers and rules of a table and its parts that act when rows are deleted (8) or changed (16): the columns whose change sets
-    /// them off, and whether they may keep a row or refuse. Foreign keys and TimescaleDB's own are left out.
+    /// The triggers and rules of a table and its parts for a delete (8) or an update (16) of rows: the columns whose change fires them, and
+    /// whether they may keep a row or refuse. Those of foreign keys and of TimescaleDB are left out.
     ///
-    /// A change can move a row to another partition, which is a delete and an insert there. A generated column changes with others.
-    /// Source: PostgreSQL manual, "System Catalogs": bits 2, 3 and 4 of a trigger's type say that it is for INSERT, DELETE and UPDATE,
-    /// bits 0 and 1 that it is asked for each row before; the events 2 and 4 of a rule are UPDATE and DELETE.
+    /// An update can move a row to another partition, which is a delete and an insert there. A generated column changes with others.
+    /// Source: PostgreSQL manual, "System Catalogs": bits 2, 3 and 4 of a trigger's type mean INSERT, DELETE and UPDATE; bits 0 and 1 mean
+    /// that it fires for each row, and before it. The events 2 and 4 of a rule are UPDATE and DELETE.
     private func triggers(
         _ oid: Int, on event: Int, isPartitioned: Bool
     ) throws -> [(name: String, mayRefuse: Bool, columns: [String])] {
@@ -101,7 +100,7 @@ extension PostgresConnection {
         ).map { try ($0.text("name"), $0.isTrue("may_refuse"), $0.names("columns")) }
     }
 
-    /// The names of the tables of which a table is a part, the whole last.
+    /// The names of the tables that contain a table, the root last.
     private func containers(_ oid: Int) throws -> [String] {
         let query = """
             WITH RECURSIVE up (oid, depth) AS (SELECT inhparent, 1 FROM pg_inherits WHERE inhrelid = \(oid)
@@ -130,7 +129,7 @@ extension PostgresConnection {
             + "), NOT pg_table_is_visible(c.oid), c.oid LIMIT 2"
         let found = try rows(query)
         guard let row = found.first else { return nil }
-        // A key leads to one of them, and what its rows are must not be read from the other.
+        // A foreign key leads to one of them, and its rows must not be read from the other.
         if found.count == 2, try found.allSatisfy({ try $0.text("name") == name }) {
             throw StoreError(
                 .unsupported, store: self.name, message: "two tables are called \(name)", hint: "rename one of them")
@@ -140,11 +139,11 @@ extension PostgresConnection {
             let hypertable = try self.row(
                 TimescaleSQL.materialized(schema: row.text("nspname"), view: row.text("relname")))
         {
-            // The rows of a continuous aggregate are in a hypertable, and are deleted there.
+            // The rows of an aggregate are in a hypertable, and are deleted there.
             (kind, source, aggregate) = ("r", hypertable, try row.relation("nspname", "relname"))
         }
         let (oid, schema, relation) = try (source.int("oid"), source.text("nspname"), source.text("relname"))
-        // Before all else is read: what changes meanwhile is seen by the first batch.
+        // The fingerprint is read first, so that the first batch notices any change during the reading.
         for (table, fingerprint) in try fingerprints(of: [source.relation("nspname", "relname")]) {
             catalog.keep(fingerprint, of: table)
         }
@@ -177,7 +176,7 @@ extension PostgresConnection {
     }
 
     private func readColumns(_ oid: Int) throws -> [(attribute: Attribute, type: ColumnType)] {
-        // A domain is what the type below it is.
+        // A domain counts as its base type.
         return try rows(
             SQLFragment(
                 """
@@ -233,8 +232,8 @@ extension PostgresConnection {
         }
     }
 
-    /// The foreign keys at one of their ends. Of a partitioned table or a hypertable those of the whole, not the copies of
-    /// its parts. Keys that refer to a part alone are keys of the whole, too.
+    /// The foreign keys at one of their ends. For a partitioned table or a hypertable these are the keys of the whole table, without the
+    /// copies on its parts. Keys that refer only to a part count as keys of the whole table.
     private func relationships(
         _ end: String, _ oid: Int, isPartition: Bool
     ) throws -> [Relationship] {
@@ -275,7 +274,7 @@ extension PostgresConnection {
 
     private func hasExtension(_ name: String) throws -> Bool { try schema(ofExtension: name) != nil }
 
-    /// The schema of an extension's functions, in SQL; nil: there is no such extension.
+    /// The schema of an extension's functions, in SQL; nil if the extension is not installed.
     func schema(ofExtension name: String) throws -> String? {
         if catalog.extensions == nil {
             let rows = try rows(

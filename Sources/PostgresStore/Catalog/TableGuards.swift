@@ -1,11 +1,10 @@
 import PriceStore
 
-/// Reasons why the rows of a partitioned table must be deleted by a DELETE on the whole table.
+/// Why the rows of a partitioned table must be deleted by a DELETE on the whole table.
 ///
-/// A drop skips what the server does for each row, and a statement on a single partition skips what is declared for the
-/// whole table.
+/// A drop skips the server's work for each row. A statement on a single partition skips what is declared on the whole table.
 struct TableGuards {
-    /// The kinds of guards; the first one found is reported.
+    /// The kinds of guards. The first one found is reported.
     private enum Kind: Int {
         case statementTrigger = 1
         case rowTrigger
@@ -29,20 +28,20 @@ struct TableGuards {
 
     private func first(_ kinds: Kind...) -> String? { kinds.lazy.compactMap { reasons[$0] }.first }
 
-    /// Why partitions or chunks cannot be dropped, as a phrase; nil: they can.
+    /// Why partitions or chunks cannot be dropped, as a phrase; nil if they can.
     var dropObstacle: String? {
         first(
             .statementTrigger, .rowTrigger, .rule, .rowSecurity, .foreignKey, .publication, .owner, .access, .dependent)
     }
-    /// Why rows cannot be deleted in partitions by their own names; nil: they can.
+    /// Why rows cannot be deleted from partitions by their own names; nil if they can.
     var leafObstacle: String? { first(.statementTrigger, .rule, .access) }
-    /// Why rows cannot be counted in partitions by their own names; nil: they can.
+    /// Why rows cannot be counted in partitions by their own names; nil if they can.
     var countObstacle: String? { first(.access) }
 
-    /// Finds the guards of tables and of all that is below them: a number for the kind, and the reason.
+    /// Finds the guards of tables and of all tables below them: the number of the kind, and the reason.
     ///
-    /// Source: PostgreSQL manual, "System Catalogs": bit 0 of a trigger's type says that it is for each row, bit 3 that it
-    /// is for DELETE; the event 4 of a rule is DELETE. TimescaleDB's own triggers note changes, and it notes a drop itself.
+    /// Source: PostgreSQL manual, "System Catalogs": bit 0 of a trigger's type means that it fires for each row, bit 3 means DELETE. The
+    /// event 4 of a rule is DELETE. TimescaleDB's own triggers log changes, and TimescaleDB logs a drop itself.
     static func query(_ tables: [Int]) -> SQLFragment {
         "WITH RECURSIVE tree (oid) AS (SELECT unnest(" + .tables(tables)
             + """
@@ -78,8 +77,8 @@ struct TableGuards {
                 """
     }
 
-    /// Tables of a query, and the publications that publish their deletes: `oid` and `publication`. A publication may
-    /// have the whole of which a table is a part.
+    /// The publications that publish deletes of the tables of a query: `oid` and `publication`. A publication may contain a table above the
+    /// table.
     static func publications(_ tables: String) -> String {
         """
         SELECT t.oid, p.pubname AS publication FROM (\(tables)) AS t
@@ -92,14 +91,14 @@ struct TableGuards {
 }
 
 extension PostgresConnection {
-    /// The guards of a table that is divided; nil: it is not.
+    /// The guards of a divided table; nil for any other table.
     func guards(of table: PostgresTable) throws -> TableGuards? {
         guard table.isPartitioned || table.isHypertable else { return nil }
         return try TableGuards(rows(TableGuards.query([table.oid])))
     }
 
-    /// Why the server refuses every delete from a table, as a sentence; nil: it does not. What a publication sends must say which
-    /// row is deleted. Source: PostgreSQL manual, "Publication", on replica identity.
+    /// Why the server refuses every delete from a table, as a sentence; nil if it does not. A published delete must identify its row.
+    /// Source: PostgreSQL manual, "Publication", on replica identity.
     func identityObstacle(_ table: PostgresTable) throws -> String? {
         let published = TableGuards.publications(
             "SELECT \(table.oid)::oid AS oid UNION SELECT inhrelid FROM pg_inherits WHERE inhparent = \(table.oid) "
@@ -118,7 +117,7 @@ extension PostgresConnection {
         }
     }
 
-    /// A table among some, or a part of one, of which row security hides rows from this user, as a sentence; nil: there is none.
+    /// Which of some tables, or of their parts, hides rows from this user by row security, as a sentence; nil if none does.
     func rowSecurityObstacle(_ tables: [PostgresTable]) throws -> String? {
         let oids = tables.map { "\($0.oid)" }.joined(separator: ", ")
         let tree = Self.tree("unnest(ARRAY[\(oids)]::oid[])")

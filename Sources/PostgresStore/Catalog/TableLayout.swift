@@ -8,7 +8,7 @@ extension PostgresDatabase {
         }
     }
 
-    /// The space that a table, its indexes and all of its parts take, in bytes, on all servers; nil for a view.
+    /// The size of a table, its indexes and all of its parts, in bytes, on all servers; nil for a view.
     package func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? {
         try run("reading the size of \(entity)") {
             guard let table = try table(entity), table.entity.kind == .table else { return nil }
@@ -22,7 +22,7 @@ extension PostgresDatabase {
         }
     }
 
-    /// How a table is divided, by whom, and what the server does with it by itself; nil: it is a plain table.
+    /// How a table is divided and by whom, and the server's own jobs on it; nil for a plain table.
     package func layout(ofEntity entity: String) throws(StoreError) -> String? {
         try run("reading the layout of \(entity)") {
             guard let table = try table(entity), table.entity.kind == .table else { return nil }

@@ -1,10 +1,10 @@
 import PriceStore
 
-/// The SQL for a database with TimescaleDB. The names are the extension's own views and functions.
+/// SQL for a database with TimescaleDB. The names are those of the extension's views and functions.
 ///
-/// Source: docs/postgresql.md, "TimescaleDB", which says on which version it was run.
+/// Source: docs/postgresql.md, "TimescaleDB", which names the tested version.
 enum TimescaleSQL {
-    /// The condition that a row of the extension's catalog, as `h`, is a hypertable's.
+    /// The condition that a row `h` of the extension's catalog belongs to a hypertable.
     static func isOf(schema: String, relation: String) -> SQLFragment {
         "h.schema_name = " + .bound(schema, "name") + " AND h.table_name = " + .bound(relation, "name")
     }
@@ -17,17 +17,17 @@ enum TimescaleSQL {
             + isOf(schema: schema, relation: relation)
     }
 
-    /// Finds the column whose ranges the chunks of a hypertable are, unless a function takes its values apart.
+    /// Finds the column that divides a hypertable into chunks, unless a function partitions its values.
     static func primaryDimension(_ table: PostgresTable) -> SQLFragment {
         "SELECT column_name FROM (SELECT d.* FROM _timescaledb_catalog.dimension d "
             + "JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id WHERE " + isOf(table)
             + " ORDER BY d.id LIMIT 1) AS first WHERE num_slices IS NULL AND partitioning_func IS NULL"
     }
 
-    /// Finds the chunks of a hypertable by their ranges: `oid`, schema, name, first value, end, whether it is a table of
-    /// this server that can be changed, bytes of its rows, and whether it is frozen.
+    /// Finds the chunks of a hypertable by their ranges: `oid`, schema, name, first value, end, whether it is a table of this server that
+    /// can be changed, bytes of its rows, and whether it is frozen.
     static func chunks(_ table: PostgresTable, type: ColumnType) -> SQLFragment {
-        // Local times and days are shown as if they were of UTC.
+        // Local times and days are given as if in UTC.
         func value(_ end: String) -> String {
             switch type {
             case .timestamptz: "i.range_\(end)::text"
@@ -47,9 +47,9 @@ enum TimescaleSQL {
             + .bound(table.relation, "name") + " ORDER BY i.range_start, i.range_start_integer, c.oid"
     }
 
-    /// Drops the chunks of a hypertable that begin at a value or after it and end at another or before it, and counts them.
+    /// Drops and counts the chunks of a hypertable that begin at or after a value and end at or before another.
     ///
-    /// - Parameter schema: where the extension has its functions; the search path need not lead there.
+    /// - Parameter schema: the schema of the extension's functions, which the search path may not contain.
     static func dropChunks(
         _ table: PostgresTable, from lower: String, to upper: String, type: String, schema: String
     ) -> SQLFragment {
@@ -58,18 +58,18 @@ enum TimescaleSQL {
             + .bound(upper, type) + ", newer_than => " + .bound(lower, type) + ")"
     }
 
-    /// Finds the compressed chunks of a hypertable: `oid` of the chunk, the table of its batches in SQL, the columns by
-    /// which rows are divided into segments, and the columns by which they are ordered.
+    /// Finds the compressed chunks of a hypertable: the chunk's `oid`, the table of its batches in SQL, the columns that divide rows into
+    /// segments, and the columns that order them.
     static func compressedChunks(_ table: PostgresTable) -> SQLFragment {
         "SELECT s.relid::oid::int8 AS relid, s.compress_relid::regclass::text AS batches, s.segmentby, s.orderby "
             + "FROM _timescaledb_catalog.compression_settings s JOIN pg_inherits i ON i.inhrelid = s.relid "
             + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound(table.sql, "regclass")
     }
 
-    /// Finds the ranges of a hypertable's time that an aggregate was never made of, or that changed since: first and last
-    /// value, in microseconds since 1970 or as numbers.
+    /// Finds the ranges of a hypertable's time that an aggregate has never materialized, or that have changed since: first and last value,
+    /// in microseconds since 1970 or as numbers.
     ///
-    /// - Parameter xids: transactions whose changes do not count.
+    /// - Parameter xids: transactions whose changes are ignored.
     static func changes(_ table: PostgresTable, materialized: Int, besides xids: [String]) -> SQLFragment {
         "SELECT lowest_modified_value AS low, greatest_modified_value AS high "
             + "FROM _timescaledb_catalog.continuous_aggs_materialization_invalidation_log WHERE materialization_id = "
@@ -83,8 +83,8 @@ enum TimescaleSQL {
             + " AND l.xmin::text <> ALL (" + .bound(ServerArray.text(xids), "text[]") + ") ORDER BY 1"
     }
 
-    /// Finds the chunks of a hypertable that touch some ranges: first and last value in the numbers of ``changes``, the chunk in SQL,
-    /// and the table of its compressed rows, or NULL.
+    /// Finds the chunks of a hypertable that overlap some ranges: first and last value in the numbers of ``changes``, the chunk in SQL, and
+    /// the table of its compressed rows, or NULL.
     static func chunks(_ table: PostgresTable, touching ranges: [TimeRange]) -> SQLFragment {
         func list(_ numbers: [Int64]) -> SQLFragment { .bound(ServerArray.text(numbers.map { "\($0)" }), "int8[]") }
         return
@@ -101,14 +101,14 @@ enum TimescaleSQL {
             + list(ranges.map(\.high)) + ") AS r (low, high) WHERE s.range_start <= r.high AND s.range_end > r.low)"
     }
 
-    /// Why rows of compressed chunks become no candles: they are deleted by segments.
+    /// Why rows of compressed chunks cannot become candles: they are deleted by segments.
     static func isCompressed(_ table: PostgresTable) -> String {
         "expired rows of \(table.name) are in compressed chunks, and rows become candles in the order of their dates"
     }
 
     static let decompression = "decompress the chunks with decompress_chunk"
 
-    /// A condition that a function is not the extension's own.
+    /// A condition that a function does not belong to the extension.
     static func isNotItsOwn(_ function: String) -> String {
         "NOT EXISTS (SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid "
             + "WHERE d.classid = 'pg_proc'::regclass AND d.objid = \(function) AND d.deptype = 'e' "
@@ -121,7 +121,7 @@ enum TimescaleSQL {
             + "JOIN pg_class kc ON kc.relnamespace = kn.oid AND kc.relname = k.table_name WHERE kc.oid = \(oid))"
     }
 
-    /// Finds the hypertable that holds the rows of a continuous aggregate: `oid`, schema and name.
+    /// Finds the hypertable with the rows of an aggregate: `oid`, schema and name.
     static func materialized(schema: String, view: String) -> SQLFragment {
         "SELECT c.oid::int8, n.nspname, c.relname FROM _timescaledb_catalog.continuous_agg a "
             + "JOIN _timescaledb_catalog.hypertable h ON h.id = a.mat_hypertable_id JOIN pg_namespace n ON n.nspname = h.schema_name "

@@ -1,13 +1,13 @@
 import PriceStore
 
-/// The query that parses a calendar date: one row with `s` and `e`, the span that the value represents in microseconds
-/// since 1970-01-01T00:00:00Z, start inclusive, end exclusive; both NULL, or no row, if it is not a date.
+/// The query that parses a calendar date. It gives one row with `s` and `e`: the span of the value in microseconds since
+/// 1970-01-01T00:00:00Z, with an inclusive start and an exclusive end. If the value is not a date, both are NULL or there is no row.
 ///
-/// It accepts the same text as ``DateEncoding/readText(_:zone:)``, with the same arithmetic: the server's own parser
-/// accepts more ("yesterday"), and its zones treat repeated times differently.
+/// It accepts the same texts as ``DateEncoding/readText(_:zone:)``, with the same arithmetic. The server's own parser accepts more
+/// ("yesterday"), and its zones treat repeated times differently.
 struct CivilSQL {
     private let date: DateSQL
-    /// The zone of local times; nil: UTC.
+    /// The zone of local times; nil for UTC.
     private let zone: CalendarZone?
 
     init(_ date: DateSQL) {
@@ -18,9 +18,9 @@ struct CivilSQL {
     /// One of the two columns as a value.
     func scalar(_ name: String) -> SQLFragment { "(SELECT span.\(name) FROM " + query + " AS span)" }
 
-    /// The query in parentheses, for a FROM clause; it may refer to the rows before it.
+    /// The query in parentheses, for a FROM clause. It may refer to preceding rows.
     var query: SQLFragment {
-        // A date that represents a span has no fraction and no offset.
+        // A date that represents a span has neither fraction nor offset.
         let instant =
             "(CASE WHEN zone IS NULL THEN " + seconds("local_start", .last)
             + " ELSE local_start - zone END) * 1000000 + fraction"
@@ -46,9 +46,9 @@ struct CivilSQL {
             + ") + 1])"
     }
 
-    /// The parts of the date: `y`, `mo`, `d`, `seconds` of the day, `fraction` in microseconds, `zone` in seconds (NULL:
-    /// none is named), `precision` 1 year, 2 month, 3 day, 4 instant, and `isright`: whether the time of day exists; a leap second
-    /// is the instant after it.
+    /// The parts of the date: `y`, `mo`, `d`, `seconds` of the day, `fraction` in microseconds, `zone` in seconds (NULL if none is named),
+    /// `precision` (1 year, 2 month, 3 day, 4 instant), and `isright`: whether the time of day exists. A leap second is the instant after
+    /// it.
     private var parts: SQLFragment {
         switch date.date.encoding {
         case .yyyymmdd:
@@ -85,16 +85,16 @@ struct CivilSQL {
         }
     }
 
-    /// Beyond these years a zone is assumed not to change.
+    /// Before this instant, a zone is assumed not to change.
     static let firstChange = Instant(unixSeconds: -5_364_662_400)
-    /// The end of these years.
+    /// From this instant on, a zone is assumed not to change.
     static let lastChange = Instant(unixSeconds: 7_258_118_400)
 
     private static let pattern =
         "^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"
         + "(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?)?)?$"
 
-    /// The value as a number of so many digits; NULL if it is not one.
+    /// The value as a number with a given number of digits; NULL if it is not one.
     private func number(digits: Int) -> SQLFragment {
         let column = date.column
         let (least, greatest) = digits == 8 ? ("10000000", "99999999") : ("10000000000000", "99999999999999")
@@ -107,8 +107,7 @@ struct CivilSQL {
             "CASE WHEN \(column) BETWEEN \(least) AND \(greatest)\(isWhole) THEN \(column)::int8 END")
     }
 
-    /// Days since 1970-01-01, as ``CivilDate/dayNumber`` counts them. Four centuries are added so that nothing is
-    /// negative before a division.
+    /// Days since 1970-01-01, as in ``CivilDate/dayNumber``. Four centuries are added so that no dividend is negative.
     private static func day(_ y: String, _ mo: String, _ d: String) -> String {
         let year = "((\(y)) + 400 - ((\(mo)) <= 2)::int)"
         let era = "(\(year) / 400)"

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// What a column holds, as far as dates and comparisons are concerned.
+/// The type of a column, as far as dates and comparisons need it.
 enum ColumnType: Hashable {
     /// `smallint`, `integer`, `bigint`.
     case integer
@@ -16,10 +16,10 @@ enum ColumnType: Hashable {
     case timestamp
     /// `date`: a day in the policy's zone.
     case date
-    /// Anything else.
+    /// Any other type.
     case other
 
-    /// The type of a column, by the `oid` of its type; of a domain, by that of the type below it.
+    /// The type of a column, by the `oid` of its type; for a domain, by that of its base type.
     init(oid: Int) {
         self =
             switch oid {
@@ -34,7 +34,7 @@ enum ColumnType: Hashable {
             }
     }
 
-    /// What a store's affinity is called for it.
+    /// The matching affinity of a store's attribute.
     var affinity: Attribute.Affinity {
         switch self {
         case .integer: .integer
@@ -45,12 +45,12 @@ enum ColumnType: Hashable {
         }
     }
 
-    /// Whether its values are dates by their type.
+    /// Whether it is a date type.
     var isDate: Bool { [.timestamptz, .timestamp, .date].contains(self) }
 }
 
 extension StoreValue {
-    /// A value that the server sent as text; the type by its `oid`.
+    /// A value that the server sent as text; `type` is the `oid` of its type.
     init(_ text: String?, type: Int) {
         guard let text else {
             self = .null
@@ -72,7 +72,7 @@ extension StoreValue {
         return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
-    /// The value as it is bound; nil: NULL.
+    /// The value as it is bound; nil for NULL.
     var serverText: String? {
         switch self {
         case .null: return nil
@@ -92,14 +92,14 @@ extension StoreValue {
 }
 
 extension Double {
-    /// The number as the server reads it; every digit is kept.
+    /// The number in the server's format, with every digit.
     var serverText: String {
         isNaN ? "NaN" : isInfinite ? (self < 0 ? "-Infinity" : "Infinity") : "\(self)"
     }
 }
 
 extension ColumnType {
-    /// Whether a type, by its name, has all values of another one with the same digits and letters.
+    /// Whether a type, by its name, holds all values of another one with the same digits and letters.
     static func name(_ type: String, holdsAllOf other: String) -> Bool {
         func parts(_ name: String) -> (name: Substring, numbers: [Int]) {
             let pieces = name.split(separator: "(", maxSplits: 1)

@@ -15,15 +15,15 @@ extension DateSQL {
         case earliest
         /// The latest valid instant.
         case latest
-        /// An instant before which a row must be as a whole.
+        /// An instant at or before which the whole span of a row must end.
         case cutoff(Instant)
-        /// An instant that a row's first instant is compared with: `<` and `>=`.
+        /// An instant compared with the first instant of a row, by `<` or `>=`.
         case start(Instant)
-        /// The same for `<=` and `>`.
+        /// The same, by `<=` or `>`.
         case end(Instant)
     }
 
-    /// The column compared with a bound. The bounds of an ordered column only.
+    /// The column compared with a bound. Only for ordered columns.
     func bound(_ comparison: Comparison, _ bound: Bound) -> SQLFragment {
         let instant: Instant
         switch bound {
@@ -55,8 +55,8 @@ extension DateSQL {
         case .integer: return "\(column) \(sign) " + .bound("\(number.integer)", "int8")
         case .real: return "\(column) \(sign) " + .bound(number.real.serverText, "float8")
         default:
-            // Whole numbers are compared with the exact bound, others with the nearest double. The wider of the two is
-            // for the index: a number may lie between two doubles.
+            // Whole numbers are compared with the exact bound, others with the nearest double. The wider of the two bounds serves the
+            // index, because a number may lie between two doubles.
             let isUpper = comparison == .less || comparison == .lessOrEqual
             let real = number.real.serverText
             let neighbour = isUpper ? number.real.nextUp : number.real.nextDown
@@ -70,18 +70,18 @@ extension DateSQL {
         }
     }
 
-    /// Whether a `numeric` is whole and fits 64 bits.
+    /// Whether a `numeric` is whole and fits in 64 bits.
     var isWholeNumeric: String {
         "\(column) BETWEEN -9223372036854775808 AND 9223372036854775807 AND trunc(\(column)) = \(column)"
     }
 
-    /// A `numeric` as the nearest double; what no double holds is very large.
+    /// A `numeric` as the nearest double. One that no double holds becomes a very large value.
     var doubleOfNumeric: String {
         "least(greatest(\(column), '-1e300'), '1e300')::float8"
     }
 
     private func localBound(_ comparison: Comparison, _ instant: Instant) -> SQLFragment {
-        // `<=` and `>` of a microsecond are `<` and `>=` of the next one.
+        // For microseconds, `<=` and `>` are `<` and `>=` of the next one.
         let isInclusive = comparison == .lessOrEqual || comparison == .greater
         let range = LocalRange(before: isInclusive ? instant.advanced(byMicroseconds: 1) : instant, zone: date.zone)
         func bound(_ local: Int64) -> SQLFragment {
@@ -95,21 +95,21 @@ extension DateSQL {
         return isBefore ? main + " AND NOT " + inHole : "(" + main + " OR " + inHole + ")"
     }
 
-    /// Days as `date` columns store them: each represents the whole local day.
+    /// A bound for a `date` column, whose value represents the whole local day.
     private func dayBound(_ comparison: Comparison, _ bound: Bound, _ instant: Instant) -> SQLFragment {
-        // The first day that does not begin before the instant.
+        // The first day that begins at or after the instant.
         let first = dayNumber(instant) { startOfDay($0) >= instant }
         let day: Int
         switch bound {
-        // Wholly before it: the next day, too, begins at or before it, also by the later of two midnights.
+        // A day is wholly before the instant if the next day begins at or before it, also by the later of two midnights.
         case .cutoff: day = dayNumber(instant) { endOfDay($0) > instant }
         case .earliest, .start: day = first
         case .latest, .end:
-            // The first day that begins after it, so that `<=` and `>` become `<` and `>=`.
+            // The first day that begins after the instant, so that `<=` and `>` become `<` and `>=`.
             day = dayNumber(instant) { startOfDay($0) > instant }
         }
         let isBefore = comparison == .less || comparison == .lessOrEqual
-        // The range of PostgreSQL's dates; what is beyond is compared with its ends.
+        // PostgreSQL's range of dates. A day beyond it is compared with its end.
         let clamped = min(max(day, -2_440_588), 2_145_031_948)
         return "\(column) \(isBefore ? "<" : ">=") " + .bound(CivilDate(dayNumber: clamped).serverText(), "date")
     }
@@ -122,7 +122,7 @@ extension DateSQL {
         date.zone.instant(of: CivilDateTime(CivilDate(dayNumber: number + 1)))
     }
 
-    /// The first day near an instant of which a condition is true, which stays true from there on.
+    /// The first day near an instant for which a condition holds. The condition must hold for all later days.
     private func dayNumber(_ instant: Instant, _ isReached: (Int) -> Bool) -> Int {
         let near = date.zone.civil(of: instant).date.dayNumber
         return (near - 3...near + 3).first(where: isReached) ?? near + 3

@@ -1,16 +1,16 @@
 import PriceStore
 
-/// A date column in SQL: which of its rows can be read and lie before an instant, and in which order they come.
+/// A date column in SQL: which rows are readable, which lie before an instant, and how they are ordered.
 ///
-/// Every condition is bounded on both sides, so that nothing is deleted whose date was not read.
+/// Every condition is bounded on both sides, so that a row is deleted only if its date was read.
 struct DateSQL {
-    /// How the column's values become dates.
+    /// How values of the column become dates.
     enum Reading: Hashable {
-        /// They never do: text in a format of numbers and the like.
+        /// Never: for example a text column with a numeric format.
         case never
-        /// They are in the order of their dates, and a comparison with a bound says all.
+        /// The values are in the order of their dates, so a comparison with a bound is enough.
         case ordered
-        /// They are taken apart, by the query of ``CivilSQL``.
+        /// The query of ``CivilSQL`` parses them.
         case parsed
     }
 
@@ -33,12 +33,12 @@ struct DateSQL {
             }
     }
 
-    /// A value to sort by: greater for later dates, NULL or meaningless for unreadable ones.
+    /// A value to sort by. It is greater for later dates, and NULL or meaningless for unreadable ones.
     var orderValue: SQLFragment {
         reading == .parsed ? CivilSQL(self).scalar("s") : SQLFragment(column)
     }
 
-    /// The type of ``orderValue`` in a cast.
+    /// The type of ``orderValue`` for a cast.
     var orderType: String {
         guard reading == .ordered else { return "int8" }
         return switch type {
@@ -53,8 +53,7 @@ struct DateSQL {
 
     // MARK: Conditions
 
-    /// The readable rows; with `before`, those that lie wholly before it; with `from`, those of them that do not lie wholly before
-    /// that.
+    /// The readable rows. With `before`: those wholly before it. With `from`: without those wholly before it.
     func readable(from: Instant? = nil, before: Instant? = nil) -> SQLFragment {
         switch reading {
         case .never: return .never
@@ -78,7 +77,7 @@ struct DateSQL {
         }
     }
 
-    /// The readable rows whose first instant compares so with an instant.
+    /// The readable rows whose first instant meets a comparison with an instant.
     func readable(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
         let isRight: SQLFragment
         switch reading {
@@ -99,7 +98,7 @@ struct DateSQL {
         return .all([SQLFragment("\(column) IS NOT NULL"), readable(), isRight])
     }
 
-    /// What a row's date is: 0 readable, 1 to 6 one of ``unreadableReasons``, 7 readable and before the instant.
+    /// The code of a row's date: 0 readable, 1 to 6 one of ``unreadableReasons``, 7 readable and before the instant.
     func code(before cutoff: Instant) -> SQLFragment { Self.code(codes(before: cutoff)) }
 
     /// The code of the first condition that holds; 0 if none does.
@@ -108,7 +107,7 @@ struct DateSQL {
         return "CASE " + .joined(cases, by: " ", empty: .never) + SQLFragment(" ELSE 0 END")
     }
 
-    /// The conditions of ``code(before:)``, of which the first that holds counts.
+    /// The conditions of ``code(before:)``. The first one that holds decides.
     func codes(before cutoff: Instant) -> [(condition: SQLFragment, code: Int)] {
         var codes: [(condition: SQLFragment, code: Int)] = [(SQLFragment("\(column) IS NULL"), 1)]
         switch reading {
@@ -132,15 +131,15 @@ struct DateSQL {
         return codes
     }
 
-    /// The reasons of ``code(before:)``, from 1 on.
+    /// The reasons of ``code(before:)``, starting at 1.
     static let unreadableReasons: [Survey.Unreadable] = [
         .null, .wrongType, .notADate, .sentinel, .beforeEarliest, .afterLatest,
     ]
 
-    /// The server holds later dates than an ``Instant`` can: they cannot be read.
+    /// The server has later dates than an ``Instant``; these cannot be read.
     static let endOfDates = "'294247-01-01'"
 
-    /// Numbers and dates that are neither infinite nor no number.
+    /// The condition that a number or date is neither infinite nor NaN.
     var isFinite: SQLFragment {
         switch type {
         case .integer: .always
@@ -152,7 +151,7 @@ struct DateSQL {
         }
     }
 
-    /// Values in the range of believed dates that are not dates: 0, distant past and future.
+    /// Values in the valid range of dates that are not dates: 0, distant past and future.
     var untrusted: [SQLFragment] {
         guard date.encoding.isNumeric else { return [] }
         let values = (date.trustsZero ? [] : [StoreValue.integer(0)]) + date.encoding.sentinels
@@ -163,7 +162,7 @@ struct DateSQL {
         }
     }
 
-    /// The values of the column that count as the newest before `earliest` is applied, for a maximum.
+    /// The values that count as the newest before `earliest` is applied, for a maximum.
     var newestCandidate: SQLFragment {
         guard date.encoding.isNumeric else { return SQLFragment(column) }
         let sentinels = date.encoding.sentinels.compactMap { value -> SQLFragment? in
@@ -174,7 +173,7 @@ struct DateSQL {
         return condition == .always ? SQLFragment(column) : "CASE WHEN " + condition + " THEN \(column) END"
     }
 
-    /// The type that a bound number has.
+    /// The type of a bound number.
     var numberType: String {
         switch type {
         case .real: "float8"

@@ -1,7 +1,7 @@
 import PriceStore
 
 extension Instant {
-    /// The instant in UTC as the server reads it, without a zone, clamped to the range of its dates.
+    /// The instant in UTC in the server's format, without a zone, clamped to the server's range of dates.
     ///
     /// Source: PostgreSQL manual, "Date/Time Types": 4713 BC to 294276 AD; there is no year 0.
     var serverText: String {
@@ -11,7 +11,7 @@ extension Instant {
 }
 
 extension CivilDateTime {
-    /// The local time as the server reads it.
+    /// The local time in the server's format.
     var serverText: String {
         var text = "\(hour.padded(2)):\(minute.padded(2)):\(second.padded(2))"
         if microsecond > 0 { text += "." + microsecond.padded(6) }
@@ -20,7 +20,7 @@ extension CivilDateTime {
 }
 
 extension CivilDate {
-    /// The day as the server reads it, with a time after it.
+    /// The day in the server's format, followed by a time.
     func serverText(time: String = "") -> String {
         "\((year > 0 ? year : 1 - year).padded(4))-\(month.padded(2))-\(day.padded(2))\(time)" + (year > 0 ? "" : " BC")
     }

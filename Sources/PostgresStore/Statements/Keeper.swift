@@ -1,8 +1,8 @@
 import PriceStore
 
-/// A part of a deletion's condition that spares rows which a rule keeps.
+/// A part of a deletion's condition that spares the rows that a rule keeps.
 struct Keeper: Hashable {
-    /// Whose rows are kept, on which table.
+    /// The keeping part and the table of the rows.
     struct Key: Hashable {
         var table: Int
         /// A ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
@@ -11,10 +11,10 @@ struct Keeper: Hashable {
 
     /// A ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
     var predicate: StorePredicate
-    /// The rows that it may spare; nil: all.
+    /// The rows that it may spare; nil for all rows.
     var among: StorePredicate?
 
-    /// Nil: the part is something else.
+    /// Nil for any other part.
     init?(_ part: StorePredicate) {
         switch part {
         case .notKept, .notPicked: predicate = part
@@ -29,7 +29,7 @@ struct Keeper: Hashable {
 }
 
 extension StorePredicate {
-    /// What spares rows that rules keep, each once; nil: another condition decides whether it does.
+    /// The parts that spare rows that rules keep, each once; nil if another condition decides whether one applies.
     var keepers: [Keeper]? {
         guard sparesKeptRows else { return [] }
         var parts = [self]

@@ -1,11 +1,11 @@
 import PriceStore
 
-/// The newest rows that a rule keeps, as thresholds: in each group, rows at or after its threshold stay.
+/// The newest rows that a rule keeps, as thresholds: in each group, rows at or after the threshold stay.
 ///
-/// They hold for the state of the database in which they were found. They are bound as lists, because a dry run can make no
-/// temporary table. Batches have a ``NewestRowsQuery``, where they can.
+/// They are valid for the state of the database in which they were found. They are bound as lists, because a dry run cannot create a
+/// temporary table. Batches use a ``NewestRowsQuery`` if possible.
 struct KeptRows {
-    /// Groups in which the same attributes are NULL, so that the others can be compared with `=`, which can be hashed.
+    /// The groups in which the same attributes are NULL. The other attributes can be compared with `=`, which can be hashed.
     struct Pattern {
         var isNull: [Bool]
         /// One list for each attribute that is not NULL.
@@ -14,14 +14,14 @@ struct KeptRows {
     }
 
     var patterns: [Pattern]
-    /// Whether every row is kept: there are no more than the rule keeps.
+    /// Whether every row is kept, because there are no more than the rule keeps.
     var isEverything = false
 }
 
 extension PostgresConnection {
     /// The condition that a row is not one of the newest of its group.
     ///
-    /// - Parameter among: the rows that are kept; other rows meet the condition.
+    /// - Parameter among: the rows that may be kept. Other rows meet the condition.
     func notKept(_ keepLast: KeepLast, among: SQLFragment = .always, _ scope: RowScope) throws -> SQLFragment {
         let isOther = among == .always ? [] : ["(" + among + ") IS NOT TRUE"]
         if looksUpKeptRows { return .any(isOther + [try notListed(.notKept(keepLast), scope)]) }
@@ -32,7 +32,7 @@ extension PostgresConnection {
         return .all(kept.patterns.map { condition($0, among, attributes, date, scope) })
     }
 
-    /// The kept rows of a rule, found when they are first needed.
+    /// The kept rows of a rule, found on first use.
     private func keptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
         let key = Keeper.Key(table: scope.table.oid, predicate: .notKept(keepLast))
         let state = try state()
@@ -42,16 +42,16 @@ extension PostgresConnection {
         return found
     }
 
-    /// The state of the database that the next statement sees, as the server names it.
+    /// The server's name of the state of the database that the next statement sees.
     func state() throws -> String? { try texts(SQLFragment("SELECT pg_current_snapshot()")).first }
 
-    /// Forgets the rows that rules keep of a table: no state of this server tells what triggers and the workers of a cluster do.
+    /// Forgets the kept rows of a table. No state of this server covers the effects of triggers and of a cluster's workers.
     func forgetKeptRows(of table: PostgresTable) {
         keptRows = keptRows.filter { $0.key.table != table.oid }
         thinnedRows = thinnedRows.filter { $0.key.table != table.oid }
     }
 
-    /// - Parameter among: stands inside, where it does not keep the server from looking the groups up by a hash.
+    /// - Parameter among: applied inside, where the server can still look groups up by a hash.
     private func condition(
         _ pattern: KeptRows.Pattern, _ among: SQLFragment, _ attributes: [Attribute], _ date: DateSQL,
         _ scope: RowScope
@@ -79,7 +79,7 @@ extension PostgresConnection {
 
     private func readKeptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
         let date = try scope.date(keepLast.date, store: name)
-        // No row can be read, so that none is kept or deleted.
+        // No row is readable, so none is kept or deleted.
         guard date.reading != .never else { return KeptRows(patterns: []) }
         let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope)])
         let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: name).name) }
@@ -98,7 +98,7 @@ extension PostgresConnection {
             + date.orderValue + " DESC) AS position FROM \(scope.from)" + rows.whereClause
             + ") AS ranked WHERE position <= \(keepLast.count) GROUP BY \(groups)"
         if let before = keepLast.relevantBefore {
-            // Groups whose kept rows are all newer cannot matter.
+            // A group whose kept rows are all newer does not matter.
             query += " HAVING " + date.isBefore(before, value: "min(value)")
         }
         var patterns: [[Bool]: KeptRows.Pattern] = [:]
@@ -119,7 +119,7 @@ extension PostgresConnection {
 }
 
 extension DateSQL {
-    /// Whether a sort value, as ``orderValue`` makes it, is before an instant.
+    /// Whether a sort value, as in ``orderValue``, is before an instant.
     func isBefore(_ instant: Instant, value: String) -> SQLFragment {
         reading == .parsed
             ? "\(value) < " + .bound("\(instant.microseconds)", "int8")

@@ -1,24 +1,24 @@
 import PriceStore
 
-/// The rows that a rule keeps in temporary tables, for the batches of one deletion.
+/// The rows that a rule keeps, in temporary tables for the batches of one deletion.
 ///
-/// After a change of anybody else a kept row may be gone, and a late row may be the only one of its bucket. To find the kept rows
-/// again in each batch would take longer than the deletes. So a row is then deleted only while the rows that its group or
-/// bucket keeps are all there as they were found. The others are deleted once these are found again.
+/// When others change the table, a kept row may disappear, and a late row may be the only one of its bucket. To find the kept rows again in
+/// each batch would take longer than the deletes. So a batch deletes a row only while the kept rows of its group or bucket are all there as
+/// they were found. The other rows are deleted after the kept rows are found again.
 enum KeptTables {
     /// The newest rows of each group.
     case newest(NewestRowsQuery)
-    /// The picks of each bucket; nil: no row was before the cutoff.
+    /// The picks of each bucket; nil if no row was before the cutoff.
     case picks(PickTables?)
 }
 
-/// The groups and buckets of which a statement has deleted rows: of each column that
-/// ``PostgresConnection/touchedColumns(_:_:)`` names, a list as the server writes it.
+/// The groups and buckets of the rows that a statement has deleted: for each column of ``PostgresConnection/touchedColumns(_:_:)``, a list
+/// in the server's format.
 typealias TouchedBuckets = [String?]
 
 extension PostgresConnection {
-    /// Whether the batches of a deletion can look kept rows up in temporary tables. Otherwise each batch finds the kept rows
-    /// again, in one state of the database.
+    /// Whether the batches of a deletion can look kept rows up in temporary tables. Otherwise each batch finds the kept rows again, in one
+    /// state of the database.
     func canListKept(_ predicate: StorePredicate, _ table: PostgresTable) throws -> Bool {
         guard transactionDepth == 0, !table.entity.primaryKey.isEmpty, !table.isDistributed,
             let keepers = predicate.keepers,
@@ -30,7 +30,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Whether the server finds groups of some columns by a number.
+    /// Whether the server can find groups of some columns by a hash.
     private func areHashable(_ names: [String], _ scope: RowScope) throws -> Bool {
         guard !names.isEmpty else { return true }
         let values = try names.map {
@@ -44,9 +44,9 @@ extension PostgresConnection {
         }
     }
 
-    /// Finds the rows that the batches of a deletion spare, as far as they need them. Nobody waits for it.
+    /// Finds the rows that the batches of a deletion spare. It blocks no other session.
     ///
-    /// - Parameter isFirst: whether a pass begins, which forgets what an earlier one has found.
+    /// - Parameter isFirst: whether a pass begins, which discards the rows found earlier.
     func listKept(
         of predicate: StorePredicate, _ table: PostgresTable, isFirst: Bool
     ) throws(StoreError) {
@@ -57,20 +57,20 @@ extension PostgresConnection {
         }
     }
 
-    /// Carries out the body of a batch that spares the listed rows.
+    /// Runs the body of a batch that spares the listed rows.
     func sparingListed<T>(
         of predicate: StorePredicate, _ table: PostgresTable, _ body: () throws -> T
     ) throws -> T {
-        // They are gone with the session that had them.
+        // The tables disappear with their session.
         try makeKeptTables(of: predicate, table)
         looksUpKeptRows = true
         defer { looksUpKeptRows = false }
         return try body()
     }
 
-    /// The error of a batch beside which kept rows may have changed. The next try looks them up.
+    /// The error of a batch during which kept rows may have changed. The next try finds them again.
     ///
-    /// - Parameter byTriggers: whether triggers may have changed them; they do so in each try, and the rule fails.
+    /// - Parameter byTriggers: whether triggers may have changed them. They would do so in each try, so the rule fails.
     func keptRowsChanged(byTriggers: Bool) -> StoreError {
         let culprit = byTriggers ? ", by a trigger or by another program" : ""
         return StoreError(
@@ -93,7 +93,7 @@ extension PostgresConnection {
 
     private func makeKeptTables(of predicate: StorePredicate, _ table: PostgresTable) throws {
         let scope = RowScope(table)
-        // A condition for the query of kept rows must not ask for their tables.
+        // The query of kept rows must not use tables that do not exist yet.
         for keeper in missingTables(of: predicate, table) {
             let key = Keeper.Key(table: table.oid, predicate: keeper)
             guard keptTables[key] == nil else { continue }
@@ -123,7 +123,7 @@ extension PostgresConnection {
         return tables
     }
 
-    /// The condition that a row is not one of the listed rows, and that those beside it are all there.
+    /// The condition that a row is not listed, and that all listed rows of its group or bucket exist.
     func notListed(_ keeper: StorePredicate, _ scope: RowScope) throws -> SQLFragment {
         switch try listed(keeper, scope) {
         case .newest(let query): query.isBeforeKept
@@ -134,7 +134,7 @@ extension PostgresConnection {
 
     // MARK: What a batch has deleted
 
-    /// Expressions that say of a deleted row in which groups and buckets others are kept. NULL: nothing depends on it.
+    /// Expressions for the groups and buckets of a deleted row in which other rows are kept. NULL means that none depends on it.
     func touchedColumns(_ keepers: [Keeper], _ scope: RowScope) throws -> [SQLFragment] {
         try keepers.flatMap { keeper in
             let among = try keeper.among.map { try condition($0, scope) }
@@ -144,8 +144,8 @@ extension PostgresConnection {
         }
     }
 
-    /// Throws if a kept row is gone or has changed in a group or bucket of which a batch has deleted rows. The statement sees what
-    /// others have committed while the batch waited for them.
+    /// Throws if a kept row has gone or changed in a group or bucket of which a batch has deleted rows. The statement sees what others
+    /// committed while the batch waited for them.
     func checkKept(_ keepers: [Keeper], _ scope: RowScope, touched: [TouchedBuckets], firesTriggers: Bool) throws {
         for lists in touched {
             var first = 0
@@ -176,7 +176,7 @@ extension KeptTables {
         }
     }
 
-    /// Queries for kept rows that are gone or have changed, in groups and buckets that ``touched`` names.
+    /// Queries for kept rows that have gone or changed, in the groups and buckets of the lists.
     fileprivate func changed(in lists: TouchedBuckets) -> [SQLFragment] {
         switch self {
         case .newest(let query): [query.changed(in: lists[0])]
@@ -190,11 +190,11 @@ extension KeptTables {
 /// The picks of a rule, in temporary tables.
 struct PickTables {
     let query: ThinningQuery
-    /// The table of the keys of the picks before the cutoff.
+    /// The table with the keys of the picks before the cutoff.
     let kept: String
-    /// The table of the pick of each bucket that is still within the age of its tier.
+    /// The table with the pick of each bucket within the age of its tier.
     let picks: String
-    /// What each batch says of its rows. It has the starts of all buckets, and is made once.
+    /// The condition on the rows of each batch. It contains the starts of all buckets, and is built once.
     fileprivate let isBesidePicks: SQLFragment
     fileprivate let touched: [SQLFragment]
 
@@ -204,7 +204,7 @@ struct PickTables {
         touched = [SQLFragment(query.group)] + query.livingBuckets
     }
 
-    /// The statements that make the tables.
+    /// The statements that create the tables.
     fileprivate var make: [SQLFragment] {
         let keys = query.keys.joined(separator: ", ")
         return ["CREATE TEMP TABLE \(picks) AS " + query.picks]
@@ -215,11 +215,11 @@ struct PickTables {
             ].map { SQLFragment($0) }
     }
 
-    /// A query for picks that are gone or have changed.
+    /// A query for picks that have gone or changed.
     ///
     /// - Parameters:
     ///   - groups: a list of numbers of groups.
-    ///   - buckets: of each the bucket of a tier.
+    ///   - buckets: the bucket of a tier for each group.
     fileprivate func changed(in groups: String?, _ buckets: String?, tier: Int) -> SQLFragment {
         "SELECT 1 FROM (SELECT DISTINCT * FROM unnest(" + .bound(groups, "int8[]") + ", " + .bound(buckets, "int4[]")
             + ") AS pairs (h, bucket)) AS touched JOIN \(picks) AS picked ON picked.tier = \(tier) "

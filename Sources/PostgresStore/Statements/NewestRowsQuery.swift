@@ -1,7 +1,7 @@
 import PriceStore
 
-/// The newest rows of each group in a temporary table: the number `h` of the group and its columns, the row's `place` among them,
-/// its date `value`, its key.
+/// The newest rows of each group, in a temporary table: the group's number `h` and columns, the row's `place` in the group, its date
+/// `value`, and its key.
 struct NewestRowsQuery {
     let keepLast: KeepLast
     let table: String
@@ -22,11 +22,11 @@ struct NewestRowsQuery {
     private var names: [String] { groups.indices.map { "g\($0)" } }
     private var keys: [String] { scope.key.indices.map { "k\($0)" } }
 
-    /// A number of the row's group.
+    /// The number of the row's group.
     var group: String { RowScope.number(ofGroup: groups) }
 
-    /// The statements that make the table. All groups are in it, also those whose newest rows do not expire: another session may
-    /// delete these.
+    /// The statements that create the table. It contains all groups, also those whose newest rows do not expire, because another session
+    /// may delete these rows.
     var make: [SQLFragment] {
         let columns = zip(groups + scope.key, names + keys).map { "\($0) AS \($1)" }.joined(separator: ", ")
         let rows = SQLFragment.all([date.readable(), among]).whereClause
@@ -45,10 +45,10 @@ struct NewestRowsQuery {
             + ["CREATE INDEX ON \(table) (h, place)", "ANALYZE \(table)"].map { SQLFragment($0) }
     }
 
-    /// The condition that a row is older than all that its group keeps, and that these are all there. Rows of a group that has no
-    /// more than are kept, and of one that is new, do not meet it.
+    /// The condition that a row is older than all kept rows of its group, and that these all exist. Rows of a new group, and of a group
+    /// with no more rows than are kept, do not meet it.
     ///
-    /// It is no join, after which the rows would not be in the order of their dates.
+    /// It is not a join: after a join, the rows would not be in the order of their dates.
     var isBeforeKept: SQLFragment {
         date.orderValue
             + " < (SELECT kept.value FROM \(table) AS kept WHERE kept.h = \(group) AND kept.place = \(keepLast.count)"
@@ -56,7 +56,7 @@ struct NewestRowsQuery {
             + "))"
     }
 
-    /// A query for kept rows that are gone or have changed.
+    /// A query for kept rows that have gone or changed.
     ///
     /// - Parameter numbers: a list of numbers of groups.
     func changed(in numbers: String?) -> SQLFragment {
@@ -64,7 +64,7 @@ struct NewestRowsQuery {
             + .bound(numbers, "int8[]") + ") AND NOT " + isThere + " LIMIT 1"
     }
 
-    /// The condition that the row of `listed` is there as it was found. In it the name of the rows is that of the kept row.
+    /// The condition that the row of `listed` exists as it was found. Inside it, the alias of the rows means the kept row.
     private var isThere: SQLFragment {
         scope.isThere(
             "listed", needsPlaces: !keepLast.among.holds.isEmpty,

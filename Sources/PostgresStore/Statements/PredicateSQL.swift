@@ -1,7 +1,7 @@
 import PriceStore
 
 extension PostgresConnection {
-    /// The rows of an entity for a statement: the table itself, or what a rehearsal puts in its place.
+    /// The rows of an entity for a statement: the table, or what a rehearsal uses instead.
     func scope(_ entity: String) throws -> RowScope {
         let table = try requireTable(entity)
         return RowScope(table, source: shadows[table.oid]?.source)
@@ -41,7 +41,7 @@ extension PostgresConnection {
         case .notTrue(let part): return "(" + (try condition(part, scope)) + ") IS NOT TRUE"
         case .date(let range):
             let date = try scope.date(range.date, store: name)
-            // It is unknown for NULL; in a conjunction that does not matter.
+            // It is NULL for a NULL date, which does not matter in a conjunction.
             return date.readable(from: range.from, before: range.before)
         case .declaredDate:
             return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope)
@@ -55,9 +55,9 @@ extension PostgresConnection {
         }
     }
 
-    /// A value as it is compared with a column, in a type that neither changes the column's nor loses digits.
+    /// A value for a comparison with a column. Its type neither changes the column's type nor loses digits.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if a column of numbers is compared with what is not a number.
+    /// - Throws: ``StoreError`` of kind `unsupported` if a numeric column is compared with another kind of value.
     func bound(_ value: StoreValue, _ attribute: Attribute, _ scope: RowScope) throws(StoreError) -> SQLFragment {
         let type = scope.table.type(attribute)
         switch (type, value) {
@@ -65,7 +65,7 @@ extension PostgresConnection {
         case (.text, _): return .bound(value.serverText, "text")
         case (.integer, .integer): return .bound(value.serverText, "int8")
         case (.integer, .real(let number)):
-            // An integer column is compared with a fraction as numbers, not as integers.
+            // An integer column is compared with a fraction as `numeric`, not as an integer.
             return .bound(number.serverText, number.isFinite ? "numeric" : "float8")
         case (.real, .integer), (.real, .real): return .bound(value.serverText, "float8")
         case (.numeric, .integer), (.numeric, .real): return .bound(value.serverText, "numeric")
@@ -80,7 +80,7 @@ extension PostgresConnection {
         }
     }
 
-    /// A search in a text, byte by byte, whatever the column's collation.
+    /// A search in a text, byte by byte, regardless of the column's collation.
     private func search(
         _ name: String, _ scope: RowScope, _ condition: (String) -> SQLFragment
     ) throws -> SQLFragment {
@@ -107,7 +107,7 @@ extension PostgresConnection {
         return .all(parts)
     }
 
-    /// The key's columns, or an error where rows have none.
+    /// The columns of the key, or an error if rows have none.
     func requireKey(_ scope: RowScope) throws(StoreError) -> [String] {
         guard !scope.key.isEmpty else {
             throw StoreError(
@@ -117,7 +117,7 @@ extension PostgresConnection {
         return scope.key
     }
 
-    /// The condition that a row is one of these.
+    /// The condition that a row is one of some rows.
     func keyCondition(_ ids: [ObjectID], _ scope: RowScope) throws -> SQLFragment {
         guard !ids.isEmpty else { return .never }
         let names = scope.table.entity.primaryKey
@@ -148,7 +148,7 @@ extension PostgresConnection {
 }
 
 extension StorePredicate {
-    /// The date range from the earliest date on that the predicate demands; nil: none.
+    /// The date range without a lower end that the predicate demands; nil if it demands none.
     var dateRange: DateRange? {
         switch self {
         case .date(let range) where range.from == nil: range

@@ -1,14 +1,14 @@
 import PriceStore
 
-/// The source of rows in a statement, and the names of their columns there.
+/// The rows that a statement works on, and the names of their columns in it.
 ///
-/// The rows have an alias, so that columns of a table cannot conflict with columns of the statement.
+/// The rows have an alias, so that their columns cannot conflict with others of the statement.
 struct RowScope {
     /// The alias of the rows in every statement.
     static let alias = "retention_row"
 
     let table: PostgresTable
-    /// The table, or what a rehearsal puts in its place, in SQL.
+    /// The table, or what a rehearsal uses instead, in SQL.
     let source: String
 
     init(_ table: PostgresTable, source: String? = nil) {
@@ -28,20 +28,20 @@ struct RowScope {
     /// The condition that a row is in one of some tables.
     static func isIn(_ oids: [Int]) -> SQLFragment { "\(alias).tableoid = ANY (" + .tables(oids) + ")" }
 
-    /// The key's columns in SQL; empty: the table has no primary key.
+    /// The columns of the key in SQL; empty if the table has no primary key.
     var key: [String] { table.entity.primaryKey.map(column) }
 
-    /// A number of the group of some columns, by which an index finds it: NULL is a group, too.
+    /// A number of a row's group, for a lookup by index. NULL is a group, too.
     static func number(ofGroup columns: [String]) -> String {
         columns.isEmpty ? "0::int8" : "hash_record_extended(ROW(\(columns.joined(separator: ", "))), 0)"
     }
 
-    /// The condition that a row with the key of a listed one is there, and meets others. It is looked up by its key for each listed
-    /// row: a plan that serves all values takes a range of dates for small, and would read the table.
+    /// The condition that a row with the key of a listed row exists and meets other conditions. The lookup is by key for each listed row: a
+    /// plan for any values takes a range of dates for small, and would read the table.
     ///
     /// - Parameters:
-    ///   - listed: the alias of the listed rows, whose keys are `k0`, `k1` ….
-    ///   - needsPlaces: whether a condition is about the places of rows.
+    ///   - listed: the alias of the listed rows, whose keys are `k0`, `k1` and so on.
+    ///   - needsPlaces: whether a condition uses the places of rows.
     func isThere(_ listed: String, needsPlaces: Bool, _ conditions: [SQLFragment]) -> SQLFragment {
         let isRow = key.enumerated().map { "\($1) = \(listed).k\($0)" }.joined(separator: " AND ")
         let places = needsPlaces ? "\(Self.alias).tableoid, \(Self.alias).ctid, " : ""
@@ -50,7 +50,7 @@ struct RowScope {
             + SQLFragment.all(conditions).whereClause + ")"
     }
 
-    /// The attribute of that name.
+    /// The attribute with a name.
     func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {
             throw StoreError(.unknownName, store: store, message: "\(table.name) has no attribute '\(name)'")
@@ -58,7 +58,7 @@ struct RowScope {
         return attribute
     }
 
-    /// The date column of a rule. The text of a `real` has fewer digits than the value has as `float8`, with which it is compared.
+    /// The date column of a rule. A `real` is compared as `float8`, because its text has fewer digits.
     func date(_ date: DateAttribute, store: String) throws(StoreError) -> DateSQL {
         let attribute = try attribute(date.name, store: store)
         let (column, type) = (column(attribute.name), table.type(attribute))

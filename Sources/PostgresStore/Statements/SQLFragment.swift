@@ -3,10 +3,9 @@ import PriceStore
 /// A column of a query, and its name in the result.
 typealias NamedSQL = (name: String, sql: SQLFragment)
 
-/// A piece of SQL with the values bound in it, in order. Identifiers in it come from the catalog and are quoted; values
-/// are never part of the text.
+/// A piece of SQL with its bound values, in order. Identifiers come from the catalog and are quoted. Values are never part of the text.
 struct SQLFragment: Hashable {
-    /// A stretch of text, or a place for a value.
+    /// A piece of text, or a placeholder for a value.
     private enum Part: Hashable {
         case text(String)
         case value(String?)
@@ -18,12 +17,12 @@ struct SQLFragment: Hashable {
 
     private init(parts: [Part]) { self.parts = parts }
 
-    /// A bound value of a type: `$1::int8`. Without a type the server takes the one of the other side.
+    /// A bound value with a type: `$1::int8`. Without a type, the server uses that of the other operand.
     static func bound(_ value: String?, _ type: String? = nil) -> SQLFragment {
         SQLFragment(parts: [.value(value)]) + (type.map { "::" + $0 } ?? "")
     }
 
-    /// The text with numbered places, and the values.
+    /// The text with numbered placeholders, and the values.
     var statement: (text: String, values: [String?]) {
         var text = ""
         var values: [String?] = []
@@ -55,7 +54,7 @@ struct SQLFragment: Hashable {
     /// A condition that is never true.
     static let never = SQLFragment("FALSE")
 
-    /// The parts joined by a separator; `empty` if there are none.
+    /// The parts, joined by a separator; `empty` if there are none.
     static func joined(_ parts: [SQLFragment], by separator: String, empty: SQLFragment) -> SQLFragment {
         guard let first = parts.first else { return empty }
         return parts.dropFirst().reduce(first) { $0 + separator + $1 }
@@ -71,19 +70,19 @@ struct SQLFragment: Hashable {
         .bound(ServerArray.text(oids.map { "\($0)" }), "oid[]")
     }
 
-    /// All conditions, each in parentheses; conditions that are always true are left out.
+    /// The conjunction of conditions, each in parentheses. Conditions that are always true are left out.
     static func all(_ parts: [SQLFragment]) -> SQLFragment {
         let parts = parts.filter { $0 != .always }
         if parts.count == 1 { return parts[0] }
         return joined(parts.map { "(" + $0 + ")" }, by: " AND ", empty: .always)
     }
 
-    /// One condition at least, each in parentheses.
+    /// The disjunction of conditions, each in parentheses.
     static func any(_ parts: [SQLFragment]) -> SQLFragment {
         if parts.count == 1 { return parts[0] }
         return joined(parts.map { "(" + $0 + ")" }, by: " OR ", empty: .never)
     }
 
-    /// The condition as a WHERE clause with a space before it; empty if it is always true.
+    /// The condition as a WHERE clause with a leading space; empty if it is always true.
     var whereClause: SQLFragment { self == .always ? SQLFragment("") : " WHERE " + self }
 }

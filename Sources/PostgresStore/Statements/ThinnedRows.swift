@@ -1,14 +1,13 @@
 import PriceStore
 
-/// The picks that a rule keeps of the rows before its cutoff, by their keys.
+/// The picks that a rule keeps among the rows before its cutoff, by key.
 ///
-/// They hold for the state of the database in which they were found: after it a pick may be gone, and a late row may be the
-/// only one of its bucket. They are bound as lists, because a dry run can make no temporary table. Batches have
-/// ``PickTables``, where they can.
+/// They are valid for the state of the database in which they were found: later, a pick may be gone, and a late row may be the only one of
+/// its bucket. They are bound as lists, because a dry run cannot create a temporary table. Batches use ``PickTables`` if possible.
 struct ThinnedRows {
-    /// A list for each column of the key.
+    /// One list for each column of the key.
     var keys: [[String?]] = []
-    /// How many rows each tier keeps.
+    /// The number of rows that each tier keeps.
     var counts: [Survey.TierCount] = []
 }
 
@@ -23,12 +22,12 @@ extension PostgresConnection {
             SQLFragment.bound(ServerArray.text(values), "\(scope.table.typeNames[name] ?? "text")[]")
         }
         let keys = names.indices.map { "k\($0)" }.joined(separator: ", ")
-        // A sub-query that refers to nothing outside is hashed. As a join it may be read again for each row.
+        // A subquery without outer references is hashed. A join might read it again for each row.
         return "(\(scope.key.joined(separator: ", "))) NOT IN (SELECT \(keys) FROM unnest("
             + .joined(lists, by: ", ", empty: .never) + ") AS picked (\(keys)))"
     }
 
-    /// The picks of a rule, found when they are first needed.
+    /// The picks of a rule, found on first use.
     func thinnedRows(_ thinning: Thinning, _ scope: RowScope) throws -> ThinnedRows {
         let key = Keeper.Key(table: scope.table.oid, predicate: .notPicked(thinning))
         let state = try state()
@@ -40,7 +39,7 @@ extension PostgresConnection {
 
     private func find(_ query: ThinningQuery) throws -> ThinnedRows {
         let list = query.keys.joined(separator: ", ")
-        // A row that several tiers keep counts for the one with the largest unit.
+        // A row kept by several tiers counts for the one with the largest unit.
         let rows = try self.rows(
             "SELECT \(list), max(tier) AS tier FROM (" + query.picks + ") AS picked WHERE expired GROUP BY \(list)")
         var result = ThinnedRows(keys: try query.keys.map { key in try rows.map { try $0.optionalText(key) } })

@@ -10,18 +10,18 @@ struct ThinningQuery {
     private let groups: [String]
     private let among: SQLFragment
 
-    /// The names of the key's columns among the picks.
+    /// The names of the key columns in the picks.
     var keys: [String] { key.indices.map { "k\($0)" } }
     private var names: [String] { groups.indices.map { "g\($0)" } }
 
-    /// Nil: no row is before the cutoff.
+    /// Nil if no row is before the cutoff.
     init?(_ thinning: Thinning, _ scope: RowScope, _ connection: PostgresConnection) throws {
         self.thinning = thinning
         self.scope = scope
         let date = try scope.date(thinning.date, store: connection.name)
         self.date = date
         key = try connection.requireKey(scope)
-        // No row can be read, so that none is kept or deleted.
+        // No row is readable, so none is kept or deleted.
         guard date.reading != .never else { return nil }
         among = try connection.condition(thinning.among, scope)
         groups = try thinning.groupedBy.map { scope.column(try scope.attribute($0, store: connection.name).name) }
@@ -35,8 +35,8 @@ struct ThinningQuery {
         guard !cells.starts.isEmpty else { return nil }
     }
 
-    /// A query for the pick of each bucket that is still within the age of its tier: `tier`, `bucket`, the group with its hash
-    /// `h`, `value` (its date), the key, and whether it is `expired`.
+    /// A query for the pick of each bucket within the age of its tier: `tier`, `bucket`, the group with its hash `h`, `value` (its date),
+    /// the key, and whether it is `expired`.
     var picks: SQLFragment {
         let direction = thinning.pick == .last ? "DESC" : "ASC"
         var found = SQLFragment("SELECT ")
@@ -77,7 +77,7 @@ struct ThinningQuery {
         return SQLFragment("NOT EXISTS (SELECT 1 FROM \(kept) AS picked WHERE \(same))")
     }
 
-    /// The condition that each bucket of a row has its pick still, on the right side of the row.
+    /// The condition that each bucket of a row still has its pick, on the right side of the row.
     ///
     /// - Parameter picks: the table of the picks.
     func isBesidePicks(_ picks: String) -> SQLFragment {
@@ -93,7 +93,7 @@ struct ThinningQuery {
             })
     }
 
-    /// The condition that the row of `picked` is there as it was found. In it the name of the rows is that of the pick.
+    /// The condition that the row of `picked` exists as it was found. Inside it, the alias of the rows means the pick.
     var isThere: SQLFragment {
         scope.isThere(
             "picked", needsPlaces: !thinning.among.holds.isEmpty,
@@ -102,7 +102,7 @@ struct ThinningQuery {
             ])
     }
 
-    /// Of each tier the bucket of a row whose pick is kept; NULL: it has passed the tier's age.
+    /// For each tier, the bucket of a row whose pick is kept; NULL if the row has passed the tier's age.
     var livingBuckets: [SQLFragment] {
         thinning.tiers.indices.map { "CASE WHEN " + isPast($0) + " THEN NULL ELSE " + bucket($0) + " END" }
     }
@@ -121,12 +121,12 @@ struct ThinningQuery {
         zip(groups, names).map { " AND \($0) IS NOT DISTINCT FROM picked.\($1)" }.joined()
     }
 
-    /// A number of the row's group.
+    /// The number of the row's group.
     var group: String { RowScope.number(ofGroup: groups) }
 }
 
 extension DateSQL {
-    /// The date as buckets and picks are in order of it: the column, or the first instant in microseconds.
+    /// The date in the order of buckets and picks: the column, or the first instant in microseconds.
     fileprivate var bucketValue: SQLFragment {
         guard reading == .ordered, [.timestamp, .date].contains(type) else { return orderValue }
         // Local times that a zone skips are not in the order of their instants.
@@ -140,7 +140,7 @@ extension DateSQL {
             + ") + 1])"
     }
 
-    /// How many of some instants are not after a row's date.
+    /// The number of given instants that are not after a row's date.
     fileprivate func place(among starts: [Instant]) -> SQLFragment {
         func count(of value: SQLFragment, among starts: [String], _ type: String) -> SQLFragment {
             "width_bucket(" + value + "::\(type), " + .bound(ServerArray.text(starts), "\(type)[]") + ")"
@@ -161,7 +161,7 @@ extension DateSQL {
         }
     }
 
-    /// An instant that is not after any row's, of the first one in the order of the column.
+    /// An instant that is not after that of any row from `first` on, in the order of the column.
     fileprivate func earliestInstant(notAfter first: Instant) -> Instant {
         type == .timestamp || type == .date ? first.advanced(byMicroseconds: -2 * 86_400_000_000) : first
     }
