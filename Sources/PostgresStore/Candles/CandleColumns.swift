@@ -1,18 +1,18 @@
 package import PriceStore
 
-/// The columns of a table of candles, as the rows need them.
+/// The columns that a table of candles needs for its rows.
 struct CandleColumns {
     struct Column {
         let name: String
         /// The type in a CREATE TABLE.
         var type: String
-        /// Of a sum of decimals: the largest number of digits after the decimal point; nil: any number, or it is no such sum.
+        /// The largest number of digits after the decimal point in a sum of decimals; nil if it is unlimited, or for other columns.
         var scale: Int?
         var isSum = false
         var mayBeNull = false
     }
 
-    /// In the order of a table that is created: the group, the time, all else.
+    /// In the order of a created table: the group, the time, all others.
     var columns: [Column] = []
 
     /// - Throws: ``StoreError`` if the table lacks a column.
@@ -46,7 +46,7 @@ struct CandleColumns {
         }
     }
 
-    /// The digits after the point of a type, by its name; nil: any number.
+    /// The digits after the decimal point of a type, by its name; nil if unlimited.
     static func scale(_ type: String) -> Int? {
         if ["smallint", "integer", "bigint"].contains(type) { return 0 }
         guard type.hasPrefix("numeric("), let comma = type.firstIndex(of: ",") else { return nil }
@@ -55,7 +55,7 @@ struct CandleColumns {
 }
 
 extension CandleColumns.Column {
-    /// Whether a column of another type, by its name, has all values of this one, digit by digit.
+    /// Whether a column of another type, by its name, holds all values of this one with every digit.
     func isHeld(by other: String) -> Bool {
         if type == other || type == "real" && other == "double precision" { return true }
         guard isSum, !type.hasPrefix("double"), type != "real" else { return ColumnType.name(other, holdsAllOf: type) }
@@ -63,7 +63,7 @@ extension CandleColumns.Column {
         return other.hasPrefix("numeric") && scale.map { $0 <= digits } ?? false
     }
 
-    /// Becomes the sum of one column, or of the product of two.
+    /// Makes it the sum of one column, or of the product of two.
     fileprivate mutating func takeSum(of names: [String?], _ scope: RowScope, _ store: String) throws(StoreError) {
         isSum = true
         var types: [ColumnType] = []
@@ -79,7 +79,7 @@ extension CandleColumns.Column {
 }
 
 extension PostgresWriter {
-    /// Creates a table whose columns have the types of the rows' own.
+    /// Creates a table whose column types are those of the rows.
     package func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError) {
         try run("creating the table \(rollup.target)", isRepeatable: false) {
             let wanted = try CandleColumns(rollup, of: requireTable(entity.name), store: name)

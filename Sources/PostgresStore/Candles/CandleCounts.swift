@@ -1,14 +1,14 @@
 package import PriceStore
 
 extension PostgresDatabase {
-    /// How many candles the rows of requests would make, and how many that are there they would change.
+    /// The number of candles that the rows of requests would make, and of existing ones that they would change.
     package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
         try run("counting candles") {
             try snapshot { try CandleTally.counting(requests, forEachBatch: forEachBatch(of:_:_:)) }
         }
     }
 
-    /// Makes candles of the rows that the deletes before a request leave, in the order of their dates.
+    /// Makes candles of the rows that the deletes before a request leave, in date order.
     private func forEachBatch(
         of request: SurveyRequest, _ rollup: Rollup, _ body: (CandleBuilder) throws -> Void
     ) throws {
@@ -27,7 +27,7 @@ extension PostgresDatabase {
     }
 }
 
-/// The rows, and candles, that the deletes before a request leave; without a request all of them.
+/// The rows and candles that the deletes before a request leave. Without a request it is all of them.
 struct RowsLeft {
     private var request: SurveyRequest?
     private var removed: RemovedRows?
@@ -47,7 +47,7 @@ struct RowsLeft {
         if removed.stepCount > 0 { self.removed = removed }
     }
 
-    /// What stands before a query that uses ``condition(_:)``.
+    /// The beginning of a query that uses ``condition(_:)``.
     var tables: SQLFragment { removed.map { $0.tables + " " } ?? SQLFragment("") }
 
     /// The condition that a row is left.

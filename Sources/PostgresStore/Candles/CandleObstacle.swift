@@ -1,8 +1,8 @@
 package import PriceStore
 
 extension PostgresDatabase {
-    /// Why rows cannot become candles: types that would round them, keys that would not identify candles, tables on several
-    /// servers, and rights that the user lacks.
+    /// Why rows cannot become candles: a type that would round them, a key that would not identify candles, tables on several servers, or a
+    /// missing privilege.
     package func candleObstacle(
         _ rollup: Rollup, of entity: Entity, into target: Entity?
     ) throws(StoreError) -> String? {
@@ -12,15 +12,15 @@ extension PostgresDatabase {
     }
 }
 
-/// What keeps the rows of a table from becoming candles.
+/// What prevents the rows of a table from becoming candles.
 struct CandleObstacle {
     let session: PostgresConnection
     let rollup: Rollup
     let source: PostgresTable
 
-    /// Why they cannot, as a clause; nil: they can.
+    /// Why rows cannot become candles, as a clause; nil if they can.
     ///
-    /// - Parameter target: the table of the candles; nil: it must be created.
+    /// - Parameter target: the table of the candles; nil if it must be created.
     func text(into target: Entity?) throws -> String? {
         if source.isDistributed { return Self.isDistributed(source) }
         if let reason = try sourceObstacle() { return reason }
@@ -137,16 +137,16 @@ struct CandleObstacle {
     /// The maximum length of a name in bytes. Source: PostgreSQL manual, "Identifiers and Key Words".
     private static let longestName = 63
 
-    /// The schema that the name of a table begins with, as a value; NULL: none.
+    /// The schema in the name of a table, as a value; NULL if the name has none.
     static func schema(of target: String) -> SQLFragment {
         "(SELECT nspname FROM pg_namespace WHERE starts_with(" + .bound(target, "text") + ", nspname || '.') LIMIT 1)"
     }
 }
 
 extension SurveyRows {
-    /// Why rows cannot become candles because some of them, or candles of their buckets, are in compressed chunks.
+    /// Why rows cannot become candles: some of them, or candles of their buckets, are in compressed chunks.
     ///
-    /// A request for which nothing can be expired is that of a check: then the oldest row decides.
+    /// If nothing can be expired, the request is that of a check, and the oldest row decides.
     func compressedObstacle(_ survey: Findings) throws -> String? {
         let table = scope.table
         guard let rollup = request.deleting.rollup, let oldest = survey.dates.oldest,

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// A column of numbers, as it is read for candles: nothing is rounded.
+/// A numeric column that is read for candles without rounding.
 struct CandleNumberSQL {
     let sql: String
     private let alias: String
@@ -8,20 +8,20 @@ struct CandleNumberSQL {
 
     /// - Parameters:
     ///   - alias: its name in the result.
-    ///   - isCount: whether it holds whole numbers, whatever its type is.
+    ///   - isCount: whether it holds whole numbers, whatever its type.
     init(
         _ name: String, _ scope: RowScope, store: String, as alias: String, isCount: Bool = false
     ) throws(StoreError) {
         let attribute = try scope.attribute(name, store: store)
         let type = scope.table.type(attribute)
         (self.alias, self.type) = (alias, isCount ? .integer : type)
-        // The number that a single-precision column has, and not the shortest text for it.
+        // A single-precision number as it is stored, not its shortest text.
         sql = scope.column(attribute.name) + (type == .real ? "::float8" : "")
     }
 
     var column: NamedSQL { (alias, SQLFragment(sql)) }
 
-    /// The number in a row; nil: it is not a number.
+    /// The number in a row; nil if the value is not a number.
     func number(_ row: ServerRow) throws -> CandleNumber? {
         guard let text = try row.optionalText(alias) else { return nil }
         return switch type {
@@ -33,7 +33,7 @@ struct CandleNumberSQL {
     }
 }
 
-/// A column of dates, as it is read for candles: the value and the instant.
+/// A date column that is read for candles, as a value and an instant.
 struct CandleTimeSQL {
     let date: DateSQL
     private let alias: String
@@ -45,14 +45,14 @@ struct CandleTimeSQL {
         (self.alias, instantAlias) = (alias, "\(alias)_instant")
     }
 
-    /// The columns of the value and of its instant.
+    /// The columns with the value and its instant.
     var columns: [NamedSQL] {
         let instant =
             date.reading == .parsed ? date.orderValue : SQLFragment(date.instantSQL(date.column))
         return [(alias, SQLFragment(date.column)), (instantAlias, instant)]
     }
 
-    /// The time in a row; nil: it cannot be read.
+    /// The time in a row; nil if it cannot be read.
     func time(_ row: ServerRow) throws -> CandleTime? {
         guard let text = try row.optionalText(alias),
             let instant = date.instant(try row.value(instantAlias))
@@ -80,7 +80,7 @@ struct CandleSQL {
 
     var columns: [NamedSQL] { numbers.map(\.column) + times.flatMap(\.columns) }
 
-    /// The candle in a row; nil: it is not a candle.
+    /// The candle in a row; nil if the row is not a candle.
     func candle(_ row: ServerRow) throws -> Candle? {
         let (numbers, times) = (try numbers.map { try $0.number(row) }, try times.map { try $0.time(row) })
         return Candle {
@@ -91,10 +91,9 @@ struct CandleSQL {
     }
 }
 
-/// The rows that become candles, in the order of their dates and keys.
+/// The rows that become candles, ordered by date and key.
 ///
-/// Where rows have no key, those of one date are in the order of what they hold, so that a dry run and a run agree wherever the
-/// server keeps them.
+/// Rows without a key are ordered by date and then by their values. A dry run and a run then agree, wherever the server stores the rows.
 struct CandleRows {
     private let time: CandleTimeSQL
     private let price: (price: CandleNumberSQL, volume: CandleNumberSQL?)?
@@ -124,7 +123,7 @@ struct CandleRows {
         }
         let groups = try rollup.groupedBy.map { try scope.attribute($0, store: store) }
         self.groups = groups.enumerated().map { ("group_\($0)", scope.table.type($1)) }
-        // 1.0 and 1.00 are one group.
+        // 1.0 and 1.00 are the same group.
         let group = groups.enumerated().map { place, attribute -> NamedSQL in
             let column = scope.column(attribute.name)
             let isNumeric = scope.table.type(attribute) == .numeric
@@ -135,23 +134,23 @@ struct CandleRows {
         order = ([time.date.orderValue] + ties).enumerated().map { ("order_\($0)", $1) }
     }
 
-    /// The query of rows that a DELETE returns, or a SELECT finds.
+    /// A query of the rows that a DELETE returns or a SELECT finds.
     ///
-    /// - Parameter statement: is given the list of what it returns.
+    /// - Parameter statement: gets the list of columns to return.
     func query(_ statement: (SQLFragment) -> SQLFragment) -> SQLFragment {
         let names = [columns, order].map { $0.map(\.name).joined(separator: ", ") }
         return "WITH found AS (" + statement(.columns(columns + order))
             + ") SELECT \(names[0]) FROM found ORDER BY \(names[1])"
     }
 
-    /// The rows of a result of ``query(_:)``.
+    /// The rows in a result of ``query(_:)``.
     func rows(_ result: ServerResult) throws -> [CandleBuilder.Row] {
         try result.rows.map { row in
             guard let time = try time.time(row), let candle = try candle(row, time)
             else { throw StoreError(.constraint, store: store, message: "a row has no date or no price") }
             let group = try groups.map { name, type in
                 guard let value = try row.optionalText(name) else { return StoreValue.null }
-                // NaN is not equal to itself, but it is one group.
+                // NaN does not equal itself, but it is a single group.
                 if value == "NaN" { return .text(value) }
                 if type == .numeric { return Int64(value).map(StoreValue.integer) ?? .text(value) }
                 return [.integer, .real].contains(type) ? try row.value(name) : .text(value)

@@ -9,7 +9,7 @@ struct CandleTable {
     private let time: DateSQL
     /// The columns of the key, then those of ``Candle/fields``.
     private let columns: [Column]
-    /// Which candles are read.
+    /// The candles to read.
     private let left: RowsLeft
 
     private struct Column {
@@ -17,7 +17,7 @@ struct CandleTable {
         let type: ColumnType
         let typeName: String
 
-        /// A value that came as text, in the column's type. A date without a zone gets the session's, as in
+        /// A value given as text, in the column's type. A date without a zone gets the session's zone, as in
         /// ``PostgresConnection/newValue(_:_:_:)``.
         func value(_ text: String, isInstant: Bool) -> String {
             isInstant && [.timestamp, .date].contains(type)
@@ -49,7 +49,7 @@ struct CandleTable {
     /// The columns of ``Candle/fields``.
     var fields: [String] { columns.dropFirst(rollup.key.count).map(\.name) }
 
-    /// A list of values of the first columns as a table `made`, with the place of each.
+    /// A list of values of the first columns as a table `made`, with the place of each value.
     private func list(_ values: [[StoreValue]]) -> SQLFragment {
         let count = values.first?.count ?? 0
         let lists = (0..<count).map { column in
@@ -67,14 +67,14 @@ struct CandleTable {
 
     /// The condition that a candle has the key of a row in ``list(_:)``.
     ///
-    /// - Parameter isNull: which values of the group are NULL: an index is used for `=` and for `IS NULL`.
+    /// - Parameter isNull: which values of the group are NULL. An index serves `=` and `IS NULL`.
     private func isKey(_ isNull: [Bool]) -> String {
         (isNull + [false]).enumerated().map { place, isNull in
             scope.column(columns[place].name) + (isNull ? " IS NULL" : " = \(made(place))")
         }.joined(separator: " AND ")
     }
 
-    /// The span of time of some keys: the server leaves the other parts of a table out, and locks no compressed rows in them.
+    /// The span of time of some keys. With it, the server skips other parts of a table and locks no compressed rows in them.
     private func span(_ keys: [CandleBuilder.Key]) -> SQLFragment {
         let starts = keys.map(\.bucket.lowerBound)
         guard !scope.table.isSingle, time.reading == .ordered, let first = starts.min(), let last = starts.max() else {
@@ -89,7 +89,7 @@ struct CandleTable {
 
     private func isNull(_ key: CandleBuilder.Key) -> [Bool] { key.group.map(\.isNull) }
 
-    /// Whether a candle's group has the letters of the key by which it was found. A column that ignores case would join groups.
+    /// Whether a candle's group has the same letters as the requested key. A column that ignores case would merge groups.
     private var isGroup: String {
         let letters = columns.indices.prefix(rollup.groupedBy.count).filter {
             [.text, .other].contains(columns[$0].type)
@@ -100,9 +100,9 @@ struct CandleTable {
         return same.isEmpty ? "TRUE" : same.joined(separator: " AND ")
     }
 
-    /// The candles that the table has of some keys.
+    /// The stored candles of some keys.
     ///
-    /// - Parameter lock: how their rows are locked until the transaction ends; empty: they are not.
+    /// - Parameter lock: how to lock the candles until the transaction ends; empty for no lock.
     func stored(_ keys: [CandleBuilder.Key], lock: String = "") throws -> [CandleBuilder.Key: Candle] {
         var found: [CandleBuilder.Key: Candle] = [:]
         for (isNull, keys) in Dictionary(grouping: keys, by: isNull) {
@@ -124,7 +124,7 @@ struct CandleTable {
         return found
     }
 
-    /// Throws if a candle has a time whose text differs from that of a run: it would not be found by its key.
+    /// Throws if the time of a candle has another text than a run would write. The key would not find such a candle.
     func checkTimes() throws {
         guard rollup.date.encoding == .iso8601, time.type == .text else { return }
         let times = try CandleTimeSQL(time.date, scope, store: connection.name, as: "time")
@@ -141,11 +141,11 @@ struct CandleTable {
         StoreError(.constraint, store: connection.name, message: message)
     }
 
-    /// Writes the candles that rows were added to, reads them again, and compares them with the rows.
+    /// Writes the changed candles, reads them back, and compares them with the rows.
     ///
     /// - Parameters:
-    ///   - deletedCount: how many rows were deleted.
-    ///   - part: what keeps the candles in an archive; nil: they are not archived.
+    ///   - deletedCount: the number of deleted rows.
+    ///   - part: archives the candles; nil if they are not archived.
     func write(_ candles: CandleBuilder, deletedCount: Int, _ part: ArchivePart?) throws {
         let changes = candles.changes
         func values(_ change: CandleBuilder.Change) throws -> [StoreValue] {
@@ -187,10 +187,10 @@ struct CandleTable {
 }
 
 extension BatchDelete {
-    /// Deletes the rows of a condition and makes them parts of candles, in the current transaction.
+    /// Deletes the rows of a condition and adds them to candles, in the current transaction.
     ///
-    /// The DELETE returns the deleted rows with their last values: others may have changed or deleted
-    /// some since a SELECT saw them, and a trigger may keep some.
+    /// The DELETE returns the deleted rows with their last values. After a SELECT, others may have changed or deleted some rows, and a
+    /// trigger may keep some.
     mutating func delete(_ condition: SQLFragment, becoming rollup: Rollup) throws -> Int {
         let (from, name) = (scope.from, connection.name)
         let rows = try CandleRows(rollup, of: scope, store: name)
@@ -215,8 +215,8 @@ extension BatchDelete {
         return gone.rows.count
     }
 
-    /// Throws if triggers have deleted other rows, or changed other candles, than the batch itself: each row that is deleted
-    /// becomes a part of a candle, and a candle is what its rows are.
+    /// Throws if triggers deleted other rows, or changed other candles, than the batch itself. Each deleted row must become part of a
+    /// candle, and a candle must agree with its rows.
     ///
     /// - Parameter body: the batch.
     mutating func withoutOtherChanges(
@@ -231,7 +231,7 @@ extension BatchDelete {
         }
         let before = try changes()
         let result = try body(&self)
-        // What triggers have put off until the commit.
+        // Runs the deferred triggers, which would otherwise fire at the commit.
         try connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
         let after = try changes()
         guard after == [before[0] + deletedCount, before[1] + writtenCount] else {
@@ -244,7 +244,7 @@ extension BatchDelete {
 }
 
 extension PostgresConnection {
-    /// Runs the work of candles; its errors become errors of the store.
+    /// Runs work on candles. Errors of candles become errors of the store.
     func refusingCandles<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch let error as CandleError {
             throw StoreError(.constraint, store: name, message: error.description)

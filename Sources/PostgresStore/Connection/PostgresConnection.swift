@@ -1,21 +1,21 @@
 @preconcurrency import Glibc
 public import PriceStore
 
-/// One session on a database: it opens the session again after a loss, runs statements, and manages transactions. A
-/// database is opened as ``PostgresReader`` or ``PostgresWriter``.
+/// A session on a database. It runs statements, manages transactions, and reconnects after a loss. ``PostgresReader`` and
+/// ``PostgresWriter`` open one.
 public class PostgresConnection {
-    /// What is asked of a session when it is opened.
+    /// The options of a session.
     struct Options {
         var isReadOnly: Bool
-        /// The zone of zone-less values, and the session's own.
+        /// The time zone of the session and of values without a zone.
         var zone = CalendarZone.utc
-        /// How long a lock is waited for.
+        /// How long to wait for a lock.
         var lockTimeout = Duration.seconds(5)
-        /// How long the job waits for a lost server.
+        /// How long to wait for a lost server.
         var patience = Duration.seconds(20)
-        /// How far a standby may fall behind before batches wait; nil: it does not matter.
+        /// How far a standby may fall behind before batches wait; nil for no limit.
         var maxReplicationLag: Duration?
-        /// From which age on a transaction of others slows batches down.
+        /// The age from which a transaction of another session slows batches down.
         var oldTransaction = Duration.seconds(300)
     }
 
@@ -23,56 +23,56 @@ public class PostgresConnection {
     let options: Options
     /// The URL without its password.
     public let name: String
-    /// The server and the database, however they were named; object IDs carry it.
+    /// The server and the database, however their URL is written. Object IDs contain it.
     public private(set) var storeIdentifier = ""
     private var link: ServerLink
     private(set) var transactionDepth = 0
 
-    /// Called with each different statement before its first execution, with its query plan; not those that only read the
-    /// server's catalog.
+    /// Called with each distinct statement and its query plan before its first execution, except for statements that read only the server's
+    /// catalog.
     public var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
 
-    /// What the catalog knows; emptied when the schema changes.
+    /// What is known of the schema. A change of the schema empties it.
     var catalog = PostgresCatalog()
-    /// Thresholds of kept rows, found when first asked for.
+    /// Thresholds of kept rows, found on first use.
     var keptRows: [Keeper.Key: (rows: KeptRows, state: String?)] = [:]
-    /// The picks of rules that thin, found when first asked for.
+    /// The picks of rules that thin, found on first use.
     var thinnedRows: [Keeper.Key: (rows: ThinnedRows, state: String?)] = [:]
     /// The rows that rules keep, listed for the batches of the current deletion.
     var keptTables: [Keeper.Key: KeptTables] = [:]
-    /// Whether the current batch looks listed rows up. Otherwise it finds kept rows itself.
+    /// Whether the current batch looks kept rows up in lists. Otherwise it finds them itself.
     var looksUpKeptRows = false
-    /// A readable row that is known to be left, by the `oid` of the table.
+    /// A readable row that was left after the last batch, by the `oid` of the table.
     var lastSeen: [Int: RowPlace] = [:]
-    /// Tables that stand beside real ones for a rehearsal, by the real one's `oid`.
+    /// The tables of a rehearsal, by the `oid` of the real table.
     var shadows: [Int: ShadowTable] = [:]
     package var heldFromReplacing: [HeldRows] = []
     package var rowsToKeep = RowsToKeep()
     package var looksAtRowsToKeep: Bool { false }
     package var didBeginPhase: ((String) -> Void)?
-    /// Tables that batches have deleted from, in SQL, for a reclaim.
+    /// The tables from which batches have deleted, in SQL, for a reclaim.
     var changedTables: Set<String> = []
-    /// The slices that a delete goes through, by the table's `oid`.
+    /// The slices of a delete, by the table's `oid`.
     var slices: [Int: DateSlices] = [:]
-    /// The parts of compressed chunks that a delete goes through first, by the table's `oid`.
+    /// The parts of compressed chunks that a delete processes first, by the table's `oid`.
     var segments: [Int: [SegmentPart]] = [:]
-    /// By the `oid` of a hypertable: transactions whose changes of it the server has noted over remaining rows.
+    /// The job's transactions whose changes the server has logged for remaining rows, by the `oid` of the hypertable.
     private(set) var notedXIDs: [Int: [String]] = [:]
     private var batchXID: Int?
-    /// How many chunks the next drop takes.
+    /// The number of chunks of the next drop.
     var chunkPortion = 64
-    /// Who keeps partitions or chunks from being dropped, so that their rows are deleted instead; nil: nobody.
+    /// Who blocks the drop of partitions or chunks, so that their rows are deleted instead; nil if nobody does.
     var dropTrouble: String?
-    /// What surveys have found, for the deletions that follow.
+    /// The findings of surveys, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
-    /// What copies rows to the archive of the run; nil: none was begun.
+    /// Copies rows to the archive of the run; nil if there is none.
     var archiver: RowArchiver?
-    /// How far standbys were seen to be behind.
+    /// The delay of standbys that was seen.
     var standbyDelay = StandbyDelay()
-    /// Whether a transaction of others was old when that was asked last.
+    /// Whether a transaction of another session was old at the last check.
     var heldBack: (asked: ContinuousClock.Instant, answer: Bool)?
-    /// Whether this session holds the lock of a run and must take it again after a lost connection.
+    /// Whether this session holds the lock of a run, and takes it again after a lost connection.
     var holdsRunLock = false
 
     init(_ address: PostgresAddress, _ options: Options) throws(StoreError) {
@@ -93,7 +93,7 @@ public class PostgresConnection {
             do throws(ServerFault) {
                 try prepare(link, options)
             } catch  where error.isConnectionLost {
-                // The server is there, but has cut off the session as it began.
+                // The server is running, but cut the session off at its start.
                 link = try ServerLink.open(parameters, timeout: .seconds(10))
                 try prepare(link, options)
             }
@@ -110,7 +110,7 @@ public class PostgresConnection {
         try avoidKnownDefects(link)
     }
 
-    /// The settings that our statements and readings rest on.
+    /// The settings on which statements and results depend.
     private static func setup(_ options: Options) -> String {
         var settings = [
             "TimeZone = \(options.zone.identifier.quotedLiteral)", "DateStyle = 'ISO, MDY'",
@@ -118,18 +118,18 @@ public class PostgresConnection {
             "bytea_output = 'hex'", "array_nulls = on",
             "client_min_messages = 'error'", "standard_conforming_strings = on", "statement_timeout = 0",
             "lock_timeout = \(max(1, options.lockTimeout.milliseconds))", "idle_in_transaction_session_timeout = 0",
-            // Compiling a statement costs more than it saves on all of ours.
+            // Compiling costs more than it saves in these statements.
             "jit = off",
-            // A window of a table begins where the last one ended.
+            // A window of a table must begin where the last one ended.
             "synchronize_seqscans = off",
         ]
         if options.isReadOnly {
             settings.append("default_transaction_read_only = on")
         } else {
-            // A lost batch is deleted again by the next run; what must not be lost asks for it.
+            // The next run deletes a lost batch again. Whatever must not be lost requests a synchronous commit.
             settings.append("synchronous_commit = off")
         }
-        // With another value, which a role may have, foreign keys and triggers do nothing. Who may not change it is refused.
+        // A role may have another value, with which foreign keys and triggers do nothing. A user who may not change it is refused.
         let role = "'session_replication_role'"
         return settings.map { "SET \($0); " }.joined()
             + "SELECT set_config(\(role), 'origin', false) WHERE current_setting(\(role)) <> 'origin'"
@@ -137,10 +137,10 @@ public class PostgresConnection {
 
     // MARK: Statements
 
-    /// Carries out a statement.
+    /// Runs a statement.
     ///
-    /// - Parameter isRepeated: whether it is repeated with other values, and one plan is enough for all. To plan a range of an
-    ///   index the server looks for its first entry, and has to step over all that were deleted there a moment ago.
+    /// - Parameter isRepeated: whether the statement comes again with other values, so that one plan serves them all. To plan an index
+    ///   range, the server looks for its first entry and steps over all entries that were deleted just before.
     @discardableResult
     func execute(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerResult {
         let (text, values) = fragment.statement
@@ -148,11 +148,11 @@ public class PostgresConnection {
         return try isRepeated ? link.execute(repeated: text, values) : link.execute(text, values)
     }
 
-    /// Carries out a statement without values.
+    /// Runs a statement without values.
     @discardableResult
     func execute(_ text: String) throws -> ServerResult { try execute(SQLFragment(text)) }
 
-    /// Carries out several statements without values, in one message.
+    /// Runs several statements without values, in one message.
     func execute(script statements: [String]) throws {
         if let trace {
             for text in statements where traced.insert(text).inserted { trace(text, []) }
@@ -163,12 +163,12 @@ public class PostgresConnection {
     /// The rows of a query.
     func rows(_ fragment: SQLFragment) throws -> [ServerRow] { try execute(fragment).rows }
 
-    /// The first row of a query; nil: it finds none.
+    /// The first row of a query; nil if there is none.
     func row(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerRow? {
         try execute(fragment, isRepeated: isRepeated).rows.first
     }
 
-    /// Reads the rows of a query, 10,000 at a time, inside a transaction.
+    /// Reads the rows of a query in portions of 10,000, inside a transaction.
     func forEachPortion(of query: SQLFragment, _ body: (ServerResult) throws -> Void) throws {
         try execute("DECLARE retention_rows NO SCROLL CURSOR FOR " + query)
         while true {
@@ -179,7 +179,7 @@ public class PostgresConnection {
         try execute("CLOSE retention_rows")
     }
 
-    /// The values of a query's only column; NULL is left out.
+    /// The values of a query's only column, without NULL.
     func texts(_ fragment: SQLFragment) throws -> [String] {
         let result = try execute(fragment)
         guard result.columns.count == 1 else { throw ColumnFault(description: "a statement has not one column") }
@@ -194,13 +194,13 @@ public class PostgresConnection {
         }
     }
 
-    /// The numbers of some expressions, in their order.
+    /// The numeric values of some expressions, in order.
     func numbers(ofEach expressions: [String]) throws -> [Int] {
         guard !expressions.isEmpty else { return [] }
         return try numbers(SQLFragment("SELECT unnest(ARRAY[\(expressions.joined(separator: ", "))])"))
     }
 
-    /// A query's only value as a number; 0: it is NULL.
+    /// The only value of a query as a number; 0 for NULL.
     func count(_ fragment: SQLFragment) throws -> Int { try numbers(fragment).first ?? 0 }
 
     /// Whether a query finds a row.
@@ -208,10 +208,10 @@ public class PostgresConnection {
         try !execute(fragment, isRepeated: isRepeated).rows.isEmpty
     }
 
-    /// Sends lines of COPY's text form.
+    /// Sends lines in the text format of COPY.
     func copy(_ statement: String, _ lines: () -> String?) throws { try link.copy(statement, lines) }
 
-    /// Whether a statement only reads what the server knows of itself.
+    /// Whether a statement only reads the server's catalog.
     private static func isAboutCatalog(_ text: String) -> Bool {
         !text.contains("pg_temp.") && (text.contains(" FROM pg_") || text.contains("\nFROM pg_"))
     }
@@ -225,8 +225,8 @@ public class PostgresConnection {
 
     // MARK: Work
 
-    /// Runs a piece of work and names its errors. A lost connection is opened again and the work repeated, for as long as
-    /// there is patience, unless it is part of a transaction or must not be repeated.
+    /// Runs work, and gives its errors a name. After a lost connection it reconnects within the session's patience and repeats the work,
+    /// unless the work is part of a transaction or must not be repeated.
     func run<T>(_ what: String, isRepeatable: Bool = true, _ body: () throws -> T) throws(StoreError) -> T {
         let end = ContinuousClock.now + options.patience
         while true {
@@ -243,10 +243,10 @@ public class PostgresConnection {
         }
     }
 
-    /// Opens the session again, for as long as there is patience.
+    /// Reconnects, within the session's patience.
     func reconnect(after error: StoreError) throws(StoreError) {
         if link.isOpen {
-            // A server behind this one is lost. The session is still there, with its lock: a second one would wait for it.
+            // A server behind this one is lost. The session still exists and holds its lock, for which a second session would wait.
             usleep(500_000)
             return
         }
@@ -260,7 +260,7 @@ public class PostgresConnection {
                 if takesLock { try lockRun(insteadOf: former) }
                 break
             } catch {
-                // A session that is cut off while it takes the lock may have taken it.
+                // A session that is cut off while it takes the lock may hold it.
                 (former, holdsRunLock) = (serverProcess, takesLock)
                 let mayPass = error.kind == .unreachable || error.kind == .busy && !link.isOpen
                 guard mayPass, ContinuousClock.now + pause < end else { throw error }
@@ -275,23 +275,23 @@ public class PostgresConnection {
         guard shadows.isEmpty else { throw error }
     }
 
-    /// On Citus, releases the rows that a lost session has locked on the workers. A user who may not do that waits.
+    /// Releases the rows that a lost session has locked on the workers of a Citus cluster. A user without the privilege waits.
     private func recoverPrepared() {
         guard !options.isReadOnly, (try? schema(ofExtension: "citus")) ?? nil != nil else { return }
         _ = try? link.execute(CitusSQL.recoverPrepared, [])
     }
 
-    /// The server's process that serves the session.
+    /// The process ID of the server process for the session.
     var serverProcess: Int { link.serverProcess }
 
-    /// Whether the session is still there.
+    /// Whether the session still exists.
     var isOpen: Bool { link.isOpen }
 
     /// Whether a transaction is open.
     public var isInTransaction: Bool { transactionDepth > 0 }
 
-    /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is one state of the
-    /// database throughout, and read-only.
+    /// Runs `body` in a transaction; a nested transaction is a savepoint. A reader's transaction is read-only and sees one state of the
+    /// database throughout.
     public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
         if transactionDepth > 0 {
             let savepoint = "retention_\(transactionDepth)"
@@ -307,14 +307,14 @@ public class PostgresConnection {
         return try enclosed(begin: begin, end: "COMMIT", undo: "ROLLBACK") { _ in try body() }
     }
 
-    /// Carries out a batch in one transaction, whose statements take no more than minutes. What it leaves undone by a
-    /// deadlock, a serialization failure or a lock that is not available is tried again.
+    /// Runs a batch in one transaction, with a statement timeout of minutes. It retries after a deadlock, a serialization failure or an
+    /// unavailable lock.
     ///
     /// - Parameters:
-    ///   - usesOnePlan: whether repeated statements are planned once, whatever their values are.
-    ///   - locks: a statement that is carried out before the transaction sees a state of the database; empty: none.
-    ///   - isExclusive: whether it locks out others. A session that waits for such a lock blocks all later ones, so each
-    ///     attempt waits for 50 ms only and is repeated with growing pauses.
+    ///   - usesOnePlan: whether repeated statements are planned once, whatever their values.
+    ///   - locks: a statement that runs before the transaction sees a state of the database; empty for none.
+    ///   - isExclusive: whether it locks others out. A session that waits for such a lock blocks all later ones, so each attempt waits for
+    ///     only 50 ms and is repeated after growing pauses.
     func batch<T>(
         _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, locks: String = "",
         isExclusive: Bool = false,
@@ -326,7 +326,7 @@ public class PostgresConnection {
         let wait =
             (isExclusive ? "SET LOCAL lock_timeout = \(Self.exclusiveWait); " : "") + locks
         while true {
-            // A commit whose answer was lost may have happened.
+            // A commit without an answer may have succeeded.
             var committing: (xid: Int?, value: T)?
             do {
                 return try enclosed(
@@ -360,37 +360,37 @@ public class PostgresConnection {
         }
     }
 
-    /// Keeps the `xid` of the current batch: what the server records for it is not a change of another session.
+    /// Records the `xid` of the current batch, so that its changes in the server's log do not count as those of others.
     func noteChanges(of table: Int) {
-        // What the server shows of a row are the lower 32 bits.
+        // A row shows only the lower 32 bits.
         guard let xid = batchXID.map({ "\($0 & 0xFFFF_FFFF)" }), notedXIDs[table]?.last != xid else { return }
         notedXIDs[table, default: []].append(xid)
     }
 
-    /// How long an exclusive lock is waited for at a time, in milliseconds.
+    /// The wait for an exclusive lock in one attempt, in milliseconds.
     private static let exclusiveWait = 50
 
     private func isCommitted(_ xid: Int) throws(StoreError) -> Bool {
         do {
             return try texts("SELECT pg_xact_status(" + .bound("\(xid)", "xid8") + ")") == ["committed"]
         } catch let fault as ServerFault where fault.code == "22023" {
-            // An `xid` still to come: a standby took over that never heard of the batch.
+            // The `xid` is still in the future: a standby took over that has not received the batch.
             return false
         } catch {
             throw StoreError(error, store: name, doing: "checking whether a batch was committed")
         }
     }
 
-    /// Carries out several queries on one state of the database.
+    /// Runs several queries on one state of the database.
     func snapshot<T>(_ body: () throws -> T) throws -> T {
-        // A statement that fails would spoil the transaction around it.
+        // A failed statement would abort the enclosing transaction.
         if transactionDepth > 0 { return try transaction(.normal, body) }
         return try enclosed(
             begin: "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", end: "COMMIT", undo: "ROLLBACK"
         ) { _ in try body() }
     }
 
-    /// - Parameter body: is given what the last statement of `begin` returned.
+    /// - Parameter body: gets the result of the last statement of `begin`.
     private func enclosed<T>(
         begin: String, end: String, undo: String, _ body: (ServerResult) throws -> T
     ) throws -> T {

@@ -1,6 +1,6 @@
-/// PostgreSQL's text form of arrays, for lists that are bound as one value.
+/// PostgreSQL's text format of arrays, for lists that are bound as a single value.
 enum ServerArray {
-    /// The text of an array of such elements; nil: NULL.
+    /// The text of an array of elements. A nil element is NULL.
     static func text(_ elements: some Sequence<String?>) -> String {
         var text = "{"
         var isFirst = true

@@ -4,16 +4,16 @@ import PriceStore
     import CLibPQ
     @preconcurrency import Glibc
 
-    /// One session on a server, through libpq. The only code that calls the library.
+    /// One session on a server, through libpq. No other code calls libpq.
     ///
-    /// Parameters are bound as text and results are read as text: PostgreSQL's own input and output functions keep every
-    /// digit, and no type needs a conversion of ours.
+    /// Parameters are bound as text and results are read as text. PostgreSQL's own input and output functions keep every digit, and no type
+    /// needs a conversion here.
     final class ServerLink {
         private let handle: OpaquePointer
-        /// The names of the statements that the server keeps the plans of, by their texts.
+        /// The names of the prepared statements, by their texts.
         private var prepared: [String: String] = [:]
 
-        /// What the library was built with; see ``isAvailable``.
+        /// Whether the package was built with libpq; see ``isAvailable``.
         static let isAvailable = true
 
         private init(_ handle: OpaquePointer) { self.handle = handle }
@@ -23,9 +23,9 @@ import PriceStore
         /// Opens a session.
         ///
         /// - Parameters:
-        ///   - parameters: libpq's own words (`host`, `dbname` …); those of its environment and files fill what is missing.
-        ///   - timeout: how long the server is waited for.
-        /// - Throws: ``ServerFault``; the message has no password in it.
+        ///   - parameters: libpq's parameters (`host`, `dbname` …). libpq's environment and files supply missing ones.
+        ///   - timeout: how long to wait for the server.
+        /// - Throws: ``ServerFault`` without a password in its message.
         static func open(_ parameters: [(name: String, value: String)], timeout: Duration) throws(ServerFault)
             -> ServerLink
         {
@@ -34,12 +34,12 @@ import PriceStore
             defer { for text in names + values { free(UnsafeMutablePointer(mutating: text)) } }
             names.append(nil)
             values.append(nil)
-            // `dbname` may be a whole URL.
+            // `dbname` may be a complete URL.
             guard let handle = PQconnectStartParams(names, values, 1) else {
                 throw ServerFault(code: nil, message: "out of memory", isConnectionLost: true)
             }
             let link = ServerLink(handle)
-            // Only verbose messages of a refused connection hold its SQLSTATE.
+            // The SQLSTATE of a refused connection is only in verbose messages.
             PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
             PQsetNoticeProcessor(handle, { _, _ in }, nil)
             try link.finishConnecting(timeout)
@@ -69,12 +69,12 @@ import PriceStore
             }
         }
 
-        /// Carries out one statement with bound parameters and returns its rows.
+        /// Runs a statement with bound parameters and returns its rows.
         func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
             try sending(values) { PQexecParams(handle, text, $0, nil, $1, nil, nil, 0) }
         }
 
-        /// Carries out one statement that will be repeated, with a plan that the server makes once.
+        /// Runs a statement that will be repeated. The server plans it once.
         func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
             let name = prepared[text] ?? "retention_\(prepared.count)"
             if prepared[text] == nil {
@@ -84,7 +84,7 @@ import PriceStore
             return try sending(values) { PQexecPrepared(handle, name, $0, $1, nil, nil, 0) }
         }
 
-        /// Hands values over to libpq, which wants C strings that live as long as its call takes.
+        /// Passes values to libpq as C strings, which must live until the call returns.
         private func sending(
             _ values: [String?], _ call: (_ count: Int32, _ values: [UnsafePointer<CChar>?]) -> OpaquePointer?
         ) throws(ServerFault) -> ServerResult {
@@ -94,12 +94,12 @@ import PriceStore
             return try result(call(Int32(values.count), copies))
         }
 
-        /// Carries out statements without parameters, divided by semicolons, as one message; returns the last one's rows.
+        /// Runs statements without parameters, separated by semicolons, as one message. Returns the rows of the last one.
         func execute(script: String) throws(ServerFault) -> ServerResult { try result(PQexec(handle, script)) }
 
-        /// Sends lines of COPY's text form to a table.
+        /// Sends lines in the text format of COPY to a table.
         ///
-        /// - Parameter lines: called for the next portion; nil: there is none.
+        /// - Parameter lines: returns the next portion; nil if there is none.
         func copy(_ statement: String, _ lines: () -> String?) throws(ServerFault) {
             let begun = PQexec(handle, statement)
             guard PQresultStatus(begun) == PGRES_COPY_IN else {
@@ -118,16 +118,16 @@ import PriceStore
             while let rest = PQgetResult(handle) { PQclear(rest) }
         }
 
-        /// Whether the session is still there, as far as the library has noticed.
+        /// Whether the session still exists, as far as libpq knows.
         var isOpen: Bool { PQstatus(handle) == CONNECTION_OK }
 
-        /// The number of the server's process that serves the session, or served it: the library forgets it with the session.
+        /// The process ID of the server process for the session. It is kept here because libpq forgets it when the session is lost.
         private(set) var serverProcess = 0
 
         /// Whether a transaction is open on the server.
         var isInTransaction: Bool { PQtransactionStatus(handle) != PQTRANS_IDLE }
 
-        /// Where the session leads: the host or socket folder, the port and the database.
+        /// The target of the session: the host or socket folder, the port and the database.
         var place: (host: String, port: String, database: String) {
             (text(PQhost(handle)), text(PQport(handle)), text(PQdb(handle)))
         }
@@ -170,7 +170,7 @@ import PriceStore
             String(text.split(separator: "\n").first ?? "the connection was lost")
         }
 
-        /// The SQLSTATE and the words of a verbose message, as `… FATAL:  28P01: password authentication failed`.
+        /// The SQLSTATE and the text of a verbose message, such as `… FATAL:  28P01: password authentication failed`.
         private static func split(verbose message: String) -> (code: String?, message: String) {
             let lines = message.split(separator: "\n").map(String.init)
             for line in lines {
@@ -184,8 +184,8 @@ import PriceStore
                 let words = rest[rest.index(after: colon)...].drop { $0 == " " }
                 return (String(rest[..<colon]), String(words))
             }
-            // What libpq itself says has no code. Lines of a verbose message about the server's source are left out, and its
-            // question whether the server is running: that is our hint.
+            // libpq's own messages have no SQLSTATE. Lines about the server's source code are left out, and libpq's question whether the
+            // server is running, which the hint replaces.
             let said = lines.map { $0.drop { $0 == "\t" || $0 == " " } }
                 .filter { !$0.hasPrefix("LOCATION:") && !$0.hasPrefix("Is the server running") }
             return (nil, said.joined(separator: "; "))
@@ -194,7 +194,7 @@ import PriceStore
 
 #else
 
-    /// Stands in for a session where the package was built without libpq: none can be opened.
+    /// Replaces a session in a package that was built without libpq. It cannot be opened.
     final class ServerLink {
         static let isAvailable = false
         let isOpen = false
@@ -221,14 +221,14 @@ import PriceStore
     }
 #endif
 
-/// What went wrong on a session, in the server's own words.
+/// An error of a session, in the server's own words.
 struct ServerFault: Error {
-    /// The SQLSTATE; nil: the server was not reached, or did not say.
+    /// The SQLSTATE; nil if the server was not reached or gave none.
     var code: String?
     var message: String
-    /// Whether the session is gone.
+    /// Whether the session is lost.
     var isConnectionLost: Bool
-    /// Whether the server wanted a password and there was none: libpq itself says so, without a SQLSTATE.
+    /// Whether the server requires a password and there is none. libpq reports that itself, without a SQLSTATE.
     var isPasswordMissing = false
 }
 

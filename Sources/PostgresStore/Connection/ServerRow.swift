@@ -1,6 +1,6 @@
 import PriceStore
 
-/// What a statement gave: its rows, or the number of rows that it changed.
+/// The result of a statement: its rows, or the number of changed rows.
 struct ServerResult {
     var columns: [ServerColumn] = []
     var rows: [ServerRow] = []
@@ -15,10 +15,10 @@ struct ServerColumn: Hashable {
 
 /// A row of a result, whose values are read by the names of their columns.
 ///
-/// A column that is missing, or whose value is not of the type that is asked for, is a ``ColumnFault``.
+/// It throws a ``ColumnFault`` if a column is missing, or if its value does not have the requested type.
 struct ServerRow {
     let columns: [ServerColumn]
-    /// The values as the server writes them, in the order of the columns; nil: NULL.
+    /// The values in the server's text format, in column order; nil for NULL.
     let texts: [String?]
 
     private func place(_ name: String) throws(ColumnFault) -> Int {
@@ -33,13 +33,13 @@ struct ServerRow {
         return value
     }
 
-    /// A text, or a value of any type as a text; nil: NULL.
+    /// A value of any type as a text; nil for NULL.
     func optionalText(_ name: String) throws(ColumnFault) -> String? { texts[try place(name)] }
 
-    /// A text, or a value of any type as a text.
+    /// A value of any type as a text.
     func text(_ name: String) throws(ColumnFault) -> String { try required(name, optionalText(name)) }
 
-    /// A whole number; nil: NULL.
+    /// A whole number; nil for NULL.
     func optionalInt(_ name: String) throws(ColumnFault) -> Int? {
         guard let text = try optionalText(name) else { return nil }
         guard let number = Int(text) else {
@@ -51,7 +51,7 @@ struct ServerRow {
     /// A whole number.
     func int(_ name: String) throws(ColumnFault) -> Int { try required(name, optionalInt(name)) }
 
-    /// Whether a truth value is TRUE, and neither FALSE nor NULL.
+    /// Whether a boolean is TRUE, rather than FALSE or NULL.
     func isTrue(_ name: String) throws(ColumnFault) -> Bool {
         let place = try place(name)
         guard columns[place].type == 16 else {
@@ -60,28 +60,28 @@ struct ServerRow {
         return texts[place] == "t"
     }
 
-    /// The elements of an array without nesting; NULL has none.
+    /// The elements of an array without nesting; empty for NULL.
     func list(_ name: String) throws(ColumnFault) -> [String?] { ServerArray.elements(try optionalText(name) ?? "{}") }
 
     /// The elements of an array of names.
     func names(_ name: String) throws(ColumnFault) -> [String] { try list(name).compactMap(\.self) }
 
-    /// A table or another relation in SQL, by the columns with its schema and its name.
+    /// A relation in SQL, from the columns with its schema and its name.
     func relation(_ schema: String, _ name: String) throws(ColumnFault) -> String {
         "\(try text(schema).quotedIdentifier).\(try text(name).quotedIdentifier)"
     }
 
-    /// A value of the type that the column has.
+    /// A value in the type of its column.
     func value(_ name: String) throws(ColumnFault) -> StoreValue { value(at: try place(name)) }
 
-    /// A value of a user's column, by its place: its name may be that of another column.
+    /// A value of a user's column, by position: its name may also be that of another column.
     func value(at place: Int) -> StoreValue { StoreValue(texts[place], type: columns[place].type) }
 
-    /// The values of a user's columns, by their places.
+    /// The values of a user's columns, by position.
     func values(at places: Range<Int>) -> [StoreValue] { places.map(value(at:)) }
 }
 
-/// A statement whose result is not read as it was written: a mistake of the engine.
+/// A result that is not read as it was requested: a defect of the engine.
 struct ColumnFault: Error, CustomStringConvertible {
     let description: String
 }

@@ -1,32 +1,32 @@
 import PriceStore
 
-/// One batch delete request at work, inside its transaction: the methods add to it what they delete.
+/// A batch delete request inside its transaction. Its methods add what they delete.
 struct BatchDelete {
     let connection: PostgresConnection
     var request: DeleteWork
     let scope: RowScope
-    /// All of the predicate.
+    /// The condition of the whole predicate.
     let condition: SQLFragment
-    /// The date that the predicate demands; nil: none.
+    /// The date that the predicate demands; nil if none.
     let date: DateSQL?
     let usesOnePlan: Bool
-    /// What copies the rows to an archive; nil: they are not archived.
+    /// Archives the rows; nil if they are not archived.
     let part: ArchivePart?
     var deletedCount = 0
-    /// The candles that the rows of this batch, and of those before it, have become.
+    /// The candles of the rows of this batch and of earlier ones.
     var candles: CandleTally
-    /// How many candles were written.
+    /// The number of written candles.
     var writtenCount = 0
-    /// What spares the rows that rules keep, if these must be looked at again after the deletes; empty: they need not.
+    /// The parts that spare kept rows, if these must be checked again after the deletes; otherwise empty.
     private let keepers: [Keeper]
-    /// Whether triggers may do something at the end of the transaction.
+    /// Whether triggers may act at the end of the transaction.
     private let firesTriggers: Bool
-    /// The groups and buckets of the deleted rows in which others are kept.
+    /// The groups and buckets of deleted rows in which other rows are kept.
     private var touched: [TouchedBuckets] = []
 
     /// - Parameters:
     ///   - looksAgain: whether the deletes may have waited for others, whose changes only later statements see.
-    ///   - firesTriggers: whether triggers may do something at the end of the transaction.
+    ///   - firesTriggers: whether triggers may act at the end of the transaction.
     init(
         _ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil, looksAgain: Bool = false,
         firesTriggers: Bool = false
@@ -45,13 +45,13 @@ struct BatchDelete {
         date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
     }
 
-    /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index. One plan for all
-    /// chunks of a hypertable would open each of them, and decompress more than the segments that are meant.
+    /// Whether the next batch repeats the statements and one plan serves them all: for ranges of a date index. On a hypertable, one plan
+    /// for all chunks would open each of them, and decompress more segments than needed.
     static func usesOnePlan(_ request: DeleteWork, _ table: PostgresTable) -> Bool {
         [.range, .partitions].contains(request.technique) && !table.isDistributed && !table.isHypertable
     }
 
-    /// Deletes the rows of a table that meet a condition, and returns how many there were.
+    /// Deletes the rows of a table that meet a condition, and returns their number.
     @discardableResult
     mutating func delete(_ condition: SQLFragment, from target: String? = nil) throws -> Int {
         if let memory = request.rollupMemory, let date {
@@ -73,7 +73,7 @@ struct BatchDelete {
         return count
     }
 
-    /// Carries out a DELETE and notes the groups and buckets of the rows.
+    /// Runs a DELETE and records the groups and buckets of the rows.
     private mutating func deleteNoting(_ delete: SQLFragment) throws -> Int {
         let columns = try connection.touchedColumns(keepers, scope)
         let names = columns.indices.map { "t\($0)" }
@@ -89,10 +89,10 @@ struct BatchDelete {
         return count
     }
 
-    /// Carries out the request by its method and returns where the next batch continues.
+    /// Runs the request by its method, and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         let next = try deleteAll()
-        // What triggers put off until the commit happens before the rows that stay are looked at.
+        // Deferred triggers must act before the remaining rows are checked.
         if firesTriggers { try connection.execute("SET CONSTRAINTS ALL IMMEDIATE") }
         if !touched.isEmpty {
             try connection.checkKept(keepers, scope, touched: touched, firesTriggers: firesTriggers)
@@ -122,7 +122,7 @@ struct BatchDelete {
         }
     }
 
-    /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
+    /// Deletes everything in one statement; with a limit, the first rows in the order of the sort descriptors.
     private mutating func whole() throws -> BatchContinuation? {
         let fetch = request.fetchRequest
         guard fetch.fetchLimit != nil else {
@@ -139,11 +139,11 @@ struct BatchDelete {
         return nil
     }
 
-    /// The condition that a row is one of the first of a condition.
+    /// The condition that a row is one of the first rows of a condition.
     ///
-    /// A `ctid` says which row is meant in one table only: on a table with partitions or children the same place exists in
-    /// each of them, so the table's own number is used with it. On a distributed table neither can be used. The
-    /// condition stands outside too: a row that others change meanwhile is judged again.
+    /// A `ctid` identifies a row only within one table. In a table with partitions or children the same place exists in each part, so it is
+    /// combined with the table's own number. On a distributed table neither can be used. The outer statement repeats the condition, so that
+    /// a row that others change meanwhile is judged again.
     func rows(_ condition: SQLFragment, order: String, limit: SQLFragment) throws -> SQLFragment {
         let sorted = order.isEmpty ? "" : " ORDER BY \(order)"
         if scope.table.isSingle {
@@ -156,7 +156,7 @@ struct BatchDelete {
         return .all([condition, "(\(place)) IN (" + chosen + ")"])
     }
 
-    /// What identifies rows of a table that consists of several.
+    /// The columns that identify a row of a table with several parts.
     static func place(_ scope: RowScope) -> String {
         scope.table.isDistributed
             ? scope.key.joined(separator: ", ") : "\(RowScope.alias).tableoid, \(RowScope.alias).ctid"
@@ -164,17 +164,17 @@ struct BatchDelete {
 }
 
 extension PostgresConnection {
-    /// The sort descriptors in SQL, ties broken by key.
+    /// The sort descriptors in SQL, with ties broken by key.
     func order(_ descriptors: [StoreSortDescriptor], _ scope: RowScope) throws -> String {
         let sorted = try descriptors.map { descriptor in
-            // NULL sorts first, as in every other store.
+            // NULL sorts first, as in all other stores.
             scope.column(try scope.attribute(descriptor.attribute, store: name).name)
                 + (descriptor.ascending ? " ASC NULLS FIRST" : " DESC NULLS LAST")
         }
         return (sorted + scope.key).joined(separator: ", ")
     }
 
-    /// The LIMIT and OFFSET of a request; empty if it wants all rows.
+    /// The LIMIT and OFFSET of a request; empty if it has none.
     func limits(_ request: StoreFetchRequest) -> SQLFragment {
         var text = ""
         if let limit = request.fetchLimit { text += " LIMIT \(max(0, limit))" }

@@ -7,11 +7,11 @@ struct ChunkDrop {
     /// The dates whose rows are deleted.
     let range: DateRange
 
-    /// Drops the oldest chunks of a hypertable that are wholly expired, as a batch of their own; nil: there are none, or
-    /// their rows must be deleted one by one.
+    /// Drops the oldest wholly expired chunks of a hypertable, in a batch of its own. It is nil if there are none, or if their rows must be
+    /// deleted one by one.
     ///
-    /// Under the lock on the hypertable other sessions can read and write. Nobody can create a chunk, a trigger or a policy until
-    /// the transaction ends, and nobody else can use the chunks that are counted.
+    /// While the hypertable is locked, other sessions can read and write it. Nobody can create a chunk, a trigger or a policy until the
+    /// transaction ends, and nobody else can use the chunks that are counted.
     func dropNext(mustLeave: DateAttribute?, knowing memory: RollupMemory?) throws -> BatchDeleteResult? {
         let scope = RowScope(table)
         let attribute = try scope.attribute(range.date.name, store: session.name)
@@ -53,7 +53,7 @@ struct ChunkDrop {
         guard let (leaves, rowCount, areAll) = dropped, let first = leaves.first else {
             return nil
         }
-        // A signal is looked for between batches: one takes about half a second.
+        // Signals are handled between batches, so a batch should take about half a second.
         let elapsed = ContinuousClock.now - began
         if elapsed < .milliseconds(250), leaves.count >= session.chunkPortion {
             session.chunkPortion = min(2 * session.chunkPortion, 512)
@@ -63,10 +63,10 @@ struct ChunkDrop {
             deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
     }
 
-    /// The bytes of chunks that a batch takes: a session that reads a range with these chunks waits while they are counted.
+    /// The most bytes of chunks in a batch. A session that reads a range with these chunks waits while they are counted.
     private static let mostChunkBytes = 256 << 20
 
-    /// The oldest expired chunks, as many as one batch takes, and whether these are all. No other chunk is between them.
+    /// The oldest expired chunks for one batch, and whether these are all. No other chunk lies between them.
     private func next(_ date: DateSQL, _ before: Instant) throws -> (chunks: [Chunk], areAll: Bool) {
         let chunks = try Chunks(of: table, date, session)
         let places = try chunks.expired(before: before)

@@ -3,25 +3,25 @@ import PriceStore
 /// A chunk of a hypertable.
 struct Chunk {
     let leaf: Leaf
-    /// Its range; nil: it has an open end.
+    /// Its range; nil if it has an open end.
     let bounds: PartitionBounds?
     let bytes: Int
-    /// Whether the server changes nothing in it.
+    /// Whether it is frozen: the server changes nothing in it.
     let isFrozen: Bool
 }
 
 extension PostgresConnection {
-    /// The column whose ranges a hypertable's chunks are; nil: their ranges are of a function of it.
+    /// The column that divides a hypertable into chunks; nil if a function of it does.
     func chunkColumn(_ table: PostgresTable) throws -> String? {
         try texts(TimescaleSQL.primaryDimension(table)).first
     }
 }
 
-/// The chunks of a hypertable, and what their ranges say of the rows in them.
+/// The chunks of a hypertable, and what their ranges prove about their rows.
 struct Chunks {
     private let session: PostgresConnection
     private let date: DateSQL
-    /// The oldest first.
+    /// All chunks, oldest first.
     let all: [Chunk]
 
     init(of table: PostgresTable, _ date: DateSQL, _ session: PostgresConnection) throws {
@@ -40,15 +40,15 @@ struct Chunks {
         session.catalog.chunks?[table.oid] = all
     }
 
-    /// The places of the chunks that are proved to hold only rows before an instant whose dates are believed. Chunks of one
-    /// range, in a space, go together or not at all.
+    /// The indexes of the chunks that are proved to hold only rows with valid dates before an instant. Chunks of the same range, in a space
+    /// dimension, are dropped together or not at all.
     func expired(before instant: Instant) throws -> [Int] {
         let areExpired = try date.areTrue(date.isWhollyBefore(instant), of: all.map(\.bounds), session)
         let kept = Set(all.filter(\.leaf.isForeign).compactMap(\.bounds))
         return all.indices.filter { areExpired[$0] && all[$0].bounds.map(kept.contains) == false }
     }
 
-    /// Whether no chunk begins before the end of another one with another range. Attached chunks may.
+    /// Whether no chunk overlaps another one with another range. Attached chunks may.
     private func areApart() throws -> Bool {
         let gaps = zip(all, all.dropFirst()).compactMap {
             one, next -> PartitionBounds?? in
@@ -58,8 +58,8 @@ struct Chunks {
         return try date.areTrue(SQLFragment("bounds.low <= bounds.high"), of: gaps, session).allSatisfy { $0 }
     }
 
-    /// The rows that are in none of some chunks, and whether these are the oldest of all. Where they are one after another, an
-    /// index finds the others; where they are the oldest, so do the bounds of the others.
+    /// The condition of the rows outside some chunks, and whether these chunks are the oldest. If the chunks are adjacent, an index finds
+    /// the other rows; if they are the oldest, the bounds of the other chunks do too.
     func outside(_ places: [Int]) throws -> (condition: SQLFragment, areOldest: Bool) {
         guard let first = places.first, let last = places.last else { return (.always, false) }
         let isOther = "NOT " + RowScope.isIn(places.map { all[$0].leaf.oid })

@@ -2,16 +2,16 @@ import PriceStore
 
 /// A way to delete rows from a table.
 enum DeleteMethod: String, DeletionTechnique, CaseIterable {
-    /// One statement for all of them.
+    /// One statement for all rows.
     case whole
     /// By ranges of the date, oldest first.
     case range
-    /// By windows of the blocks of the table.
+    /// By windows of the table's blocks.
     case windows
-    /// Whole partitions or chunks of a table are dropped, the rest goes by rows.
+    /// Whole partitions or chunks are dropped, and the other rows are deleted by rows.
     case partitions
 
-    /// What reports say of it.
+    /// The phrase for reports.
     var phrase: String {
         switch self {
         case .whole: "one statement"

@@ -1,16 +1,15 @@
 public import PriceStore
 
 extension PostgresWriter {
-    /// Executes a batch delete in one transaction. A deadlock, a serialization failure, a lock timeout and a lost
-    /// connection are tried again.
+    /// Runs a batch delete in one transaction. It retries after a deadlock, a serialization failure, a lock timeout or a lost connection.
     @discardableResult
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         try execute(DeleteWork(namingEntity(request)))
     }
 
-    /// Executes a batch of a deletion, or all of it, in one transaction.
+    /// Runs a batch of a deletion, or all of it, in one transaction.
     func execute(_ work: DeleteWork) throws(StoreError) -> BatchDeleteResult {
-        // No ID names no row, whatever the entity.
+        // An empty list of IDs names no row, whatever the entity.
         if case .objectIDs([]) = work.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         guard work.resultType != .objectIDs, work.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
@@ -27,14 +26,14 @@ extension PostgresWriter {
     }
 }
 
-/// A batch in its transaction: what is locked before it, and what is copied, counted and checked around its deletes.
+/// The transaction of a batch: its locks, its deletes, and the copies, counts and checks around them.
 struct DeleteTransaction {
     private let session: PostgresWriter
     private let work: DeleteWork
     private let table: PostgresTable
     private let reach: ReachOfDelete
     private let firesTriggers: Bool
-    /// Whether rows that are kept are listed in temporary tables.
+    /// Whether kept rows are listed in temporary tables.
     private let listsKept: Bool
 
     init(_ work: DeleteWork, _ session: PostgresWriter) throws(StoreError) {
@@ -55,13 +54,13 @@ struct DeleteTransaction {
 
     private static func what(_ work: DeleteWork) -> String { "deleting rows of \(work.fetchRequest.entity)" }
 
-    /// Whether the keys forbid the delete of rows that others refer to.
+    /// Whether the request denies the delete of rows to which others refer.
     private var denies: Bool { work.relationships == .deny && !reach.keys.isEmpty }
 
-    /// Whether the server would count changed rows twice, because foreign keys overlap: they are counted first, in the same snapshot.
+    /// Whether foreign keys overlap, so that the server would count changed rows twice. They are then counted first, in the same snapshot.
     private var isPredicted: Bool { reach.isEntangled && work.technique == .whole }
 
-    /// Carries it out.
+    /// Runs the transaction.
     func execute() throws(StoreError) -> BatchDeleteResult {
         let (locks, isOneState): (String, Bool)
         do {
@@ -98,7 +97,7 @@ struct DeleteTransaction {
     private func needsOneState() throws -> Bool {
         if reach.overridesRules || isPredicted || work.rollupMemory != nil { return true }
         if denies && work.technique == .whole || work.archiveRule != nil && !reach.keys.isEmpty { return true }
-        // Only of rows that are counted and no more is it looked up again what is kept beside them. A cluster has no one state.
+        // Kept rows are checked again only if the batch neither archives rows nor makes candles. A cluster has no single state.
         let isPlain = work.archiveRule == nil && work.rollup == nil
         let sparesInState = work.fetchRequest.predicate.sparesKeptRows && !(listsKept && isPlain)
         return try sparesInState && !table.isDistributed || holds.needOneState(reach)
@@ -135,7 +134,7 @@ struct DeleteTransaction {
             return result
         }
         if let allowed = work.allowedRows, result.deletedCount > allowed {
-            // Between the search for the end of the batch and the delete another session has added rows. The next try sees them.
+            // Another session has added rows between the search for the end of the batch and the delete. The next try sees them.
             throw StoreError(
                 .busy, store: session.name,
                 message:
@@ -151,7 +150,7 @@ struct DeleteTransaction {
             result.cascadedCount = after.deleted - before.deleted
             result.nullifiedCount = after.updated - before.updated
         }
-        // What the keys have done shows rows that others have added at any time before.
+        // The effects of the keys include rows that others have added at any time before.
         let pointing = result.cascadedCount + result.nullifiedCount
         if denies, work.technique != .whole, pointing > 0 {
             let sources = table.entity.incomingRelationships.map(\.text).joined(separator: " or ")
@@ -162,10 +161,10 @@ struct DeleteTransaction {
         return result
     }
 
-    /// Carries out a delete inside its transaction, with what it takes in the archive. The transaction fails if held rows, rows without
-    /// a copy, or a schema that nobody has planned for are touched.
+    /// Runs a delete inside its transaction, with its rows in the archive. The transaction fails if it touches held rows, rows without a
+    /// copy, or a schema that differs from the plan's.
     ///
-    /// - Parameter body: is given what copies the rows; nil: they are not archived.
+    /// - Parameter body: gets the archive's part; nil if the rows are not archived.
     private func guarded(
         _ part: inout ArchivePart?, _ body: (ArchivePart?) throws -> BatchDeleteResult
     ) throws -> BatchDeleteResult {
@@ -175,8 +174,8 @@ struct DeleteTransaction {
                 throw StoreError(
                     .unsupported, store: session.name, message: "rows must be archived, but no archive was started")
             }
-            // Rows that are reported as archived are on disk. The servers of a cluster commit one after the other, so each commit
-            // is synchronous.
+            // Rows that are reported as archived must be on disk. The servers of a cluster commit one after the other, so each commit is
+            // synchronous.
             try session.execute("SET LOCAL synchronous_commit = on")
             part = try archiver.part(of: rule, reach, session)
         }
@@ -199,7 +198,7 @@ struct DeleteTransaction {
         return try removed.counts(work.asDeclared.relationships)
     }
 
-    /// Throws if rows refer to rows that would be deleted, and the deletion deletes them neither now nor later.
+    /// Throws if rows refer to rows to be deleted and the deletion never deletes the referring rows.
     private func refusePointing() throws {
         var removed = RemovedRows(session)
         try removed.add(work.asDeclared)
@@ -221,7 +220,7 @@ struct DeleteTransaction {
         }
     }
 
-    /// Rows that this session has deleted and updated in the tables behind the foreign keys, as the server counts them.
+    /// The deleted and updated rows of this session in the tables behind the foreign keys, as the server counts them.
     private func changeCounts() throws -> (deleted: Int, updated: Int) {
         let updated = try Set(reach.nullifying.map(\.source)).sorted().map { try session.requireTable($0) }
         let counts = try session.numbers(ofEach: [
@@ -232,7 +231,7 @@ struct DeleteTransaction {
 }
 
 extension PostgresConnection {
-    /// How many rows of tables and their partitions this transaction has `deleted`, `updated` or `inserted`, in SQL.
+    /// The number of rows of tables and their partitions that this transaction has `deleted`, `updated` or `inserted`, in SQL.
     func changeCount(_ change: String, _ tables: [PostgresTable]) -> String {
         guard !tables.isEmpty else { return "0" }
         let list = tables.map { "\($0.oid)" }.joined(separator: ", ")
@@ -242,7 +241,7 @@ extension PostgresConnection {
 }
 
 extension DeleteWork {
-    /// What the keys do if nothing is against it.
+    /// The request with the declared rules of the keys.
     fileprivate var asDeclared: BatchDeleteRequest {
         var declared = request
         if declared.relationships == .deny { declared.relationships = .asDeclared }

@@ -1,28 +1,28 @@
 import PriceStore
 
-/// A delete request with all that only this engine knows of it: one batch, or all rows.
+/// A delete request with the data that only this engine needs. It covers one batch or all rows.
 struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
     var technique = DeleteMethod.whole
     var continuation: BatchContinuation?
-    /// The rows that all parts of the deletion delete; nil: this is all of it.
+    /// The rows of all parts of the deletion; nil if this is the only part.
     var allRows: StorePredicate?
-    /// Whether no more rows than the limit may ever be deleted.
+    /// Whether the limit is strict: no more rows may ever be deleted.
     var isRest = false
     /// The first and the last date of the rows, if a survey has just found them.
     var ends: DateEnds?
-    /// What the aggregates over the rows did not have; then nothing is deleted that they do not have yet. Nil: there are none, or
-    /// that was accepted.
+    /// What the aggregates over the rows lacked. Rows that they still lack are then not deleted. It is nil if there are no aggregates, or
+    /// if the loss was accepted.
     var rollupMemory: RollupMemory?
-    /// The rule under whose name the rows are archived; nil: they are not.
+    /// The rule in whose name the rows are archived; nil if they are not.
     var archiveRule: String?
-    /// What the rows become in the same transaction; nil: nothing.
+    /// The rollup of the rows in the same transaction; nil if none.
     var rollup: Rollup?
-    /// The candles that the rows of earlier batches have become.
+    /// The candles of the rows of earlier batches.
     var candles = CandleTally()
-    /// The most rows that may still be deleted; nil: any number.
+    /// The most rows that may still be deleted; nil for any number.
     var allowedRows: Int?
-    /// The date by which a row of the entity must stay readable: a batch that would delete the last one fails. Nil: none must stay.
+    /// The date by which a row of the entity must stay readable; nil if none must. A batch that would delete the last such row fails.
     var mustLeave: DateAttribute?
 
     init(_ request: BatchDeleteRequest) { self.request = request }

@@ -1,15 +1,15 @@
 import PriceStore
 
-/// The bounds of a range partition of one column, as the catalog has them.
+/// The bounds of a range partition of one column, from the catalog.
 struct PartitionBounds: Hashable {
-    /// The least value, inclusive, as the server writes it.
+    /// The lower bound, inclusive, in the server's text format.
     let lower: String
-    /// The end, exclusive.
+    /// The upper bound, exclusive.
     let upper: String
 }
 
 extension DateSQL {
-    /// For which of some bounds a condition on `bounds.low` and `bounds.high` holds; it does not for those that are not known.
+    /// The bounds for which a condition on `bounds.low` and `bounds.high` holds. It holds for no unknown bounds.
     func areTrue(
         _ condition: SQLFragment, of bounds: [PartitionBounds?], _ session: PostgresConnection
     ) throws -> [Bool] {
@@ -23,7 +23,7 @@ extension DateSQL {
         }
     }
 
-    /// The bounds in the column's place.
+    /// The column's conditions, applied to the bounds.
     private var low: DateSQL { DateSQL(date: date, column: "bounds.low", type: type) }
     private var high: DateSQL { DateSQL(date: date, column: "bounds.high", type: type) }
 
@@ -44,7 +44,7 @@ extension DateSQL {
 
     /// The condition that all values from `bounds.low` to `bounds.high` are readable and none is before an instant.
     func isWhollyReadableAfter(_ instant: Instant) -> SQLFragment {
-        // Around a change of clocks the order of local times is not that of their instants.
+        // Around a clock change, local times are not in the order of their instants.
         guard reading == .ordered, type != .timestamp || LocalRange(before: instant, zone: date.zone).hole == nil else {
             return .never
         }
@@ -58,12 +58,12 @@ extension DateSQL {
         return .all(conditions)
     }
 
-    /// The condition that a delete of the readable values before an instant looks for values from `bounds.low` to `bounds.high`.
+    /// The condition that a delete of the readable values before an instant searches the values from `bounds.low` to `bounds.high`.
     func mayBeBefore(_ instant: Instant) -> SQLFragment {
         return .all([low.bound(.less, .cutoff(instant)), high.bound(.greater, .earliest)])
     }
 
-    /// Whether the end of the bounds is the very cutoff.
+    /// Whether the end of the bounds is exactly the cutoff.
     private func endsAt(_ instant: Instant) -> SQLFragment {
         guard !date.encoding.isNumeric else {
             let number = date.encoding.cutoffBound(instant)
@@ -76,7 +76,7 @@ extension DateSQL {
             guard range.hole == nil else { return .never }
             return "bounds.high = " + .bound(Instant(microseconds: range.end).serverText, "timestamp")
         case .date:
-            // The last day that is wholly before the instant is the day before the end.
+            // The last day wholly before the instant is the day before the end.
             return DateSQL(date: date, column: "(bounds.high - 1)", type: .date).bound(.less, .cutoff(instant))
         default: return .never
         }
