@@ -1,8 +1,8 @@
 import PriceStore
 
 extension SurveyQuery {
-    /// Why a rule's rows cannot go by whole partitions or chunks, as a phrase; nil: they can. Nothing but their date may
-    /// decide about them, and nothing may happen for each of them.
+    /// Why a rule's rows cannot be deleted by whole partitions or chunks, as a phrase; nil if they can. Only the date may decide which rows
+    /// are deleted, and no row may need work of its own.
     func partitionObstacle(_ rows: SurveyRows, _ guards: TableGuards?) throws -> String? {
         let table = rows.scope.table
         guard let guards else { return "\(table.name) is not divided into partitions" }
@@ -35,12 +35,12 @@ extension SurveyQuery {
     }
 }
 
-/// The partitions of a table that are wholly expired.
+/// The wholly expired partitions of a table.
 struct ExpiredPartitions {
     let session: PostgresConnection
     let table: PostgresTable
 
-    /// The partitions that are proved to hold only rows that a request deletes, oldest first, with the bytes of their rows.
+    /// The partitions that are proved to hold only rows of a request, oldest first, with the bytes of their rows.
     func leaves(_ range: DateRange?) throws -> [(leaf: Leaf, bytes: Int)] {
         guard let range, let before = range.before else { return [] }
         let scope = RowScope(table)
@@ -64,13 +64,13 @@ struct ExpiredPartitions {
     }
 }
 
-/// The drop of whole partitions or chunks: rows are deleted where a partition holds others too.
+/// The drop of whole partitions or chunks. Rows are deleted from partitions that hold other rows too.
 struct PartitionDrop {
     let session: PostgresWriter
     let table: PostgresTable
 
-    /// Drops the oldest partitions that are wholly expired, as a batch of their own; nil: there is none, or their rows must
-    /// go one by one.
+    /// Drops the oldest wholly expired partitions, in a batch of its own. It is nil if there are none, or if their rows must be deleted one
+    /// by one.
     func dropNext(_ work: DeleteWork) throws -> BatchDeleteResult? {
         guard session.transactionDepth == 0, work.continuation?.isBehindPartition != false,
             let range = work.fetchRequest.predicate.dateRange, work.fetchRequest.predicate == .date(range)
@@ -101,7 +101,7 @@ struct PartitionDrop {
         return "another session (\(program)server process \(try holder.int("pid"))) uses parts of \(table.name)"
     }
 
-    /// Drops the oldest partitions, as many as one batch may.
+    /// Drops the oldest partitions, up to the limits of a batch.
     private func dropPartitions(_ range: DateRange, mustLeave: DateAttribute?) throws -> BatchDeleteResult? {
         guard table.isPartitioned, try session.guards(of: table)?.dropObstacle == nil else { return nil }
         let (leaves, areAll) = try nextPartitions(range)
@@ -112,13 +112,13 @@ struct PartitionDrop {
             deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
     }
 
-    /// How much a batch takes: a signal waits for a second or two.
+    /// The limits of a batch. A signal waits for a second or two.
     private static let most = (count: 16, bytes: 1 << 30)
-    /// How many tables on workers a batch drops: each holds the lock for some milliseconds longer.
+    /// The most tables on workers that a batch drops. Each extends the lock by some milliseconds.
     private static let mostShards = 32
 
-    /// The oldest expired partitions, as many as one batch takes, and whether these are all. Each drop is one wait for the
-    /// server's disk, so that small ones are dropped together.
+    /// The oldest expired partitions for one batch, and whether these are all. Each drop waits once for the server's disk, so small
+    /// partitions are dropped together.
     private func nextPartitions(_ range: DateRange) throws -> (leaves: [Leaf], areAll: Bool) {
         let expired = try ExpiredPartitions(session: session, table: table).leaves(range)
         var mostCount = Self.most.count
@@ -134,15 +134,15 @@ struct PartitionDrop {
         return (leaves.map(\.element.leaf), leaves.count == expired.count)
     }
 
-    /// Counts the rows of partitions and drops them, in one transaction; nil: by now their rows must be deleted one by one.
+    /// Counts the rows of partitions and drops the partitions, in one transaction. It is nil if their rows must be deleted one by one by
+    /// now.
     ///
-    /// While the rows are counted, others read everything and write to all other partitions. Then the transaction needs the
-    /// table that the partitions belong to for itself, which takes some milliseconds: a commit releases its locks before it
-    /// removes files. Nobody can create a trigger or a policy until the transaction ends. A session that is in the way for more
-    /// than 50 ms is not waited for: later ones would have to wait behind this one.
-    /// Source: PostgreSQL manual, "Explicit Locking".
+    /// During the count, others can read everything and write to all other partitions. Then the transaction locks the parent table
+    /// exclusively, for some milliseconds: a commit releases its locks before it removes files. Nobody can create a trigger or a policy
+    /// until the transaction ends. The transaction waits at most 50 ms for a lock, because later sessions would queue behind it. Source:
+    /// PostgreSQL manual, "Explicit Locking".
     ///
-    /// - Parameter mustLeave: the date by which a row must stay readable; otherwise nothing is dropped, and the call fails.
+    /// - Parameter mustLeave: the date by which a row must stay readable. If none would, the call drops nothing and fails.
     private func drop(_ leaves: [Leaf], mustLeave: DateAttribute?) throws -> Int? {
         try session.batch("dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true) {
             if table.isDistributed {
@@ -164,7 +164,7 @@ struct PartitionDrop {
         }
     }
 
-    /// The table and the partitions of it that are divided themselves.
+    /// The table and its partitions that are partitioned themselves.
     private func parents() throws -> [String] {
         let query =
             "SELECT n.nspname, c.relname FROM pg_partition_tree(" + .bound("\(table.oid)", "regclass")
@@ -175,13 +175,13 @@ struct PartitionDrop {
 }
 
 extension PostgresConnection {
-    /// Counts all rows of tables that nobody can write to.
+    /// Counts all rows of tables to which nobody can write.
     func countTogether(_ leaves: [Leaf], of table: PostgresTable) throws -> Int {
         if table.isDistributed {
-            // Rows of several tables would all be sent to the coordinator.
+            // For a single query, the rows of several tables would all go to the coordinator.
             return try leaves.reduce(0) { try $0 + count(SQLFragment("SELECT count(*) FROM \($1.sql)")) }
         }
-        // Nobody else uses the rows any more: more than one process may count them.
+        // Nobody else uses the rows any more, so several processes may count them.
         try execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
         let all = leaves.map { "SELECT FROM \($0.sql)" }.joined(separator: " UNION ALL ")
         return try count(SQLFragment("SELECT count(*) FROM (\(all)) AS found"))
@@ -189,22 +189,22 @@ extension PostgresConnection {
 }
 
 extension BatchContinuation {
-    /// Where the deletion continues after a batch that dropped partitions, identified by the number of the first one.
+    /// The continuation after a batch that dropped partitions. The number of the first one identifies it.
     static func behindPartition(_ number: Int) -> BatchContinuation {
         BatchContinuation(position: [.text("partition"), .integer(Int64(number))])
     }
 
-    /// Where it continues after the batch that dropped the last ones.
+    /// The continuation after the batch that dropped the last partitions.
     static let behindPartitions = BatchContinuation(position: [.text("partitions")])
 
-    /// Whether the batch before dropped partitions, and there are more.
+    /// Whether the previous batch dropped partitions and more remain.
     fileprivate var isBehindPartition: Bool { position.first == .text("partition") }
 }
 
 extension BatchDelete {
-    /// The rows of partitions that hold others too, once all wholly expired ones are gone.
+    /// Deletes the rows of partitions that hold other rows too, after all wholly expired partitions are gone.
     mutating func partitions() throws -> BatchContinuation? {
-        // After a dropped partition the range begins again.
+        // After a dropped partition, the range starts again.
         if let place = request.continuation, place.isBehindPartition || place == .behindPartitions {
             request.continuation = nil
         }

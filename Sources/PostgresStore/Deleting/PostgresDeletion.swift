@@ -1,6 +1,6 @@
 package import PriceStore
 
-/// The deletion of a surveyed rule's rows at work on a server.
+/// A running deletion of a surveyed rule's rows on a server.
 final class PostgresDeletion: Deletion {
     private let writer: PostgresWriter
     private var work: DeleteWork
@@ -25,9 +25,9 @@ final class PostgresDeletion: Deletion {
         work.allRows = work.fetchRequest.predicate
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.technique = findings.technique
-        // Dropping partitions changes the first and the last date.
+        // A drop of partitions changes the first and the last date.
         if findings.technique == .range { work.ends = findings.ends }
-        // What the plan refuses is deleted only if that was accepted.
+        // What the plan refuses is deleted only if it was accepted.
         if findings.losses.aggregates == nil { work.rollupMemory = findings.rollupMemory }
         rollupMemory = findings.rollupMemory
         work.archiveRule = request.deleting.archiveRule
@@ -47,7 +47,7 @@ final class PostgresDeletion: Deletion {
             part.fetchRequest.fetchLimit = nil
             part.fetchRequest.predicate = work.fetchRequest.predicate && only
         }
-        // Windows as small as the few rows that are left to delete would be very many.
+        // Windows with as few rows as may still be deleted would be very many.
         if bounds.isRest, bounds.rows != nil, work.technique == .windows { part.technique = .whole }
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
@@ -86,14 +86,14 @@ extension PostgresWriter {
 }
 
 extension PostgresDatabase {
-    /// How the rows of a request would be deleted now.
+    /// The way in which the rows of a request would be deleted now.
     package func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try knownFindings(of: request)
         try requirePrivileges(request.entity)
         return findings.outline
     }
 
-    /// Throws if the user may not delete the rows of an entity.
+    /// Throws if the user lacks the privilege to delete rows of an entity.
     private func requirePrivileges(_ entity: String) throws(StoreError) {
         try run("looking for the user's privileges on \(entity)") {
             let table = try requireTable(entity)
@@ -108,7 +108,7 @@ extension PostgresDatabase {
         }
     }
 
-    /// What a survey of a request has found, with the method that it asks for; the survey is made if there was none.
+    /// The findings of a request's survey, with the requested method. The survey is made if there is none yet.
     func knownFindings(of request: SurveyRequest) throws(StoreError) -> Findings {
         var found: Findings
         if let known = surveys[request] {

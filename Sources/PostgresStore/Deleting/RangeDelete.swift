@@ -3,10 +3,10 @@ import PriceStore
 extension BatchDelete {
     /// Deletes the oldest rows up to the limit, by a range of the date.
     ///
-    /// The date of the row after the last one to delete is found by walking the index; everything before it is deleted in one
-    /// range, which is right for any kind of table, and rows of that very date by their places, as many as the limit
-    /// leaves. So the limit is met exactly and every row left is at least as new as every row gone. On a hypertable all rows
-    /// of that date go: a compressed chunk has no places. So they do where rows become candles.
+    /// A walk of the index finds the date of the row after the last one to delete. One range deletes everything before that date, which is
+    /// right for any kind of table. Rows of that date are deleted by their places, as many as the limit leaves. So the limit is met
+    /// exactly, and every remaining row is at least as new as every deleted row. On a hypertable all rows of that date are deleted, because
+    /// a compressed chunk has no places. The same applies if rows become candles.
     mutating func range() throws -> BatchContinuation? {
         guard let date, date.reading == .ordered else {
             throw StoreError(
@@ -15,7 +15,7 @@ extension BatchDelete {
         }
         if scope.table.isHypertable {
             if let next = try inSegments(date) { return next }
-            // After the compressed chunks the range begins again.
+            // After the compressed chunks, the range starts again.
             if request.continuation?.segment != nil { request.continuation = nil }
         }
         let attribute = try scope.attribute(date.date.name, store: connection.name)
@@ -26,7 +26,7 @@ extension BatchDelete {
         }
     }
 
-    /// The oldest rows of a condition, up to the limit. Returns the place after them; nil: there are no more.
+    /// Deletes the oldest rows of a condition, up to the limit. Returns the place after them; nil if there are no more.
     private mutating func inDateOrder(
         _ condition: SQLFragment, _ date: DateSQL, from place: [StoreValue]
     ) throws -> [StoreValue]? {
@@ -50,7 +50,7 @@ extension BatchDelete {
             return nil
         }
         guard splitsDates else {
-            // Rows of one date go together.
+            // Rows of the same date are deleted together.
             let rows = SQLFragment.all([ahead, "\(date.column) <= " + value(end)])
             guard try fits(rows) else { return nil }
             return try delete(rows) == 0 ? [.text(end), .null] : [.text(end)]

@@ -1,26 +1,25 @@
 import PriceStore
 
-/// Where a row is.
+/// The place of a row.
 struct RowPlace {
     /// The `oid` of the real table.
     var table: Int
     var place: String
 }
 
-/// The rows of a table that a deletion leaves.
+/// The rows of a table that a deletion keeps.
 struct RowsThatStay {
     let session: PostgresConnection
     let table: PostgresTable
 
-    /// Throws if no readable row is left: the rows that were to stay are gone, by another session. The caller undoes
-    /// the batch.
+    /// Throws if no readable row is left, because another session removed the rows that were to stay. The caller then undoes the batch.
     ///
-    /// A row that was there after the last batch is looked at first. Without an index a search would read again, in each batch, what
-    /// was deleted before.
+    /// The row that was left after the last batch is checked first. Without an index, a search in each batch would read again what was
+    /// deleted before.
     ///
     /// - Parameters:
-    ///   - date: the date by which rows are readable; nil: none must be left.
-    ///   - condition: of the rows that are deleted.
+    ///   - date: the date by which rows are readable; nil if no row must be left.
+    ///   - condition: the condition of the rows to delete.
     func requireSome(by date: DateAttribute?, besides condition: SQLFragment = .never) throws {
         guard let date else { return }
         let scope = RowScope(table)
@@ -50,7 +49,7 @@ struct RowsThatStay {
         }
     }
 
-    /// The real table of a row, in SQL; nil: it is not a part of the table any more.
+    /// The real table of a row, in SQL; nil if it no longer belongs to the table.
     private func source(of seen: RowPlace) throws -> String? {
         table.isSingle
             ? table.sql : try session.leaves(of: table).first { $0.oid == seen.table }.map { "ONLY \($0.sql)" }

@@ -3,23 +3,23 @@ import PriceStore
 /// Rows of a compressed chunk that one statement deletes.
 struct SegmentPart {
     var condition: SQLFragment
-    /// The rows that the server decompresses for it, at most.
+    /// The most rows that the server decompresses for it.
     var rowCount: Int
 }
 
-/// What a delete has to decompress.
+/// The parts of a delete that must be decompressed.
 struct SegmentParts {
     var parts: [SegmentPart] = []
-    /// The most rows that the server decompresses for one statement; nil: any number.
+    /// The most rows that the server decompresses for one statement; nil for any number.
     var limit: Int?
 
-    /// The rows of the first part that is larger than the server allows; nil: there is none.
+    /// The rows of the first part that exceeds the server's limit; nil if there is none.
     var excess: Int? { limit.flatMap { limit in parts.lazy.map(\.rowCount).first { $0 > limit } } }
 }
 
 extension BatchDelete {
-    /// Deletes rows of compressed chunks, by segments and dates: the server decompresses whole batches of rows, and so many
-    /// in one statement at most. Returns where the next part begins; nil: there are no such rows.
+    /// Deletes rows of compressed chunks by segments and dates. The server decompresses whole batches of rows, up to a limit for each
+    /// statement. Returns where the next part begins; nil if there are no such rows.
     mutating func inSegments(_ date: DateSQL) throws -> BatchContinuation? {
         let table = scope.table.oid
         let chunks = CompressedChunks(session: connection, scope: scope, date: date)
@@ -50,7 +50,7 @@ extension BatchDelete {
 }
 
 extension BatchContinuation {
-    /// The place among the parts of compressed chunks; nil: it is none of these.
+    /// The index among the parts of compressed chunks; nil for any other continuation.
     var segment: Int? {
         guard position.first == .text("segment"), case .integer(let index)? = position.last else { return nil }
         return Int(index)
@@ -63,11 +63,11 @@ struct CompressedChunks {
     let scope: RowScope
     let date: DateSQL
 
-    /// The largest number of rows that one statement decompresses, if the server allows more.
+    /// The most rows that one statement decompresses if the server allows more.
     private static let mostDecompressed = 100_000
 
-    /// Whether rows of them were written after an aggregate was compared with it: they may have come late, and a
-    /// delete that moves them would hide it.
+    /// Whether rows of the chunks were written after the comparison with an aggregate. They may have arrived late, and a delete that moves
+    /// them would hide that.
     fileprivate func wereRecompressed(since memory: RollupMemory?) throws -> Bool {
         let parts =
             try memory == nil
@@ -77,13 +77,13 @@ struct CompressedChunks {
         return try session.exists("SELECT 1 FROM (\(all)) AS part WHERE " + memory.isLate("part") + " LIMIT 1")
     }
 
-    /// The parts of all compressed chunks that hold rows before an instant. A part has one segment's rows, or those of the
-    /// chunk if they are few.
+    /// The parts of all compressed chunks with rows before an instant. A part has the rows of one segment, or those of the chunk if they
+    /// are few.
     ///
-    /// Source: TimescaleDB documentation, "timescaledb.max_tuples_decompressed_per_dml_transaction", and on the tables of
-    /// batches the columns `_ts_meta_count` and `_ts_meta_min_1`.
+    /// Source: TimescaleDB documentation, "timescaledb.max_tuples_decompressed_per_dml_transaction"; in the tables of batches, the columns
+    /// `_ts_meta_count` and `_ts_meta_min_1`.
     ///
-    /// - Parameter dropped: the chunks that are dropped, by `oid`.
+    /// - Parameter dropped: the chunks to drop, by `oid`.
     func parts(before: Instant, besides dropped: Set<Int> = []) throws -> SegmentParts {
         let chunks = try session.rows(TimescaleSQL.compressedChunks(scope.table)).filter {
             try !dropped.contains($0.int("relid"))
@@ -94,14 +94,14 @@ struct CompressedChunks {
         var found = SegmentParts(limit: limit)
         var unordered = 0
         let name = try scope.attribute(date.date.name, store: session.name).name
-        // Chunks of one range, in a space, are decompressed together: they are looked at together, as far as they are
-        // compressed in the same way.
+        // Chunks of the same range, in a space dimension, are decompressed together. So those that are compressed in the same way are read
+        // together.
         let ways = try Dictionary(grouping: chunks) {
             try [$0.optionalText("segmentby") ?? "{}", $0.optionalText("orderby") ?? "{}"]
         }
         for (way, chunks) in ways.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             let segments = ServerArray.elements(way[0]).compactMap { $0 }
-            // By another column nothing is known of the dates in a batch.
+            // If another column orders the rows, the dates in a batch are unknown.
             let place = date.reading == .ordered ? ServerArray.elements(way[1]).firstIndex(of: name) : nil
             func column(_ end: String) -> String {
                 place.map { "_ts_meta_\(end)_\($0 + 1)" } ?? "NULL::\(date.orderType)"
@@ -141,7 +141,7 @@ struct CompressedChunks {
                     + isIn.whereClause + " ORDER BY \((columns + [column("min")]).joined(separator: ", "))")
             found.parts += try parts(of: listed, segments, most, span)
         }
-        // Of these chunks one statement decompresses all.
+        // One statement decompresses all of these chunks.
         if unordered > 0 { found.parts.append(SegmentPart(condition: .always, rowCount: unordered)) }
         return found
     }
@@ -153,11 +153,11 @@ struct CompressedChunks {
         var parts: [SegmentPart] = []
         var start = 0
         while start < batches.count {
-            // The columns of the segments follow the count and the date.
+            // The columns of the segment follow the count and the date.
             let segment = batches[start].texts.dropFirst(2)
             var (end, count) = (start, 0)
             while end < batches.count, batches[end].texts.dropFirst(2) == segment {
-                // Batches that begin at one date go together.
+                // Batches that begin at the same date belong together.
                 var (next, more) = (end, 0)
                 while next < batches.count, batches[next].texts.dropFirst() == batches[end].texts.dropFirst() {
                     more += try batches[next].int("rows")

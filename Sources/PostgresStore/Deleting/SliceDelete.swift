@@ -1,6 +1,6 @@
 import PriceStore
 
-/// The first and the last date of the rows that a survey found, and how many these are.
+/// The first and the last date of the rows that a survey found, and the number of the rows.
 struct DateEnds: Hashable {
     /// As the server writes them.
     let low: String
@@ -8,29 +8,29 @@ struct DateEnds: Hashable {
     let rowCount: Int
 }
 
-/// The rows of a deletion by slices of their dates, counted beforehand. For tables where the date of the n-th row costs a
-/// look at all of them: those without an index on the date, and those that are spread over several servers.
+/// The rows of a deletion, divided by date into counted slices. They serve tables where finding the n-th row by date would read all rows:
+/// those without an index on the date, and those spread over several servers.
 struct DateSlices {
-    /// The rows from one date to the next slice's.
+    /// The rows from one date up to the next slice.
     struct Slice {
-        /// The first date, as the server writes it; nil: there is no lower end.
+        /// The first date in the server's text format; nil for no lower end.
         var start: String?
         var rowCount: Int
-        /// Whether all rows have one date, so that it cannot be divided.
+        /// Whether all rows have the same date, so that the slice cannot be divided.
         var isOneDate = false
     }
 
     var slices: [Slice]
     let rowCount: Int
-    /// How long the count of the slices took; a batch without an index looks at as many rows.
+    /// The time that the count of the slices took. A batch without an index reads as many rows.
     let scan: Duration
-    /// The rows that the last batch deleted in a second; nil: there was none.
+    /// The rows per second of the last batch; nil before the first one.
     var rowsPerSecond: Double?
 
-    /// The rows of the next batch.
+    /// The most rows of the next batch.
     ///
-    /// Where a batch costs a look at all rows, short ones would take the square of their number: it grows to a sixth of all
-    /// rows, but takes no longer than ten seconds or four looks, whichever is more.
+    /// If each batch reads all rows, many short batches would take time proportional to the square of the rows. So a batch grows to a sixth
+    /// of all rows, but to no more than ten seconds or four reads, whichever is longer.
     func limit(_ wanted: Int, isIndexed: Bool) -> Int {
         guard !isIndexed else { return wanted }
         guard let rowsPerSecond else { return max(wanted, rowCount / 32) }
@@ -40,8 +40,8 @@ struct DateSlices {
 }
 
 extension BatchDelete {
-    /// Deletes the rows of the oldest slices, up to the limit and one slice at least. On a distributed table the statement
-    /// goes to all shards, which their workers process side by side.
+    /// Deletes the rows of the oldest slices, up to the limit and at least one slice. On a distributed table the statement goes to all
+    /// shards, which their workers process in parallel.
     mutating func inSlices(_ date: DateSQL, isIndexed: Bool) throws -> BatchContinuation? {
         let table = scope.table.oid
         let slices = SliceCount(session: connection, scope: scope, date: date)
@@ -50,7 +50,7 @@ extension BatchDelete {
         if let known = connection.slices[table], case .integer(let next)? = request.continuation?.position.last {
             (all, index) = (known, Int(next))
         } else {
-            // Nothing is locked yet: more than one process may count.
+            // Nothing is locked yet, so several processes may count.
             try connection.execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
             all = try slices.read(
                 condition, knowing: request.ends, atOnce: request.fetchRequest.fetchLimit ?? .max)
@@ -73,10 +73,10 @@ extension BatchDelete {
         let rows = SQLFragment.all([condition, Self.span(all, index, end, date)])
         guard try fits(rows) else { return nil }
         if scope.table.isDistributed { try connection.execute(CitusSQL.sessionsPerWorker) }
-        // A plan for any dates would look at all partitions.
+        // A plan for any dates would read all partitions.
         try connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
         if scope.table.isDistributed {
-            // Without it a worker waits for a lock as long as it takes.
+            // Otherwise a worker waits for a lock without limit.
             try connection.execute(CitusSQL.propagatesSettings)
             try connection.execute("SET LOCAL lock_timeout = \(connection.options.lockTimeout.milliseconds)")
         }
@@ -98,7 +98,7 @@ extension BatchDelete {
         ])
     }
 
-    /// Whether rows that cannot be divided are within the limit; looked at only where no more may ever be deleted.
+    /// Whether rows that cannot be divided are within the limit. It is checked only if the limit is strict.
     func fits(_ rows: SQLFragment) throws -> Bool {
         let limits = [request.isRest ? request.fetchRequest.fetchLimit : nil, request.allowedRows]
         guard let limit = limits.compactMap(\.self).min() else { return true }
@@ -106,7 +106,7 @@ extension BatchDelete {
     }
 }
 
-/// The count of rows in slices of their dates.
+/// Counts rows in slices of their dates.
 private struct SliceCount {
     let session: PostgresConnection
     let scope: RowScope
@@ -114,7 +114,7 @@ private struct SliceCount {
 
     private static let sliceCount = 256
 
-    /// Of more rows than these a sample is enough to find slices.
+    /// With more rows, a sample is enough to find slices.
     private static let sampledRows = 200_000
 
     private func ends(_ condition: SQLFragment) throws -> DateEnds? {
@@ -125,12 +125,12 @@ private struct SliceCount {
         return DateEnds(low: low, high: try row.text("high"), rowCount: try row.int("rows"))
     }
 
-    /// Counts the rows of a condition in slices of equal length; where they have one date, or are few, in one.
+    /// Counts the rows of a condition in slices of equal length, or in a single slice if they have the same date or are few.
     ///
     /// - Parameters:
-    ///   - ends: the ends that are known; nil: they are looked for.
-    ///   - limit: so many rows need not be divided.
-    ///   - start: where the first slice begins.
+    ///   - ends: the known ends; nil to find them.
+    ///   - limit: the number of rows that need not be divided.
+    ///   - start: the start of the first slice.
     func read(
         _ condition: SQLFragment, knowing known: DateEnds? = nil,
         atOnce limit: Int = 0, from start: String? = nil
@@ -167,9 +167,9 @@ private struct SliceCount {
                 guard let slice = try row.optionalInt("slice") else { return nil }
                 return DateSlices.Slice(start: starts[slice], rowCount: Int(Double(try row.int("rows")) / share))
             }
-            // A sample of pages may have met none.
+            // A sample of pages may contain none of the rows.
             if slices.isEmpty { slices = [DateSlices.Slice(start: start, rowCount: ends.rowCount)] }
-            // Rows may have arrived before the first.
+            // Rows may have arrived before the first date.
             if !slices.isEmpty { slices[0].start = start }
         }
         return DateSlices(slices: slices, rowCount: ends.rowCount, scan: scan)

@@ -1,11 +1,10 @@
 import PriceStore
 
 extension BatchDelete {
-    /// Deletes the rows that the predicate names among the next rows in physical order, as many as the limit says; one
-    /// real table after another.
+    /// Deletes the rows of the predicate among the next rows in physical order, up to the limit, one real table after another.
     ///
-    /// For tables without a date index: the table is read once, a window for each batch. A `ctid` is only compared
-    /// within one real table, by its own name: the same `ctid` in another partition is another row.
+    /// It serves tables without a date index, and reads the table once, one window for each batch. A `ctid` is compared only within one
+    /// real table, by that table's name: in another partition, the same `ctid` is another row.
     mutating func windows() throws -> BatchContinuation? {
         let leaves = try connection.leaves(of: scope.table)
         guard !leaves.isEmpty, scope.table.windowObstacle == nil else {
@@ -15,7 +14,7 @@ extension BatchDelete {
                 hint: "use the method range or whole")
         }
         if scope.table.isPartitioned {
-            // Nothing that holds for the whole table can come to hold before this transaction ends.
+            // What the batch checked for the whole table must hold until this transaction ends.
             try connection.execute("LOCK TABLE ONLY \(scope.table.sql) IN ROW EXCLUSIVE MODE")
             if let reason = try connection.guards(of: scope.table)?.leafObstacle {
                 throw StoreError(
@@ -49,14 +48,14 @@ extension BatchDelete {
         return next(behind: index, of: leaves)
     }
 
-    /// No page has a row behind this one.
+    /// No page has a row after this one.
     private static let lastRow = Int(UInt16.max)
 
-    /// The last place of a window with at most so many rows; nil: there are no more rows.
+    /// The last place of a window with a number of rows at most; nil if there are no more rows.
     ///
-    /// To look for the row with that number costs a third of a delete. A page cannot hold more than a known number of rows, so a
-    /// window of whole pages needs no look. Only a limit below that number is met row by row.
-    /// Source: PostgreSQL, `MaxHeapTuplesPerPage` in `access/htup_details.h`.
+    /// A search for the row with that number costs a third of a delete. A page holds a known number of rows at most, so a window of whole
+    /// pages needs no search. Only a smaller limit is met row by row. Source: PostgreSQL, `MaxHeapTuplesPerPage` in
+    /// `access/htup_details.h`.
     private func windowEnd(of leaf: Leaf, after: String?, mostRows: Int) throws -> String? {
         let sizes = try connection.row(
             "SELECT pg_relation_size(" + .bound("\(leaf.oid)", "oid")
@@ -72,7 +71,7 @@ extension BatchDelete {
                     + window.whereClause + " LIMIT \(max(1, mostRows))) AS next"
             ).first
         }
-        // A place is a page and a row of it: (7,12).
+        // A place is a page and a row in it, such as (7,12).
         let numbers =
             after.map { $0.dropFirst().dropLast().split(separator: ",").compactMap { Int($0) } } ?? [-1, Self.lastRow]
         guard numbers.count == 2 else { return nil }

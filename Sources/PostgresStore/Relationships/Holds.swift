@@ -1,6 +1,6 @@
 package import PriceStore
 
-/// The rows that must stay because of holds: held rows, and rows whose delete would cascade to one.
+/// The rows that holds keep: held rows, and rows whose delete would cascade to one.
 struct Holds {
     let session: PostgresConnection
     let all: [HeldRows]
@@ -14,7 +14,7 @@ struct Holds {
         return .all(parts)
     }
 
-    /// The condition that a row of a scope is held; nil: the hold is about other rows.
+    /// The condition that a row of a scope is held; nil if the hold concerns other rows.
     func held(_ hold: HeldRows, _ scope: RowScope) throws -> SQLFragment? {
         let table = try session.requireTable(hold.entity)
         switch try session.kinship(of: table, to: scope.table) {
@@ -22,16 +22,16 @@ struct Holds {
         case .same, .ancestor: return try session.condition(hold.rows, scope)
         case .descendant(let oids):
             let isPart = RowScope.isIn(oids)
-            // What only the part's own columns say is unknown here, and unknown is held.
+            // A column that only the part has is unknown here, and unknown counts as held.
             let isKnown = hold.rows.allAttributeNames.allSatisfy { scope.table.entity.attribute(named: $0) != nil }
             return isKnown ? .all([isPart, try session.condition(hold.rows, scope)]) : isPart
         }
     }
 
-    /// A query for the places of rows with which a held row would be deleted; nil: no relationship leads to a held entity.
+    /// A query for the places of rows with which a held row would be deleted; nil if no relationship leads to a held entity.
     ///
-    /// It is found the other way round: from the held rows to all that lead to them. One statement asks it once. A row stays as
-    /// well for a held one that would lose the reference by which it is held.
+    /// It starts from the held rows and follows all that leads to them, once for each statement. A row also stays if a held row would lose
+    /// the reference by which it is held.
     private func sparingRows(
         _ rule: BatchDeleteRequest.RelationshipRule, _ scope: RowScope
     ) throws -> SQLFragment? {
@@ -62,8 +62,8 @@ struct Holds {
 
     // MARK: In a transaction
 
-    /// Whether a delete must see one state of the database throughout, because a cascade could reach held rows that others add
-    /// meanwhile: the server then refuses to delete what the transaction does not see, and the batch is repeated.
+    /// Whether a delete must see one state of the database throughout, because a cascade could reach held rows that others add meanwhile.
+    /// The server then refuses to delete rows that the transaction does not see, and the batch is repeated.
     func needOneState(_ reach: ReachOfDelete) throws -> Bool {
         guard !all.isEmpty else { return false }
         return try all.contains { hold in
@@ -73,7 +73,7 @@ struct Holds {
         }
     }
 
-    /// A hold whose rows triggers or rules of the store may delete or change; nil: none acts. What they do is not followed.
+    /// A hold whose rows triggers or rules of the store may delete or change; nil if none acts. Their effects are not followed.
     func obstacle(_ reach: ReachOfDelete) throws -> HoldObstacle? {
         guard let hold = all.first, let trigger = try reach.trigger() else { return nil }
         return HoldObstacle(
@@ -82,7 +82,7 @@ struct Holds {
 }
 
 extension PostgresDatabase {
-    /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
+    /// Whether a delete of rows of an entity can delete rows of an entity, which may be the same, or change attributes of them.
     package func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
         changing attributes: [String]
@@ -91,7 +91,7 @@ extension PostgresDatabase {
             guard let own = try table(entity), let table = try table(other) else { return false }
             let rule = relationships == .deny ? .asDeclared : relationships
             let reach = try ReachOfDelete(of: own, rule, self)
-            // The rows that a key changes after a reference was cleared are not followed.
+            // The rows that a key changes after a cleared reference are not followed.
             return try reach.takes(table) || !reach.cleared(attributes, of: table).isEmpty
                 || reach.changeBehind() != nil
         }
@@ -108,12 +108,12 @@ extension PostgresDatabase {
         }
     }
 
-    /// Whether triggers may delete rows of a table when rows of an entity are deleted. What their functions do is not followed.
+    /// Whether triggers may delete rows of a table when rows of an entity are deleted. The effects of their functions are not followed.
     package func triggersMayDelete(
         from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool { true }
 
-    /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
+    /// Which of some attributes of an entity a delete of rows, of the same or another entity, can set to NULL or a default.
     package func clearedAttributes(
         _ attributes: [String], of other: String, byDeletesFrom entity: String,
         _ relationships: BatchDeleteRequest.RelationshipRule

@@ -1,19 +1,19 @@
 import PriceStore
 
-/// A request's override of the delete rules, `cascade` or `nullify`, whatever the schema declares.
+/// A delete whose request overrides the declared delete rules with `cascade` or `nullify`.
 struct OverridingDelete {
     let session: PostgresConnection
     let work: DeleteWork
     let reach: ReachOfDelete
 
-    /// Deletes the rows of a request and changes the rows that refer to them as the request says, in one statement.
+    /// Deletes the rows of a request, and deletes or changes the rows that refer to them, in one statement.
     ///
-    /// The server checks its foreign keys at the end of a statement. By then the referring rows are deleted or have
-    /// lost their reference, so the declared actions of these keys have no effect; what the schema says about other
-    /// rows still applies. Source: PostgreSQL manual, "Data-Modifying Statements in WITH": all parts see one state of
-    /// the database. The transaction must be REPEATABLE READ, so that it fails if others change these rows meanwhile.
+    /// The server checks foreign keys at the end of a statement. By then the referring rows are deleted or have lost their reference, so
+    /// the declared actions of these keys have no effect. The schema's rules for other rows still apply. All parts of the statement see one
+    /// state of the database. The transaction must be REPEATABLE READ, so that it fails if others change these rows meanwhile. Source:
+    /// PostgreSQL manual, "Data-Modifying Statements in WITH".
     ///
-    /// - Parameter part: what copies the rows to an archive; nil: they are not archived.
+    /// - Parameter part: archives the rows; nil if they are not archived.
     func execute(_ part: ArchivePart?) throws -> BatchDeleteResult {
         guard work.technique == .whole, !reach.losing[0].isDistributed else {
             throw StoreError(
@@ -44,7 +44,7 @@ struct OverridingDelete {
             nullifiedCount: predicted.nullified)
     }
 
-    /// The statement, which returns the count of deleted rows and that of cascaded ones.
+    /// The statement. It returns the number of deleted rows and of cascaded rows.
     private func statement(_ removed: RemovedRows) throws -> SQLFragment {
         var statement = removed.tables
         for (number, update) in try taking(removed).enumerated() {
@@ -63,7 +63,7 @@ struct OverridingDelete {
         return statement + " SELECT \(named) AS retention_deleted, \(all) - \(named) AS retention_cascaded"
     }
 
-    /// The statements that clear the references of remaining rows to deleted rows; one for each table.
+    /// The statements that clear references of remaining rows to deleted rows, one for each table.
     private func taking(_ removed: RemovedRows) throws -> [String] {
         guard reach.override == .nullify else { return [] }
         let table = reach.losing[0]

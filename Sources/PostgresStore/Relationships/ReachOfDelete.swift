@@ -1,18 +1,18 @@
 import PriceStore
 
-/// The tables that deletes of a table can reach by foreign keys, whatever the rows are.
+/// The tables that deletes from a table can reach by foreign keys, for any rows.
 struct ReachOfDelete {
     let session: PostgresConnection
-    /// The table itself and those that lose rows by a cascade, in the order in which they are found.
+    /// The table and those that lose rows by a cascade, in the order in which they are found.
     private(set) var losing: [PostgresTable]
-    /// The keys that refer to them, with the delete rules that apply to this delete.
+    /// The keys that refer to these tables, with the delete rules for this delete.
     private(set) var keys: [Relationship] = []
-    /// The request's delete rule for the keys that refer to its table; nil: the schema's rule applies.
+    /// The request's delete rule for the keys that refer to its table; nil for the declared rule.
     let override: Relationship.DeleteRule?
-    /// A key by which cascades lead back to a table on their way; nil: there is none.
+    /// A key by which cascades return to a table on their path; nil if there is none.
     private(set) var circle: Relationship?
 
-    /// With `deny` only the tables that refer to the table.
+    /// With `deny`, only the tables that refer to the table.
     init(
         of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule, _ session: PostgresConnection
     ) throws {
@@ -35,12 +35,12 @@ struct ReachOfDelete {
         }
     }
 
-    /// The keys by which more rows are deleted.
+    /// The keys that delete more rows.
     var cascading: [Relationship] { keys.filter { $0.deleteRule == .cascade } }
-    /// The keys whose reference is cleared.
+    /// The keys that clear a reference.
     var nullifying: [Relationship] { keys.filter { [.nullify, .setDefault].contains($0.deleteRule) } }
 
-    /// Whether the request overrides the declared delete rules: there are keys for it.
+    /// Whether the request overrides declared delete rules of existing keys.
     var overridesRules: Bool { override != nil && !keys.isEmpty }
 
     /// The delete rule of a key for this delete.
@@ -59,16 +59,14 @@ struct ReachOfDelete {
         }
     }
 
-    /// Whether the server's own counts of changed rows could count a row twice, or under the wrong kind, so that the
-    /// keys must be followed in advance.
+    /// Whether the server's own counts could count a changed row twice, or as the wrong kind. The keys must then be followed in advance.
     var isEntangled: Bool {
         let sources = nullifying.map(\.source)
         return circle != nil || Set(sources).count < sources.count
             || !Set(sources).isDisjoint(with: losing.map(\.name))
     }
 
-    /// A key that changes rows when a reference is cleared, as a clause; nil: there is none. The rows that it changes are
-    /// not followed.
+    /// A key that changes rows after a cleared reference, as a clause; nil if there is none. These rows are not followed.
     func changeBehind() throws -> String? {
         for cleared in try cleared() {
             let found = try session.row(
@@ -88,7 +86,7 @@ struct ReachOfDelete {
         return nil
     }
 
-    /// Whether a cascade can take rows of a table, or the delete itself.
+    /// Whether a cascade, or the delete itself, can delete rows of a table.
     ///
     /// - Parameter byCascade: whether only cascades count.
     func takes(_ table: PostgresTable, byCascade: Bool = false) throws -> Bool {
@@ -97,7 +95,7 @@ struct ReachOfDelete {
         }
     }
 
-    /// The keys with some attributes of a table that a delete can clear.
+    /// The keys with any of some attributes of a table that a delete can clear.
     func cleared(_ attributes: [String], of table: PostgresTable) throws -> [Relationship] {
         try nullifying.filter { key in
             guard let child = try session.table(key.source), child.entity.uses(key, attributes) else { return false }
@@ -106,7 +104,7 @@ struct ReachOfDelete {
         }
     }
 
-    /// A trigger or rule of the store that acts when rows are deleted or references cleared, with its table; nil: none does.
+    /// A trigger or rule of the store, with its table, that acts on deleted rows or cleared references; nil if there is none.
     func trigger() throws -> String? {
         for table in losing {
             if let name = table.entity.deleteTriggers.first { return "\(name) of \(table.name)" }
@@ -121,26 +119,26 @@ struct ReachOfDelete {
         return nil
     }
 
-    /// Whether triggers or rules of the store act when rows are deleted or references cleared.
+    /// Whether triggers or rules of the store act on deleted rows or cleared references.
     func firesTriggers() throws -> Bool { try trigger() != nil }
 
     // MARK: The schema
 
-    /// The tables whose rows a delete takes or changes.
+    /// The tables from which a delete removes rows, or in which it changes rows.
     private func changed() throws -> [PostgresTable] {
         let others = Set(nullifying.map(\.source)).subtracting(losing.map(\.name))
         return try losing + others.sorted().compactMap { try session.table($0) }
     }
 
-    /// Throws if a table that a delete reaches is not what it was when the plan was made. The transaction has locks on the
-    /// tables, so that none changes before it ends.
+    /// Throws if a table that a delete reaches has changed since the plan. The transaction has locked the tables, so none changes before it
+    /// ends.
     func requireSchema() throws {
         try session.requireSchema(
             of: changed(), since: "the plan was made: nothing of this batch is deleted")
     }
 
-    /// The statement that locks the tables of a delete before the transaction sees a state of them: no column, key or
-    /// trigger changes after it.
+    /// The statement that locks the tables of a delete before the transaction sees a state of them. After it, no column, key or trigger
+    /// changes.
     func locks() throws -> String {
         let tables = Dictionary(grouping: try changed().filter { !$0.isDistributed && $0.lockMode != nil }) {
             $0.lockMode ?? ""
@@ -151,7 +149,7 @@ struct ReachOfDelete {
         }.joined()
     }
 
-    /// Why rows of a delete could be archived twice, as a clause: one table is a part of another one; nil: none is.
+    /// Why rows of a delete could be archived twice, as a clause: a table is a part of another one; nil if none is.
     func overlap() throws -> String? {
         let tables = try changed()
         for table in tables {
@@ -172,7 +170,7 @@ struct ClearedReferences {
 }
 
 extension PostgresConnection {
-    /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not predict it.
+    /// Whether a delete can reach rows by a foreign key, so that counting alone does not predict it.
     func relationshipsAreInPlay(_ request: SurveyRequest) throws -> Bool {
         try (request.preceding.map(\.fetchRequest.entity) + [request.entity]).contains {
             try !requireTable($0).entity.incomingRelationships.isEmpty

@@ -1,13 +1,13 @@
 import PriceStore
 
-/// The rows that a sequence of deletes would remove, with everything that cascades, as common table expressions.
+/// The rows that a sequence of deletes would remove, with all cascades, as common table expressions.
 ///
-/// A dry run cannot try the delete; it follows the foreign keys instead. Rows are identified by the number of their
-/// table and their place in it, which stay the same within one state of the database. Each delete is a step: `gone_0`
-/// holds all rows of the first, `gone_1` those of the second that are not in the first, and so on.
+/// A dry run cannot try the delete, so it follows the foreign keys. The number of a row's table and the row's place in it identify a row;
+/// both are stable within one state of the database. Each delete is a step: `gone_0` holds all rows of the first, `gone_1` those of the
+/// second that are not in the first, and so on.
 struct RemovedRows {
     let connection: PostgresConnection
-    /// The expressions, from `WITH RECURSIVE` on.
+    /// The expressions, starting with `WITH RECURSIVE`.
     private(set) var tables = SQLFragment("WITH RECURSIVE ")
     private(set) var stepCount = 0
     private(set) var reaches: [ReachOfDelete] = []
@@ -32,12 +32,12 @@ struct RemovedRows {
             cascades: delete.relationships != .deny)
     }
 
-    /// Adds a delete of rows of a condition.
+    /// Adds a delete of the rows of a condition.
     ///
     /// - Parameters:
-    ///   - chosen: which of them, as the end of a query.
+    ///   - chosen: the chosen rows among these, as the end of a query.
     ///   - source: the rows for a FROM clause.
-    ///   - isBatch: whether they are few, so that a look at their places is cheaper than one at all rows.
+    ///   - isBatch: whether the rows are few, so that to look each place up is cheaper than to read all rows.
     mutating func add(
         _ condition: SQLFragment, _ chosen: SQLFragment = SQLFragment(""), from source: String, _ reach: ReachOfDelete,
         cascades: Bool = true, isBatch: Bool = false
@@ -65,17 +65,17 @@ struct RemovedRows {
         stepCount += 1
     }
 
-    /// A condition that an earlier step deletes a row; nil: there is no earlier step.
+    /// A condition that an earlier step deletes a row; nil if there is no earlier step.
     func isGone(_ alias: String, before step: Int) -> String? { isGone(alias, in: 0..<step) }
 
-    /// A condition that some steps delete a row; nil: there are none.
+    /// A condition that any of some steps deletes a row; nil if there are no steps.
     func isGone(_ alias: String, in steps: some Collection<Int>) -> String? {
         guard !steps.isEmpty else { return nil }
         let parts = steps.map { "(\(alias).tableoid, \(alias).ctid) IN (SELECT t, c FROM gone_\($0))" }
         return "(" + parts.joined(separator: " OR ") + ")"
     }
 
-    /// `FROM … WHERE …` of the rows of a key's source (as `child`) that refer to rows that some steps delete.
+    /// `FROM … WHERE …` for the rows `child` of a key's source that refer to rows that some steps delete.
     func references(_ key: Relationship, in steps: some Collection<Int>) throws -> String {
         let (parent, child) = (
             try connection.scope(key.destination), try connection.scope(key.source)
@@ -86,7 +86,7 @@ struct RemovedRows {
 
     /// The rows at the places of `found`, for a FROM clause after it.
     ///
-    /// - Parameter areFew: whether a look at each place is cheaper than one at all rows. The server would not guess it.
+    /// - Parameter areFew: whether to look each place up is cheaper than to read all rows. The server cannot estimate it.
     static func rows(of scope: RowScope, as alias: String, areFew: Bool = true) -> String {
         "(SELECT * FROM \(scope.source) AS \(alias) WHERE \(alias).tableoid = found.t AND \(alias).ctid = found.c"
             + (areFew && scope.table.isSingle ? " OFFSET 0" : "") + ") AS \(alias)"
@@ -99,8 +99,8 @@ struct RemovedRows {
         }.joined(separator: " AND ")
     }
 
-    /// Counts what the last step does, in one statement. `rows` are those of the step's entity; nil: the date and the
-    /// remaining rows are of no interest.
+    /// Counts the effects of the last step, in one statement. `rows` are those of the step's entity; nil if the date and the remaining rows
+    /// are not needed.
     func counts(_ rule: BatchDeleteRequest.RelationshipRule, _ rows: SurveyRows? = nil) throws -> RemovedCounts {
         let step = stepCount - 1
         let reach = reaches[step]
@@ -125,7 +125,7 @@ struct RemovedRows {
                     + ") AS newest FROM \(rows.scope.from) WHERE (\(RowScope.alias).tableoid, \(RowScope.alias).ctid) IN "
                     + "(SELECT t, c FROM named_\(step))) AS newest_row) AS newest")
         }
-        // Rows that refer, without a cascade, to others that are deleted in the same step: which goes first is not known.
+        // Rows that refer, without a cascade, to rows deleted in the same step. Their order is undefined.
         let crossing = try reach.keys.filter { [.noAction, .restrict].contains($0.deleteRule) }.map {
             let goes = isGone("child", in: step..<step + 1) ?? "FALSE"
             return "EXISTS (SELECT 1\(try references($0, in: step..<step + 1)) AND \(goes))"
@@ -162,7 +162,7 @@ struct RemovedRows {
         return counts
     }
 
-    /// The rows that the last step takes by cascades, by the name of their table.
+    /// The number of rows that the last step deletes by cascades, by table name.
     func cascadedCounts() throws -> [String: Int] {
         let step = stepCount - 1
         var counts: [String: Int] = [:]
@@ -180,7 +180,7 @@ struct RemovedRows {
         let required = key.sourceAttributes.filter { child.entity.attribute(named: $0)?.isRequired == true }
         guard !required.isEmpty else { return true }
         guard reach.override == nil || key.destination != reach.losing[0].name else { return false }
-        // ON DELETE SET NULL (column) leaves the other columns as they are. Before version 15 there is none.
+        // ON DELETE SET NULL (column) keeps the other columns. It needs version 15.
         let names = try connection.texts(
             "SELECT a.attname FROM pg_constraint f, jsonb_array_elements_text(nullif(to_jsonb(f) -> 'confdelsetcols', 'null')) AS c (n) "
                 + "JOIN pg_attribute a ON a.attnum = c.n::int2 WHERE f.contype = 'f' AND f.confdeltype = 'n' AND a.attrelid = f.conrelid "
@@ -193,7 +193,7 @@ struct RemovedRows {
     }
 }
 
-/// What the last step does.
+/// The effects of the last step.
 struct RemovedCounts {
     var named = 0
     var cascaded = 0
@@ -204,7 +204,7 @@ struct RemovedCounts {
 }
 
 extension SurveyQuery {
-    /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
+    /// Follows the foreign keys of a rule's delete, after the deletes of earlier rules, and completes its survey.
     func followRelationships(_ rows: SurveyRows, into survey: inout Findings) throws {
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.expired),
@@ -213,7 +213,7 @@ extension SurveyQuery {
         let reached = try ReachOfDelete(of: rows.scope.table, request.relationships, session)
         let names = Set(reached.keys.map(\.source) + reached.losing.map(\.name))
         for earlier in request.preceding {
-            // Rows of compressed chunks have no places; where no key binds them they need none.
+            // Rows of compressed chunks have no places. Rows without foreign keys need none.
             let table = try session.requireTable(earlier.fetchRequest.entity)
             if !table.isHypertable || names.contains(table.name) { try removed.add(earlier) }
         }
@@ -233,29 +233,28 @@ extension SurveyQuery {
                 try session.table($0)?.entity.incomingRelationships ?? []
             }
         }
-        // A trigger may change rows of the tables in which a batch looks for what `deny` forbids.
+        // A trigger may change rows of the tables in which a batch looks for rows that `deny` protects.
         let isUnclear = request.relationships == .deny && !rows.scope.table.entity.deleteTriggers.isEmpty
         if survey.related.obstacles.isEmpty,
             reach.isEntangled || reach.overridesRules || counts.crossesBatches || isUnclear
         {
-            // Rows that refer to each other can only be deleted in one statement, and so can the rows that a rule's override
-            // deletes with them.
+            // One statement must delete rows that refer to each other, and those that the rule's override deletes with them.
             survey.technique = .whole
             survey.possibleTechniques = [.whole]
         } else if survey.possibleTechniques.first == .partitions {
-            // A partition that is dropped takes nothing along and asks no key.
+            // A dropped partition neither cascades nor checks keys.
             survey.possibleTechniques.removeFirst()
             survey.technique = survey.possibleTechniques[0]
         }
     }
 
-    /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
-    /// for a rule before, an attribute by which the rule chooses. Nil: none does.
+    /// Why the rule would choose other rows in its last batch than in its first: a relationship changes an attribute of the choice, during
+    /// the rule or for an earlier one. It is nil if none does.
     private func changingChoice(_ table: PostgresTable, _ removed: RemovedRows) throws -> String? {
         let step = removed.stepCount - 1
         let isThere = removed.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
         for key in table.entity.relationships(choosing: request.expired) {
-            // Each rule may have its override of the relationship.
+            // Each rule may override the relationship.
             let changing = (0...step).filter { removed.reaches[$0].deleteRule(of: key) == .nullify }
             guard !changing.isEmpty else { continue }
             let references = try removed.references(key, in: changing)

@@ -1,28 +1,28 @@
 import PriceStore
 
-/// A continuous aggregate over a hypertable, or over another one.
+/// An aggregate over a hypertable, or over another aggregate.
 struct ContinuousAggregate {
     let materialized: Int
-    /// The name, as entities are called.
+    /// The name of the entity.
     let name: String
-    /// The same in SQL.
+    /// The name in SQL.
     let sql: String
-    /// How many aggregates are between it and the hypertable, and itself.
+    /// The number of aggregates from the hypertable up to this one, inclusive.
     let level: Int
     /// The length of its buckets, as an interval or a number.
     let width: String
-    /// The time zone of its buckets; nil: none is named.
+    /// The time zone of its buckets; nil if none is named.
     let zone: String?
 }
 
-/// What TimescaleDB makes of a hypertable's rows: continuous aggregates, and policies of the server's own.
+/// The aggregates over a hypertable, and the server's own policies on it.
 ///
-/// Source: docs/postgresql.md, "Continuous aggregates", which says on which version it was run.
+/// Source: docs/postgresql.md, "Continuous aggregates", which names the tested version.
 struct Aggregates {
     let session: PostgresConnection
     let table: PostgresTable
 
-    /// The aggregates over the hypertable, the nearest first.
+    /// The aggregates over the hypertable, lowest level first.
     private func all() throws -> [ContinuousAggregate] {
         try session.rows(
             """
@@ -49,7 +49,7 @@ struct Aggregates {
         }
     }
 
-    /// Names the aggregates of all levels, as a sentence; empty: there are none.
+    /// Sentences that name the aggregates of all levels; empty if there are none.
     func notes() throws -> [String] {
         let all = try all()
         guard !all.isEmpty else { return [] }
@@ -61,15 +61,15 @@ struct Aggregates {
         ]
     }
 
-    /// Why aggregates would lose what a rule deletes, as a clause; nil: they would not. Tells the findings what they do not have.
+    /// Why aggregates would lose what a rule deletes, as a clause; nil if they would not. It records in the findings what they lack.
     ///
-    /// The next level reads the aggregate below it and not the rows: only those right above the hypertable matter.
+    /// A higher level reads the aggregate below it and not the rows. So only the aggregates directly over the hypertable matter.
     func obstacle(_ rows: SurveyRows, into findings: inout Findings) throws -> String? {
         let (date, expiredCount) = (rows.date, findings.expiredAloneCount)
         let aggregates = try all().filter { $0.level == 1 }
         let state = try serverState()
         guard let first = aggregates.first else {
-            // Somebody may create an aggregate before the rows are deleted.
+            // An aggregate may be created before the rows are deleted.
             findings.rollupMemory = RollupMemory(state)
             return nil
         }
@@ -121,7 +121,7 @@ struct Aggregates {
             oldest: UInt64(try row.int("oldest")), next: UInt64(try row.int("next")))
     }
 
-    /// The cluster, if the user may ask for it, and the database.
+    /// The database, and the cluster if the user may read its identity.
     private func databaseIdentity() throws -> String {
         let mayAsk = try session.exists(
             SQLFragment("SELECT 1 WHERE has_function_privilege('pg_control_system()', 'EXECUTE')"))
@@ -131,14 +131,14 @@ struct Aggregates {
         ).first ?? ""
     }
 
-    /// Throws if rows that a batch is about to delete are not in an aggregate: they arrived after the plan. Rows and log are
-    /// of one state of the database if nobody can write to the rows, or in `REPEATABLE READ`.
+    /// Throws if an aggregate lacks rows that a batch is about to delete: they arrived after the plan. Rows and log show the same state of
+    /// the database if nobody can write to the rows, or in `REPEATABLE READ`.
     func requireMaterialized(
         _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, knowing memory: RollupMemory
     ) throws {
         let aggregates = try all().filter { $0.level == 1 }
         guard !aggregates.isEmpty else { return }
-        // The session may be another one by now, on a standby that took over.
+        // The session may now be another one, on a standby that took over.
         let memory = try memory.state.isComparable(at: serverState()) ? memory : nil
         for aggregate in aggregates {
             let ranges = try missingRanges(aggregate, scope, date, knowing: memory)
@@ -152,7 +152,7 @@ struct Aggregates {
         }
     }
 
-    // MARK: Rows that an aggregate does not have yet
+    // MARK: Rows that an aggregate lacks
 
     private struct MissingRows {
         let rowCount: Int
@@ -160,14 +160,14 @@ struct Aggregates {
         let refresh: String
     }
 
-    /// The rows of a condition in some ranges; nil: there are none.
+    /// The rows of a condition in some ranges; nil if there are none.
     private func missingRows(
         _ ranges: [TimeRange], _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL,
         _ condition: SQLFragment
     ) throws -> MissingRows? {
         guard !ranges.isEmpty else { return nil }
         let width = SQLFragment.bound(aggregate.width, date.type.isDate ? "interval" : "int8")
-        // In a zone the length of a bucket is one of local times.
+        // With a zone, the length of a bucket is in local time.
         let named = date.type == .timestamptz ? aggregate.zone : nil
         let zone = named.map { SQLFragment(" AT TIME ZONE ") + .bound($0, "text") } ?? SQLFragment("")
         func end(_ what: String, _ change: SQLFragment) -> SQLFragment {
@@ -187,9 +187,9 @@ struct Aggregates {
                 "CALL refresh_continuous_aggregate(\(aggregate.sql.quotedLiteral), \(ends.joined(separator: ", ")))")
     }
 
-    /// The ranges whose rows an aggregate does not have, as far as is known.
+    /// The ranges whose rows an aggregate lacks, as far as is known.
     ///
-    /// - Parameter memory: what was known before; nil: nothing, and all that the server has logged is missing.
+    /// - Parameter memory: the earlier knowledge. Nil: there is none, and all ranges in the server's log count as missing.
     private func missingRanges(
         _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, knowing memory: RollupMemory?
     ) throws -> [TimeRange] {
@@ -203,7 +203,7 @@ struct Aggregates {
         return try (changed.common(with: known) + lateRanges(added, scope, date, memory)).merged
     }
 
-    /// The parts of some ranges that have rows from after a moment.
+    /// The parts of some ranges with rows from after a moment.
     private func lateRanges(
         _ ranges: [TimeRange], _ scope: RowScope, _ date: DateSQL, _ memory: RollupMemory
     ) throws -> [TimeRange] {
@@ -212,7 +212,7 @@ struct Aggregates {
         return try session.rows(TimescaleSQL.chunks(table, touching: ranges)).flatMap { row -> [TimeRange] in
             guard let span = try Self.range(row) else { return [] }
             let parts = ranges.common(with: [span])
-            // The server recompresses without a trace of the transactions that wrote the rows.
+            // A recompression leaves no trace of the transactions that wrote the rows.
             if let compressed = try row.optionalText("batches"),
                 try session.exists("SELECT 1 FROM \(compressed) AS \(RowScope.alias) WHERE " + isLate + " LIMIT 1")
             {
@@ -233,16 +233,16 @@ struct Aggregates {
         }
     }
 
-    /// If rows of a chunk came late at more dates than these, all between the first and the last of them are taken for late.
+    /// If rows of a chunk arrived late at more dates than these, all rows between the first and the last date count as late.
     private static let mostLateDates = 100
 
-    /// The range from `low` to `high`; nil: they are NULL.
+    /// The range from `low` to `high`; nil if these are NULL.
     private static func range(_ row: ServerRow) throws -> TimeRange? {
         guard let low = try row.optionalInt("low"), let high = try row.optionalInt("high") else { return nil }
         return TimeRange(low: Int64(low), high: Int64(high))
     }
 
-    /// Few ranges are looked up in an index; with many, the statement would take minutes, or have more values than a statement can.
+    /// An index finds rows of few ranges. With many ranges the statement would take minutes, or exceed the limit of bound values.
     private static func isIn(_ ranges: [TimeRange], _ date: DateSQL) -> SQLFragment {
         guard ranges.count > 50 else {
             return .any(
@@ -268,7 +268,7 @@ struct Aggregates {
         ])
     }
 
-    /// A value of the server's notes as one of the column: microseconds since 1970, or the number itself.
+    /// A value of the server's log as a value of the column: microseconds since 1970, or the number itself.
     private static func value(_ number: Int64, _ date: DateSQL) -> SQLFragment {
         switch date.type {
         case .timestamptz: .bound(text(number, date), "timestamptz")
@@ -283,7 +283,7 @@ struct Aggregates {
         return Instant(microseconds: number).serverText + (date.type == .timestamptz ? "+00" : "")
     }
 
-    /// The least difference between two values.
+    /// The smallest difference between two values.
     private static func step(_ date: DateSQL) -> SQLFragment {
         switch date.type {
         case .timestamptz, .timestamp: SQLFragment("interval '1 microsecond'")
@@ -294,7 +294,7 @@ struct Aggregates {
 
     // MARK: Policies of the server
 
-    /// What a policy's offset is now, as a value of a hypertable's column; nil: the hypertable does not know what is now.
+    /// The present moment of a policy's offset, as a value of a hypertable's column; nil if the hypertable has no present.
     private func moment(_ offset: String, _ date: DateSQL) throws -> SQLFragment? {
         if date.type.isDate {
             return "(now() - " + .bound(offset, "interval") + ")::\(date.orderType)"
@@ -307,7 +307,7 @@ struct Aggregates {
         return now.map { "(\($0)::int8 - " + .bound(offset, "int8") + ")" }
     }
 
-    /// Whether an offset from now on is before an instant, by more than a minute that clocks may differ.
+    /// Whether an offset from now is before an instant by more than a minute, by which clocks may differ.
     private func isOffset(_ offset: String, before instant: Instant, _ rows: SurveyRows) throws -> Bool {
         guard let moment = try moment(offset, rows.date) else { return false }
         let column = DateSQL(date: rows.date.date, column: "policy.moment", type: rows.date.type)
@@ -339,7 +339,7 @@ struct Aggregates {
         return nil
     }
 
-    /// The longest offset that does not go back beyond the cutoff, as JSON; nil: there is none.
+    /// The longest offset that does not reach beyond the cutoff, as JSON; nil if there is none.
     private func allowedOffset(_ rows: SurveyRows) throws -> String? {
         guard rows.date.type.isDate else { return nil }
         let age =
@@ -351,7 +351,7 @@ struct Aggregates {
         return age % 60 == 0 ? "\"\(age / 60) hours\"" : "\"\(age) minutes\""
     }
 
-    /// A policy of the server that drops chunks of the table, as a sentence with what deletes more; empty: there is none.
+    /// The server's own policies that drop chunks of the table, as sentences that say what they delete besides; empty if there are none.
     func serverRetention(_ rows: SurveyRows) throws -> [String] {
         let jobs = try session.rows(
             "SELECT j.id, j.config ->> 'drop_after' AS drop_after FROM _timescaledb_config.bgw_job j "

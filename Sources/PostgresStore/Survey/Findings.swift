@@ -1,19 +1,19 @@
 import PriceStore
 
-/// What a survey has found: the facts that it returns, and those that decide the method.
+/// The results of a survey: the facts that it returns, and those that decide the method.
 struct Findings: EngineFindings {
     var survey = Survey()
-    /// How the engine deletes the rows.
+    /// The method of the deletion.
     var technique = DeleteMethod.whole
-    /// Why, as a phrase; nil: it is the ordinary way.
+    /// The reason for the method, as a phrase; nil if it is the usual one.
     var reason: String?
-    /// Whether other rows may be deleted or changed with each row, so that the cost of a batch is still unknown.
+    /// Whether each row may delete or change others, so that the cost of a batch is still unknown.
     var followsRelationships = false
-    /// The first and the last date of the rows that the rule deletes; nil: there are none, or they were not read.
+    /// The first and the last date of the rows that the rule deletes; nil if there are none, or if the dates were not read.
     var ends: DateEnds?
-    /// What the continuous aggregates over the rows do not have; nil: there are none, or nothing is known.
+    /// What the aggregates over the rows lack; nil if there are no aggregates, or nothing is known.
     var rollupMemory: RollupMemory?
-    /// Whether a batch costs about as much as many rows do: it goes to several servers, or looks at all rows.
+    /// Whether the fixed cost of a batch is that of many rows: it goes to several servers, or reads all rows.
     var hasCostlyBatches = false
     var possibleTechniques: [DeleteMethod] = []
     var techniqueObstacles: [DeleteMethod: String] = [:]
@@ -26,8 +26,8 @@ struct Findings: EngineFindings {
         outline.reason = reason
         outline.isOldestFirst = technique == .range
         outline.index = technique == .range ? survey.index.name : nil
-        // A delete keeps nobody out of the table, so that only those wait who want the very rows: batches may be longer
-        // than in a file, and what each costs besides its rows matters less.
+        // A delete blocks only sessions that want the same rows. So batches may be longer than in a file, and their fixed cost matters
+        // less.
         outline.batchTarget = hasCostlyBatches ? .seconds(1) : .milliseconds(30)
         if !hasCostlyBatches { outline.batchTargetAlone = .milliseconds(250) }
         outline.firstBatchRows = hasCostlyBatches ? 200_000 : 5_000

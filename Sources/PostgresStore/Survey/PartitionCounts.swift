@@ -1,10 +1,10 @@
 import PriceStore
 
 extension SurveyCounts {
-    /// The groups of a partitioned table; nil: its rows must be looked at one by one.
+    /// The groups of a partitioned table; nil if its rows must be read one by one.
     ///
-    /// Where the bounds of partitions prove that all of their rows are expired, or that none is, they need only be counted,
-    /// and the remaining ones not even that unless somebody asks for a share of all.
+    /// If the bounds of a partition prove that all of its rows are expired, or that none is, its rows need only be counted. Rows that stay
+    /// are counted only if a share of all rows is requested.
     func readGroupsByPartition() throws -> [SurveyGroup]? {
         let table = rows.scope.table
         guard table.isPartitioned, !table.isDistributed, rows.scope.isTable, rows.date.reading == .ordered else {
@@ -34,7 +34,7 @@ extension SurveyCounts {
         return groups
     }
 
-    /// What the bounds of partitions prove about all of their rows, as ``DateSQL/code(before:)`` says it, by `oid`.
+    /// The code of ``DateSQL/code(before:)`` that the bounds of a partition prove for all of its rows, by `oid`.
     private func provedCodes(_ leaves: [Leaf]) throws -> [Int: Int] {
         let bounds = leaves.map(\.bounds)
         let areExpired = try rows.date.areTrue(rows.date.isWhollyBefore(rows.cutoff), of: bounds, session)
@@ -46,8 +46,8 @@ extension SurveyCounts {
         return codes
     }
 
-    /// All rows of partitions as one group, counted by one statement whose parts the server's processes may share. With an
-    /// index the least and the greatest date come from there.
+    /// All rows of some partitions as one group. The server may count the parts of the statement in parallel. With an index, it gives the
+    /// least and the greatest date.
     private func wholeGroup(
         _ leaves: [Leaf], _ code: Int, _ column: String, isIndexed: Bool, isCounted: Bool = true
     ) throws -> SurveyGroup {

@@ -1,36 +1,36 @@
 import PriceStore
 
-/// What continuous aggregates did not have at one moment.
+/// What aggregates lacked at one moment.
 ///
-/// The server logs ranges that changed. A delete is such a change, and a refresh of any other range extends what is logged to
-/// whole buckets, so the log alone does not tell a late row from a row beside deleted ones. But a row that was visible at that
-/// moment, outside the ranges that were missing then, is in the aggregate, whatever was logged since.
+/// The server logs changed ranges. A delete is such a change, and a refresh of another range extends the log to whole buckets. So the log
+/// alone cannot tell a late row from a row beside deleted ones. But a row that was visible at that moment, outside the ranges then missing,
+/// is in the aggregate, whatever was logged since.
 struct RollupMemory: Hashable {
     /// The moment.
     var state: ServerState
-    /// The job's own transactions that were not over then, or later, as rows show them: the server moves rows of compressed
-    /// chunks in them.
+    /// The job's own transactions that ended after that moment, as rows show them. The server moves rows of compressed chunks in them.
     ///
-    /// A transaction that stays open holds the moment back, also before runs that have ended: their numbers are carried on.
+    /// A transaction that stays open holds the moment back, even to before earlier runs; the transactions of those runs are carried on.
     var ownXIDs: [String] = []
-    /// By the number of the aggregate: the ranges that it did not have.
+    /// The ranges that an aggregate lacked, by the number of the aggregate.
     var missing: [Int: [TimeRange]] = [:]
 
-    /// The most ranges of an aggregate, and the most own transactions, that are kept. With more ranges, the last ones become
-    /// one; without the oldest transactions, a rule may be refused although nothing is missing.
+    /// The most ranges for each aggregate, and the most own transactions, that are kept. If there are more ranges, the last ones are merged
+    /// into one. If the oldest transactions are dropped, a rule may be refused although nothing is missing.
     private static let mostKept = 500
 
-    /// - Parameter former: what was known before, at a comparable state.
+    /// - Parameter former: the earlier memory, at a comparable state.
     init(_ state: ServerState, after former: RollupMemory? = nil) {
         self.state = state
         let oldest = UInt32(truncatingIfNeeded: state.oldest)
-        // Those before the state are over; all are fewer than two billion apart, so the lower 32 bits tell which came first.
+        // Transactions before the state have ended. All numbers are within two billion of each other, so the lower 32 bits show their
+        // order.
         ownXIDs = (former?.ownXIDs ?? []).filter { number in
             UInt32(number).map { Int32(bitPattern: $0 &- oldest) >= 0 } ?? false
         }
     }
 
-    /// One line: the state, own transactions, and for each aggregate `number=low..high,low..high`.
+    /// A line: the state, the own transactions, and `number=low..high,low..high` for each aggregate.
     var text: String {
         let ranges = missing.sorted { $0.key < $1.key }.map { number, ranges in
             var kept = ranges
@@ -45,7 +45,7 @@ struct RollupMemory: Hashable {
         ].joined(separator: " ")
     }
 
-    /// Nil: the line is damaged.
+    /// Nil if the line is damaged.
     init?(_ text: String) {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 3, let state = ServerState(String(parts[0])) else { return nil }
@@ -61,10 +61,9 @@ struct RollupMemory: Hashable {
         }
     }
 
-    /// The condition that a row of a table was written after the state, or by a transaction that was open then, and not by the job.
+    /// The condition that a row was written after the state, or by a transaction that was open then, and not by the job.
     ///
-    /// A row shows the lower 32 bits of a transaction's number: one that was written two billion transactions ago is taken for
-    /// a new one.
+    /// A row shows the lower 32 bits of a transaction's number, so a row that was written two billion transactions ago counts as new.
     func isLate(_ alias: String) -> SQLFragment {
         let number = "\(alias).xmin"
         return "(age(\(number)) <= age(" + .bound("\(state.oldest & 0xFFFF_FFFF)", "xid") + ") AND \(number) <> ALL ("
@@ -72,16 +71,16 @@ struct RollupMemory: Hashable {
     }
 }
 
-/// How far a server's transactions were at one moment.
+/// The progress of a server's transactions at one moment.
 struct ServerState: Hashable {
-    /// The cluster and the database; the cluster is empty if the user may not ask for it.
+    /// The cluster and the database. The cluster is empty if the user may not read its identity.
     let database: String
-    /// The timeline, which changes when a standby takes over; empty: the server is a standby.
+    /// The timeline, which changes when a standby takes over; empty if the server is a standby.
     let timeline: String
-    /// All transactions before this number were over.
+    /// All transactions with lower numbers had ended.
     ///
-    /// A row shows the number of its savepoint, if there is one, which the server's list of open transactions does not have.
-    /// It is greater than that of the transaction.
+    /// A row written in a savepoint shows the savepoint's number, which the server's list of open transactions does not contain. It is
+    /// greater than that of the transaction.
     let oldest: UInt64
     /// The number of the next transaction.
     let next: UInt64
@@ -90,7 +89,7 @@ struct ServerState: Hashable {
         (self.database, self.timeline, self.oldest, self.next) = (database, timeline, oldest, next)
     }
 
-    /// Four parts, with `:` between.
+    /// Four parts, separated by `:`.
     var text: String { "\(database):\(timeline):\(oldest):\(next)" }
 
     init?(_ text: String) {
@@ -99,16 +98,15 @@ struct ServerState: Hashable {
         self.init(database: String(parts[0]), timeline: String(parts[1]), oldest: oldest, next: next)
     }
 
-    /// Whether the numbers of rows can be compared with it: the server is the same and has not gone back, and it is not too
-    /// long ago.
+    /// Whether the numbers of rows can be compared with this state: the server is the same, has not gone back, and the state is not too
+    /// old.
     func isComparable(at now: ServerState) -> Bool {
         database == now.database && (timeline == now.timeline || timeline.isEmpty || now.timeline.isEmpty)
             && next <= now.next && now.next - oldest < 1 << 31
     }
 }
 
-/// A range of a hypertable's time, in the server's own numbers: microseconds since 1970, or the numbers of the column. Both ends
-/// belong to it.
+/// A range of a hypertable's time, with both ends, in the server's own numbers: microseconds since 1970, or the numbers of the column.
 struct TimeRange: Hashable {
     var low: Int64
     var high: Int64
@@ -124,7 +122,7 @@ struct TimeRange: Hashable {
 }
 
 extension [TimeRange] {
-    /// The same values in order, in as few ranges as possible.
+    /// The same values, in order, in as few ranges as possible.
     var merged: [TimeRange] {
         var found: [TimeRange] = []
         for range in sorted(by: { $0.low < $1.low }) {
@@ -137,7 +135,7 @@ extension [TimeRange] {
         return found
     }
 
-    /// What is in both, which are merged.
+    /// The values in both, which must be merged.
     func common(with others: [TimeRange]) -> [TimeRange] {
         flatMap { range in
             others.touching(range).map {
@@ -146,7 +144,7 @@ extension [TimeRange] {
         }
     }
 
-    /// What is not in others. Both are merged.
+    /// The values that are not in others. Both must be merged.
     func without(_ others: [TimeRange]) -> [TimeRange] {
         flatMap { range -> [TimeRange] in
             var rest = range
@@ -160,7 +158,7 @@ extension [TimeRange] {
         }
     }
 
-    /// Those that have values in common with a range.
+    /// The ranges that overlap a range.
     private func touching(_ range: TimeRange) -> ArraySlice<TimeRange> {
         var (first, end) = (startIndex, endIndex)
         while first < end {

@@ -8,11 +8,10 @@ struct SurveyCounts {
 
     /// Counts the rows.
     ///
-    /// One pass puts every row into one of a few groups: readable or why not, expired, matching the filter, kept, another
-    /// rule's. With a date index and where not all rows must be counted, only rows that are expired or unreadable are
-    /// looked at.
+    /// One pass assigns every row to one of a few groups: readable or why not, expired, matching the filter, kept, another rule's. With a
+    /// date index, and if not all rows must be counted, only expired and unreadable rows are read.
     ///
-    /// - Parameter guards: what prevents partitions from being read by their own names; nil: there are none.
+    /// - Parameter guards: what prevents reading partitions by their own names; nil if nothing does.
     func count(_ guards: TableGuards?, into survey: inout Findings) throws {
         let request = rows.request
         let notKept = try request.notSpared.map { try session.condition($0, rows.scope) } ?? .always
@@ -26,7 +25,7 @@ struct SurveyCounts {
         let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
         let isPartial = isIndexed && rows.date.reading == .ordered && !request.counts.all
         if isPartial, rows.date.type == .timestamptz, rows.filter == .always, notKept == .always, others == .always {
-            // What the index says of the expired rows need not be looked at row by row.
+            // The index counts the certain rows. Only the doubtful ones are read.
             let doubtful = try readGroups(notKept: notKept, others: others, among: rows.date.mayBeUnreadable)
                 .filter { !$0.isReadable }
             let countsChunks = rows.scope.table.isHypertable && guards?.countObstacle == nil
@@ -41,8 +40,8 @@ struct SurveyCounts {
         if isPartial { try completePartial(&survey) }
     }
 
-    /// Local times that clocks skip are later than those after them. Where an end of the rows is among these, it is looked for
-    /// again.
+    /// Corrects the ends of the rows. Local times that a clock change skips are later than those after them, so an end among them is
+    /// searched for again.
     func correctEnds(into survey: inout Findings) throws {
         guard rows.date.type == .timestamp, !rows.date.date.zone.isUTC else { return }
         func end(_ instant: Instant?, _ condition: @autoclosure () throws -> SQLFragment, newest: Bool) throws
@@ -68,12 +67,12 @@ struct SurveyCounts {
             newest: true)
     }
 
-    /// The rows before the cutoff as one group, counted by the index alone where it is vacuumed.
+    /// The rows before the cutoff as one group, counted from the index alone if the table is vacuumed.
     ///
     /// - Parameters:
-    ///   - part: which of them are to be counted.
-    ///   - rowCount: the others.
-    ///   - ends: tables that have the first and the last of the others; empty: not known.
+    ///   - part: the condition of the rows to count.
+    ///   - rowCount: the number of the other rows.
+    ///   - ends: tables with the first and the last of the other rows; empty if unknown.
     private func expiredGroup(
         counting part: SQLFragment = .always, besides rowCount: Int = 0, in ends: [Leaf] = []
     ) throws -> SurveyGroup {
@@ -97,7 +96,7 @@ struct SurveyCounts {
         return try session.row(query).map { try wholeGroup($0, code: 7, rowCount: $0.int("rows")) } ?? .empty(7)
     }
 
-    /// The same of a hypertable: of chunks that are wholly expired all rows are counted, table by table.
+    /// The same for a hypertable. All rows of wholly expired chunks are counted, table by table.
     private func expiredChunks() throws -> SurveyGroup {
         guard try rows.isByChunks() else { return try expiredGroup() }
         let chunks = try Chunks(of: rows.scope.table, rows.date, session)
@@ -112,17 +111,17 @@ struct SurveyCounts {
         }
         let counts = session.catalog.leafCounts
         let whole = dropped.reduce(0) { $0 + (counts[$1.leaf.oid] ?? 0) }
-        // The first and the last date need not be looked for in all of the chunks.
+        // The first and the last date need not be searched for in all chunks.
         let filled = dropped.filter { counts[$0.leaf.oid] != 0 }
         let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }.map(\.leaf)
         let (others, areOldest) = try chunks.outside(places)
         return try expiredGroup(counting: others, besides: whole, in: areOldest ? ends : [])
     }
 
-    /// The instants of the columns `least` and `most`, as ``wholeGroup(_:code:rowCount:)`` reads them.
+    /// The instants of the columns `least` and `most`, for ``wholeGroup(_:code:rowCount:)``.
     var ends: String { "\(rows.date.instantSQL("least")) AS oldest, \(rows.date.instantSQL("most")) AS newest" }
 
-    /// A group of rows of one kind, of a row with their least and greatest value and the instants of both.
+    /// A group of rows of one kind, from a row with their least and greatest value and the instants of both.
     func wholeGroup(_ row: ServerRow, code: Int, rowCount: Int?) throws -> SurveyGroup {
         SurveyGroup(
             code: code, matches: true, isFree: true, isOwn: true, rowCount: rowCount, least: try row.value("least"),
@@ -130,10 +129,10 @@ struct SurveyCounts {
             newest: rows.date.instant(try row.value("newest")))
     }
 
-    /// The rows by what their dates are and which conditions they meet.
+    /// The rows, grouped by the code of their date and by the conditions that they meet.
     ///
-    /// The server groups by conditions and not by their code: it takes every value of an expression over a column for a group of
-    /// its own, and would not let several processes read the table.
+    /// The server groups by conditions and not by the code. It would expect a group for each value of an expression over a column, and
+    /// would not read the table in parallel.
     func readGroups(notKept: SQLFragment, others: SQLFragment, among: SQLFragment) throws -> [SurveyGroup] {
         let candidate =
             rows.date.reading == .parsed
@@ -209,10 +208,10 @@ struct SurveyCounts {
         }
     }
 
-    /// What the groups of a partial count do not hold: the rows that are neither expired nor unreadable.
+    /// Adds the rows that a partial count leaves out: those that are neither expired nor unreadable.
     private func completePartial(_ survey: inout Findings) throws {
         let readable = rows.date.readable()
-        // Rows before the cutoff are in the groups.
+        // The groups contain the rows before the cutoff.
         let rest = rows.date.readable(from: rows.cutoff)
         let newestLeft = try edge(rest)
         survey.dates.newestOfEntity = newestLeft ?? survey.dates.newestOfEntity
@@ -232,10 +231,10 @@ struct SurveyCounts {
                 "SELECT \(rows.date.column) FROM \(rows.scope.from)" + .all(conditions).whereClause
                     + " ORDER BY 1 DESC NULLS LAST LIMIT 1")?.value(at: 0)
         }
-        // It may begin before the cutoff: a day that is not over then.
+        // It may begin before the cutoff: a day that has not ended then.
         if newestLeft != nil { survey.leavesReadableRows = true }
         let isExpired = survey.expiredAloneCount + survey.kept.byRuleCount > 0
-        // How many values are in doubt is judged as a share of all.
+        // Doubtful values are judged by their share of all rows.
         let isDoubtful = survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
         guard isDoubtful || isExpired && rows.request.counts.kept else {
             survey.rowCount = nil
@@ -247,7 +246,7 @@ struct SurveyCounts {
         survey.readableCount = rowCount - survey.unreadableCount
     }
 
-    /// The oldest or newest date among rows, by the index.
+    /// The oldest or newest date of some rows, by the index.
     private func edge(_ condition: SQLFragment, ascending: Bool = false) throws -> Instant? {
         try session.row(
             "SELECT \(rows.date.instantSQL("found")) AS edge FROM (SELECT \(rows.date.column) AS found FROM \(rows.scope.from)"
@@ -263,7 +262,7 @@ struct SurveyCounts {
         values.filter { !$0.isNull }.max { $0.isLess(than: $1) }.map(example)
     }
 
-    /// A value as the column has it; of texts the instant was compared.
+    /// A value as the column holds it. For texts the instant was compared.
     private func example(_ value: StoreValue) -> StoreValue {
         guard rows.date.reading == .parsed, case .integer(let start) = value else { return value }
         return text(of: Instant(microseconds: start)) ?? value
@@ -284,9 +283,9 @@ struct SurveyGroup {
     var matches: Bool
     /// Whether `keepLast` does not spare them.
     var isFree: Bool
-    /// Whether no rule before deletes them.
+    /// Whether no earlier rule deletes them.
     var isOwn: Bool
-    /// Nil: not counted. Such a group has all rows of some partitions, and its dates come from their indexes.
+    /// Nil if not counted. Such a group has all rows of some partitions, and its dates come from their indexes.
     var rowCount: Int?
     var least: StoreValue
     var newestValue: StoreValue
@@ -301,9 +300,9 @@ struct SurveyGroup {
             code: code, matches: true, isFree: true, isOwn: true, rowCount: 0, least: .null, newestValue: .null)
     }
 
-    /// Whether no row is in it.
+    /// Whether it has no rows.
     var isEmpty: Bool { rowCount.map { $0 == 0 } ?? least.isNull }
-    /// Whether its values are not in the format.
+    /// Whether its values do not have the format.
     var isDoubtful: Bool { code == 2 || code == 3 }
 }
 
@@ -321,7 +320,7 @@ extension StoreValue {
 }
 
 extension DateSQL {
-    /// The value that ``instant(_:)`` reads, of a value of the column or of ``SurveyRows/order``.
+    /// The value for ``instant(_:)``, from a value of the column or of ``SurveyRows/order``.
     func instantSQL(_ value: String) -> String {
         guard reading == .ordered, type.isDate else { return value }
         return "(extract(epoch FROM \(value)) * 1000000)::int8"
@@ -334,7 +333,7 @@ extension DateSQL {
         case (.ordered, .integer(let microseconds)) where self.type == .timestamptz:
             return Instant(microseconds: microseconds)
         case (.ordered, .integer(let microseconds)) where self.type.isDate:
-            // What the server counts are local microseconds.
+            // The server counts local microseconds.
             return date.zone.instant(
                 of: Instant(microseconds: microseconds).civil, self.type == .date ? .first : .last)
         case (.ordered, _): return date.encoding.read(value, zone: date.zone).start
@@ -342,11 +341,10 @@ extension DateSQL {
         }
     }
 
-    /// The rows that may be unreadable or before an instant, as an index finds them; more rather than fewer. Ordered
-    /// columns only.
+    /// The rows that may be unreadable or before an instant, for an index; it may include others. Only for ordered columns.
     func mayMatter(before cutoff: Instant) -> SQLFragment {
         var parts = [SQLFragment("\(column) IS NULL"), wideBefore(cutoff)]
-        // If `earliest` is after the cutoff, or on the same day, rows between the two are not valid.
+        // If `earliest` is after the cutoff, or on the same day, rows between the two are invalid.
         if date.earliest > cutoff.advanced(byMicroseconds: -2 * 86_400_000_000) {
             parts.append(bound(.less, .earliest))
         }
@@ -357,8 +355,7 @@ extension DateSQL {
         return .any(parts)
     }
 
-    /// The rows whose date may not be believed, as an index finds them; more rather than fewer. Columns of the server's own
-    /// instants only.
+    /// The rows whose date may be invalid, for an index; it may include others. Only for columns of the server's date types.
     var mayBeUnreadable: SQLFragment {
         var parts = [
             SQLFragment("\(column) IS NULL"), bound(.less, .earliest), SQLFragment("\(column) >= \(Self.endOfDates)"),
@@ -370,7 +367,7 @@ extension DateSQL {
 
     private func wideBefore(_ cutoff: Instant) -> SQLFragment {
         guard type == .numeric else {
-            // A hole in the local times before it matters to the exact condition alone.
+            // A hole in the local times before it matters only to the exact condition.
             return type == .timestamp
                 ? "\(column) < "
                     + .bound(

@@ -51,7 +51,7 @@ struct SurveyQuery {
         return findings
     }
 
-    /// Why rows cannot be deleted from a table, or nil.
+    /// Why rows cannot be deleted from a table; nil if they can.
     private func unsupported(_ table: PostgresTable) throws -> String? {
         switch table.entity.kind {
         case .view: return "\(table.name) is a view: name the table that holds its rows"
@@ -115,7 +115,7 @@ struct SurveyQuery {
             ?? session.identityObstacle(table)
     }
 
-    /// Why what foreign keys do with the rows of a hypertable cannot be determined, or nil.
+    /// Why the effects of foreign keys on the rows of a hypertable cannot be determined; nil if they can.
     private func hypertableObstacle(_ table: PostgresTable, _ reach: ReachOfDelete) throws -> String? {
         for key in reach.keys {
             guard let source = try session.table(key.source), source.isHypertable else { continue }
@@ -143,8 +143,7 @@ struct SurveyQuery {
             + "date, which can be dropped"
     }
 
-    /// What is found about the parts of a table: how much of it is dropped and what cannot be deleted, and what the server
-    /// itself does with the rows.
+    /// Describes the parts of a table: what is dropped, what cannot be deleted, and what the server's own jobs do with the rows.
     private func describe(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         guard rows.scope.isTable else { return }
@@ -161,7 +160,7 @@ struct SurveyQuery {
         }
     }
 
-    /// Chunks that are dropped, and compressed or frozen ones whose rows are deleted.
+    /// Describes the chunks to drop, and the compressed or frozen chunks whose rows are deleted.
     private func judgeChunks(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         if let obstacle = try session.obstacleOfKnownDefects() {
@@ -181,7 +180,7 @@ struct SurveyQuery {
             let count = try session.count(
                 "SELECT count(*) FROM \(rows.scope.from)"
                     + SQLFragment.all([deletion, RowScope.isIn(frozen.map(\.leaf.oid))]).whereClause)
-            // Conditions on the date may exclude chunks, and others do not.
+            // Conditions on the date may exclude chunks; others do not.
             if count > 0 || rows.filter == .always {
                 let names = frozen.prefix(3).map(\.leaf.name).joined(separator: ", ") + (frozen.count > 3 ? ", …" : "")
                 survey.unsupported =
@@ -212,9 +211,9 @@ struct SurveyQuery {
         }
     }
 
-    /// Tells how many parts of a table are dropped, and how many rows are deleted besides.
+    /// Describes how many parts of a table are dropped, and how many rows are deleted besides.
     ///
-    /// - Parameter others: which rows are in none of these parts.
+    /// - Parameter others: the condition of the rows in none of these parts.
     private func tellDropped(
         _ dropped: [Leaf], of part: String, others: SQLFragment, _ rows: SurveyRows, into survey: inout Findings
     ) throws {
@@ -230,7 +229,7 @@ struct SurveyQuery {
             "\(dropped.count.counted(part, "is", "are")) dropped, and \(rest.counted("row", "is", "are")) deleted one by one"
     }
 
-    /// The rows that are in none of some partitions, by their bounds.
+    /// The condition of the rows in none of some partitions, by the bounds.
     private func outside(_ partitions: [Leaf], _ date: DateSQL) -> SQLFragment {
         var spans: [PartitionBounds] = []
         for bounds in partitions.compactMap(\.bounds) {
@@ -249,7 +248,7 @@ struct SurveyQuery {
             })
     }
 
-    /// Partitions that are dropped, and columnar ones whose rows would have to be deleted.
+    /// Describes the partitions to drop, and the columnar ones whose rows would have to be deleted.
     private func judgePartitions(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         let isDropping = survey.technique == .partitions
@@ -278,7 +277,7 @@ struct SurveyQuery {
         let table = rows.scope.table
         let attribute = try rows.scope.attribute(rows.request.date.name, store: session.name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
-        // Blocks can be walked in real tables only, one after another, each by its own name.
+        // Blocks can be read only in real tables, one after another, each by its own name.
         survey.techniqueObstacles[.windows] =
             rows.request.deleting.rollup != nil
             ? "rows become candles in the order of their dates" : table.windowObstacle ?? guards?.leafObstacle
@@ -301,7 +300,7 @@ struct SurveyQuery {
 }
 
 extension SurveyRequest {
-    /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
+    /// The condition that no earlier rule deletes a row. Such rows are counted for that rule.
     func notPreceding(_ scope: RowScope, _ session: PostgresConnection) throws -> SQLFragment {
         .all(
             try preceding.compactMap { earlier in
@@ -327,7 +326,7 @@ extension StorePredicate {
     }
 }
 
-/// The rows that a survey looks at, as pieces of SQL.
+/// The rows that a survey reads, as pieces of SQL.
 struct SurveyRows {
     let session: PostgresConnection
     var scope: RowScope
@@ -337,16 +336,16 @@ struct SurveyRows {
 
     var cutoff: Instant { request.cutoff }
 
-    /// Whether the date of the rule is the column whose ranges the chunks are.
+    /// Whether the date of the rule is the column that divides the table into chunks.
     func isByChunks() throws -> Bool {
         try session.chunkColumn(scope.table) == scope.attribute(request.date.name, store: session.name).name
     }
 
-    /// The rows for a FROM clause, with the parts of their dates where these are taken apart.
+    /// The rows for a FROM clause, with the parsed parts of their dates if needed.
     var from: SQLFragment {
         date.reading == .parsed
             ? "\(scope.from) LEFT JOIN LATERAL " + CivilSQL(date).query + " AS span ON TRUE" : SQLFragment(scope.from)
     }
-    /// What rows are ordered by: the column, or the beginning of its span.
+    /// The order of the rows: by the column, or by the start of its span.
     var order: String { date.reading == .parsed ? "span.s" : date.column }
 }
