@@ -33,7 +33,7 @@ final class PostgresRestoration: RestorationWork {
             // A row must be refused when it is inserted, not at the end.
             try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
             try body()
-            // The server would convert a value to the present type of a column.
+            // If the type of a column has changed, the server would convert values to it.
             try writer.requireSchema(
                 of: archive.tables.map(\.target), since: "the undo began: nothing of this batch is restored")
         }

@@ -91,7 +91,7 @@ struct ServerArchive {
         }
     }
 
-    /// Throws if the undo skips triggers and the user may not do that. Only the owner may, and no other session may write meanwhile.
+    /// Throws if the restoration would fire triggers. Only the owner could switch them off, and no other session might write meanwhile.
     private func requireNoTriggers(_ connection: PostgresConnection) throws {
         let switches = Set(
             tables.flatMap { table in

@@ -294,7 +294,7 @@ struct Aggregates {
 
     // MARK: Policies of the server
 
-    /// The present moment of a policy's offset, as a value of a hypertable's column; nil if the hypertable has no present.
+    /// A policy's offset before now, as a value of a hypertable's column; nil if a hypertable of numbers has no function for now.
     private func moment(_ offset: String, _ date: DateSQL) throws -> SQLFragment? {
         if date.type.isDate {
             return "(now() - " + .bound(offset, "interval") + ")::\(date.orderType)"

@@ -8,7 +8,8 @@ import PriceStore
 struct RollupMemory: Hashable {
     /// The moment.
     var state: ServerState
-    /// The job's own transactions that ended after that moment, as rows show them. The server moves rows of compressed chunks in them.
+    /// The job's own transactions that ended after that moment or began later, as rows show them. The server moves rows of compressed
+    /// chunks in them.
     ///
     /// A transaction that stays open holds the moment back, even to before earlier runs; the transactions of those runs are carried on.
     var ownXIDs: [String] = []

@@ -61,7 +61,7 @@ final class SQLiteRestoration: RestorationWork {
         try writer.run("restoring rows") { db in
             try writer.withTriggers(!skipsTriggers, db) {
                 try writer.transaction(isLast ? .full : .normal) {
-                    // SQLite would convert a value to the present type of a column.
+                    // If the type of a column has changed, SQLite would convert values to it.
                     try writer.catalog.confirm(db)
                     try body()
                 }
