@@ -16,7 +16,7 @@ extension PostgresConnection {
         }
     }
 
-    /// How long a batch should wait, and why; nil: it need not.
+    /// How long a batch should wait, and why; nil if it need not.
     ///
     /// Batches wait while a standby is further behind than allowed. While another transaction is older than five minutes, deleted rows
     /// cannot be cleaned up, so batches continue below full speed.

@@ -78,7 +78,7 @@ struct ArchiveTable: Hashable {
             .candles, shape, key: shape.columns(named: key), shape.columns(named: fields), number: number)
     }
 
-    /// Why the table cannot be made in an archive, as a clause; nil: it can.
+    /// Why the table cannot be made in an archive, as a clause; nil if it can.
     ///
     /// - Parameter values: what the table holds, for the message.
     func obstacle(_ values: String, _ db: Database) -> String? {
