@@ -17,7 +17,7 @@ public class SQLiteFileConnection {
     /// The file's path with links resolved. Object IDs carry it.
     public let storeIdentifier: String
     let isReadOnly: Bool
-    private let queue: DatabaseQueue
+    private var queue: DatabaseQueue
     private let configuration: Configuration
     private let modelPath: String?
     private var transactionDepth = 0
@@ -30,7 +30,9 @@ public class SQLiteFileConnection {
     /// What the catalog has read of the schema; emptied when the schema changes.
     var catalog: SQLiteCatalog
     var temporaries = Temporaries()
-    let functions = ConnectionFunctions()
+    private(set) var functions = ConnectionFunctions()
+    /// What reaches the store itself, while ``queue`` reaches a copy with rehearsed rows.
+    private var original: (queue: DatabaseQueue, functions: ConnectionFunctions)?
     package var heldFromReplacing: [HeldRows] = []
     package var rowsToKeep = RowsToKeep()
     package var looksAtRowsToKeep: Bool { true }
@@ -49,7 +51,7 @@ public class SQLiteFileConnection {
         configuration.label = "retention"
         // Triggers, views and constraints of the store are read as its own programs read them; see QuotedName.swift.
         configuration.acceptsDoubleQuotedStringLiterals = true
-        // A reader deletes nothing, and the shadow tables of a rehearsal would look for their parents among temporary tables.
+        // A reader changes nothing. A rehearsal does, in a copy that enforces them.
         configuration.foreignKeysEnabled = !readOnly
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
@@ -129,6 +131,32 @@ public class SQLiteFileConnection {
         try? queue.close()
     }
 
+    /// Has all further work done on a copy of the store, as it is in the current transaction. SQLite keeps what does not fit into memory in
+    /// a file without a name, which is gone with the process.
+    ///
+    /// - Parameter check: called with the store before anything is copied.
+    func beginRehearsal(_ check: (Database) throws -> Void) throws(StoreError) {
+        guard original == nil else { return }
+        let copy = try run("copying the store for a rehearsal") { db in
+            try check(db)
+            var configuration = configuration
+            (configuration.readonly, configuration.foreignKeysEnabled) = (false, true)
+            let copy = try DatabaseQueue(path: "", configuration: configuration)
+            try copy.unsafeReentrantWrite { try db.backup(to: $0, pagesPerStep: 1000) { _ in try self.checkTask() } }
+            return copy
+        }
+        original = (queue, functions)
+        use(copy, ConnectionFunctions())
+        temporaries = Temporaries()
+        catalog = SQLiteCatalog(store: name, modelPath: modelPath)
+    }
+
+    private func use(_ queue: DatabaseQueue, _ functions: ConnectionFunctions) {
+        (self.queue, self.functions) = (queue, functions)
+        surveys = SurveyMemory()
+        changes = OwnChanges()
+    }
+
     /// Runs `body` on the connection. Errors name the work.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
         do {
@@ -192,6 +220,7 @@ public class SQLiteFileConnection {
         }
         let known = temporaries
         let knownCatalog = catalog
+        let isRehearsal = original != nil
         do {
             let value = try body()
             // A statement may end before it notices a cancellation.
@@ -204,7 +233,12 @@ public class SQLiteFileConnection {
             // The tables and rows that the transaction created are gone, so what is known of them is discarded.
             temporaries.rollBack(to: known)
             catalog = knownCatalog
-            guard error is DatabaseError else { throw error }
+            if !isRehearsal, let original {
+                self.original = nil
+                use(original.queue, original.functions)
+            }
+            guard let failure = error as? DatabaseError else { throw error }
+            if isRehearsal, failure.resultCode == .SQLITE_FULL { throw noRoom("its disk is full") }
             throw storeError(error, doing: "the transaction is rolled back", db)
         }
     }

@@ -2,8 +2,6 @@
 struct Temporaries {
     var keptRows: [KeptRows.Key: KeptRows] = [:]
     var thinnedRows: [KeptRows.Key: ThinnedRows] = [:]
-    /// The tables that a rehearsal shadows, by lower-cased name.
-    var shadows: [String: ShadowTable] = [:]
     var removedRows: RemovedRows?
     /// The rows that must stay, for each kind of delete requested.
     var sparingRows: [SparingRows.Key: SparingRows] = [:]

@@ -55,7 +55,7 @@ package struct PendingFolder {
         let step = PendingStep(inserter: inserter, now: now, dates: dates, pauses: pauses, logger: logger, note: note)
         do {
             try save(with: step, mayContinue: mayContinue)
-        } catch var error as StoreError where step.report.saved > 0 {
+        } catch var error as StoreError where step.writer != nil && step.report.saved > 0 {
             error.message += "; \(step.report.saved) rows of pending files were saved before"
             throw error
         }

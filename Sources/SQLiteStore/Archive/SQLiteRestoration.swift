@@ -135,7 +135,7 @@ final class SQLiteRestoration: RestorationWork {
                 // A trigger may ignore a row.
                 guard count == portion.count else { return false }
             }
-            return !hasOpenReferences
+            return !db.hasOpenReferences
         }
     }
 
@@ -147,7 +147,7 @@ final class SQLiteRestoration: RestorationWork {
         var isIgnored = false
         let isInserted = try attempt {
             isIgnored = try insert(row...row, into: table, isTaken ? table.insertionElsewhere : table.insertion) == 0
-            return !isIgnored && !hasOpenReferences
+            return !isIgnored && !db.hasOpenReferences
         }
         return isInserted ? nil : isIgnored ? .isIgnored : refusal
     }
@@ -176,13 +176,6 @@ final class SQLiteRestoration: RestorationWork {
         } catch is IsUndone {}
         if let counts { triggered?.counts = counts }
         return false
-    }
-
-    /// Whether a row refers to one that is not in the store.
-    private var hasOpenReferences: Bool {
-        var (open, highest): (Int32, Int32) = (0, 0)
-        sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &open, &highest, 0)
-        return open > 0
     }
 
     /// Why the last attempt was undone.
@@ -223,7 +216,7 @@ final class SQLiteRestoration: RestorationWork {
                     // Taken from the cache each time, because a failed statement is not reused.
                     try db.cachedStatement(sql: update.sql).execute(arguments: [row])
                     count = db.changesCount
-                    return !hasOpenReferences
+                    return !db.hasOpenReferences
                 }
                 if !isDone { found.obstacles[row] = refusal.reason }
                 isChanged = isChanged || isDone && count > 0

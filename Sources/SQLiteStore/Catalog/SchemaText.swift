@@ -1,4 +1,4 @@
-/// Reads as much of a stored `CREATE` statement as is needed to create a temporary table of the same form.
+/// Reads of a stored `CREATE` statement what SQLite does not tell otherwise.
 enum SchemaText {
     /// The text after the name in `CREATE TABLE name …`, from the opening parenthesis on.
     static func afterName(_ text: String, keyword: String) -> String? {
@@ -9,53 +9,6 @@ enum SchemaText {
             return scanner.rest
         }
         return nil
-    }
-
-    /// The text after the table's name in `CREATE UNIQUE INDEX name ON table (…)`.
-    static func afterTable(_ text: String) -> String? {
-        var scanner = Scanner(text)
-        _ = scanner.next()  // CREATE
-        _ = scanner.next()  // UNIQUE
-        _ = scanner.next()  // INDEX
-        _ = scanner.next()  // the index's name
-        guard scanner.next()?.uppercased() == "ON", scanner.next() != nil else { return nil }
-        return scanner.rest
-    }
-
-    /// The condition in `(…) WHERE condition`, which follows the table of a partial index.
-    static func afterColumns(_ text: String) -> String? {
-        var scanner = Scanner(text)
-        var depth = 0
-        while let token = scanner.next() {
-            if token == "(" { depth += 1 }
-            if token == ")" { depth -= 1 }
-            guard depth == 0 else { continue }
-            return scanner.next()?.uppercased() == "WHERE" ? scanner.rest : nil
-        }
-        return nil
-    }
-
-    /// A table's definition with `CHECK (1)` in place of each foreign key. A temporary table would look for the referenced table among
-    /// temporary tables.
-    static func withoutForeignKeys(_ definition: String) -> String {
-        var scanner = Scanner(definition)
-        var result = ""
-        var copied = definition.startIndex
-        // Both words are reserved, so names that equal them are quoted.
-        while let token = scanner.next()?.uppercased() {
-            guard token == "FOREIGN" || token == "REFERENCES" else { continue }
-            result += definition[copied..<scanner.start] + "CHECK (1)"
-            if token == "FOREIGN" {
-                scanner.skip(1)  // KEY
-                scanner.skipParentheses()
-                scanner.skip(1)  // REFERENCES
-            }
-            scanner.skip(1)  // the other table's name
-            scanner.skipParentheses()
-            scanner.skipForeignKeyActions()
-            copied = scanner.index
-        }
-        return result + definition[copied...]
     }
 
     /// The conditions of a table's CHECK constraints, each in its parentheses.
@@ -173,38 +126,15 @@ enum SchemaText {
             }
         }
 
-        mutating func skip(_ tokenCount: Int) {
-            for _ in 0..<tokenCount { _ = next() }
-        }
-
         /// Skips a group in parentheses if it begins here.
         mutating func skipParentheses() {
-            guard peek(1) == ["("] else { return }
+            var ahead = self
+            guard ahead.next() == "(" else { return }
             var depth = 0
             repeat {
                 guard let token = next() else { return }
                 depth += token == "(" ? 1 : token == ")" ? -1 : 0
             } while depth > 0
-        }
-
-        /// Skips what may follow a foreign key: `ON DELETE …`, `MATCH …`, `[NOT] DEFERRABLE INITIALLY …`.
-        mutating func skipForeignKeyActions() {
-            while true {
-                let words = peek(3)
-                switch words.first {
-                case "ON": skip(words.last == "SET" || words.last == "NO" ? 4 : 3)
-                case "MATCH", "INITIALLY": skip(2)
-                case "NOT" where words.dropFirst().first == "DEFERRABLE": skip(2)
-                case "DEFERRABLE": skip(1)
-                default: return
-                }
-            }
-        }
-
-        /// The next tokens in upper case, without consuming them.
-        private func peek(_ count: Int) -> [String] {
-            var ahead = self
-            return (0..<count).compactMap { _ in ahead.next()?.uppercased() }
         }
 
         private var isAtComment: Bool { scalars[index...].starts(with: "--".unicodeScalars) || isAtBlock }

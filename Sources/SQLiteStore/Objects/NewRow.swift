@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 public import PriceStore
 
 /// A row to insert: its values by column name, and what to do if its key already exists.
@@ -93,19 +94,6 @@ extension SQLiteFileConnection {
             != nil
     }
 
-    /// Inserts one row by its policy and returns whether it replaced another. It first tries an insert that does not replace, so it is not
-    /// for tables with INSERT triggers, which would fire twice.
-    func insertOrReplace(
-        _ row: NewRow, into target: String, returning names: [String], _ db: Database
-    ) throws -> (inserted: Insertion, replaces: Bool) {
-        guard row.onConflict == .replace else {
-            return (try insert(row, into: target, returning: names, row.onConflict, db), false)
-        }
-        let first = try insert(row, into: target, returning: names, .ignore, db)
-        guard case .nothing = first else { return (first, false) }
-        return (try insert(row, into: target, returning: names, .replace, db), true)
-    }
-
     private func insertStatement(
         _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy
     ) -> SQLFragment {
@@ -156,23 +144,29 @@ extension SQLiteWriter {
     public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
-        try change("saving a row of \(entity)") { db in
-            let scope = try scope(entity, db)
-            if scope.table.managed != nil { return try insertManaged(values, onConflict, scope, db).outcome }
-            let row = try newRow(values, onConflict, scope, db)
-            let deferred =
-                scope.table.defersKeys && scope.table.insertTriggers.isEmpty ? scope.table.entity.relationships : []
-            do {
-                guard deferred.isEmpty else { return try insert(row, checking: deferred, scope, db) }
+        try change("saving a row of \(entity)") { try save(values, onConflict, into: entity, $0) }
+    }
+}
+
+extension SQLiteFileConnection {
+    /// Inserts one row.
+    func save(
+        _ values: [String: StoreValue], _ onConflict: ConflictPolicy, into entity: String, _ db: Database
+    ) throws -> InsertOutcome {
+        let scope = try scope(entity, db)
+        if scope.table.managed != nil { return try insertManaged(values, onConflict, scope, db).outcome }
+        let row = try newRow(values, onConflict, scope, db)
+        do {
+            return try checkingReferences(of: scope.table, db) {
                 switch try insert(row, into: scope.table.sql, returning: [], onConflict, db) {
                 case .row: return .saved
                 case .nothing: return .ignored
                 case .refused(let reason): return .rejected(reason)
                 }
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL && scope.table.isAutoincrement {
-                try checkRowIDs(scope.table, db)
-                throw error
             }
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL && scope.table.isAutoincrement {
+            try checkRowIDs(scope.table, db)
+            throw error
         }
     }
 
@@ -187,29 +181,17 @@ extension SQLiteWriter {
             message: "\(table.name) has used the largest possible rowid, so a new row cannot get one")
     }
 
-    /// Inserts a row with deferred foreign keys and checks them at once. At the end of the transaction one bad row would undo all others,
-    /// and nobody could say which it was. A row must come after the one that it refers to.
-    private func insert(
-        _ row: NewRow, checking keys: [Relationship], _ scope: RowScope, _ db: Database
+    /// Checks deferred foreign keys of a new row at once. At the end of the transaction one bad row would undo all others, and nobody could
+    /// say which it was. A row must come after the one that it refers to.
+    private func checkingReferences(
+        of table: SQLiteTable, _ db: Database, _ insert: () throws -> InsertOutcome
     ) throws -> InsertOutcome {
+        guard table.defersKeys else { return try insert() }
         try execute(SQLFragment("SAVEPOINT retention_row"), db)
         do {
-            let names = keys.flatMap(\.sourceAttributes)
-            var outcome = InsertOutcome.ignored
-            let (inserted, replaces) = try insertOrReplace(row, into: scope.table.sql, returning: names, db)
-            switch inserted {
-            case .nothing: break
-            case .refused(let reason): outcome = .rejected(reason)
-            case .row(var values):
-                outcome = .saved
-                for key in keys {
-                    let given = Array(values.prefix(key.sourceAttributes.count))
-                    values.removeFirst(given.count)
-                    // References that a replaced row keeps are not checked.
-                    if replaces, !key.sourceAttributes.contains(where: { row.names($0) }) { continue }
-                    if try !pointsAtRow(key, given, db) { outcome = .rejected("FOREIGN KEY constraint failed") }
-                }
-            }
+            let hadOpen = db.hasOpenReferences
+            var outcome = try insert()
+            if !hadOpen, db.hasOpenReferences { outcome = .rejected("FOREIGN KEY constraint failed") }
             if case .rejected = outcome { try execute(SQLFragment("ROLLBACK TO retention_row"), db) }
             try execute(SQLFragment("RELEASE retention_row"), db)
             return outcome
@@ -217,5 +199,14 @@ extension SQLiteWriter {
             if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK TO retention_row; RELEASE retention_row") }
             throw error
         }
+    }
+}
+
+extension Database {
+    /// Whether the transaction contains references to missing rows.
+    var hasOpenReferences: Bool {
+        var (open, highest): (Int32, Int32) = (0, 0)
+        sqlite3_db_status(sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &open, &highest, 0)
+        return open != 0
     }
 }

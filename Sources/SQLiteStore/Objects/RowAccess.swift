@@ -84,7 +84,7 @@ extension SQLiteFile {
                 try add(select + order + " LIMIT \(part * 4)", upTo: part)
             }
             // The least and greatest values, if an index gives them. Values that mean "no date" are mostly there.
-            if scope.isTable, scope.table.dateAccess(attribute, filter: .all) != nil {
+            if scope.table.dateAccess(attribute, filter: .all) != nil {
                 for direction in ["ASC", "DESC"] {
                     try add(select + " ORDER BY \(column) \(direction) LIMIT 2", upTo: 2)
                 }
@@ -100,7 +100,7 @@ extension SQLiteFile {
 
     /// Evenly spaced rowids from across a table; empty if it has none.
     private func placesAcross(_ scope: RowScope, count: Int, _ db: Database) throws -> [Int64] {
-        guard count > 0, scope.isTable, !scope.table.isWithoutRowID, let rowID = scope.key.first,
+        guard count > 0, !scope.table.isWithoutRowID, let rowID = scope.key.first,
             let ends = try row(
                 SQLFragment(
                     "SELECT (SELECT min(\(rowID)) FROM \(scope.from())), (SELECT max(\(rowID)) FROM \(scope.from()))"),

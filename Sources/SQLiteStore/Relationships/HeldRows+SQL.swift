@@ -38,7 +38,7 @@ extension SQLiteFileConnection {
     func held(_ hold: HeldRows, _ scope: RowScope, _ db: Database) throws -> SQLFragment? {
         let own = try self.scope(hold.entity, db).table
         guard own.isSame(as: scope.table) else { return nil }
-        let held = RowScope(own, source: scope.source)
+        let held = RowScope(own)
         return .all([held.membership, try condition(hold.rows, held, db)])
     }
 

@@ -86,7 +86,7 @@ extension SQLiteFileConnection {
     func missingRows(
         of kept: KeptRows, _ keepLast: KeepLast, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
-        let rows = RowScope(scope.table, source: scope.source)
+        let rows = RowScope(scope.table)
         let date = try dateSQL(keepLast.date, rows, db)
         let columns = try keepLast.groupedBy.map { rows.column(try rows.attribute($0, store: name)) }
         let listed = ListedRows(scope: rows, date: date, among: try condition(keepLast.among, rows, db))
@@ -103,7 +103,7 @@ extension SQLiteFileConnection {
             for table in known.tables { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
         }
         let kept = try countingTemporaryRows(db) {
-            let scope = RowScope(entity.table, source: entity.source)
+            let scope = RowScope(entity.table)
             let date = try dateSQL(keepLast.date, scope, db)
             let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
             // The mark is taken first. If another program writes before the statement below, the mark is too old, not too new.

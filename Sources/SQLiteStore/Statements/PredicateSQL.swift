@@ -2,12 +2,12 @@ import GRDB
 import PriceStore
 
 extension SQLiteFileConnection {
-    /// The rows of an entity for a statement: the table, or the view that replaces it in a rehearsal.
+    /// The rows of an entity for a statement.
     func scope(_ entity: String, _ db: Database) throws -> RowScope {
         guard let table = try catalog.table(entity, db) else {
             throw StoreError(.unknownName, store: name, message: "the store has no entity '\(entity)'")
         }
-        return RowScope(table, source: temporaries.shadows[table.tableName.folded]?.view)
+        return RowScope(table)
     }
 
     /// The rows that a request covers without its predicate, with or without those of sub-entities.

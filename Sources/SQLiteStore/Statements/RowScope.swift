@@ -8,23 +8,17 @@ struct RowScope {
     static let alias = "retention_row"
 
     let table: SQLiteTable
-    /// The SQL name of the table, or of the view that replaces it in a rehearsal.
-    let source: String
+    /// The SQL name of the table.
+    var source: String { table.sql }
 
-    init(_ table: SQLiteTable, source: String? = nil) {
-        self.table = table
-        self.source = source ?? table.sql
-    }
+    init(_ table: SQLiteTable) { self.table = table }
 
     /// The same rows without those of sub-entities. A plain table has none.
     var withoutSubentities: RowScope {
         var table = table
         table.managed = table.managed?.withoutSubentities
-        return RowScope(table, source: source)
+        return RowScope(table)
     }
-
-    /// Whether the rows are read from the table itself, so that its indexes can be named.
-    var isTable: Bool { source == table.sql }
 
     /// The rows for a FROM clause, with the index to use, if any.
     func from(indexedBy index: String? = nil) -> String { from(hint: hint(index)) }
@@ -48,11 +42,9 @@ struct RowScope {
     var membership: SQLFragment { table.managed?.membership(Self.alias).map { SQLFragment($0) } ?? .always }
 
     /// Makes SQLite read the table itself. A table without a rowid is an index, and `NOT INDEXED` would not exclude the other indexes.
-    private var tableHint: String { isTable ? table.tableHint : "" }
+    private var tableHint: String { table.tableHint }
 
-    private func hint(_ index: String?) -> String {
-        isTable ? index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" : ""
-    }
+    private func hint(_ index: String?) -> String { index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" }
 
     /// A column in SQL.
     func column(_ attribute: Attribute) -> String { "\(Self.alias).\(table.columnSQL(attribute))" }

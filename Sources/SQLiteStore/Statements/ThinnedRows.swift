@@ -64,7 +64,7 @@ extension SQLiteFileConnection {
         }
         let found = try countingTemporaryRows(db) {
             var found = ThinnedRows(mark: try changeMark(db))
-            found.query = try ThinningQuery(thinning, RowScope(entity.table, source: entity.source), self, db)
+            found.query = try ThinningQuery(thinning, RowScope(entity.table), self, db)
             found.counts = try found.query?.find(self, db) ?? []
             return found
         }
@@ -267,7 +267,7 @@ private struct ThinningQuery {
 
     /// Whether an index or the table itself finds the rows of a group and a date with less work than another pass over all rows.
     private func isSoughtByDate(_ ends: String, _ store: SQLiteFileConnection, _ db: Database) throws -> Bool {
-        guard date.function == nil, scope.isTable else { return false }
+        guard date.function == nil else { return false }
         let table = scope.table
         let name = date.date.name.folded
         let indexes =

@@ -60,7 +60,7 @@ struct ChosenRows {
             }
         }
         // Rows of two child tables may refer to each other through a foreign key without an action.
-        let hadDeferred = try hasDeferredViolations()
+        let hadOpen = db.hasOpenReferences
         if tables.count > 1 { try execute("PRAGMA defer_foreign_keys = ON") }
         for table in tables.reversed() {
             try connection.execute(SQLFragment("DELETE FROM \(table.target()) WHERE ") + isChosen(table), db)
@@ -68,7 +68,7 @@ struct ChosenRows {
             try forgetCleared(table)
         }
         if tables.count > 1 {
-            if try !hadDeferred && hasDeferredViolations() {
+            if !hadOpen && db.hasOpenReferences {
                 throw StoreError(
                     .constraint, store: connection.name,
                     message: "remaining rows refer to rows that would be deleted with those of \(scope.table.name)")
@@ -187,14 +187,6 @@ struct ChosenRows {
     }
 
     private func source(of key: Relationship) throws -> RowScope { try connection.tableScope(key.source, db) }
-
-    /// Whether the transaction contains references to missing rows.
-    private func hasDeferredViolations() throws -> Bool {
-        var current: Int32 = 0
-        var highest: Int32 = 0
-        sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
-        return current != 0
-    }
 
     // MARK: SQL
 

@@ -14,7 +14,7 @@ struct KeyGroups {
     /// Fails if the table is not like that or its dates are not compared in SQL.
     init?(_ scope: RowScope, _ date: DateSQL) {
         let table = scope.table
-        guard scope.isTable, table.isWithoutRowID, table.managed == nil, date.function == nil,
+        guard table.isWithoutRowID, table.managed == nil, date.function == nil,
             table.entity.primaryKey.count >= 2,
             table.entity.primaryKey[1] == date.date.name, table.keySQL.count == table.entity.primaryKey.count,
             // With another collation, equal values that differ would be one group with several names.

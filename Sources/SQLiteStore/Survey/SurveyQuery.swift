@@ -172,7 +172,7 @@ extension SQLiteFileConnection {
     private func countOthers(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws -> Int? {
-        guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notSpared == nil,
+        guard rows.group == .always, rows.filter == .always, request.notSpared == nil,
             let oldest = survey.dates.oldest, let newest = survey.dates.newest, oldest < request.cutoff,
             // There must be clearly fewer newer rows.
             Double(newest.microseconds) - Double(request.cutoff.microseconds)

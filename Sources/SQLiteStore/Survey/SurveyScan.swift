@@ -20,7 +20,7 @@ extension SQLiteFileConnection {
         // The scan follows the date index to find out whether the order of the texts is the order of the dates.
         let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
         // Rowids are useful only if the table itself is read. Reading them costs a tenth of the scan.
-        let rowID = walked == nil && scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
+        let rowID = walked == nil && !scope.table.isWithoutRowID ? scope.key.first : nil
         var query = SQLFragment("SELECT \(TallyFunction.name)(\(rows.date.column), \(rowID ?? "NULL"), ")
         let conditions = [rows.filter, notSpared, others]
         // The conditions are bits of one number, because each column costs a large part of the time of a row.
