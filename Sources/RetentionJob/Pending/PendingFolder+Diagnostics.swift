@@ -14,8 +14,10 @@ extension PendingFolder {
         let logger = Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }
         var sentences: [String] = []
         do {
-            let found = try save(
-                into: rehearsal, sparing: held, now: now, logger: logger, note: { sentences.append($0) })
+            // If the rehearsal fails, it is rolled back, and the rules are judged without these rows.
+            let found = try rehearsal.transaction(.normal) {
+                try save(into: rehearsal, sparing: held, now: now, logger: logger, note: { sentences.append($0) })
+            }
             sentences += found.problems
             if found.rejected > 0 {
                 sentences.append(

@@ -1,11 +1,11 @@
 import GRDB
 import PriceStore
 
-/// The changes that triggers and foreign keys make after a delete.
+/// What the triggers that a delete fires change, and what foreign keys do then.
 struct TriggerEffects {
     private typealias Change = TriggerText.Change
 
-    /// The properties of a delete that decide which triggers fire, with the table of candles that it writes.
+    /// A delete, and the table of candles that it writes, as far as they decide which triggers fire.
     struct Cause: Hashable {
         let entity: String
         let includesSubentities: Bool
@@ -20,42 +20,52 @@ struct TriggerEffects {
         }
     }
 
-    /// The trigger that deletes rows of a table, itself or by cascades, by the table's name in lower case.
+    /// The triggers that delete rows of a table, themselves or by cascades, by its name in lower case.
     private var deleting: [String: String] = [:]
-    /// The tables that lose rows, for any reason.
+    /// The tables that lose rows for any reason.
     private var losing: Set<String> = []
-    /// The triggers that change rows of a table, by the table's name.
+    /// The triggers that change rows of a table, by its name.
     private var changing: [String: [(trigger: String, change: Change)]] = [:]
-    /// The trigger that inserts or changes rows of a table, which may replace others, by the table's name.
+    /// The triggers that insert or change rows of a table, which may replace others.
     private var writing: [String: String] = [:]
-    /// The attributes of a table that foreign keys change after a change of another row, by the table's name.
+    /// The attributes of a table that foreign keys change after the change of another row, by its name.
     private var changedByKeys: [String: Set<String>] = [:]
-    /// The tables whose references are cleared by the delete.
+    /// The tables whose references the delete clears.
     private var clearing: Set<String>
-    /// Rows that a trigger deletes, or whose keys it changes, while other rows may refer to them by a key without an action.
+    /// The tables whose rows the delete deletes or changes.
+    private var family: Set<String>
+    /// The tables with keys to those from which it deletes.
+    private var referring: Set<String>
+    /// The triggers that read a table, by its name.
+    private var reading: [String: String] = [:]
+    /// The triggers that change rows of a table, but for what Core Data derives.
+    private var touching: [String: String] = [:]
+    /// A trigger that may skip the row for which it runs.
+    private var skipping: String?
+    private var derived: [String: Set<String>]
+    /// The rows that a trigger deletes, or whose keys it changes, although others may refer to them without an action of their own.
     private var guarded: [(trigger: String, verb: String, parent: String, child: String)] = []
-    /// A sentence about a trigger that rules out the order in which rows are deleted; nil if there is none.
-    private(set) var misplaced: String?
-    /// A sentence about a trigger that SQLite cannot compile; nil if there is none.
+    /// A sentence about a trigger that SQLite cannot compile; nil: there is none.
     private(set) var unreadable: String?
-    /// A trigger that uses REPLACE. Inserts and updates of the triggers that it fires then replace rows too, whatever they say. Source:
+    /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it fires, whatever they say. Source:
     /// sqlite.org/lang_createtrigger.html.
     private var replacing: String?
 
-    /// The tables from which triggers, or cascades after them, delete rows, in lower case.
+    /// The tables from which triggers, or cascades after them, delete rows; in lower case.
     var deleted: Set<String> { Set(deleting.keys) }
 
-    /// Follows the effects of a delete.
+    /// Follows a delete.
     ///
     /// - Parameters:
-    ///   - losing: the tables that lose rows by the delete itself or by cascades, its own table first. A table comes after all tables whose
-    ///     rows take its rows along.
-    ///   - clearing: the tables whose references the delete clears, with the columns; nil columns are unknown.
-    ///   - writing: the changes of rows that follow the delete.
-    ///   - isReplacing: whether all writes of triggers may replace rows, as after a trigger with REPLACE.
+    ///   - losing: the tables from which it deletes rows itself or by cascades.
+    ///   - clearing: those whose references it clears, with their columns; nil: which ones is not known.
+    ///   - writing: the changes of rows that follow it.
+    ///   - derived: the columns of a Core Data store that its own triggers compute, by table; nil: the store is another one.
+    ///   - isReplacing: whether all writes of triggers may replace rows, as those do that a trigger with REPLACE sets off.
     init(
         of losing: [String], clearing: [String: [String]?], writing: [TriggerText.Change] = [],
-        isReplacing: Bool = false, _ connection: SQLiteFileConnection, _ db: Database
+        derived: [String: Set<String>]? = nil, isReplacing: Bool = false, _ connection: SQLiteFileConnection,
+        _ db: Database
     ) throws {
         self.clearing = Set(clearing.keys.map { $0.folded })
         let clears = clearing.map { table, columns in
@@ -63,20 +73,16 @@ struct TriggerEffects {
         }
         let triggers = try connection.storeTriggers(db)
         let keys = try Self.keys(db)
-        let order = losing.map { $0.folded }
-        let losing = Set(order)
+        // Of a Core Data store it is not known which tables lose references.
+        family = Set(losing.map { $0.folded }).union(derived == nil ? self.clearing : [])
+        referring = Set(keys.filter { key in losing.contains { $0.folded == key.parent } }.map(\.child))
+        self.derived = derived ?? [:]
         let replacingTables = try Set(
             Row.fetchAll(
                 db, sql: "SELECT lower(name), sql FROM main.sqlite_schema WHERE type = 'table' AND sql LIKE '%REPLACE%'"
             )
             .filter { SchemaText.replaces($0[1]) }.map { $0[0] as String })
-        for trigger in triggers
-        where misplaced == nil
-            && trigger.text.isFired(on: trigger.table, losing, clears + writing.filter { $0.event == .insert })
-        {
-            misplaced = Self.misplaced(trigger, order, self.clearing, Self.chain(from: trigger, triggers, keys))
-        }
-        // The trigger that makes a change; empty for a part of the delete, which the batch sees.
+        // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
         waiting += (clears + writing).map { ($0, "") }
         var seen: [Change: String] = [:]
@@ -84,21 +90,19 @@ struct TriggerEffects {
             note(change, by: trigger)
             guard seen[change] == nil || seen[change] == "" && !trigger.isEmpty else { continue }
             seen[change] = trigger
-            // A batch determines what refers to its rows before it deletes the first of them.
-            if !trigger.isEmpty, misplaced == nil, let key = keys.first(where: { $0.mayAttach(change, to: losing) }) {
-                misplaced =
-                    "the trigger \(trigger) may make rows of \(key.child) refer to rows of \(key.parent) while these are deleted. "
-                    + "Remove the trigger"
-            }
             waiting += effects(of: change, by: trigger, keys)
             for fired in triggers where fired.table == change.table && fired.text.fires(on: change) {
                 guard let effects = fired.body else {
                     unreadable = "what the trigger \(fired.name) does cannot be determined"
                     return
                 }
+                if trigger.isEmpty, fired.text.skipsRows { skipping = fired.name }
+                if effects.changes.isEmpty || !effects.changes.allSatisfy(isDerived) {
+                    for table in effects.reads { reading[table] = fired.name }
+                }
                 if effects.replaces { replacing = fired.name }
                 waiting += effects.changes.map { ($0, fired.name) }
-                // A row that replaces another deletes it.
+                // A row that takes the place of another deletes it.
                 let replaced = effects.changes.filter {
                     $0.event != .delete && (isReplacing || effects.replaces || replacingTables.contains($0.table))
                 }
@@ -107,77 +111,38 @@ struct TriggerEffects {
         }
         guard replacing != nil, !isReplacing else { return }
         self = try TriggerEffects(
-            of: order, clearing: clearing, writing: writing, isReplacing: true, connection, db)
+            of: losing, clearing: clearing, writing: writing, derived: derived, isReplacing: true, connection, db)
     }
 
-    /// A trigger and those that it fires, also by way of foreign keys.
-    private static func chain(
-        from first: StoreTrigger, _ triggers: [StoreTrigger], _ keys: [KeyColumn]
-    ) -> [StoreTrigger] {
-        var (found, names): ([StoreTrigger], Set<String>) = ([first], [first.name])
-        var (waiting, seen): ([Change], Set<Change>) = (first.body?.changes ?? [], [])
-        while let change = waiting.popLast() {
-            guard seen.insert(change).inserted else { continue }
-            waiting += keys.filter { $0.isTouched(by: change) }.compactMap { $0.change(after: change) }
-            for next in triggers where next.table == change.table && next.text.fires(on: change) {
-                guard names.insert(next.name).inserted else { continue }
-                found.append(next)
-                waiting += next.body?.changes ?? []
+    /// Why another delete could come of it in batches, children first, than in one statement, as a sentence; nil: the same one does.
+    /// With a single table, to which nothing refers, it is the same: SQLite calls triggers row by row.
+    var misplaced: String? {
+        if let skipping {
+            return
+                "the trigger \(skipping) may skip the row (RAISE(IGNORE)) for which it runs. Use RAISE(ABORT), or remove the trigger"
+        }
+        guard family.count > 1 || !referring.isEmpty else { return nil }
+        for table in family.union(referring).sorted() {
+            let isOwn = family.contains(table)
+            if let trigger = isOwn ? touching[table] : writing[table] {
+                return
+                    "the trigger \(trigger) changes rows of \(table), "
+                    + (isOwn ? "of which the delete takes rows or references" : "which refer to those that are deleted")
+                    + ": which rows go is not known. Remove the trigger"
+            }
+            if isOwn, family.count > 1, let trigger = reading[table] {
+                return
+                    "the trigger \(trigger) reads \(table), and rows of several tables are deleted or changed in another order than "
+                    + "SQLite's own. Remove the trigger"
             }
         }
-        return found
+        return nil
     }
 
-    /// Why a trigger of one of the tables rules out that rows are deleted in their order, children first, as a sentence; nil if it does
-    /// not. SQLite itself deletes a row before its children, and calls BEFORE triggers before both.
-    ///
-    /// - Parameters:
-    ///   - order: the tables that lose rows.
-    ///   - clearing: those that lose references.
-    ///   - chain: the trigger, and those that it fires.
-    private static func misplaced(
-        _ trigger: StoreTrigger, _ order: [String], _ clearing: Set<String>, _ chain: [StoreTrigger]
-    ) -> String? {
-        let named = "the trigger \(trigger.name) of \(trigger.table)"
-        if trigger.text.isBefore, trigger.text.skipsRows {
-            return
-                "\(named) runs before a row is deleted or changed, and may skip the row (RAISE(IGNORE)). Use RAISE(ABORT), or "
-                + "remove the trigger"
-        }
-        let family = Set(order).union(clearing)
-        guard family.count > 1 else { return nil }
-        let own = order.firstIndex(of: trigger.table) ?? order.count
-        let changes = chain.flatMap { $0.body?.changes ?? [] }
-        // Rows that refer to the trigger's own row are gone by then.
-        if let table = order.prefix(own + 1).first(where: { table in
-            changes.contains {
-                $0.table == table && ($0.event == .delete || $0.event == .insert && table != trigger.table)
-            }
-        }) {
-            return
-                "\(named) deletes or inserts rows of \(table), which the rule deletes too: which of them go by the trigger is not "
-                + "known. Remove the trigger"
-        }
-        let (reads, changed) = (
-            Set(chain.flatMap { $0.body?.reads ?? [] }), Set(chain.flatMap { $0.body?.changed ?? [] })
-        )
-        if trigger.text.isBefore {
-            guard let table = family.subtracting([trigger.table]).intersection(reads.union(changed)).min() else {
-                return nil
-            }
-            return
-                "\(named) runs before a row is deleted or changed, and reads or changes \(table), whose rows may be deleted or "
-                + "changed first. Make it an AFTER trigger"
-        }
-        // A trigger reads a row to change it. That is harmless if it does nothing else.
-        let raises = chain.contains(where: \.text.mayRaise)
-        guard
-            let table = order.prefix(own).first(where: { table in
-                reads.contains(table)
-                    && (raises || !changes.allSatisfy { $0.event == .update && $0.table == table })
-            })
-        else { return nil }
-        return "\(named) reads \(table), whose rows are deleted after those of \(trigger.table). Remove the trigger"
+    /// Whether a change is what Core Data's own triggers do.
+    private func isDerived(_ change: Change) -> Bool {
+        guard change.event == .update, let columns = change.columns else { return false }
+        return derived[change.table]?.isSuperset(of: columns) ?? false
     }
 
     /// What foreign keys do after a change.
@@ -189,7 +154,7 @@ struct TriggerEffects {
                 if !trigger.isEmpty { guarded.append((trigger, verb, key.parent, key.child)) }
                 continue
             }
-            // The batch sees that a delete clears references.
+            // That a delete clears references, the batch sees.
             let isClearing = change.event == .delete && next.event == .update
             if next.event == .update, !isClearing || !trigger.isEmpty {
                 changedByKeys[key.child, default: []].insert(key.column)
@@ -203,35 +168,24 @@ struct TriggerEffects {
     private struct KeyColumn {
         var (child, column, parent, parentColumn): (String, String, String, String)
         var (onUpdate, onDelete): (Relationship.DeleteRule, Relationship.DeleteRule)
-        /// Whether the store computes the reference or the column to which it refers.
+        /// Whether the store computes the reference, or what it refers to.
         var isComputed: Bool
 
-        /// Whether a change affects rows to which it refers.
+        /// Whether a change concerns the rows to which it refers.
         func isTouched(by change: Change) -> Bool {
             guard change.table == parent else { return false }
             return change.event == .delete
                 || change.event == .update && (isComputed || change.concerns([parentColumn]))
         }
 
-        /// What it does after a change that affects it. Nil: nothing, and the store refuses the change while rows refer to the changed
-        /// ones.
+        /// What it does after a change that touches it; nil: nothing, and the store refuses the change while rows refer to these.
         func change(after change: Change) -> Change? {
             switch change.event == .delete ? onDelete : onUpdate {
             case .noAction, .restrict: return nil
             case .cascade where change.event == .delete: return Change(event: .delete, table: child)
             default:
-                let isCleared = change.event == .update && onUpdate == .nullify
-                return Change(
-                    event: .update, table: child, columns: [column], cleared: isCleared ? [column] : [])
+                return Change(event: .update, table: child, columns: [column])
             }
-        }
-
-        /// Whether a change may make another row refer to a row of these tables, or change which of them a row refers to.
-        func mayAttach(_ change: Change, to tables: Set<String>) -> Bool {
-            guard tables.contains(parent) else { return false }
-            return change.mayRefer(by: column, of: child)
-                || change.event == .update && change.table == child && isComputed
-                || change.event == .update && change.table == parent && (isComputed || change.concerns([parentColumn]))
         }
     }
 
@@ -256,6 +210,7 @@ struct TriggerEffects {
     private mutating func note(_ change: Change, by trigger: String) {
         if change.event == .delete { losing.insert(change.table) }
         guard !trigger.isEmpty else { return }
+        if !isDerived(change) { touching[change.table] = trigger }
         switch change.event {
         case .delete: deleting[change.table] = trigger
         case .insert: writing[change.table] = trigger
@@ -265,7 +220,7 @@ struct TriggerEffects {
         }
     }
 
-    /// Why deleted rows cannot be archived as they were, as a sentence; nil if they can.
+    /// Why rows that are deleted cannot be archived as they were, as a sentence; nil: they can.
     func obstacle(_ db: Database) throws -> String? {
         if let unreadable { return unreadable }
         if let replacing { return "\(replacing) uses REPLACE, which deletes rows that cannot be seen" }
@@ -274,7 +229,7 @@ struct TriggerEffects {
         {
             let (name, definition): (String, String) = (entry[0], entry[1] ?? "")
             let table = name.folded
-            // Rows that REPLACE deletes fire no trigger, and virtual tables have no triggers.
+            // A row that REPLACE deletes sets no trigger off, and rows of virtual tables have none.
             if writing[table] != nil, SchemaText.replaces(definition) {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
             }
@@ -296,8 +251,8 @@ struct TriggerEffects {
         return nil
     }
 
-    /// Why the store may refuse the delete after some batches, as a clause: a trigger deletes rows to which others refer, or changes their
-    /// keys. It is nil if none does, or if the referring rows are deleted or changed too; the trigger is then trusted to do that first.
+    /// Why the store may refuse the delete after some batches, as a clause: a trigger deletes rows to which others refer, or changes
+    /// their keys. Nil: none does, or the others are deleted or changed, too, and the trigger is trusted to do that first.
     var refusedByKey: String? {
         let found = guarded.filter { !losing.contains($0.child) && changing[$0.child] == nil }
         return found.min { ($0.parent, $0.child) < ($1.parent, $1.child) }.map {
@@ -307,7 +262,7 @@ struct TriggerEffects {
         }
     }
 
-    /// Why rows would be deleted without becoming candles, or candles would differ from their rows; nil if no trigger causes that.
+    /// Why rows would be deleted without becoming candles, or candles would not be those of their rows; nil: no trigger does that.
     func obstacle(toCandlesOf table: String, in target: String) -> String? {
         if let unreadable { return unreadable }
         for name in [table, target] {
@@ -319,11 +274,11 @@ struct TriggerEffects {
         return nil
     }
 
-    /// Why rows of a table may be deleted, or no longer be the same rows, besides what the delete says, as a clause; nil if they stay.
+    /// Why some rows of a table may be deleted, or stop being these rows, besides what the delete says, as a clause; nil: they stay.
     ///
     /// - Parameters:
-    ///   - definition: the definition of the table.
-    ///   - attributes: the attributes that decide which rows they are; empty for all rows of the table.
+    ///   - definition: the table's own.
+    ///   - attributes: what decides which rows they are; empty: all rows of the table.
     func threat(to name: String, _ definition: String, attributes: [Attribute]) -> String? {
         if let unreadable { return unreadable }
         let table = name.folded
@@ -335,7 +290,7 @@ struct TriggerEffects {
         return change(of: name, attributes: attributes)
     }
 
-    /// A trigger that inserts, changes or deletes rows of a table, as a clause; nil if there is none.
+    /// A trigger that inserts, changes or deletes rows of a table, as a clause, or nil if none does.
     func write(to name: String) -> String? {
         if let unreadable { return unreadable }
         let table = name.folded
@@ -343,14 +298,14 @@ struct TriggerEffects {
         return changedByKeys[table] == nil ? nil : "after a trigger a foreign key changes rows of \(name)"
     }
 
-    /// What changes some attributes of a table, as a clause; nil if no trigger does, and no foreign key after one.
+    /// What changes some attributes of a table, as a clause; nil: no trigger does, nor a foreign key because of one.
     func change(of name: String, attributes: [Attribute]) -> String? {
         let table = name.folded
         let names = Set(attributes.map { ($0.column ?? $0.name).folded })
         if let column = changedByKeys[table]?.intersection(names).min() {
             return "a foreign key changes \(column) of \(name)"
         }
-        // A computed column changes with any attribute.
+        // What the store computes changes with any attribute.
         let isComputed = attributes.contains(where: \.isGenerated)
         let found = changing[table]?.filter { isComputed || $0.change.concerns(names) }.map(\.trigger).min()
         guard !names.isEmpty, let found else { return nil }

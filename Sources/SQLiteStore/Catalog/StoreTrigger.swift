@@ -137,10 +137,7 @@ private final class TriggerProbe {
         for (table, columns) in updated.sorted(by: { $0.key < $1.key }) {
             // This changes the key of the row, whatever that column is called.
             let isKey = columns.contains(Self.rowID)
-            body.changes.append(
-                TriggerText.Change(
-                    event: .update, table: table, columns: isKey ? nil : columns,
-                    cleared: isKey ? [] : columns.filter(text.clears)))
+            body.changes.append(TriggerText.Change(event: .update, table: table, columns: isKey ? nil : columns))
         }
         return body
     }

@@ -12,18 +12,10 @@ struct TriggerText {
         var table: String
         /// The columns that an update sets, in lower case, or nil for any.
         var columns: Set<String>?
-        /// The columns that it sets to NULL.
-        var cleared: Set<String> = []
 
         /// Inserts of rows, which may also take the place of others.
         static func writes(into table: String, replacing: Bool = true) -> [Change] {
             (replacing ? [.insert, .update] : [.insert]).map { Change(event: $0, table: table.folded) }
-        }
-
-        /// Whether it may make a row of the table refer to another row through a column; both names in lower case.
-        func mayRefer(by column: String, of table: String) -> Bool {
-            self.table == table
-                && (event == .insert || event == .update && concerns([column]) && !cleared.contains(column))
         }
 
         /// Whether it may change one of the columns, in lower case, or delete their row.
@@ -32,8 +24,6 @@ struct TriggerText {
 
     /// The event that fires the trigger, or nil if the text cannot be read and any event may.
     let event: Event?
-    /// Whether it runs before the row changes. BEFORE is SQLite's default.
-    let isBefore: Bool
     /// The columns of `UPDATE OF`, in lower case; empty means all.
     let columns: [String]
     /// The text after the table's name.
@@ -47,9 +37,6 @@ struct TriggerText {
         let head = words.dropFirst(3)
         let place = head.firstIndex { Event(rawValue: $0.uppercased()) != nil }
         event = place.flatMap { Event(rawValue: words[$0].uppercased()) }
-        isBefore = !head.prefix { Event(rawValue: $0.uppercased()) == nil }.contains {
-            ["AFTER", "INSTEAD"].contains($0.uppercased())
-        }
         columns = words.dropFirst((place ?? words.count) + 2).filter { $0 != "," }.map {
             SchemaText.name($0).folded
         }
@@ -109,28 +96,5 @@ struct TriggerText {
             let next = words[index...].dropFirst().first
             return words[index] == "REPLACE" && next != "(" && (next == "INTO" || index > 0 && words[index - 1] == "OR")
         }
-    }
-
-    /// Whether it assigns only NULL to columns with a name, in lower case. Anything that looks like another assignment counts as one.
-    func clears(_ column: String) -> Bool {
-        let words = words
-        func isName(_ index: Int) -> Bool { SchemaText.name(words[index]).folded == column }
-        func word(_ index: Int) -> String { words.indices.contains(index) ? words[index] : "" }
-        var isCleared = false
-        for index in words.indices where ["SET", ","].contains(word(index - 1)) {
-            // A list of columns is set to the values of a row.
-            if words[index] == "(" { return false }
-            guard isName(index), word(index + 1) == "=" else { continue }
-            guard word(index + 2) == "NULL",
-                ["", ",", ";", "WHERE", "FROM", "RETURNING", "END"].contains(word(index + 3))
-            else { return false }
-            isCleared = true
-        }
-        return isCleared
-    }
-
-    /// Whether a delete fires it: its table loses rows or changes.
-    func isFired(on table: String, _ losing: Set<String>, _ changes: [Change]) -> Bool {
-        fires(on: .delete) && losing.contains(table) || changes.contains { $0.table == table && fires(on: $0) }
     }
 }

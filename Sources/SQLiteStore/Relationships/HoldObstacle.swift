@@ -34,17 +34,24 @@ extension SQLiteFileConnection {
         guard try hasTriggersOrReplacingTables(db) else { return nil }
         let own = try scope(of: request.fetchRequest, db).table
         var (losing, clearing): ([String], [String: [String]?]) = ([own.tableName], [:])
+        var derived: [String: Set<String>]?
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
             losing.addMissing(graph.reachedTables().sorted())
             // Not every one of these tables loses references, but Core Data creates no triggers that fire on that.
-            for table in try catalog.coreData(db)?.entities.values.map(\.table) ?? [] { clearing[table] = .some(nil) }
+            for entity in try catalog.coreData(db)?.entities.values.map(\.self) ?? [] {
+                clearing[entity.table] = .some(nil)
+                let attributes = try catalog.table(entity.name, db)?.entity.attributes.filter(\.isGenerated) ?? []
+                let columns = attributes.map { ($0.column ?? $0.name).folded }
+                derived = (derived ?? [:]).merging([entity.table.folded: Set(columns)]) { $0.union($1) }
+            }
         } else {
             let keys = try keyGraph(of: own.name, request.relationships, db)
             losing.addMissing(keys?.losing ?? [])
             clearing = keys?.clearing ?? [:]
         }
         return try TriggerEffects(
-            of: losing, clearing: clearing, writing: target.map { TriggerText.Change.writes(into: $0) } ?? [], self, db)
+            of: losing, clearing: clearing, writing: target.map { TriggerText.Change.writes(into: $0) } ?? [],
+            derived: derived, self, db)
     }
 
     /// Why it is uncertain that holds keep their rows from an insert into a table, or nil if it is certain.

@@ -99,11 +99,16 @@ struct FiredTriggerTests {
             CREATE TABLE c (id INTEGER PRIMARY KEY, t INTEGER REFERENCES t ON DELETE SET NULL, note TEXT);
             CREATE TRIGGER c_new AFTER INSERT ON c BEGIN SELECT 1; END;
             CREATE TRIGGER c_note AFTER UPDATE OF note ON c BEGIN SELECT 1; END;
-            CREATE TRIGGER c_t AFTER UPDATE OF t ON c WHEN NEW.t IS NOT NULL BEGIN UPDATE c SET note = 'moved' WHERE id = NEW.id; END;
             INSERT INTO t VALUES (1, 1), (2, 90); INSERT INTO c VALUES (1, 1, ''), (2, 1, ''), (3, 2, '');
             """)
         let before = try archived.contents()
         try archived.delete("t")
+        // A delete with this trigger would be refused.
+        try archived.store.change {
+            try $0.execute(
+                sql: "CREATE TRIGGER c_t AFTER UPDATE OF t ON c WHEN NEW.t IS NOT NULL "
+                    + "BEGIN UPDATE c SET note = 'moved' WHERE id = NEW.id; END")
+        }
         let copy = try archived.store.rows("SELECT * FROM c")
         let tables = try archived.store.reader().restorable(archived.request())
         #expect(tables.map(\.triggers) == [["c_t"], []])
