@@ -8,6 +8,82 @@ package protocol RandomRules: Choosing {
     var encoding: DateEncoding { get }
     var zone: CalendarZone { get }
     var cutoff: Instant { get }
+    /// Another way to write a date, or another type of value.
+    mutating func written(_ instant: Instant, _ value: StoreValue) -> StoreValue
+    /// What is no date, or an unlikely one.
+    mutating func mess() -> StoreValue
+}
+
+extension SeededRandom {
+    /// An instant where a day, a month or a year begins, where clocks change, or none of these.
+    package mutating func cutoff() -> Instant {
+        let cutoffs = [
+            "2026-10-22T13:14:15.123456Z", "2026-10-25T00:00:00Z", "2026-10-25T00:30:00Z", "2026-03-29T01:00:00Z",
+            "2026-03-29T01:30:00Z", "2026-11-01T05:59:59.5Z", "2026-10-22T00:00:00Z", "2026-10-21T22:00:00Z",
+            "1999-12-31T23:59:59Z", "2024-02-29T12:00:00Z", "2026-03-08T07:15:00Z",
+        ]
+        return Instant(iso8601: cutoffs.randomElement(using: &self) ?? "") ?? .distantPast
+    }
+
+    package mutating func zone() -> CalendarZone {
+        ["UTC", "UTC", "Europe/Berlin", "America/New_York"].randomElement(using: &self)
+            .flatMap { CalendarZone(identifier: $0) } ?? .utc
+    }
+}
+
+extension Relationship {
+    /// A foreign key of one column, by its words after `ON DELETE`.
+    package init(_ source: String, _ attribute: String, to destination: String, _ key: String, on action: String) {
+        let rules: [String: DeleteRule] = [
+            "CASCADE": .cascade, "SET NULL": .nullify, "SET DEFAULT": .setDefault, "RESTRICT": .restrict,
+        ]
+        self.init(
+            source: source, sourceAttributes: [attribute], destination: destination, destinationAttributes: [key],
+            deleteRule: rules[action] ?? .noAction, isIndexed: false)
+    }
+}
+
+// MARK: Dates
+
+extension RandomRules {
+    /// Dates of the store's format around the cutoff and far from it, and now and then what is no date.
+    package mutating func dateValues(count: Int) -> [StoreValue] {
+        var values: [StoreValue] = []
+        let isMessy = chance(60)
+        let hour: Int64 = 3_600_000_000
+        let deltas: [Int64] = [-24 * hour, -hour, -1_000_000, -1000, -1, 0, 1, 1000, 1_000_000, hour, 24 * hour]
+        for _ in 0..<max(4, count * 2) {
+            let instant = cutoff.advanced(
+                byMicroseconds: chance(45)
+                    ? pick(deltas) : Int64.random(in: -400 * 24 * hour...60 * 24 * hour, using: &random))
+            var value = encoding.value(of: instant, zone: zone)
+            if chance(30) { value = written(instant, value) }
+            if isMessy, chance(20) { value = mess() }
+            values.append(value)
+        }
+        return values
+    }
+
+    /// The local day and the time of an instant, as a text has them.
+    package func dayAndTime(_ instant: Instant) -> (day: String, time: String) {
+        let civil = zone.civil(of: instant)
+        func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        return (
+            "\(civil.year)-\(two(civil.month))-\(two(civil.day))",
+            "\(two(civil.hour)):\(two(civil.minute)):\(two(civil.second))"
+        )
+    }
+
+    /// Other ways to write a date as text, and local times that clocks skip or repeat.
+    package mutating func spelling(_ instant: Instant, _ text: String) -> StoreValue {
+        let (day, time) = dayAndTime(instant)
+        return .text(
+            pick([
+                day, "\(day) \(time)", "\(day)T\(time)", "\(day.dropLast(3))", "\(day.prefix(4))",
+                "\(day)T\(time)+14:00", "\(day) \(time)-1130", "\(day)T\(time).999999999Z", text.lowercased(),
+                "\(day)T\(time.prefix(2))", "2026-03-29 02:30:00", "2026-10-25 02:30", "2026-10-25T02:30:00,5",
+            ]))
+    }
 }
 
 /// What a rule for a table can be made of.

@@ -71,7 +71,6 @@ private struct Trial {
     mutating func run() throws {
         let writer = try archived.database.writer(zone: random.zone)
         defer { try? writer.removeArchive(of: archived.run, in: ArchivedDatabase.schema) }
-        let before = try archived.contents()
         var (requests, techniques): ([SurveyRequest], [String?]) = ([], [])
         for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
             var archivedRequest = request
@@ -82,43 +81,10 @@ private struct Trial {
             requests.append(request)
             techniques.append(findings.possibleTechniques.randomElement(using: &random.random)?.rawValue)
         }
-        guard
-            try archived.delete(
-                requests, techniques: techniques, batchRows: random.pick([nil, nil, 1, 3, 20]), on: writer) != nil
-        else {
-            if try archived.contents() != before { found.append("rows are deleted, and there is no archive") }
-            seen.insert("nothing")
-            return
-        }
-        let deleted = try archived.contents()
-        let prediction = try archived.database.reader().restorable(archived.request())
-        if try archived.contents() != deleted { found.append("the survey changed the store") }
-
-        // A stop anywhere, and once more to the end.
-        let rows = random.pick([1, 2, 7, 1000])
-        if random.chance(50) { try archived.undo(rows: rows, parts: Int.random(in: 1...4, using: &random.random)) }
-        let outcome = try archived.undo(rows: rows)
-        let after = try archived.contents()
-        for (name, rows) in before.sorted(by: { $0.key < $1.key }) where after[name] != rows {
-            let now = after[name] ?? []
-            found.append(
-                "\(name) lacks \(Set(rows).subtracting(now).prefix(3)), has new \(Set(now).subtracting(rows).prefix(3)) by \(techniques)"
-            )
-        }
-        if outcome.total.skippedCount > 0 { found.append("skipped \(outcome.skipped.prefix(3))") }
-
-        if outcome.total.restoredCount > 0 { seen.insert("rows") }
-        if outcome.total.referenceCount > 0 { seen.insert("references") }
-        if outcome.tables.values.count(where: { $0.restoredCount > 0 }) > 1 { seen.insert("several tables") }
+        var trial = RestorationTrial(&random)
+        trial.techniques = techniques
+        try trial.run(requests, on: archived, writer)
+        (found, seen) = (trial.found, trial.seen)
         if random.main.constraints.isEmpty, random.main.column(.key)?.rest == "" { seen.insert("no key") }
-
-        let again = try archived.undo(rows: rows)
-        if try archived.contents() != after { found.append("a second undo changes rows") }
-        if again.total.restoredCount + again.total.referenceCount + again.total.skippedCount > 0 {
-            found.append("a second undo restores or skips rows: \(again)")
-        }
-        for table in prediction where table.conflictCount + table.presentCount > 0 {
-            found.append("the survey of \(table.table) finds rows that are gone: \(table)")
-        }
     }
 }

@@ -61,21 +61,14 @@ struct RandomDatabase: RandomRules {
         "prices", "select", "gold \"spot\"", "a b", "what?", "ü€", "it's", "x;--", "Ticks", "span", "kept",
     ]
     static let dateNames = ["at", "update time", "order", "t?", "\"q\"", "s", "code", "threshold", "g0", "ctid2", "n2"]
-    static let cutoffs = [
-        "2026-10-22T13:14:15.123456Z", "2026-10-25T00:00:00Z", "2026-10-25T00:30:00Z", "2026-03-29T01:00:00Z",
-        "2026-03-29T01:30:00Z", "2026-11-01T05:59:59.5Z", "2026-10-22T00:00:00Z", "2026-10-21T22:00:00Z",
-        "1999-12-31T23:59:59Z", "2024-02-29T12:00:00Z", "2026-03-08T07:15:00Z",
-    ]
 
     /// - Parameter layout: what the main table is to be; nil: anything that PostgreSQL itself has.
     init(seed: UInt64, layout: TableLayout? = nil) {
         self.seed = seed
         random = SeededRandom(seed &* 0x9E37_79B9)
         _ = random.next()
-        cutoff = Instant(iso8601: Self.cutoffs.randomElement(using: &random) ?? "") ?? .distantPast
-        zone =
-            ["UTC", "UTC", "Europe/Berlin", "America/New_York"].randomElement(using: &random)
-            .flatMap { CalendarZone(identifier: $0) } ?? .utc
+        cutoff = random.cutoff()
+        zone = random.zone()
         encoding =
             Int.random(in: 0..<3, using: &random) == 0
             ? .native : DateEncoding.allCases.randomElement(using: &random) ?? .native
@@ -152,7 +145,7 @@ struct RandomDatabase: RandomRules {
             let up = Column(role: .up, name: "up", type: key.type)
             tables[0].columns.append(up)
             tables[0].constraints.append(Self.reference(up.name, table.name, key.name, action))
-            relationships.append(relationship(from: table.name, "up", to: table.name, key.name, action))
+            relationships.append(Relationship(table.name, "up", to: table.name, key.name, on: action))
         }
     }
 
@@ -170,12 +163,12 @@ struct RandomDatabase: RandomRules {
                 Column(role: .date, name: main.column(.date)?.name ?? "at", type: main.column(.date)?.type ?? "bigint"),
             ]
             table.constraints.append(Self.reference("p", parent.name, target.name, action))
-            relationships.append(relationship(from: table.name, "p", to: parent.name, target.name, action))
+            relationships.append(Relationship(table.name, "p", to: parent.name, target.name, on: action))
             if chance(25) {
                 let second = pick(["CASCADE", "SET NULL", "NO ACTION"])
                 table.columns.append(Column(role: .other, name: "q", type: parentKey.type))
                 table.constraints.append(Self.reference("q", main.name, parentKey.name, second))
-                relationships.append(relationship(from: table.name, "q", to: main.name, parentKey.name, second))
+                relationships.append(Relationship(table.name, "q", to: main.name, parentKey.name, on: second))
             }
             if chance(50) { table.indexes.append("CREATE INDEX ON \(table.name.quotedIdentifier) (p)") }
             tables.append(table)
@@ -184,16 +177,5 @@ struct RandomDatabase: RandomRules {
 
     private static func reference(_ column: String, _ table: String, _ key: String, _ action: String) -> String {
         "FOREIGN KEY (\(column.quotedIdentifier)) REFERENCES \(table.quotedIdentifier) (\(key.quotedIdentifier)) ON DELETE \(action)"
-    }
-
-    private func relationship(
-        from source: String, _ attribute: String, to destination: String, _ key: String, _ action: String
-    ) -> Relationship {
-        let rules: [String: Relationship.DeleteRule] = [
-            "CASCADE": .cascade, "SET NULL": .nullify, "RESTRICT": .restrict, "NO ACTION": .noAction,
-        ]
-        return Relationship(
-            source: source, sourceAttributes: [attribute], destination: destination, destinationAttributes: [key],
-            deleteRule: rules[action] ?? .noAction, isIndexed: false)
     }
 }

@@ -84,30 +84,7 @@ extension RandomStore {
         tables.first { $0.name == table }?.columns.first { $0.name == column }?.collation ?? .binary
     }
 
-    /// Dates of the store's format around the cutoff and far from it, and now and then what is no date.
-    private mutating func dateValues(count: Int) -> [StoreValue] {
-        var values: [StoreValue] = []
-        let isMessy = chance(60)
-        let hour: Int64 = 3_600_000_000
-        let deltas: [Int64] = [-24 * hour, -hour, -1_000_000, -1000, -1, 0, 1, 1000, 1_000_000, hour, 24 * hour]
-        for _ in 0..<max(4, count * 2) {
-            let instant: Instant
-            if chance(45) {
-                instant = cutoff.advanced(byMicroseconds: pick(deltas))
-            } else {
-                instant = cutoff.advanced(
-                    byMicroseconds: Int64.random(in: -400 * 24 * hour...60 * 24 * hour, using: &random))
-            }
-            var value = encoding.value(of: instant, zone: zone)
-            if chance(30) { value = written(instant, value) }
-            if isMessy, chance(20) { value = mess() }
-            values.append(value)
-        }
-        return values
-    }
-
-    /// Another way to write a date, or another storage class.
-    private mutating func written(_ instant: Instant, _ value: StoreValue) -> StoreValue {
+    mutating func written(_ instant: Instant, _ value: StoreValue) -> StoreValue {
         switch value {
         case .integer(let number):
             switch encoding {
@@ -116,21 +93,12 @@ extension RandomStore {
             }
         case .real(let number):
             return pick([.integer(Int64(number.rounded())), .real(number.nextUp), .real(number.nextDown)])
-        case .text(let text):
-            let civil = zone.civil(of: instant)
-            func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
-            let day = "\(civil.year)-\(two(civil.month))-\(two(civil.day))"
-            let time = "\(two(civil.hour)):\(two(civil.minute)):\(two(civil.second))"
-            return .text(
-                pick([
-                    day, "\(day) \(time)", "\(day)T\(time)", "\(civil.year)-\(two(civil.month))", "\(civil.year)",
-                    "\(day)T\(time)+14:00", "\(day) \(time)-1130", "\(day)T\(time).999999999Z", text.lowercased(),
-                ]))
+        case .text(let text): return spelling(instant, text)
         default: return value
         }
     }
 
-    private mutating func mess() -> StoreValue {
+    mutating func mess() -> StoreValue {
         pick(
             [
                 .null, .null, .integer(0), .real(0), .text(""), .text("soon"), .text("2026-02-30"), .text("20261021"),

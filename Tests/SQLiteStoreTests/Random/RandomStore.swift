@@ -61,20 +61,13 @@ struct RandomStore: RandomRules {
         "retention_row", "kept", "removed", "Ticks",
     ]
     static let dateNames = ["at", "update time", "order", "t?", "\"q\"", "Zeit 🕐", "k0", "threshold", "g0", "date'"]
-    static let cutoffs = [
-        "2026-10-22T13:14:15.123456Z", "2026-10-25T00:00:00Z", "2026-10-25T00:30:00Z", "2026-03-29T01:00:00Z",
-        "2026-11-01T05:59:59.5Z", "2026-10-22T00:00:00Z", "2026-10-21T22:00:00Z", "1999-12-31T23:59:59Z",
-        "2024-02-29T12:00:00Z",
-    ]
 
     init(seed: UInt64) {
         self.seed = seed
         random = SeededRandom(seed &* 0x9E37_79B9)
         _ = random.next()
-        cutoff = Instant(iso8601: Self.cutoffs.randomElement(using: &random) ?? "") ?? .distantPast
-        zone =
-            ["UTC", "UTC", "Europe/Berlin", "America/New_York"].randomElement(using: &random)
-            .flatMap { CalendarZone(identifier: $0) } ?? .utc
+        cutoff = random.cutoff()
+        zone = random.zone()
         encoding = DateEncoding.allCases.filter { $0 != .native }.randomElement(using: &random) ?? .unixSeconds
         pragmas = [
             "PRAGMA page_size = \(pick([512, 1024, 4096, 65536]))",
@@ -201,7 +194,7 @@ struct RandomStore: RandomRules {
             up.rest = Self.reference(main.name, key.name, action, deferred: chance(20))
             if action == "SET DEFAULT" { setDefault(&up) }
             tables[0].columns.insert(up, at: 0)
-            relationships.append(relationship(from: main.name, up, to: main.name, key.name, action))
+            relationships.append(Relationship(main.name, up.name, to: main.name, key.name, on: ruled(action, up)))
             if chance(50) {
                 tables[0].indexes.append(
                     "CREATE INDEX \"up\" ON \(Self.quoted(main.name)) (\(Self.quoted(up.name)))")
@@ -220,7 +213,8 @@ struct RandomStore: RandomRules {
                 + Self.reference(parent.name, parentKey.name, action, deferred: chance(20))
             if action == "SET DEFAULT" { setDefault(&reference) }
             relationships.append(
-                relationship(from: table.name, reference, to: parent.name, parentKey.name, action))
+                Relationship(
+                    table.name, reference.name, to: parent.name, parentKey.name, on: ruled(action, reference)))
             // Two tables with attributes of the same names are nothing special, and must not be taken for each other.
             let dayName = chance(50) ? main.column(.date)?.name ?? "day" : "day"
             table.columns = [
@@ -240,10 +234,7 @@ struct RandomStore: RandomRules {
                         role: .other, name: "q", type: parentKey.type,
                         rest: Self.reference(parent.name, parentKey.name, second, deferred: false),
                         affinity: parentKey.affinity))
-                relationships.append(
-                    relationship(
-                        from: table.name, table.columns[table.columns.count - 1], to: parent.name, parentKey.name,
-                        second))
+                relationships.append(Relationship(table.name, "q", to: parent.name, parentKey.name, on: second))
             }
             if chance(50) {
                 table.indexes.append(
@@ -269,20 +260,9 @@ struct RandomStore: RandomRules {
             + (deferred ? " DEFERRABLE INITIALLY DEFERRED" : "")
     }
 
-    private func relationship(
-        from source: String, _ reference: Column, to destination: String, _ key: String, _ action: String
-    ) -> Relationship {
-        let rule: Relationship.DeleteRule =
-            switch action {
-            case "CASCADE": .cascade
-            case "SET NULL": .nullify
-            case "SET DEFAULT": reference.defaultValue == nil ? .nullify : .setDefault
-            case "RESTRICT": .restrict
-            default: .noAction
-            }
-        return Relationship(
-            source: source, sourceAttributes: [reference.name], destination: destination, destinationAttributes: [key],
-            deleteRule: rule, isIndexed: false)
+    /// A reference without a default is cleared.
+    private func ruled(_ action: String, _ column: Column) -> String {
+        action == "SET DEFAULT" && column.defaultValue == nil ? "SET NULL" : action
     }
 
     static func affinity(_ type: String, isStrict: Bool) -> Attribute.Affinity {
