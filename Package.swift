@@ -158,7 +158,8 @@ let package = Package(
         .testTarget(
             name: "RetentionJobTests",
             dependencies: [
-                "RetentionJob", "RetentionPolicy", "PriceObjects", "PriceStore", "SQLiteStore", "TestSupport",
+                "RetentionJob", "RetentionPolicy", "PriceObjects", "PriceStore", "SQLiteStore", "StoreConformance",
+                "TestSupport",
                 .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

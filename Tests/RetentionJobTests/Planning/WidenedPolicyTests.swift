@@ -2,6 +2,7 @@ import Foundation
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import StoreConformance
 import TestSupport
 import Testing
 
@@ -162,6 +163,47 @@ import Testing
         return try #require(plan.steps.first)
     }
 
+    /// The rows that each rule of a policy deletes, by the judge of the engines.
+    ///
+    /// - Parameter isPlanned: whether each rule is carried out; nil: it is if its limits allow that.
+    private static func deleted(
+        by policy: Policy, in file: PriceFile, isPlanned: [Bool]? = nil
+    ) throws -> [Set<Int64>] {
+        let reader: any RetentionReader = try file.reader()
+        let attributes = try reader.entity(named: "price")?.attributes ?? []
+        let names = attributes.map(\.name)
+        let rows = try reader.fetch(StoreFetchRequest(entity: "price"), attributes: names).map { values in
+            guard case .integer(let id) = values[0] else { throw StoreError(.defect, store: "", message: "no id") }
+            return ReferenceStore.Row(id: id, values: Dictionary(uniqueKeysWithValues: zip(names, values)))
+        }
+        let table = ReferenceStore.Table(attributes: attributes, rows: rows)
+        let requests = try Planner(policy: policy, asOf: PriceFile.now, clock: PriceFile.now, countsAllRows: true)
+            .plan(reader: reader).steps.map { step in
+                var request = try #require(step.surveyRequest)
+                // The judge takes names as they are written.
+                request.keepers.thinning = request.keepers.thinning.map {
+                    Thinning(
+                        tiers: $0.tiers, pick: $0.pick, groupedBy: $0.groupedBy.map { $0.lowercased() },
+                        among: $0.among, date: $0.date)
+                }
+                return request
+            }
+        var judge = ReferenceJudge(ReferenceStore(tables: ["price": table]))
+        return policy.rules.enumerated().map { index, rule in
+            let others = Array(requests[..<index] + requests[(index + 1)...])
+            var without = judge
+            let verdict = judge.judge(requests[index], beside: others)
+            let fraction = Double(verdict.deleted.count) / Double(verdict.survey.readableCount ?? 0)
+            let isAllowed =
+                verdict.deleted.count <= rule.limits.maxRows ?? .max && fraction <= rule.limits.maxFraction ?? .infinity
+            if !(isPlanned?[index] ?? isAllowed) {
+                _ = without.judge(requests[index], beside: others, isWithheld: true)
+                judge = without
+            }
+            return isAllowed ? verdict.deleted : []
+        }
+    }
+
     @Test(arguments: changes) func aChangeIsJudgedByTheRowsOfBothPolicies(_ change: Change) throws {
         let file = try Self.store()
         try file.execute("CREATE TABLE note(price INTEGER REFERENCES price ON DELETE SET NULL)")
@@ -170,7 +212,7 @@ import Testing
         let step = try Self.step(file, new, Self.memory(of: old))
         let found: Verdict = step.widened != nil ? .wider : step.narrowed.isEmpty ? .same : .narrower
         #expect(found == change.verdict, "\(step.widened?.text ?? "") \(step.narrowed)")
-        let (before, now) = (try WidenedJudge(file, old).deleted(), try WidenedJudge(file, new).deleted())
+        let (before, now) = (try Self.deleted(by: old, in: file)[0], try Self.deleted(by: new, in: file)[0])
         let more = now.subtracting(before)
         if let widened = step.widened {
             #expect(widened.rowCount == more.count, "\(widened.rowText)")
@@ -326,11 +368,10 @@ import Testing
                 policy: now, asOf: PriceFile.now, clock: PriceFile.now, memory: Self.memory(of: before),
                 countsAllRows: true
             ).plan(reader: try file.reader())
-            let kept = try WidenedJudge(file, before).deleted()
-            var taken: Set<Int64> = []
+            let kept = try Self.deleted(by: before, in: file).reduce(into: Set()) { $0.formUnion($1) }
+            let deleted = try Self.deleted(by: now, in: file, isPlanned: plan.steps.map { $0.disposition == .planned })
             for (index, step) in plan.steps.enumerated() {
-                let deleted = try WidenedJudge(file, now).deleted(by: now.rules[index], besides: taken)
-                let more = deleted.subtracting(kept)
+                let more = deleted[index].subtracting(kept)
                 if let widened = step.widened {
                     // What is refused for its number of rows deletes none.
                     if widened.rowCount != more.count, !step.refusals.contains(where: { $0.code == .tooManyRows }) {
@@ -339,7 +380,6 @@ import Testing
                 } else if !more.isEmpty {
                     found.append("\(index) is not wider, and deletes \(more.count) rows more")
                 }
-                if step.disposition == .planned { taken.formUnion(deleted) }
             }
         }
     }
@@ -381,141 +421,4 @@ private struct RandomRules: Choosing {
         if chance(30) { text += ", limits: { max_rows: \(pick([1, 100, 200, 300])) }" }
         return text
     }
-}
-
-/// Computes what a policy deletes from all rows of the table, by other means than the program.
-private struct WidenedJudge {
-    private struct Row {
-        var id: Int64
-        var at: Int64?
-        var symbol: String?
-        var v: Int64?
-    }
-
-    private let policy: Policy
-    private let rows: [Row]
-
-    init(_ file: PriceFile, _ policy: Policy) throws {
-        self.policy = policy
-        let reader: any RetentionReader = try file.reader()
-        rows = try reader.fetch(StoreFetchRequest(entity: "price"), attributes: ["id", "at", "symbol", "v"]).map {
-            Row(id: $0[0].number ?? 0, at: $0[1].number, symbol: $0[2].word, v: $0[3].number)
-        }
-    }
-
-    func deleted() throws -> Set<Int64> {
-        try policy.rules.reduce(into: []) { $0.formUnion(try deleted(by: $1, besides: $0)) }
-    }
-
-    /// - Parameter taken: rows that rules before it have deleted.
-    func deleted(by rule: Rule, besides taken: Set<Int64> = []) throws -> Set<Int64> {
-        // A rule that keeps rows leaves those alone that the rules which keep none delete, and keeps what others keep.
-        let readable = rule.keepLast != nil || rule.thin != nil ? left(for: rule) : readable(rule)
-        let keeping = policy.rules.filter { $0.keepLast != nil || $0.thin != nil }
-        let kept =
-            rule.keepLast != nil || rule.thin != nil
-            ? keeping.reduce(into: Set<Int64>()) { $0.formUnion(keptRows($1)) } : []
-        let expired = readable.filter { isExpired($0, rule) && !kept.contains($0.id) && !taken.contains($0.id) }
-        if let limit = rule.limits.maxRows, expired.count > limit { return [] }
-        if let limit = rule.limits.maxFraction, Double(expired.count) / Double(readable.count) > limit { return [] }
-        return Set(expired.map(\.id))
-    }
-
-    private func readable(_ rule: Rule) -> [Row] {
-        let earliest = rule.earliest ?? Rule.defaultEarliest(policy.timezone)
-        return rows.filter { row in
-            guard let at = row.at, meets(row, rule.filter) else { return false }
-            let instant = Instant(unixSeconds: at)
-            return instant >= earliest && rule.latest.map { instant <= $0 } ?? true
-        }
-    }
-
-    private func isExpired(_ row: Row, _ rule: Rule) -> Bool {
-        Instant(unixSeconds: row.at ?? 0)
-            < Cutoff.instant(asOf: PriceFile.now, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
-    }
-
-    private func left(for rule: Rule) -> [Row] {
-        var readable = readable(rule)
-        for other in policy.rules where other.keepLast == nil && other.thin == nil {
-            let gone = Set(self.readable(other).filter { isExpired($0, other) }.map(\.id))
-            readable.removeAll { gone.contains($0.id) }
-        }
-        return readable
-    }
-
-    private func keptRows(_ rule: Rule) -> Set<Int64> {
-        let readable = left(for: rule)
-        var kept: Set<Int64> = []
-        if let keepLast = rule.keepLast {
-            let groups = Dictionary(grouping: readable) { row in keepLast.per.map { $0 == "symbol" ? row.symbol : nil }
-            }
-            for group in groups.values {
-                let sorted = group.sorted { ($0.at ?? 0) > ($1.at ?? 0) }
-                let last = sorted[min(keepLast.count, sorted.count) - 1].at ?? 0
-                kept.formUnion(sorted.filter { ($0.at ?? 0) >= last }.map(\.id))
-            }
-        }
-        if let thin = rule.thin { kept.formUnion(picks(thin, of: readable, align: rule.align)) }
-        return kept
-    }
-
-    private func picks(_ thin: Rule.ThinSetting, of rows: [Row], align: Rule.Alignment?) -> [Int64] {
-        func bucket(_ unit: CalendarUnit, _ instant: Instant) -> [Int] {
-            let civil = policy.timezone.civil(of: instant)
-            return switch unit {
-            case .hour: [civil.date.dayNumber, civil.hour]
-            case .day: [civil.date.dayNumber]
-            case .week: [(civil.date.dayNumber + 3) / 7]
-            case .month: [civil.year, civil.month]
-            case .quarter: [civil.year, (civil.month + 2) / 3]
-            case .year: [civil.year]
-            }
-        }
-        return thin.tiers.flatMap { tier -> [Int64] in
-            let buckets = Dictionary(grouping: rows) { row in
-                thin.per.map { $0.lowercased() == "symbol" ? row.symbol ?? "-" : "" }
-                    + bucket(tier.unit, Instant(unixSeconds: row.at ?? 0)).map(String.init)
-            }
-            let picks = buckets.values.compactMap { rows in
-                let ordered = rows.sorted { ($0.at ?? 0, $0.id) < ($1.at ?? 0, $1.id) }
-                return thin.pick == .last ? ordered.last : ordered.first
-            }
-            guard let age = tier.age else { return picks.map(\.id) }
-            let since = Cutoff.instant(asOf: PriceFile.now, maxAge: age, align: align, zone: policy.timezone)
-            return picks.filter { pick in
-                let at = Instant(unixSeconds: pick.at ?? 0)
-                return at >= since || thin.pick == .first && bucket(tier.unit, at) == bucket(tier.unit, since)
-            }.map(\.id)
-        }
-    }
-
-    private func meets(_ row: Row, _ filter: StorePredicate) -> Bool {
-        func value(_ name: String) -> StoreValue {
-            name == "symbol" ? row.symbol.map { .text($0) } ?? .null : row.v.map { .integer($0) } ?? .null
-        }
-        switch filter {
-        case .all: return true
-        case .and(let parts): return parts.allSatisfy { meets(row, $0) }
-        case .isNull(let name): return value(name) == .null
-        case .isNotNull(let name): return value(name) != .null
-        case .isIn(let name, let values): return value(name) != .null && values.contains(value(name))
-        case .compare(let name, .equal, let wanted): return value(name) == wanted
-        case .compare(let name, let comparison, let wanted):
-            guard let own = value(name).number, let wanted = wanted.number else { return false }
-            return switch comparison {
-            case .less: own < wanted
-            case .lessOrEqual: own <= wanted
-            case .greater: own > wanted
-            case .greaterOrEqual: own >= wanted
-            default: false
-            }
-        default: return false
-        }
-    }
-}
-
-extension StoreValue {
-    fileprivate var number: Int64? { if case .integer(let number) = self { number } else { nil } }
-    fileprivate var word: String? { if case .text(let text) = self { text } else { nil } }
 }
