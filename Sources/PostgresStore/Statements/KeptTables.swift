@@ -126,9 +126,12 @@ extension PostgresConnection {
     /// The condition that a row is not listed, and that all listed rows of its group or bucket exist.
     func notListed(_ keeper: StorePredicate, _ scope: RowScope) throws -> SQLFragment {
         switch try listed(keeper, scope) {
-        case .newest(let query): query.isBeforeKept
-        case .picks(nil): .never
-        case .picks(let tables?): .all([tables.query.isNotKept(tables.kept), tables.isBesidePicks])
+        case .newest(let query): return query.isBeforeKept
+        case .picks(let tables?): return .all([tables.query.isNotKept(tables.kept), tables.isBesidePicks])
+        case .picks(nil):
+            // No bucket kept a row. Whatever rows were added since, a row in a bucket that is too old for every tier is not kept.
+            guard case .notPicked(let thinning) = keeper, let end = thinning.startOfLiveBuckets else { return .never }
+            return "(" + (try scope.date(thinning.date, store: name)).readable(before: end) + ") IS TRUE"
         }
     }
 
