@@ -203,6 +203,11 @@ final class AttachedArchive {
                 throw damaged(request.archive, "its table \(table.table) does not have the rows that its parts list")
             }
         }
+        // A row may have lost several references, one after the other. None of them identifies it while they return.
+        for (number, table) in tables.enumerated() where table.kind == .references {
+            let others = tables.filter { $0.kind == .references && $0.number != number && $0.table == table.table }
+            tables[number].identifyRows(without: Set(others.flatMap(\.columns)))
+        }
         if request.triggers == .fire { try confirmTriggers(of: tables, connection, db) }
         let ordered = try parts.sorted { $0.key < $1.key }.compactMap { number, part -> [ArchivedRows]? in
             let part = try part.map { portion in

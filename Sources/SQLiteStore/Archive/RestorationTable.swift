@@ -17,7 +17,7 @@ struct RestorationTable: RestorableSource {
     /// The name of the archive's row number in SQL.
     let rowID: String
     /// The columns that identify a row of the store, as the archive spells them.
-    let key: [String]
+    private(set) var key: [String]
     let columns: [String]
     /// The rowid among the columns if it is not a column of the store's table; nil otherwise. It is not a key: VACUUM changes it, and a new
     /// row may have got it.
@@ -220,6 +220,12 @@ struct RestorationTable: RestorableSource {
 
     /// Whether the key is a rowid with other columns.
     private var isWide: Bool { hiddenRowID != nil && key.count > 1 }
+
+    /// Removes columns from a key of a rowid with other columns, if some of these remain.
+    mutating func identifyRows(without columns: Set<String>) {
+        let rest = key.filter { !columns.contains($0) }
+        if hiddenRowID != nil, rest.count > 1 { key = rest }
+    }
 
     /// The search for rows without a key that the store has under another rowid. Equal rows are matched one to one. It is nil if the rowid
     /// is a column.

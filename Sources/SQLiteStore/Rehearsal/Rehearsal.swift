@@ -23,8 +23,12 @@ extension SQLiteReader {
                 return try save(values, onConflict, into: entity, db)
             }
         } catch {
-            if error.engineCode == "SQLITE_FULL" { throw noRoom("its disk is full") }
-            throw error
+            switch error.engineCode {
+            case "SQLITE_FULL": throw noRoom("its disk is full")
+            // A limit of the size of files, for one. If it is the store that cannot be read, the next query says so.
+            case let code? where code.hasPrefix("SQLITE_IOERR"): throw noRoom("it cannot be written there (\(code))")
+            default: throw error
+            }
         }
     }
 

@@ -61,9 +61,15 @@ struct LimitTests {
     @Test(arguments: [0, 8, 64, 256])
     func aLargestFileSizeIsAnErrorAndLosesNothing(_ limit: Int) throws {
         let job = try job(Sample.rows(40000, daysAgo: 50), head: "ledger: none")
+        // With pending files, what a dry run counts is in a copy of the store, which is larger than every limit here.
+        let page = "ulimit -f \(limit); retention report --html page.html"
+        #expect(try LaunchedProgram.shell(page, in: job.folder.url).status == 65)
+        let aside = try LaunchedProgram.shell(
+            "mv new/a.csv aside; (\(page)); s=$?; mv aside new/a.csv; exit $s", in: job.folder.url)
+        #expect(aside.status == (limit > 8 ? 0 : 73), "\(aside)")
         // A run that fails may leave a journal, which a command that only reads cannot play back.
         for (arguments, statuses) in [
-            ("report --html page.html", [limit > 8 ? 0 : 73]), ("check", limit > 0 ? [0] : [0, 74]),
+            ("check", limit > 0 ? [0] : [0, 74]),
             ("run", limit > 64 ? [65, 74] : [74]), ("run --format json", limit > 64 ? [0, 65, 74] : [74]),
         ] as [(String, [Int32])] {
             let line = "ulimit -f \(limit); exec retention \(arguments)"
