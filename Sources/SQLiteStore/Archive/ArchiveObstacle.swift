@@ -86,7 +86,7 @@ extension SQLiteFile {
                 let child = try scope(name, db)
                 let isRow = child.table.keySQL.enumerated().map { "child.\($0.element) = +mine.k\($0.offset)" }
                 let rows =
-                    "temp.\(try removedTable(child.table, removed, db)) AS mine CROSS JOIN \(child.source) AS child "
+                    "temp.\(try removedTable(child.table, removed, db)) AS mine CROSS JOIN \(child.table.sql) AS child "
                     + "WHERE mine.step = \(step) AND \(isRow.joined(separator: " AND "))"
                 if let key = try danglingKey(of: child.table, "child", in: SQLFragment(rows), db) {
                     return Self.text(of: key)
@@ -127,7 +127,7 @@ extension SQLiteFile {
         guard let parent = try catalog.table(key.destination, db), parent.isParentKey(key.destinationAttributes) else {
             return isSet
         }
-        let other = try scope(key.destination, db).source
+        let other = try scope(key.destination, db).table.sql
         let points = zip(key.sourceAttributes, key.destinationAttributes).map {
             "other.\($1.quotedIdentifier) = +\(row).\($0.quotedIdentifier)"
         }

@@ -57,7 +57,8 @@ struct SQLiteTable {
         }
     }
 
-    /// The hint that makes SQLite read the table itself and no index.
+    /// The hint that makes SQLite read the table itself. A table without a rowid is an index, and `NOT INDEXED` would not exclude the
+    /// other indexes.
     var tableHint: String { keyIndex.map { " INDEXED BY " + $0.quotedIdentifier } ?? " NOT INDEXED" }
 
     /// The SQL columns of the key: the rowid, or the primary key of a table without one. Empty if none can be named.

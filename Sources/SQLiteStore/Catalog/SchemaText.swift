@@ -70,15 +70,12 @@ enum SchemaText {
         private let text: String
         /// The Unicode scalars of the text; SQLite has no characters of several code points.
         private let scalars: String.UnicodeScalarView
-        /// Where the last token began.
-        private(set) var start: String.Index
         /// Where the last token ended.
         private(set) var index: String.Index
 
         init(_ text: String) {
             self.text = text
             scalars = text.unicodeScalars
-            start = scalars.startIndex
             index = scalars.startIndex
         }
 
@@ -87,7 +84,7 @@ enum SchemaText {
         mutating func next() -> String? {
             passOver()
             guard index < scalars.endIndex else { return nil }
-            start = index
+            let start = index
             let closing: [Unicode.Scalar: Unicode.Scalar] = ["\"": "\"", "'": "'", "`": "`", "[": "]"]
             if let close = closing[scalars[index]] {
                 index = scalars.index(after: index)

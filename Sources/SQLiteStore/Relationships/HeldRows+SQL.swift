@@ -36,9 +36,8 @@ extension SQLiteFileConnection {
 
     /// The condition that a row of a scope is held, or nil if the hold is about other rows.
     func held(_ hold: HeldRows, _ scope: RowScope, _ db: Database) throws -> SQLFragment? {
-        let own = try self.scope(hold.entity, db).table
-        guard own.isSame(as: scope.table) else { return nil }
-        let held = RowScope(own)
+        let held = try self.scope(hold.entity, db)
+        guard held.table.isSame(as: scope.table) else { return nil }
         return .all([held.membership, try condition(hold.rows, held, db)])
     }
 
@@ -186,7 +185,7 @@ struct CascadeWay {
                 let parent = try connection.scope(cleared.parent.name, db)
                 try note(
                     cleared.parent, cleared.parent.keySQL.map { "parent.\($0)" },
-                    "\(held.from()) CROSS JOIN \(parent.source) AS parent WHERE \(cleared.condition) AND")
+                    "\(held.from()) CROSS JOIN \(parent.table.sql) AS parent WHERE \(cleared.condition) AND")
             }
         }
         let graph = try connection.graph(request, rows, step: 0, db)
@@ -232,7 +231,7 @@ struct CascadeWay {
             return Parents(
                 table: parent.table, columns: parent.table.keySQL.map { "parent.\($0)" }.joined(separator: ", "),
                 rows:
-                    " FROM temp.\(noted) AS held CROSS JOIN \(child.source) AS child CROSS JOIN \(parent.source) AS parent "
+                    " FROM temp.\(noted) AS held CROSS JOIN \(child.table.sql) AS child CROSS JOIN \(parent.table.sql) AS parent "
                     + "WHERE \(([isChild] + refers).joined(separator: " AND ")) AND held.wave = \(wave)")
         }
     }

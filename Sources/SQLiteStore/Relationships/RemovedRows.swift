@@ -237,7 +237,7 @@ extension RowScope {
     func link(
         _ key: Relationship, from table: String, as noted: String, to child: RowScope, as alias: String
     ) -> (rows: String, condition: String) {
-        let (keys, children) = ("temp.\(table) AS \(noted)", "\(child.source) AS \(alias)")
+        let (keys, children) = ("temp.\(table) AS \(noted)", "\(child.table.sql) AS \(alias)")
         if let reference = key.sourceAttributes.first, let rowID = self.table.rowIDAlias,
             key.destinationAttributes.map({ $0.folded }) == [rowID.folded],
             let affinity = child.table.entity.attribute(named: reference)?.affinity
@@ -253,7 +253,7 @@ extension RowScope {
             "parent.\($1.quotedIdentifier) = \(alias).\($0.quotedIdentifier)"
         }
         return (
-            "\(keys) CROSS JOIN \(source) AS parent CROSS JOIN \(children)",
+            "\(keys) CROSS JOIN \(self.table.sql) AS parent CROSS JOIN \(children)",
             ([isParent] + refers).joined(separator: " AND ")
         )
     }

@@ -86,10 +86,9 @@ extension SQLiteFileConnection {
     func missingRows(
         of kept: KeptRows, _ keepLast: KeepLast, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
-        let rows = RowScope(scope.table)
-        let date = try dateSQL(keepLast.date, rows, db)
-        let columns = try keepLast.groupedBy.map { rows.column(try rows.attribute($0, store: name)) }
-        let listed = ListedRows(scope: rows, date: date, among: try condition(keepLast.among, rows, db))
+        let date = try dateSQL(keepLast.date, scope, db)
+        let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: name)) }
+        let listed = ListedRows(scope: scope, date: date, among: try condition(keepLast.among, scope, db))
         let groups = kept.groups.map { " JOIN temp.\($0) AS own ON own.n = listed.n" } ?? ""
         return SQLFragment("SELECT listed.n FROM temp.\(kept.rows) AS listed\(groups) WHERE NOT ")
             + listed.isThere("listed", group: columns.enumerated().map { ($1, "own.g\($0)") })
@@ -103,13 +102,12 @@ extension SQLiteFileConnection {
             for table in known.tables { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
         }
         let kept = try countingTemporaryRows(db) {
-            let scope = RowScope(entity.table)
-            let date = try dateSQL(keepLast.date, scope, db)
-            let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
+            let date = try dateSQL(keepLast.date, entity, db)
+            let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, entity, db)])
             // The mark is taken first. If another program writes before the statement below, the mark is too old, not too new.
             let mark = try changeMark(db)
             return try keepLast.groupedBy.isEmpty
-                ? single(keepLast, rows, date, scope, mark, db) : groups(keepLast, rows, date, scope, mark, db)
+                ? single(keepLast, rows, date, entity, mark, db) : groups(keepLast, rows, date, entity, mark, db)
         }
         temporaries.keptRows[key] = kept
         return kept

@@ -8,8 +8,6 @@ struct RowScope {
     static let alias = "retention_row"
 
     let table: SQLiteTable
-    /// The SQL name of the table.
-    var source: String { table.sql }
 
     init(_ table: SQLiteTable) { self.table = table }
 
@@ -24,25 +22,24 @@ struct RowScope {
     func from(indexedBy index: String? = nil) -> String { from(hint: hint(index)) }
 
     /// The rows for a FROM clause, read from the table itself in its order.
-    var fromTable: String { from(hint: tableHint) }
+    var fromTable: String { from(hint: table.tableHint) }
 
     private func from(hint: String) -> String {
-        guard let membership = table.managed?.membership("stored") else { return "\(source) AS \(Self.alias)\(hint)" }
+        guard let membership = table.managed?.membership("stored") else {
+            return "\(table.sql) AS \(Self.alias)\(hint)"
+        }
         // SQLite flattens the inner query, so indexes serve as for the table.
-        return "(SELECT * FROM \(source) AS stored\(hint) WHERE \(membership)) AS \(Self.alias)"
+        return "(SELECT * FROM \(table.sql) AS stored\(hint) WHERE \(membership)) AS \(Self.alias)"
     }
 
     /// The table for a DELETE or UPDATE, with the index to use, if any; see ``membership``.
-    func target(indexedBy index: String? = nil) -> String { "\(source) AS \(Self.alias)\(hint(index))" }
+    func target(indexedBy index: String? = nil) -> String { "\(table.sql) AS \(Self.alias)\(hint(index))" }
 
     /// The table for a DELETE or UPDATE that reads the table itself in its order.
-    var targetTable: String { target() + tableHint }
+    var targetTable: String { target() + table.tableHint }
 
     /// The condition of a DELETE or UPDATE that a row belongs to the entity.
     var membership: SQLFragment { table.managed?.membership(Self.alias).map { SQLFragment($0) } ?? .always }
-
-    /// Makes SQLite read the table itself. A table without a rowid is an index, and `NOT INDEXED` would not exclude the other indexes.
-    private var tableHint: String { table.tableHint }
 
     private func hint(_ index: String?) -> String { index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" }
 

@@ -64,7 +64,7 @@ extension SQLiteFileConnection {
         }
         let found = try countingTemporaryRows(db) {
             var found = ThinnedRows(mark: try changeMark(db))
-            found.query = try ThinningQuery(thinning, RowScope(entity.table), self, db)
+            found.query = try ThinningQuery(thinning, entity, self, db)
             found.counts = try found.query?.find(self, db) ?? []
             return found
         }
