@@ -160,7 +160,7 @@ extension PolicyBuilder {
                 other.marks.value("date_attribute"),
                 "candles are merged by their start; 'date_attribute' must be \(setting.names[.time])")
         }
-        if let format = rule.dateFormat, other.dateFormat != format {
+        if let format = rule.dateFormat, let others = other.dateFormat, others != format {
             reader.report(
                 other.marks.value("date_format"),
                 "the rule '\(rule.name)' writes the dates of its candles as \(format.rawValue)")

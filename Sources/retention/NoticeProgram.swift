@@ -101,7 +101,7 @@ struct NoticeProgram {
 
     /// Whether an interpreter is `env`, through any links. One program may have several names and behave according to the name.
     private static func isEnv(_ word: String) -> Bool {
-        let names = FilePlace.links(word).map(\.name) + [FilePlace(word, followsLink: true).name]
+        let names = FilePlace.links(word).compactMap { $0.ofFile?.name } + [FilePlace(word, followsLink: true).name]
         let env = FilePlace("/usr/bin/env", followsLink: true)
         return FilePlace(word).name == "env" || names.contains("env")
             || env.name == "env" && env.isSame(as: FilePlace(word, followsLink: true))

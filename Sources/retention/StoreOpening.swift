@@ -209,7 +209,7 @@ struct StoreOpening {
     /// others.
     private func requireNoChangesBesideLinks() throws(StoreError) {
         guard let path = policy.store.kind.file else { return }
-        for link in FilePlace.links(path) {
+        for link in FilePlace.links(path).compactMap(\.ofFile) {
             for side in ["-wal", "-journal"].map(link.sibling) {
                 guard let facts = side.facts, facts.st_size > 0 else { continue }
                 throw StoreError(
@@ -306,6 +306,6 @@ struct StoreOpening {
     /// A ledger's history, which knows the store by the links of the policy too.
     func history(_ ledger: any StoreReader) -> LedgerHistory { LedgerHistory(reader: ledger, links: storeLinks) }
 
-    /// The links that lead from the policy's path to the store's file.
-    var storeLinks: [String] { policy.store.kind.file.map { FilePlace.links($0).map(\.path) } ?? [] }
+    /// The paths by which links lead from the policy's path to the store's file.
+    var storeLinks: [String] { policy.store.kind.file.map { FilePlace.links($0).map(\.filePath) } ?? [] }
 }

@@ -28,6 +28,12 @@ package struct RestorationOutcome: Equatable {
     package var byTriggers: [String: TriggeredRows] = [:]
 
     package var total: RestoredTable { tables.values.reduce(into: RestoredTable()) { $0.add($1) } }
+
+    fileprivate mutating func add(_ other: RestorationOutcome) {
+        for (table, counts) in other.tables { tables[table, default: RestoredTable()].add(counts) }
+        skipped += other.skipped
+        for (table, rows) in other.byTriggers { byTriggers[table, default: TriggeredRows()].add(rows) }
+    }
 }
 
 extension ArchivedFixture {
@@ -92,12 +98,20 @@ extension ArchivedFixture {
         var outcome = RestorationOutcome()
         for _ in 0..<parts {
             let part = try restoration.restoreNext(rows: rows)
-            for (table, counts) in part.tables { outcome.tables[table, default: RestoredTable()].add(counts) }
-            outcome.skipped += part.skipped
-            for (table, rows) in part.byTriggers { outcome.byTriggers[table, default: TriggeredRows()].add(rows) }
+            outcome.add(
+                RestorationOutcome(tables: part.tables, skipped: part.skipped, byTriggers: part.byTriggers))
             guard part.hasMore else { break }
         }
         return outcome
+    }
+
+    /// Restores rule by rule, the last one of the run first.
+    package func undoEachRule(
+        of requests: [SurveyRequest], rows: Int = 1000, triggers: TriggerChoice? = nil
+    ) throws -> RestorationOutcome {
+        try requests.indices.reversed().reduce(into: RestorationOutcome()) {
+            $0.add(try undo(rules: ["r\($1)"], rows: rows, triggers: triggers))
+        }
     }
 
     /// Deletes ticks, and candles of ticks, that become candles, and undoes it in parts: the store is what it was, and no tick

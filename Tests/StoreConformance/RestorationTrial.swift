@@ -11,6 +11,8 @@ package struct RestorationTrial {
     package var rows = 1000
     /// After so many parts the undo is stopped once; nil: not.
     package var parts: Int?
+    /// Whether each rule is undone by itself, the last one first.
+    package var isByRule = false
     /// Tables that are not restored.
     package var left: Set<String> = []
     /// Whether rows refer to rows that are not there: then others may be skipped.
@@ -24,6 +26,7 @@ package struct RestorationTrial {
         batchRows = choices.pick([nil, nil, 1, 3, 20])
         rows = choices.pick([1, 2, 7, 1000])
         if choices.chance(50) { parts = choices.pick([1, 2, 3, 4]) }
+        isByRule = choices.chance(30)
     }
 
     package mutating func run<Fixture: ArchivedFixture>(
@@ -41,7 +44,8 @@ package struct RestorationTrial {
         let prediction = try fixture.reader().restorable(fixture.request())
         if try fixture.contents(without: left) != deleted { found.append("the survey changed the store") }
         if let parts { try fixture.undo(rows: rows, parts: parts) }
-        let outcome = try fixture.undo(rows: rows)
+        let isByRule = isByRule && parts == nil && !hasDangling
+        let outcome = try isByRule ? fixture.undoEachRule(of: requests, rows: rows) : fixture.undo(rows: rows)
         let after = try fixture.contents(without: left)
         compare(before, after, allowed: hasDangling ? outcome.skipped : [])
         if !hasDangling, outcome.total.skippedCount + outcome.total.skippedReferenceCount > 0 {
@@ -61,6 +65,13 @@ package struct RestorationTrial {
         }
         if again.total.skippedCount != outcome.total.skippedCount {
             found.append("a second undo skips other rows: \(again.skipped.prefix(3))")
+        }
+        guard !hasDangling else { return }
+        let third = try fixture.undoEachRule(of: requests, rows: rows)
+        if try third.total.leftCount + third.total.restoredCount + third.total.referenceCount > 0
+            || fixture.contents(without: left) != after
+        {
+            found.append("an undo of one rule after that does something: \(third)")
         }
     }
 

@@ -128,6 +128,26 @@ struct MovedStoreTests {
         #expect(try report(job, "a").exitCode == 0)
     }
 
+    /// A folder above the store was moved, and a link to it is in the old place.
+    @Test func aStoreInAFolderThatWasMovedBehindALinkIsKnown() throws {
+        let job = try job(
+            ledger: "\nledger: \(FileManager.default.temporaryDirectory.path)/\(UUID().uuidString).sqlite")
+        let run = try report(job, "a")
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        // The policy leads by a link, too.
+        try FileManager.default.createSymbolicLink(atPath: job.path("by"), withDestinationPath: "a")
+        try FileManager.default.createDirectory(atPath: job.path("big"), withIntermediateDirectories: false)
+        try job.move("a", to: "big/b")
+        try FileManager.default.createSymbolicLink(atPath: job.path("a"), withDestinationPath: "big/./b")
+        for folder in ["a", "by"] {
+            let refused = try report(job, folder)
+            #expect(refused.rules[0].refusal == "restored_rows" && refused.warnings == [], "\(refused)")
+            let list = try job.retention("undo", "-c", "\(folder)/retention.yaml", "--list")
+            #expect(list.output.contains(run.run) && list.errors == "", "\(list)")
+        }
+        #expect(try report(job, "big/b").rules[0].refusal == nil, "by another path it is another store")
+    }
+
     /// The ledger of neighbours knows nothing of the store.
     @Test func aLedgerBesideALinkThatDoesNotKnowTheStoreIsNotInTheWay() throws {
         let job = try job()

@@ -37,11 +37,11 @@ struct RollupJobTests {
         """
     }
 
+    /// The dates of candles have a known format.
     private static let minutes = """
           - name: minutes
             entity: candle_1m
             date_attribute: time
-            date_format: unix_milliseconds
             max_age: 1d
             allow_empty: true
             rollup: { into: candle_1h, every: 1h, from: candles }

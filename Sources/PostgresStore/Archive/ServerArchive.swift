@@ -8,6 +8,8 @@ struct ServerArchive {
     let rules: [String]
     /// The tables of the archive that the parts name.
     let tables: [RestorationTable]
+    /// The tables with references of the same rows that other rules cleared: a row may have the values that another undo restored.
+    private let otherReferences: [RestorationTable]
     /// The parts of these rules, in the order of the run.
     let parts: [[ArchivedRows]]
     let mayBeUndoneInPart: Bool
@@ -62,13 +64,16 @@ struct ServerArchive {
             ruleNumbers.insert(rule)
         }
         rules = ruleNumbers.sorted().map { names[$0] }
-        var tables: [RestorationTable] = []
-        for row in try connection.rows(
+        let list = try connection.rows(
             "SELECT number, kind, store_schema, store_table, archive_table, key, columns FROM "
                 + "\(place.table("retention_tables"))" + isThisRun + " ORDER BY number")
-        where try used.contains(row.int("number")) {
-            tables.append(try reading.table(row))
-        }
+        func isUsed(_ row: ServerRow) throws -> Bool { try used.contains(row.int("number")) }
+        func store(_ row: ServerRow) throws -> [String] { try [row.text("store_schema"), row.text("store_table")] }
+        let tables = try list.filter(isUsed).map(reading.table)
+        let rows = Set(try list.filter { try isUsed($0) && $0.text("kind") == ArchivedKind.rows.rawValue }.map(store))
+        otherReferences = try list.filter {
+            try !isUsed($0) && $0.text("kind") == ArchivedKind.references.rawValue && rows.contains(store($0))
+        }.map(reading.table)
         let places = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.number, $0) })
         guard used.allSatisfy({ places[$0] != nil }) else {
             throw reading.damaged("a part of it belongs to a table that is not in its list")
@@ -132,7 +137,8 @@ struct ServerArchive {
 
     /// The tables with the old values of references, for a table with rows.
     func references(of table: RestorationTable) -> [RestorationTable] {
-        table.holdsRows ? tables.filter { $0.kind == .references && $0.target.oid == table.target.oid } : []
+        guard table.holdsRows else { return [] }
+        return (tables + otherReferences).filter { $0.kind == .references && $0.target.oid == table.target.oid }
     }
 }
 

@@ -65,14 +65,44 @@ package struct FilePlace {
         return lstat(path(name, in: folder), &facts) == 0 ? facts : nil
     }
 
-    /// The symbolic links from a path to its file, starting with the path itself; empty: the path is not a link. Links among the folders
-    /// are followed.
-    package static func links(_ path: String) -> [FilePlace] {
-        var found: [FilePlace] = []
-        var place = FilePlace(path)
-        while place.facts?.isLink == true, found.count < mostLinks, let target = target(ofLink: place.path) {
-            found.append(place)
-            place = FilePlace(target.hasPrefix("/") ? target : Self.path(target, in: place.folder))
+    /// A symbolic link on the way to a file.
+    package struct Link {
+        /// The path of the link, without symbolic links among its folders.
+        package let path: String
+        /// The parts of the path that follow the link; empty: it is a link to the file.
+        fileprivate let rest: [String]
+
+        /// The place of the link; nil: it is a link to a folder.
+        package var ofFile: FilePlace? { rest.isEmpty ? FilePlace(path) : nil }
+
+        /// The path of the file by this link. The links before it are followed, and those after it are as written.
+        package var filePath: String { ([path] + rest).joined(separator: "/") }
+    }
+
+    /// The symbolic links on the way from a path to its file, in the order in which they are followed.
+    ///
+    /// Example: `/data` is a link to `/disk/data`, and `prices.sqlite` in it a link to `gold.sqlite`. Then the links of
+    /// `/data/prices.sqlite` lead by `/data/prices.sqlite` and by `/disk/data/prices.sqlite`.
+    package static func links(_ path: String) -> [Link] {
+        func parts(_ path: String) -> [String] { path.split(separator: "/").map(String.init).filter { $0 != "." } }
+        var (found, place): ([Link], [String]) = ([], path.hasPrefix("/") ? [] : parts(realPath(".") ?? ""))
+        var rest = parts(path)
+        while let part = rest.first {
+            rest.removeFirst()
+            if part == ".." {
+                place = place.dropLast()
+                continue
+            }
+            let next = "/" + (place + [part]).joined(separator: "/")
+            var facts = stat()
+            guard found.count < mostLinks, lstat(next, &facts) == 0, facts.isLink, let target = target(ofLink: next)
+            else {
+                place.append(part)
+                continue
+            }
+            found.append(Link(path: next, rest: rest))
+            if target.hasPrefix("/") { place = [] }
+            rest = parts(target) + rest
         }
         return found
     }

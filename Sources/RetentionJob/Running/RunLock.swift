@@ -77,7 +77,7 @@ package final class RunLock {
                 usleep(20_000)
             }
             // A run may have begun before the store was moved and replaced by a link; its lock is beside the link.
-            for link in FilePlace.links(storePath) {
+            for link in FilePlace.links(storePath).compactMap(\.ofFile) {
                 let former = link.sibling(ending).path
                 guard isHeld(former) else { continue }
                 throw Failure.held(path: former, processID: nil)

@@ -11,6 +11,8 @@ final class AttachedArchive {
     let rules: [String]
     /// The tables of the archive that the parts name.
     let tables: [RestorationTable]
+    /// The tables with references of the same rows that other rules cleared: a row may have the values that another undo restored.
+    let otherReferences: [RestorationTable]
     /// The transactions of these rules, in the order of the run.
     let parts: [[ArchivedRows]]
     let mayBeUndoneInPart: Bool
@@ -30,7 +32,7 @@ final class AttachedArchive {
             }
         }
         do {
-            (rules, tables, parts) = try connection.run("reading the archive") { db in
+            (rules, tables, otherReferences, parts) = try connection.run("reading the archive") { db in
                 try Self.naming(request.archive) { try Self.read(request, schema, connection, db) }
             }
         } catch {
@@ -86,7 +88,7 @@ final class AttachedArchive {
 
     private static func read(
         _ request: RestorationRequest, _ schema: String, _ connection: SQLiteFileConnection, _ db: Database
-    ) throws -> ([String], [RestorationTable], [[ArchivedRows]]) {
+    ) throws -> ([String], [RestorationTable], [RestorationTable], [[ArchivedRows]]) {
         let path = request.archive
         func refused(_ message: String, hint: String = "nothing was changed") -> StoreError {
             StoreError(.unsupported, store: path, message: message, hint: hint)
@@ -140,7 +142,7 @@ final class AttachedArchive {
 
     private static func contents(
         _ request: RestorationRequest, _ schema: String, _ connection: SQLiteFileConnection, _ db: Database
-    ) throws -> ([String], [RestorationTable], [[ArchivedRows]]) {
+    ) throws -> ([String], [RestorationTable], [RestorationTable], [[ArchivedRows]]) {
         func wholeNumber(_ row: Row, _ column: String) throws -> Int64 {
             guard let number = Int64.fromDatabaseValue(row[column]), 0..<(1 << 48) ~= number else {
                 throw damaged(request.archive, "a value in its lists is not a number (\(column))")
@@ -179,9 +181,10 @@ final class AttachedArchive {
         }
         var numbers: [Int: Int] = [:]
         var tables: [RestorationTable] = []
-        for row in try Row.fetchAll(db, sql: "SELECT * FROM \(schema).retention_tables ORDER BY number") {
-            let number = Int(try wholeNumber(row, "number"))
-            guard used.contains(number) else { continue }
+        let list = try Row.fetchAll(db, sql: "SELECT * FROM \(schema).retention_tables ORDER BY number").map {
+            (number: Int(try wholeNumber($0, "number")), row: $0)
+        }
+        for (number, row) in list where used.contains(number) {
             numbers[number] = tables.count
             let table = try RestorationTable(
                 row, schema, number: tables.count, archive: request.archive, connection, db)
@@ -203,11 +206,23 @@ final class AttachedArchive {
                 throw damaged(request.archive, "its table \(table.table) does not have the rows that its parts list")
             }
         }
-        // A row may have lost several references, one after the other. None of them identifies it while they return.
-        for (number, table) in tables.enumerated() where table.kind == .references {
-            let others = tables.filter { $0.kind == .references && $0.number != number && $0.table == table.table }
-            tables[number].identifyRows(without: Set(others.flatMap(\.columns)))
+        var otherReferences: [RestorationTable] = []
+        let rows = Set(tables.filter(\.holdsRows).map(\.table.folded))
+        for (number, row) in list where !used.contains(number) && row["kind"] == ArchivedKind.references.rawValue {
+            guard let name = String.fromDatabaseValue(row["store_table"]), rows.contains(name.folded) else { continue }
+            otherReferences.append(
+                try RestorationTable(
+                    row, schema, number: tables.count + otherReferences.count, archive: request.archive, connection, db)
+            )
         }
+        // A row may have lost several references, one after the other. None of them identifies it while they return.
+        let references = (tables + otherReferences).filter { $0.kind == .references }
+        func identify(_ table: inout RestorationTable) {
+            let others = references.filter { $0.number != table.number && $0.table == table.table }
+            table.identifyRows(without: Set(others.flatMap(\.columns)))
+        }
+        for number in tables.indices where tables[number].kind == .references { identify(&tables[number]) }
+        for number in otherReferences.indices { identify(&otherReferences[number]) }
         if request.triggers == .fire { try confirmTriggers(of: tables, connection, db) }
         let ordered = try parts.sorted { $0.key < $1.key }.compactMap { number, part -> [ArchivedRows]? in
             let part = try part.map { portion in
@@ -219,7 +234,7 @@ final class AttachedArchive {
             let rule = partRules[number].flatMap { rules[$0] } ?? ""
             return request.leavesOut(part, of: rule, tables) ? nil : part
         }
-        return (ruleNumbers.sorted().compactMap { rules[$0] }, tables, ordered)
+        return (ruleNumbers.sorted().compactMap { rules[$0] }, tables, otherReferences, ordered)
     }
 
     /// Throws if a trigger that the undo fires changes rows of a table that it restores: these would differ from the archived ones.

@@ -21,7 +21,8 @@ struct KnownRows {
     init(_ archive: AttachedArchive, _ db: Database) throws {
         var references: [Int: [RestorationTable]] = [:]
         for (number, rows) in archive.tables.enumerated() where rows.kind == .rows {
-            for table in archive.tables where table.kind == .references && table.table == rows.table {
+            for table in archive.tables + archive.otherReferences
+            where table.kind == .references && table.table == rows.table {
                 try db.execute(sql: table.copy)
                 references[number, default: []].append(table)
             }

@@ -118,7 +118,7 @@ struct RestorationTable: RestorableSource {
         for column in columns {
             let type = stored[column.folded]?.type ?? ""
             let former = types[(kind == .rows ? column : "old_" + column).folded] ?? ""
-            func text(_ type: String) -> String { type.isEmpty ? "without a type" : type }
+            func text(_ type: String) -> String { type.isEmpty ? shape.isStrict ? "ANY" : "without a type" : type }
             guard type.uppercased() == former else {
                 throw refused("\(column) of \(table) is \(text(type)) now, and was \(text(former))")
             }

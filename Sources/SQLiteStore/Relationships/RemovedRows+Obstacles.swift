@@ -14,8 +14,8 @@ extension SQLiteFileConnection {
                 var stays = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
                 switch key.deleteRule {
                 case .restrict, .setDefault: break
-                // A row that refers to itself depends on no other row.
-                case .noAction: stays += try isAnother(key, db)
+                // A row that refers to itself depends on no other row. `deny` allows no reference at all.
+                case .noAction: stays += try request.relationships == .deny ? "" : isAnother(key, db)
                 case .nullify where try !isNullable(key, db): break
                 case .cascade, .nullify:
                     guard request.relationships == .deny else { continue }

@@ -157,7 +157,7 @@ struct FiredTriggerTests {
         ("TEXT", "", "", "", "v of t is without a type now, and was TEXT"), ("text", "TEXT", "", "", nil),
         ("INTEGER", "INTEGER", "", "STRICT", "t is STRICT now"),
         ("ANY", "ANY", "STRICT", "", "t is not STRICT any more"),
-        ("ANY", "ANY", "STRICT", "STRICT", nil),
+        ("ANY", "ANY", "STRICT", "STRICT", nil), ("ANY", "TEXT", "STRICT", "STRICT", "v of t is TEXT now, and was ANY"),
     ])
     func aColumnOfAnotherTypeIsRefused(
         _ former: String, _ type: String, _ formerly: String, _ now: String, _ message: String?

@@ -124,6 +124,26 @@ struct RestoredPlaceTests {
         #expect(survey.reduce(0) { $0 + $1.referenceCount } == outcome.total.referenceCount)
     }
 
+    /// The undo of one rule knows that the undo of another has restored the references of its rows.
+    @Test(arguments: ["", "PRIMARY KEY"], [["r1", "r0"], []])
+    func aRowWhoseReferenceAnotherRuleClearedIsFoundAgain(_ key: String, _ first: [String]) throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER);
+            CREATE TABLE c (id INT \(key), at INTEGER, t REFERENCES t ON DELETE SET NULL);
+            INSERT INTO t VALUES (1, 1), (2, 90); INSERT INTO c VALUES (1, 1, 1), (2, 1, 2), (3, 90, 1);
+            """)
+        let before = try archived.contents()
+        try archived.delete("t", "c")
+        for rules in first.isEmpty ? [[]] : first.map({ [$0] }) { try archived.undo(rules: rules) }
+        #expect(try archived.contents() == before)
+        for rule in ["r1", "r0", "r1"] {
+            let total = try archived.undo(rules: [rule]).total
+            #expect(total.restoredCount + total.referenceCount + total.leftCount == 0 && total.presentCount > 0)
+        }
+        #expect(try archived.contents() == before)
+    }
+
     // MARK: Triggers that fill the places
 
     private static let mirrors: [(String, String)] = [

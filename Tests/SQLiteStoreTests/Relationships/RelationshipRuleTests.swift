@@ -68,6 +68,21 @@ struct RelationshipRuleTests {
         #expect(try writer.execute(request(.deny)).deletedCount == 2)
     }
 
+    /// The survey says what the delete would say.
+    @Test(arguments: actions)
+    func denyCountsARowThatRefersToItself(_ action: String) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at, p REFERENCES p \(action))",
+            "INSERT INTO p VALUES (1, 1, 1), (2, 2, NULL), (3, 90, NULL)")
+        var request = ArchivedStore.request("p")
+        request.relationships = .deny
+        let obstacles = try store.reader().survey(request).related.obstacles
+        #expect(obstacles.map(\.rowCount) == [1])
+        #expect {
+            try store.writer().execute(self.request(.deny))
+        } throws: { "\($0)".contains("referenced by 1 row of p (p)") }
+    }
+
     @Test func deeperLevelsFollowTheirOwnDeclaration() throws {
         let denying = try store("", deeper: "ON DELETE RESTRICT")
         #expect {
