@@ -133,8 +133,6 @@ let package = Package(
             name: "PriceObjectsTests",
             dependencies: ["PriceObjects", "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
-        // The worked topics of Core Data's articles on batch deletes, in order: one import, and nothing but the library.
-        .testTarget(name: "BatchTopicsTests", dependencies: ["SQLiteStore"], swiftSettings: settings),
         // Every public name of the library beside those of Foundation and GRDB.
         .testTarget(
             name: "NameTests", dependencies: ["SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],

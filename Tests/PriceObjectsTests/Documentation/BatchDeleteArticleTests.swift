@@ -70,10 +70,19 @@ struct BatchDeleteArticleTests {
     }
 
     @Test func theTenOldestGo() throws {
-        try addPrices(30)
+        try addPrices(40)
         let oldest = StoreFetchRequest(entity: "price", sortDescriptors: [StoreSortDescriptor("time")], fetchLimit: 10)
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldest))
         #expect(try store.column("SELECT (min(time) - 1735689600) / 86400 FROM price") == ["10"])
+        let held = try context.all("price")
+        let next = try context.execute(BatchDeleteRequest(fetchRequest: oldest, resultType: .objectIDs))
+        #expect(next.objectIDs.map(\.key) == (11...20).map { [StoreValue($0)] })
+        // Nobody has told the objects.
+        #expect(held.allSatisfy { !$0.isDeleted })
+        for type in [BatchResultType.statusOnly, .count] {
+            #expect(try context.execute(BatchDeleteRequest(fetchRequest: oldest, resultType: type)).objectIDs.isEmpty)
+        }
+        #expect(try store.column("SELECT count(*) FROM price") == ["0"])
     }
 
     @Test func rowsGoByTheirIDs() throws {
@@ -102,7 +111,9 @@ struct BatchDeleteArticleTests {
         var declared = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "shop"))
         #expect(throws: StoreError.self) { try context.execute(declared) }
         declared.relationships = .deny
-        #expect { try context.execute(declared) } throws: { "\($0)".contains("debt") }
+        let error = #expect(throws: StoreError.self) { try context.execute(declared) }
+        #expect(
+            error?.message.contains("1 row of shelf (shop), 2 rows of debt (shop), and deny does not allow") == true)
         #expect(try store.column("SELECT count(*) FROM shop") == ["2"])
         let closed = StoreFetchRequest(entity: "shop", predicate: Attribute("name") == "closed")
         let outcome = try context.execute(
