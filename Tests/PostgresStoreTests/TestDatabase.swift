@@ -2,6 +2,7 @@ import Foundation
 import PostgresCluster
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import PostgresStore
@@ -62,15 +63,6 @@ struct TestDatabase {
     func connection() throws -> PostgresConnection {
         try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
     }
-}
-
-/// Waits until something is so; false if it is not so after ten seconds.
-func eventually(_ isSo: () throws -> Bool) rethrows -> Bool {
-    for _ in 0..<1000 {
-        if try isSo() { return true }
-        usleep(10_000)
-    }
-    return false
 }
 
 /// An instant of ISO 8601.

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Deletes that nobody intended, in the running program: wider policies and rows that came back; and what a
@@ -347,14 +348,20 @@ struct ChangedPolicyTests {
     }
 
     @Test func aNarrowerRuleThatIsInterruptedRemembersWhatWasLeft() throws {
-        func rule(_ limit: Int) -> String {
-            Sample.rule("batch: { rows: 1, pause: 400ms }, limits: { max_rows: \(limit) }", age: "60d")
+        let batch = "batch: { rows: 1, pause: 1min }, "
+        func rule(_ limit: Int, _ more: String = "") -> String {
+            Sample.rule("\(more)limits: { max_rows: \(limit) }", age: "60d")
         }
         let job = try job(rule(9000))
         try job.report()
-        try set(rule(8999), of: job)
+        try set(rule(8999, batch), of: job)
         try job.change(Sample.rows(9, daysAgo: 61))
-        #expect(try job.report("--max-runtime", "1s").exitCode == 75)
+        let left = try job.number("SELECT count(*) FROM Price")
+        let run = try RunningProgram(job, "run")
+        #expect(try eventually { try job.number("SELECT count(*) FROM Price") < left })
+        run.send(SIGTERM)
+        #expect(run.wait() == 128 + SIGTERM)
+        #expect(try job.number("SELECT count(*) FROM Price") == left - 1)
         try job.change(Sample.rows(1001, daysAgo: 100))
         #expect(try job.report().rules[0].refusal == "rows_came_back")
     }

@@ -1,6 +1,7 @@
 import Foundation
-@preconcurrency import Glibc
 import GRDB
+@preconcurrency import Glibc
+import TestSupport
 import Testing
 
 /// Signals, at a run that has much to do.

@@ -275,13 +275,14 @@ final class RunningProgram {
     }
 }
 
-/// Waits until something is so; false if it is not so after ten seconds.
-func eventually(_ isSo: () throws -> Bool) rethrows -> Bool {
-    for _ in 0..<1000 {
-        if try isSo() { return true }
-        usleep(10_000)
+/// SQL that changes a ledger.
+enum LedgerChange {
+    /// The first run, and the time of its archive, are over so many hours earlier than they were.
+    static func hoursBack(_ hours: Int) -> String {
+        let length = "\(hours) * 3600000000"
+        return "UPDATE run SET finished_us = finished_us - \(length), archive_until_us = archive_until_us - \(length) "
+            + "WHERE number = 1"
     }
-    return false
 }
 
 /// Pieces of stores and policies.

@@ -1,5 +1,6 @@
 import Foundation
 @preconcurrency import Glibc
+import TestSupport
 import Testing
 
 /// What the job says while it works, when it should say nothing, and what it remembers.
@@ -136,7 +137,7 @@ struct LogAndQuietTests {
         let end = try job().retention("run", "--format", "json", "--verbose", "--log-level", "trace")
         #expect(try Report(json: end.output).rules.count == 3)
         #expect(end.errors.contains("statement: ") && end.errors.contains("plan: "))
-        #expect(end.errors.contains("USING INDEX Price_at") || end.errors.contains("USING COVERING INDEX Price_at"))
+        #expect(end.errors.contains("  plan: SEARCH retention_row USING COVERING INDEX Price_at (at>? AND at<?)\n"))
     }
 
     // MARK: retention log

@@ -1,5 +1,6 @@
 import Foundation
 import RetentionJob
+import TestSupport
 import Testing
 
 /// The outputs of a run for others: figures for a monitoring system, and the policy's commands.

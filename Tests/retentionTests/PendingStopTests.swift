@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A run that is stopped in the middle of a pending file, and the run after it.

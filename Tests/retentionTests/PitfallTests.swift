@@ -1,6 +1,7 @@
 import Foundation
-@preconcurrency import Glibc
 import GRDB
+@preconcurrency import Glibc
+import TestSupport
 import Testing
 
 /// Accidents of other retention jobs that no suite of a feature shows; docs/reliability.md has the others.

@@ -1,4 +1,6 @@
 import Foundation
+import PriceStore
+import RetentionJob
 import Testing
 
 /// Plans that a dry run saves and a run carries out, in the running program.
@@ -73,13 +75,15 @@ struct PlanTests {
         #expect(try refusal(String(text.prefix(text.count / 2))).contains("was changed or truncated"))
         #expect(try refusal("").contains("is not a plan"))
         #expect(try job.retention("run", "--plan", "missing.txt").status == 66)
-        let short = try job.retention("run", "--dry-run", "--save-plan", "short.txt", "--valid-for", "1s")
-        #expect(short.status == 0)
-        #expect(
-            try eventually {
-                try job.retention("run", "--dry-run", "--plan", "short.txt").errors.contains("was valid until ")
-            })
-        #expect(try job.retention("run", "--plan", "short.txt").errors.contains("was valid until "))
+        var old = try #require(SavedPlan(text: text))
+        old.validUntil = Instant(unixSeconds: 1_700_000_000)
+        try job.folder.write(old.text, to: "old.txt")
+        for arguments in [["--dry-run"], []] {
+            let end = try job.perform(["run", "--plan", "old.txt"] + arguments)
+            #expect(
+                end.status == 65 && end.errors.contains("was valid until 2023-11-14 22:13:20Z; nothing was deleted"),
+                "\(end)")
+        }
         // Another store, and another policy.
         try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("other.sqlite"))
         try job.folder.write(try job.text("retention.yaml").replacing("prices.", with: "other."), to: "other.yaml")

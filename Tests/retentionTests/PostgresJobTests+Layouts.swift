@@ -1,6 +1,7 @@
 import Foundation
 @preconcurrency import Glibc
 import PostgresCluster
+import TestSupport
 import Testing
 
 extension PostgresJobTests {

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Rows that an undo has restored stay, whatever becomes of the file of the policy, until its rules keep them or somebody accepts.
@@ -222,10 +223,17 @@ struct RestoredRowsTests {
 
     /// It is for a run that is completed.
     @Test func aRunThatIsStoppedAcceptsNothingForTheNext() throws {
-        let (job, _) = try job(Sample.rule("batch: { rows: 1, pause: 400ms }"))
-        let stopped = try job.report("--accept", "restored_rows", "--max-runtime", "1s")
-        #expect(stopped.rules[0].outcome == "interrupted" && stopped.totals.deleted ?? 9 < 5)
+        let (job, _) = try job()
+        try write(Sample.rule("batch: { rows: 1, pause: 1min }"), to: job)
+        let left = try job.number("SELECT count(*) FROM Price")
+        let run = try RunningProgram(job, "run", "--accept", "restored_rows")
+        #expect(try eventually { try job.number("SELECT count(*) FROM Price") < left })
+        run.send(SIGTERM)
+        #expect(run.wait() == 128 + SIGTERM)
+        let stopped = try #require(try job.log().last)
+        #expect(stopped.rules[0].outcome == "interrupted" && stopped.totals.deleted == 1)
         #expect(try refused(job) == [["restored_rows"]])
+        try write(Sample.rule(), to: job)
         #expect(try job.report("--accept", "restored_rows").totals.residue == 0)
         #expect(try job.report().exitCode == 0)
     }

@@ -90,7 +90,8 @@ import Testing
         // `exec`, so that the process killed is the one that holds the descriptor.
         let process = Process()
         process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", "exec 9>>\"$0\"; flock 9; echo held; exec sleep 60", lock]
+        process.arguments = ["-c", "exec 9>>\"$0\"; flock 9; echo held; exec cat", lock]
+        process.standardInput = Pipe()
         let output = Pipe()
         process.standardOutput = output
         try process.run()

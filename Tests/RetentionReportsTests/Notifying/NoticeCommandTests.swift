@@ -1,6 +1,7 @@
 import Foundation
 import RetentionJob
 import RetentionReports
+import TestSupport
 import Testing
 
 struct NoticeCommandTests {
@@ -11,23 +12,20 @@ struct NoticeCommandTests {
         defer { try? FileManager.default.removeItem(at: file) }
         let script = "sleep 600 & echo $! > '\(file.path)'; wait"
         var waits = 0
-        let command = NoticeCommand(["/bin/sh", "-c", script], timeLimit: .seconds(60)) { length in
+        let command = NoticeCommand(["/bin/sh", "-c", script], timeLimit: .seconds(60)) { _ in
             // The clock advances only after the command has started the process to be killed.
             waits += 1
-            while (try? String(contentsOf: file, encoding: .utf8))?.hasSuffix("\n") != true { usleep(1000) }
-            _ = length
+            #expect(eventually { (try? String(contentsOf: file, encoding: .utf8))?.hasSuffix("\n") == true })
         }
         #expect(command.run(input: "")?.hasSuffix("took longer than 1 min 00 s and was killed") == true)
         #expect(waits == 6000)
         let child = try #require(pid_t(try String(contentsOf: file, encoding: .utf8).dropLast()))
-        var isGone = false
-        for _ in 0..<1000 where !isGone {
-            // A child that has not been waited for still has its process ID, but no longer runs.
-            let state = try? String(contentsOfFile: "/proc/\(child)/stat", encoding: .utf8)
-            isGone = state.map { $0.contains(") Z ") } ?? true
-            usleep(10_000)
-        }
-        #expect(isGone)
+        // A child that has not been waited for still has its process ID, but no longer runs.
+        #expect(
+            eventually {
+                let state = try? String(contentsOfFile: "/proc/\(child)/stat", encoding: .utf8)
+                return state.map { $0.contains(") Z ") } ?? true
+            })
     }
 
     @Test func aCommandThatReadsNothingDoesNotBlock() {

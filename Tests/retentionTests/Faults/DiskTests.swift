@@ -1,5 +1,6 @@
 import Foundation
 @preconcurrency import Glibc
+import TestSupport
 import Testing
 
 /// Disks that are full or cannot be written, for real: small file systems that root mounts.

@@ -1,6 +1,7 @@
 import Foundation
-@preconcurrency import Glibc
 import GRDB
+@preconcurrency import Glibc
+import TestSupport
 import Testing
 
 /// Others use the store: slow writers, endless readers, other runs.
