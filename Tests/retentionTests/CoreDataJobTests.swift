@@ -37,7 +37,8 @@ struct CoreDataJobTests {
         #expect(predicted.rules[0].dateFormat == "apple_seconds")
         let done = try job.report(asOf)
         #expect(done.exitCode == 0 && done.rules[0].deleted == 40)
-        #expect(done.rules[0].cascaded == 0 && done.rules[0].nullified == predicted.rules[0].nullified)
+        #expect(done.rules[0].cascaded == 0 && predicted.rules[0].cascaded == 0)
+        #expect(done.rules[0].nullified == 0 && predicted.rules[0].nullified == 0)
         #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 60)
         // Each symbol lost 20 points: its lock counter began at 1.
         #expect(try job.rows("SELECT Z_OPT FROM ZSYMBOL") == ["21", "21"])
@@ -93,7 +94,8 @@ struct CoreDataJobTests {
 
     @Test func anotherFormatThanTheModelsIsAMistake() throws {
         let end = try job("date_format: unix_seconds").retention("check")
-        #expect(end.status == 78 && end.output.contains("apple_seconds"))
+        #expect(end.status == 78)
+        #expect(end.words.contains("updateTime is apple_seconds, not unix_seconds; leave out date_format"), "\(end)")
         #expect(try job("date_format: apple_seconds").retention("check").status == 0)
     }
 
@@ -102,7 +104,8 @@ struct CoreDataJobTests {
         try job.change("DROP TABLE Z_MODELCACHE")
         let report = try job.report(asOf)
         #expect(report.exitCode == 65 && report.rules[0].refusal == "unsupported_schema")
-        #expect(report.rules[0].message?.contains("model") == true)
+        let reason = "the store has no model, so its relationships are unknown; this cannot be accepted; name"
+        #expect(report.rules[0].message?.contains(reason) == true)
         #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
     }
 
@@ -113,7 +116,8 @@ struct CoreDataJobTests {
                 + "UPDATE ZYAHOOGOLDPRICEPOINT SET ZUPDATETIME1 = ZUPDATETIME")
         let refused = try job.report(["--dry-run"] + asOf)
         #expect(refused.exitCode == 65 && refused.rules[0].refusal == "unsupported_schema")
-        #expect(refused.rules[0].message?.contains("ZUPDATETIME1") == true)
+        let reason = "updateTime can be any of the columns ZUPDATETIME, ZUPDATETIME1, and the model does not say which"
+        #expect(refused.rules[0].message?.contains(reason) == true)
         try job.folder.write(
             try job.text("retention.yaml").replacing("max_age", with: "column: ZUPDATETIME1\n    max_age"),
             to: "retention.yaml")

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PriceStore
 import TestSupport
 import Testing
 
@@ -43,9 +44,9 @@ import Testing
         try #require(end.status == 0)
     }
 
-    private func rowCount() throws -> Int {
+    private func number(_ value: String = "count(*)") throws -> Int {
         let queue = try DatabaseQueue(path: folder.url.appending(path: "prices.sqlite").path)
-        return try queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM YahooGoldPricePoint") ?? -1 }
+        return try queue.read { try Int.fetchOne($0, sql: "SELECT \(value) FROM YahooGoldPricePoint") ?? -1 }
     }
 
     @Test func namesTheInstalledProgramAndPolicy() throws {
@@ -63,10 +64,16 @@ import Testing
         #expect(end.status == 0)
         #expect(end.output == "")
         #expect(end.errors == "")
-        // 30 days of hours; the hour in which the test runs may be over when the job starts.
-        #expect([719, 720].contains(try rowCount()))
         let log = try String(contentsOf: folder.url.appending(path: "retention.log"), encoding: .utf8)
-        #expect(log.contains("rule finished"))
+        func seconds(_ member: String) throws -> Int {
+            let text = try #require(log.firstMatch(of: try Regex("\"\(member)\":\"([^\"]+)\""))?[1].substring)
+            return Int(try #require(Instant(iso8601: String(text))).microseconds / 1_000_000)
+        }
+        let cutoff = try seconds("cutoff")
+        #expect(try seconds("as_of") - cutoff == 30 * Sample.day)
+        // A row of each hour from the cutoff on.
+        #expect(try number() == (number("max(updateTime)") - cutoff) / 3600 + 1)
+        #expect(try number("min(updateTime)") >= cutoff)
     }
 
     struct Trouble: CustomTestStringConvertible, Sendable {
@@ -90,7 +97,7 @@ import Testing
         let end = try run()
         #expect(end.status == trouble.status)
         #expect((end.output + end.errors).contains(trouble.word))
-        #expect(try rowCount() == 2000)
+        #expect(try number() == 2000)
     }
 
     private static func policy(age: String) -> String {

@@ -88,15 +88,17 @@ struct DocsTests {
             .trimmingCharacters(in: .newlines)
     }
 
-    /// The `retention` lines of all other pages are at least no wrong usage and find no defect.
+    /// The `retention` lines of all other pages do what they are shown for; FirstStepsTests has those of its page.
     @Test func thePagesShowCommandsThatExist() throws {
         let (folder, _) = try playREADME()
-        for page in Self.pages where page != "README.md" {
+        for page in Self.pages where !["README.md", "docs/first-steps.md"].contains(page) {
             let commands = try Self.blocks(page).filter(\.isShell).flatMap(\.commands).map(\.line)
             for line in commands where line.hasPrefix("retention ") {
+                // The rows of the README end with 2024.
                 let local = line.replacing("/etc/retention/", with: "")
+                    .replacing("retention run", with: "retention run --as-of 2025-01-01T00:00:00Z")
                 let end = try LaunchedProgram.shell(local, in: folder.url)
-                #expect(![64, 70, 127].contains(end.status), "\(page): \(line): \(end.errors)")
+                #expect(end.status == 0, "\(page): \(line): \(end)")
             }
         }
     }

@@ -1,41 +1,41 @@
 import Foundation
-import TestSupport
 import Testing
 
 /// `thin` in the running program: the dry run, the run, the reports, the ledger, and what goes with it.
-@Suite(.tags(.clock)) struct ThinJobTests {
+struct ThinJobTests {
     private static let thin = "thin: { per: [symbol], daily: 60d, monthly: forever }"
 
-    /// Four rows on each of 100 days for each of two symbols, at 00:00, 06:00, 12:00 and 18:00 UTC; the newest is of today.
+    private static let asOf = ["--as-of", "2026-03-01T12:00:00Z"]
+
+    /// Four rows on each of 100 days for each of two symbols, at 00:00, 06:00, 12:00 and 18:00 UTC; the newest is of 1 March 2026.
     private func job(_ settings: String = Self.thin, head: String = "", age: String = "30d") throws -> LaunchedJob {
         try LaunchedJob(
             Sample.price
                 + """
                 WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 399)
                 INSERT INTO Price(at, symbol)
-                SELECT unixepoch('now', 'start of day') - i * 21600, s.symbol
+                SELECT unixepoch('2026-03-01') - i * 21600, s.symbol
                 FROM n, (SELECT 'XAUUSD' AS symbol UNION ALL SELECT 'EURUSD') AS s;
                 """,
-            policy: Sample.policy(Sample.rule(settings, age: age), head: head))
+            policy: Sample.policy(Sample.rule(settings, age: age), head: "timezone: UTC\n" + head))
     }
 
     @Test func whatATierKeepsIsTheSameInTheDryRunTheRunTheMetricsAndTheLedger() throws {
         let job = try job(head: "metrics: { textfile: \"retention.prom\" }")
         let before = try job.number("SELECT count(*) FROM Price")
-        let dry = try job.report("--dry-run").rules[0]
+        let dry = try job.report(["--dry-run"] + Self.asOf).rules[0]
         let tiers = try #require(dry.keptByTier)
-        #expect(tiers.map(\.tier) == ["daily", "monthly"])
-        #expect(tiers.reduce(0) { $0 + $1.rows } == dry.keptByRule && dry.deleted == 0)
-        // About 30 days and two or three months for each symbol.
-        #expect((54...62).contains(tiers[0].rows) && (2...8).contains(tiers[1].rows), "\(tiers)")
-        let text = try job.retention("run", "--dry-run").output
+        // Of each symbol: 29 days of January, whose last row is older than 30 January 12:00, and two months.
+        #expect(tiers == [.init(tier: "daily", rows: 58), .init(tier: "monthly", rows: 4)])
+        #expect(dry.keptByRule == 62 && dry.expired == 500 && dry.deleted == 0)
+        let text = try job.perform(["run", "--dry-run"] + Self.asOf).output
         #expect(
             text.contains(
                 "\(dry.keptByRule) rows before the cutoff kept by thin: keeps \(tiers[1].rows) monthly, \(tiers[0].rows) daily\n"
             ),
             "\(text)")
         #expect(try job.retention("report", "--html", "-").status == 0)
-        let run = try job.report().rules[0]
+        let run = try job.report(Self.asOf).rules[0]
         #expect(run.deleted == dry.expired && run.keptByTier == tiers && run.residue == 0)
         #expect(try job.number("SELECT count(*) FROM Price") == before - run.deleted)
         let figures = try job.text("retention.prom")
@@ -46,16 +46,16 @@ import Testing
                 == ["\(tiers[0].rows) daily\n\(tiers[1].rows) monthly"])
         let log = try job.retention("log", "--format", "json")
         #expect(log.status == 0 && log.output.contains("\"kept_by_tier\""), "\(log)")
-        let again = try job.report().rules[0]
+        let again = try job.report(Self.asOf).rules[0]
         #expect(again.deleted == 0 && again.outcome == "completed" && again.keptByTier == tiers)
         #expect(try job.retention("log", "--verify").status == 0)
     }
 
     @Test func rowsThatATierLetsGoHaveNotComeBack() throws {
         let job = try job("thin: { daily: 60d }, limits: { max_late_rows: 0 }")
-        #expect(try job.report("--as-of", Sample.date(30)).rules[0].deleted > 0)
-        let run = try job.report()
-        #expect(run.exitCode == 0 && run.rules[0].deleted > 0 && run.rules[0].late == 0, "\(run)")
+        #expect(try job.report("--as-of", "2026-01-30T12:00:00Z").rules[0].deleted == 292)
+        let run = try job.report(Self.asOf)
+        #expect(run.exitCode == 0 && run.rules[0].deleted == 240 && run.rules[0].late == 0, "\(run)")
     }
 
     @Test func keepLastAHoldAnArchiveAndAPlanGoWithIt() throws {
@@ -63,13 +63,14 @@ import Testing
             Self.thin + ", keep_last: { count: 200, per: [symbol] }",
             head: """
                 archive: { folder: archive }
-                holds: [{ name: tax, entity: Price, where: { symbol: EURUSD }, from: \(Sample.date(80)), until: \(Sample.date(70)), reason: tax }]
+                holds: [{ name: tax, entity: Price, where: { symbol: EURUSD }, from: 2025-12-11, until: 2025-12-21, reason: tax }]
                 """)
         try FileManager.default.createDirectory(
             at: job.folder.url.appending(path: "archive"), withIntermediateDirectories: true)
         let before = try job.rows("SELECT id, at, symbol FROM Price ORDER BY id")
-        let dry = try job.report("--dry-run", "--save-plan", "plan.txt")
-        #expect(dry.rules[0].held ?? 0 > 30 && dry.rules[0].keptByRule > 160)
+        let dry = try job.report(["--dry-run", "--save-plan", "plan.txt"] + Self.asOf)
+        // Before the cutoff, of each symbol: the last 81 of the 200 newest rows, and 11 of the tiers. Ten days of a symbol are held.
+        #expect(dry.rules[0].held == 40 && dry.rules[0].keptByRule == 184)
         let run = try job.report("--plan", "plan.txt")
         #expect(run.exitCode == 0 && run.rules[0].deleted == dry.rules[0].expired)
         #expect(run.rules[0].archived == run.rules[0].deleted)

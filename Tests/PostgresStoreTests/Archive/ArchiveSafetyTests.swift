@@ -66,7 +66,7 @@ struct ArchiveSafetyTests {
         #expect(try archived.database.reader().archiveObstacle(of: Self.request()) == nil)
         try archived.database.run("ALTER TABLE t_new ADD FOREIGN KEY (up) REFERENCES t_old (id) ON DELETE CASCADE")
         let found = try archived.database.reader().archiveObstacle(of: Self.request())
-        #expect(found?.contains("t_new") == true, "\(found ?? "")")
+        #expect(found == "rows of t_new, which are rows of t, have foreign keys of their own")
     }
 
     @Test func aNameThatTwoTablesHaveIsRefused() throws {

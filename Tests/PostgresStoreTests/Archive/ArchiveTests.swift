@@ -312,7 +312,7 @@ struct ArchiveTests {
         try archived.database.run("CREATE SCHEMA a AUTHORIZATION \(user)")
         #expect(told() == "none: ")
         try archived.database.run("GRANT CREATE ON SCHEMA a TO PUBLIC")
-        #expect(told().hasPrefix("permission") && told().contains("everybody"))
+        #expect(told() == "permission: the schema of the archives, a, lets others create tables in it: everybody")
         try archived.database.run("REVOKE CREATE ON SCHEMA a FROM PUBLIC, \(user)")
         #expect(told().contains("does not let"))
         try archived.database.run("GRANT CREATE ON SCHEMA a TO \(user)")
@@ -385,7 +385,12 @@ struct ArchiveTests {
         try archived.database.run(
             "DELETE FROM \(archived.archive(ArchivePlace.tableName(archived.run, 1))) WHERE ctid = '(0,1)'")
         let told = storeError { try archived.undo() }
-        #expect(told?.kind == .inputOutput && told?.message.contains("is damaged") == true)
+        #expect(told?.kind == .inputOutput)
+        let table = archived.archive(ArchivePlace.tableName(archived.run, 1))
+        #expect(
+            told?.message
+                == "the archive of run \(archived.run) is damaged: the table \(table) does not have the rows that the run copied"
+        )
         #expect(try archived.contents() == after)
     }
 }

@@ -105,7 +105,9 @@ extension RandomDatabase {
 
     /// The rows that are in a table, as the judge wants them.
     static func read(_ table: Table, _ connection: PostgresConnection) throws -> ReferenceStore.Table {
-        let list = table.columns.map(\.name.quotedIdentifier).joined(separator: ", ")
+        // The text of a `real` has fewer digits than its value.
+        let list = table.columns
+            .map { $0.name.quotedIdentifier + ($0.type == "real" ? "::float8" : "") }.joined(separator: ", ")
         let result = try connection.execute("SELECT n, \(list) FROM \(table.name.quotedIdentifier) ORDER BY n")
         let key = try connection.table(table.name)?.entity.primaryKey ?? []
         let order = try connection.numbers(

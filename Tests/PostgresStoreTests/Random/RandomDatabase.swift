@@ -81,7 +81,7 @@ struct RandomDatabase: RandomRules {
         case .native: pick(["timestamptz", "timestamp", "date", "timestamptz", "timestamp"])
         case .iso8601: pick(["text", "text", "varchar(80)", "bigint"])
         case .yyyymmdd, .yyyymmddhhmmss: pick(["bigint", "text", "numeric", "double precision"])
-        default: pick(["bigint", "bigint", "double precision", "numeric", "text"])
+        default: pick(["bigint", "bigint", "integer", "double precision", "real", "numeric", "text"])
         }
     }
 

@@ -107,9 +107,11 @@ struct SurveyTests {
         func reason(_ entity: String, _ date: DateAttribute) throws -> String? {
             try reader.survey(SurveyRequest(entity: entity, date: date, cutoff: at("2026-01-01"))).unsupported
         }
-        #expect(try reason("v", .of("at"))?.contains("view") == true)
-        #expect(try reason("q", .of("at", .unixSeconds))?.contains("native") == true)
-        #expect(try reason("q", .of("n"))?.contains("not a date type") == true)
+        #expect(try reason("v", .of("at")) == "v is a view: name the table that holds its rows")
+        #expect(
+            try reason("q", .of("at", .unixSeconds))
+                == "q.at is a date of the server's own (native), not unix_seconds")
+        #expect(try reason("q", .of("n")) == "q.n is not a date type of the server; native needs one")
         #expect(try reason("q", .of("at")) == nil)
     }
 

@@ -48,6 +48,6 @@ struct SecretsTests {
     @Test func errorsOfStoresHideThem() {
         let error = StoreError(
             .missing, store: "postgresql://u:s3cret@h", message: "password=s3cret", hint: "look at ftp://u:s3cret@h")
-        #expect(!error.description.contains("s3cret"))
+        #expect(error.description == "postgresql://u:***@h: password=***; look at ftp://u:***@h")
     }
 }

@@ -170,8 +170,8 @@ import Testing
             return found?.encoding == column.encoding && [.sure, .likely].contains(found?.certainty)
         }
         let sure = right.filter { $0.recognised()?.certainty == .sure }
-        #expect(right.count * 100 >= named.count * 65, "\(right.count) of \(named.count)")
-        #expect(sure.count * 100 >= named.count * 30, "\(sure.count) of \(named.count)")
+        // The columns are the same in every run.
+        #expect([named.count, right.count, sure.count] == [476, 320, 162])
         // A wrong format is at most one of several: only for dates of the next century may others be taken.
         for column in named where !column.kind.hasSuffix("far ahead") {
             guard let found = column.recognised(), found.certainty == .likely else { continue }

@@ -55,6 +55,11 @@ struct MissedRunsTests {
     @Test func theTableShowsGapsAmongTheRuns() {
         let runs = runs([0, 72])
         let lines = LogReport(runs, missed: missed(runs, nowHour: 200)).table().split(separator: "\n")
-        #expect(lines[2].contains("MISSED: 72 h") && lines[4].contains("MISSED: the last run began 128 h"), "\(lines)")
+        #expect(lines.count == 5, "\(lines)")
+        #expect(
+            lines[2] == "     2026-11-21 00:00:00  MISSED: 72 h 00 min without a run; one is expected every 1d")
+        #expect(
+            lines[4]
+                == "     2026-11-24 00:00:00  MISSED: the last run began 128 h 00 min ago; one is expected every 1d")
     }
 }

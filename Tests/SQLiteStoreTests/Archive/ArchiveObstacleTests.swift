@@ -146,7 +146,8 @@ struct ArchiveObstacleTests {
         let schema = [
             Self.table, "CREATE TABLE c (OLD_p INTEGER PRIMARY KEY, p INTEGER REFERENCES t ON DELETE SET NULL)",
         ]
-        #expect(try obstacle(schema)?.contains("OLD_p") == true)
+        let reason = "the column OLD_p of c has a name that an archive uses for old values of references"
+        #expect(try obstacle(schema) == reason)
     }
 
     /// A table of the archive may need more columns than that of the store.

@@ -67,12 +67,11 @@ struct BatchInsertTests {
         let objects: [[String: StoreValue]] = (1...3).map { ["at": .integer($0), "price": .integer(9)] }
         let writer = try store.writer()
         var request = BatchInsertRequest(entity: "gold", objects: objects, resultType: resultType)
-        #expect {
-            try writer.execute(request)
-        } throws: {
-            ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("row 2 of gold")
-                && "\($0)".contains("gold.at")
-        }
+        let error = #expect(throws: StoreError.self) { try writer.execute(request) }
+        #expect(error?.kind == .constraint)
+        #expect(
+            error?.message
+                == "row 2 of gold cannot be saved, so none is saved: UNIQUE constraint failed: gold.at")
         #expect(try store.rows("SELECT count(*) FROM gold") == ["1"])
         request.onConflict = .ignore
         let ignoring = try writer.execute(request)

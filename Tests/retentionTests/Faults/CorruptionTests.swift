@@ -92,7 +92,10 @@ struct CorruptionTests {
         try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
         for _ in 1...3 {
             let end = try job.retention("run")
-            #expect(end.status == 74 && end.errors.contains("damaged") && end.errors.contains("REINDEX"), "\(end)")
+            let says =
+                "Price is damaged: row 1 missing from index Price_at (SQLITE_CORRUPT); nothing is deleted from a "
+                + "damaged store; if only an index is damaged, REINDEX repairs it; otherwise restore the store"
+            #expect(end.status == 74 && end.errors.contains(says), "\(end)")
             #expect(try bytes(job) == damaged)
         }
         try job.change("REINDEX")
