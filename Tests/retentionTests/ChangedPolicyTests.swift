@@ -335,7 +335,7 @@ struct ChangedPolicyTests {
 
     @Test func rowsOfAnUndoAreHeldAndNotLate() throws {
         let job = try job(head: "archive: { folder: archive }")
-        try FileManager.default.createDirectory(atPath: job.path("archive"), withIntermediateDirectories: false)
+        try job.makeFolder("archive")
         let run = try job.report().run
         #expect(try job.retention("undo", run).status == 0)
         let held = try job.report()

@@ -14,8 +14,7 @@ struct ForeignFunctionTests {
                     UPDATE sqlite_schema SET sql = replace(sql, 'abs(', 'app_ok(');
                     PRAGMA writable_schema = RESET;
                     """, policy: Sample.policy(rule, head: Self.head))
-        try FileManager.default.createDirectory(
-            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try job.makeFolder("archive")
         return job
     }
 

@@ -40,8 +40,7 @@ struct HelpTests {
             let job = try LaunchedJob("SELECT 1", policy: policy)
             try job.folder.write(policy, to: "prices.yaml")
             try? FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
-            try FileManager.default.createDirectory(
-                atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+            try job.makeFolder("archive")
             let made = try LaunchedProgram.shell(
                 "goldprices prices.sqlite --rows 200 --every 86400 && retention run", in: job.folder.url)
             try #require(made.status == 0, "\(made)")

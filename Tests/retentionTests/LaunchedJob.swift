@@ -2,6 +2,7 @@ import Foundation
 @preconcurrency import Glibc
 import GRDB
 import TestSupport
+import Testing
 
 /// A store that SQL made, a policy for it and pending files, in a folder of their own; and the program run on them.
 final class LaunchedJob {
@@ -89,6 +90,24 @@ final class LaunchedJob {
 
     func perform(_ arguments: [String]) throws -> LaunchedProgram.Ending {
         try LaunchedProgram.perform(arguments, in: folder.url)
+    }
+
+    /// Carries out the check, the dry run and the run: each has to end with a status and to say something, however its lines are broken.
+    func expectEverywhere(
+        _ status: Int32, _ says: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
+            let end = try perform(arguments)
+            let words = (end.output + end.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(
+                end.status == status && words.contains(says), "\(arguments) \(end)", sourceLocation: sourceLocation)
+        }
+    }
+
+    /// Makes a folder that nobody else may use, as one of archives must be.
+    func makeFolder(_ name: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: path(name), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     }
 
     /// Runs the program to its end.

@@ -165,8 +165,7 @@ struct PlanTests {
                 WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 500)
                 INSERT INTO Child(parent) SELECT p.id FROM Parent AS p CROSS JOIN c;
                 """, head: "archive: { folder: archives }")
-        try FileManager.default.createDirectory(
-            atPath: job.path("archives"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try job.makeFolder("archives")
         try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
         let rule = try job.report("--plan", "plan.txt").rules[0]
         #expect(

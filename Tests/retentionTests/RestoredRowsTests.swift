@@ -11,8 +11,7 @@ struct RestoredRowsTests {
         let rules = rules.isEmpty ? [Sample.rule()] : rules
         let job = try LaunchedJob(
             Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0) + sql, policy: Self.policy(rules))
-        try FileManager.default.createDirectory(
-            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try job.makeFolder("archive")
         let run = try job.report()
         #expect(run.exitCode == 0 && run.totals.deleted == 5)
         #expect(try job.retention("undo", run.run).status == 0)

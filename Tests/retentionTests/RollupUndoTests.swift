@@ -34,8 +34,7 @@ struct RollupUndoTests {
             CREATE TABLE Tick (id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER, price NUMERIC, volume REAL);
             CREATE INDEX tick_at ON Tick(at);
             """, policy: Self.policy)
-        try FileManager.default.createDirectory(
-            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try job.makeFolder("archive")
         return job
     }
 
@@ -167,8 +166,7 @@ struct RollupUndoTests {
             }.joined(),
             policy: "version: 1\nstore: prices.sqlite\narchive: { folder: archive, keep: forever }\nrules:\n"
                 + rules.joined())
-        try FileManager.default.createDirectory(
-            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try job.makeFolder("archive")
         return job
     }
 

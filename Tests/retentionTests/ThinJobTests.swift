@@ -65,8 +65,7 @@ struct ThinJobTests {
                 archive: { folder: archive }
                 holds: [{ name: tax, entity: Price, where: { symbol: EURUSD }, from: 2025-12-11, until: 2025-12-21, reason: tax }]
                 """)
-        try FileManager.default.createDirectory(
-            at: job.folder.url.appending(path: "archive"), withIntermediateDirectories: true)
+        try job.makeFolder("archive")
         let before = try job.rows("SELECT id, at, symbol FROM Price ORDER BY id")
         let dry = try job.report(["--dry-run", "--save-plan", "plan.txt"] + Self.asOf)
         // Before the cutoff, of each symbol: the last 81 of the 200 newest rows, and 11 of the tiers. Ten days of a symbol are held.

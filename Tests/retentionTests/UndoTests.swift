@@ -13,8 +13,7 @@ struct UndoTests {
             Sample.price + tick + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0)
                 + Sample.rows(3, daysAgo: 100, in: "Tick") + Sample.rows(1, daysAgo: 0, in: "Tick") + more,
             policy: Sample.policy(Sample.rule(rule), Sample.rule(name: "ticks", entity: "Tick"), head: head))
-        try FileManager.default.createDirectory(
-            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        try job.makeFolder("archive")
         return job
     }
 
