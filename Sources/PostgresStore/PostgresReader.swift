@@ -4,7 +4,7 @@ public import PriceStore
 ///
 /// Every transaction is read-only and sees one state of the database. New rows can be rehearsed for the entities given at opening: they go
 /// into temporary tables of the session with copies of the store's constraints. All counts then include them.
-public final class PostgresReader: PostgresDatabase, StoreInserter, RetentionReader {
+public final class PostgresReader: PostgresDatabase, RetentionInserter {
     /// Opens a database for reading.
     ///
     /// - Parameters:

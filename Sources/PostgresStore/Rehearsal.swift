@@ -75,19 +75,19 @@ extension PostgresReader {
             let table = try requireTable(entity)
             if try isSharded(table) {
                 throw StoreError(
-                    .unsupported, store: name,
+                    .unpredictable, store: name,
                     message: "a dry run cannot count the pending rows of \(table.name): it is distributed "
                         + "(unsupported_schema)",
                     hint: "a run saves the rows")
             }
             guard let shadow = shadows[table.oid] else {
                 throw StoreError(
-                    .unsupported, store: name,
+                    .unpredictable, store: name,
                     message: "no rehearsal of \(entity) was prepared when the store was opened")
             }
             if try hasInsertTriggers(table) {
                 throw StoreError(
-                    .unsupported, store: name,
+                    .unpredictable, store: name,
                     message: "a dry run cannot count the pending rows of \(table.name): it has a trigger on INSERT "
                         + "(unsupported_schema)",
                     hint: "a run saves the rows, and the trigger runs")

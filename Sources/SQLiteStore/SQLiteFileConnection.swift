@@ -32,7 +32,7 @@ public class SQLiteFileConnection {
     var temporaries = Temporaries()
     private(set) var functions = ConnectionFunctions()
     /// What reaches the store itself, while ``queue`` reaches a copy with rehearsed rows.
-    private var original: (queue: DatabaseQueue, functions: ConnectionFunctions)?
+    private(set) var original: (queue: DatabaseQueue, functions: ConnectionFunctions)?
     package var heldFromReplacing: [HeldRows] = []
     package var rowsToKeep = RowsToKeep()
     package var looksAtRowsToKeep: Bool { true }
@@ -131,30 +131,40 @@ public class SQLiteFileConnection {
         try? queue.close()
     }
 
-    /// Has all further work done on a copy of the store, as it is in the current transaction. SQLite keeps what does not fit into memory in
-    /// a file without a name, which is gone with the process.
+    /// Has all further work done on a copy of the store. SQLite keeps what does not fit into memory in a file without a name, which is gone
+    /// with the process. The store is read while it is copied, and not afterwards.
     ///
     /// - Parameter check: called with the store before anything is copied.
     func beginRehearsal(_ check: (Database) throws -> Void) throws(StoreError) {
-        guard original == nil else { return }
         let copy = try run("copying the store for a rehearsal") { db in
-            try check(db)
             var configuration = configuration
             (configuration.readonly, configuration.foreignKeysEnabled) = (false, true)
             let copy = try DatabaseQueue(path: "", configuration: configuration)
-            try copy.unsafeReentrantWrite { try db.backup(to: $0, pagesPerStep: 1000) { _ in try self.checkTask() } }
+            try snapshot(db) {
+                try check(db)
+                try copy.unsafeReentrantWrite {
+                    try db.backup(to: $0, pagesPerStep: 1000) { _ in try self.checkTask() }
+                }
+            }
             return copy
         }
         original = (queue, functions)
         use(copy, ConnectionFunctions())
-        temporaries = Temporaries()
-        catalog = SQLiteCatalog(store: name, modelPath: modelPath)
+    }
+
+    /// Has all further work done on the store itself again.
+    func endRehearsal() {
+        guard let original else { return }
+        self.original = nil
+        use(original.queue, original.functions)
     }
 
     private func use(_ queue: DatabaseQueue, _ functions: ConnectionFunctions) {
         (self.queue, self.functions) = (queue, functions)
         surveys = SurveyMemory()
         changes = OwnChanges()
+        temporaries = Temporaries()
+        catalog = SQLiteCatalog(store: name, modelPath: modelPath)
     }
 
     /// Runs `body` on the connection. Errors name the work.
@@ -220,7 +230,6 @@ public class SQLiteFileConnection {
         }
         let known = temporaries
         let knownCatalog = catalog
-        let isRehearsal = original != nil
         do {
             let value = try body()
             // A statement may end before it notices a cancellation.
@@ -233,12 +242,7 @@ public class SQLiteFileConnection {
             // The tables and rows that the transaction created are gone, so what is known of them is discarded.
             temporaries.rollBack(to: known)
             catalog = knownCatalog
-            if !isRehearsal, let original {
-                self.original = nil
-                use(original.queue, original.functions)
-            }
-            guard let failure = error as? DatabaseError else { throw error }
-            if isRehearsal, failure.resultCode == .SQLITE_FULL { throw noRoom("its disk is full") }
+            guard error is DatabaseError else { throw error }
             throw storeError(error, doing: "the transaction is rolled back", db)
         }
     }

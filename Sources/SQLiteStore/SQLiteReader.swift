@@ -7,9 +7,8 @@ public import PriceStore
 /// let row = try reader.fetch(StoreFetchRequest(entity: "Price"), attributes: ["metal", "time", "dollars"])
 /// ```
 ///
-/// The connection changes no byte of the store or its WAL. It can rehearse new rows: they go into a private copy of the store, and all counts
-/// include them. Inside ``transaction(_:_:)`` all queries see one state of the store.
-public final class SQLiteReader: SQLiteFile, StoreInserter, RetentionReader {
+/// The connection changes no byte of the store or its WAL, and takes no rows. Inside ``transaction(_:_:)`` all queries see one state of the store.
+public final class SQLiteReader: SQLiteFile, RetentionInserter {
     /// Opens a file for reading.
     ///
     /// - Parameters:

@@ -102,12 +102,11 @@ struct CheckCommand: ConsoleCommand {
         let obstacles = try StoreCheck.diagnostics(
             policy: completed, reader: reader, asOf: asOf, clock: clock, includingAdvice: false)
         if !obstacles.contains(where: { $0.severity == .error }) {
-            found += try reader.transaction(.normal) {
-                try PendingFolder(completed).warnings(
-                    rehearsal: reader, sparing: HoldPlan.rowsToSpare(completed, clock: clock, reader: reader),
-                    now: clock)
-                    + StoreCheck.refusals(
-                        policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, reported: found)
+            found += try PendingFolder(completed).diagnostics(
+                rehearsal: reader, sparing: HoldPlan.rowsToSpare(completed, clock: clock, reader: reader), now: clock
+            ) {
+                try StoreCheck.refusals(
+                    policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, reported: found)
             }
         }
         found += ArchiveFolder.troubles(of: completed, in: reader)

@@ -73,7 +73,7 @@ struct ExitStatus: Hashable {
         case .inputOutput:
             "name a SQLite file; if it is one, check it for damage, and see whether the disk is full"
         case .constraint: "check the rows in the message: a trigger or a constraint of the store protects them"
-        case .unsupported: "retention inspect shows what is in the store"
+        case .unsupported, .unpredictable: "retention inspect shows what is in the store"
         case .unknownName: "retention inspect shows the names of the store"
         case .cannotCreate: "check the folder and its permissions"
         case .replaced: "run the command again on the new file"

@@ -58,7 +58,7 @@ struct RunSession {
                     "plan only the other rules, with --rule NAME for each of them; a table without a primary key needs one"
             )
         }
-        if planValidity != nil, report.pending.saved > 0 {
+        if planValidity != nil, report.pending.saved > 0 || !report.pending.failures.isEmpty {
             throw CommandFailure(
                 exitCode: 65, message: "a plan cannot be saved while there are pending files: a run imports them first",
                 hint: "run without --save-plan first, or move the files away")

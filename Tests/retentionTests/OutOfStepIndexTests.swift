@@ -58,7 +58,7 @@ struct OutOfStepIndexTests {
         #expect(report.rules.map(\.outcome) == ["failed", "completed"])
         #expect(report.rules.map(\.deleted) == [0, 40] && report.rules[0].residue == 40)
         let message = try #require(report.rules[0].message)
-        #expect(message.contains("pending rows of Price were not imported"), "\(message)")
+        #expect(message.contains("pending rows of Price cannot be imported"), "\(message)")
         #expect(message.contains("the virtual table Price text is out of step"), "\(message)")
         let remedy = try #require(message.firstMatch(of: #/execute (INSERT INTO .*'rebuild'\))/#)).1
         #expect(try job.listing().filter { $0.hasPrefix("in/") } == ["in/a.csv", "in/b.csv"])

@@ -159,12 +159,12 @@ struct RestoredRowsTests {
         #expect(try job.report().totals.deleted == 2)
     }
 
-    /// A rule waits for a trigger only if that may delete restored rows.
+    /// A rule waits for a trigger only if that may delete or change restored rows.
     @Test(arguments: [
         ("INSERT INTO Log VALUES (OLD.id)", false), ("DELETE FROM Price WHERE id = OLD.id", true),
         ("INSERT INTO Text(Text, rowid, symbol) VALUES ('delete', OLD.id, OLD.symbol)", false),
         ("REPLACE INTO Log VALUES (OLD.id)", false), ("REPLACE INTO Price(id) VALUES (OLD.id)", true),
-        ("DELETE FROM Seen WHERE id = OLD.id", true),
+        ("DELETE FROM Seen WHERE id = OLD.id", true), ("UPDATE Price SET price = 0 WHERE id = OLD.id", true),
     ])
     func aTriggerThatCannotReachThemIsNoReason(_ body: String, _ waits: Bool) throws {
         let (job, _) = try job()

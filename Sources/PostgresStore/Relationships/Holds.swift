@@ -108,9 +108,10 @@ extension PostgresDatabase {
         }
     }
 
-    /// Whether triggers may delete rows of a table when rows of an entity are deleted. The effects of their functions are not followed.
-    package func triggersMayDelete(
-        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    /// Whether triggers may change or delete rows of a table when rows of an entity are deleted. The effects of their functions are not
+    /// followed.
+    package func triggersMayTouch(
+        _ table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool { true }
 
     /// Which of some attributes of an entity a delete of rows, of the same or another entity, can set to NULL or a default.

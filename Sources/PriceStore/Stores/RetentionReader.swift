@@ -36,14 +36,14 @@ package protocol RetentionReader: StoreReader {
         changing attributes: [String]
     ) throws(StoreError) -> Bool
 
-    /// Whether triggers of the store may delete rows of a table after deletes from an entity, with all their effects. They may unless the
-    /// engine can show that they do not.
+    /// Whether triggers of the store may insert, change or delete rows of a table after deletes from an entity, with all their effects. They
+    /// may unless the engine can show that they do not.
     ///
     /// - Parameters:
     ///   - table: the name of a table, or of an entity.
     ///   - relationships: what the request does with rows that refer to the rows of the entity.
-    func triggersMayDelete(
-        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    func triggersMayTouch(
+        _ table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool
 
     /// The given attributes of an entity that a delete from another one, or from the same one, can set to NULL or a default. The parameters
@@ -163,10 +163,18 @@ extension [HeldRows] {
 }
 
 /// A store in which the import of a job can be carried out or rehearsed.
-package typealias RetentionInserter = RetentionReader & StoreInserter
+package protocol RetentionInserter: RetentionReader, StoreInserter {
+    /// Carries out `body`, which may insert rows. A reader then counts as if they were in the store, and changes nothing.
+    func rehearse<T>(_ body: () throws -> T) throws -> T
+}
+
+extension RetentionInserter {
+    /// Carries out `body` in one transaction.
+    package func rehearse<T>(_ body: () throws -> T) throws -> T { try transaction(.normal, body) }
+}
 
 /// What a retention job does with a store beyond ``StoreWriter``: it deletes in parts, makes archives, and spares other programs.
-package protocol RetentionWriter: RetentionReader, StoreWriter {
+package protocol RetentionWriter: RetentionInserter, StoreWriter {
     /// Creates the entity of the candles that rows of an entity become.
     func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError)
 

@@ -26,7 +26,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case constraint
         /// The engine cannot handle this kind of schema, or the request.
         case unsupported
-        /// The store lacks a named entity or attribute, or the engine lacks a named technique.
+        /// A dry run cannot count the effects of pending rows.
+        case unpredictable
+        /// The store lacks a named entity or attribute, or the engine lacks a named method.
         case unknownName
         /// A file or a place in the store cannot be created.
         case cannotCreate

@@ -3,30 +3,38 @@ package import PriceStore
 package import RetentionPolicy
 
 extension PendingFolder {
-    /// The findings of a dry run about the pending files, as warnings. Afterwards the rehearsal contains the rows, so rules are judged as
-    /// in a run.
+    /// The findings of a dry run about the pending files, as warnings, and those of a judge that sees the store with the rows of the files,
+    /// as a run does after the import. If they cannot be counted, the judge sees the store as it is.
     ///
     /// - Throws: `StoreError` if the store cannot be read.
-    package func warnings(
-        rehearsal: any RetentionInserter, sparing held: [HeldRows], now: Instant
+    package func diagnostics(
+        rehearsal: any RetentionInserter, sparing held: [HeldRows], now: Instant, then judge: () throws -> [Diagnostic]
     ) throws -> [Diagnostic] {
-        guard let first = sources.first else { return [] }
+        guard let first = sources.first else { return try rehearsal.transaction(.normal, judge) }
         let logger = Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }
-        var sentences: [String] = []
-        do {
-            // If the rehearsal fails, it is rolled back, and the rules are judged without these rows.
-            let found = try rehearsal.transaction(.normal) {
-                try save(into: rehearsal, sparing: held, now: now, logger: logger, note: { sentences.append($0) })
-            }
+        func warning(_ sentence: String) -> Diagnostic {
+            Diagnostic(.warning, at: first.marks.value("files"), sentence)
+        }
+        func work() throws -> [Diagnostic] {
+            var sentences: [String] = []
+            let found = try save(
+                into: rehearsal, sparing: held, now: now, logger: logger, note: { sentences.append($0) })
             sentences += found.problems
+            sentences += found.failures.keys.sorted().map {
+                "the rules of \($0) fail as long as its pending rows cannot be imported"
+            }
             if found.rejected > 0 {
                 sentences.append(
                     "\(Figures.count(found.rejected, "bad line")) in pending files: a run does not save them")
             }
-        } catch let error as StoreError where error.kind == .unsupported {
-            sentences.append(error.message + (error.hint.map { "; \($0)" } ?? ""))
+            return try sentences.map(warning) + judge()
         }
-        return sentences.map { Diagnostic(.warning, at: first.marks.value("files"), $0) }
+        do {
+            return try hasFiles ? rehearsal.rehearse(work) : rehearsal.transaction(.normal, work)
+        } catch let error as StoreError where error.kind == .unpredictable {
+            return try [warning(error.message + (error.hint.map { "; \($0)" } ?? ""))]
+                + rehearsal.transaction(.normal, judge)
+        }
     }
 
     /// The mistakes in the `pending` part of a policy that only the store shows. Changes nothing.

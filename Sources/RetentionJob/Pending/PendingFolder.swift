@@ -24,6 +24,11 @@ package struct PendingFolder {
         sources.map { PendingPattern($0) }.flatMap { [$0.root] + $0.realFolders() }
     }
 
+    /// Whether there are files.
+    var hasFiles: Bool {
+        sources.contains { !PendingPattern($0, databases: databases).files().files.isEmpty }
+    }
+
     /// Imports all pending files, in the order of the sources and of the file names.
     ///
     /// Files are imported in short batches, which record how much is saved. All rows of a file are on disk before it moves to `done/`. A

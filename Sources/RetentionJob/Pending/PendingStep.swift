@@ -85,6 +85,8 @@ final class PendingStep {
                 wait(file, "changed while it was read, and waits for the next run")
             case .stopped:
                 noteInterruption()
+                // A dry run ends without counts.
+                guard writer != nil else { return }
                 wait(
                     file,
                     work.progress.savedBytes > 0
@@ -96,7 +98,7 @@ final class PendingStep {
             }
         } catch let problem as FileProblem {
             report(problem: "\(file.displayName): \(problem.reason)")
-        } catch let error as StoreError where writer != nil && [.constraint, .unsupported].contains(error.kind) {
+        } catch let error as StoreError where [.constraint, .unsupported].contains(error.kind) {
             // The cause is a trigger or its index: other entities are not affected.
             failed.insert(entity.name.folded)
             report.failures[entity.name] = error.description

@@ -104,7 +104,7 @@ package struct Refusals {
                 ? "undo \(undo) has restored rows that run \(run) had deleted, and this rule would delete them again: \(count) that it "
                     + "would have deleted in that run, too"
                 : "undo \(undo) has restored rows of \(restored.reached.joined(separator: ", ")) that run \(run) had deleted, and "
-                    + "this rule can delete them again by a cascade or a trigger, with \(count) of its own"
+                    + "this rule can delete or change them by a cascade or a trigger, with \(count) of its own"
         return Refusal(
             .restoredRows, reason: begin(reason),
             remedy: "change the rule so that it keeps them, or pass --accept restored_rows once to delete them")

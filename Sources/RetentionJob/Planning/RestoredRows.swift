@@ -3,8 +3,8 @@ import RetentionPolicy
 
 /// Rows that an undo has restored and that a rule would delete again.
 ///
-/// A rule must not delete restored rows that it would also have deleted in the undone run, nor delete rows of a restored table by a cascade
-/// or a trigger. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed time. If a restored table
+/// A rule must not delete restored rows that it would also have deleted in the undone run, nor delete rows of a restored table by a cascade,
+/// nor fire a trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed time. If a restored table
 /// is no longer in the store, it may have been renamed: then its rows may be in any table for which the undone run had no rule.
 package struct RestoredRows {
     /// What the undo has restored.
@@ -44,10 +44,10 @@ package struct RestoredRows {
                     return RestoredRows(restoration: restored, rowCount: count, reached: [], gone: isNew ? gone : [])
                 }
             }
-            // A restored row may now be deleted along with a row that had not expired then.
+            // A restored row may now be deleted or changed along with a row that had not expired then.
             let request = rule.relationships.request
             let byTriggers = try tables.filter {
-                try hasTriggers && reader.triggersMayDelete(from: $0, afterDeletesFrom: entity.name, request)
+                try hasTriggers && reader.triggersMayTouch($0, afterDeletesFrom: entity.name, request)
             }
             let reached = try tables.filter {
                 try byTriggers.contains($0)

@@ -29,7 +29,7 @@ package struct DryRun {
 
     /// Predicts what a run at this instant would import and delete.
     ///
-    /// - Parameter rehearsal: the store as it would be after the pending files, see ``RetentionInserter``; it must not change a byte.
+    /// - Parameter rehearsal: the store, of which no byte may change, see ``RetentionInserter/rehearse(_:)``.
     /// - Returns: the report. If the store cannot be read, or the effects of the pending files cannot be counted, it has a `failure`, an
     ///   exit status and no rules.
     /// - Throws: ``UnplannableRule`` if a plan is to be saved and cannot contain a rule; ``StoreError`` if the schema cannot be read;
@@ -39,44 +39,14 @@ package struct DryRun {
         try setup.check(rehearsal)
         if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
         var status = RunStatus()
-        let began = setup.uptime()
         do {
             // All counts are of one state of the store, whatever others write meanwhile.
-            try rehearsal.transaction(.normal) {
-                report.pending = try setup.importPending(
-                    into: rehearsal, logger: logger, mayContinue: { !setup.isBudgetSpent(since: began) },
-                    note: { report.warnings.append($0) })
-                let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
-                try setup.checkArchive(for: plan, in: rehearsal)
-                report.rules = plan.steps.map(\.predictedReport)
-                report.takeHolds(of: plan)
-                let rolledUp = plan.steps.indices.filter { plan.steps[$0].request?.deleting.rollup != nil }
-                let candles = try rehearsal.candles(of: rolledUp.compactMap { plan.steps[$0].request })
-                for (index, tally) in zip(rolledUp, candles) { report.rules[index].take(tally) }
-                for index in plan.steps.indices {
-                    report.rules[index].planned.forecast = try plan.forecast(
-                        of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: rehearsal)
-                    guard sampleCount > 0 else { continue }
-                    report.rules[index].planned.sample = try plan.steps[index].sample(
-                        sampleCount, before: plan.steps[..<index], reader: rehearsal)
-                }
-                if let planValidity {
-                    var saved = SavedPlan(
-                        policySHA256: setup.policy.file.sha256, store: rehearsal.storeIdentifier, asOf: setup.asOf,
-                        made: report.started,
-                        validUntil: report.started.advanced(byMicroseconds: planValidity.wholeMicroseconds))
-                    (saved.accept, saved.ruleNames) = (setup.options.accept, setup.options.ruleNames)
-                    for index in plan.steps.indices {
-                        do {
-                            if let step = try plan.saved(index, reader: rehearsal) { saved.steps.append(step) }
-                        } catch let error as StoreError where error.kind == .unsupported {
-                            throw UnplannableRule(name: plan.steps[index].rule.name, reason: error.message)
-                        }
-                    }
-                    takePlan(saved)
-                }
-                for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
+            if PendingFolder(setup.policy).hasFiles {
+                try rehearsal.rehearse { try predict(&report, rehearsal) }
+            } else {
+                try rehearsal.transaction(.normal) { try predict(&report, rehearsal) }
             }
+            status.isBudgetSpent = report.pending.isInterrupted
         } catch let error as StoreError {
             report.failure = error.description
             status.note(error)
@@ -85,5 +55,60 @@ package struct DryRun {
         report.exitCode = status.exitCode
         report.finished = setup.clock()
         return report
+    }
+
+    private func predict(_ report: inout RunReport, _ rehearsal: any RetentionInserter) throws {
+        let began = setup.uptime()
+        var notes: [String] = []
+        defer { report.warnings += notes }
+        report.pending = try setup.importPending(
+            into: rehearsal, logger: logger, mayContinue: { !setup.isBudgetSpent(since: began) },
+            note: { notes.append($0) })
+        guard !report.pending.isInterrupted else {
+            report.failure = "the time budget was spent before all pending files were read; nothing was counted"
+            return
+        }
+        let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
+        try setup.checkArchive(for: plan, in: rehearsal)
+        report.rules = plan.steps.map(\.predictedReport)
+        for index in plan.steps.indices where plan.steps[index].disposition == .planned {
+            _ = report.failForPending(index)
+        }
+        report.takeHolds(of: plan)
+        let rolledUp = plan.steps.indices.filter { plan.steps[$0].request?.deleting.rollup != nil }
+        let candles = try rehearsal.candles(of: rolledUp.compactMap { plan.steps[$0].request })
+        for (index, tally) in zip(rolledUp, candles) { report.rules[index].take(tally) }
+        for index in plan.steps.indices {
+            report.rules[index].planned.forecast = try plan.forecast(
+                of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: rehearsal)
+            guard sampleCount > 0 else { continue }
+            report.rules[index].planned.sample = try plan.steps[index].sample(
+                sampleCount, before: plan.steps[..<index], reader: rehearsal)
+        }
+        if let planValidity {
+            takePlan(
+                try saved(
+                    plan, validUntil: report.started.advanced(byMicroseconds: planValidity.wholeMicroseconds), report,
+                    rehearsal))
+        }
+        for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
+    }
+
+    private func saved(
+        _ plan: Plan, validUntil end: Instant, _ report: RunReport, _ reader: any RetentionReader
+    ) throws -> SavedPlan {
+        var saved = SavedPlan(
+            policySHA256: setup.policy.file.sha256, store: reader.storeIdentifier, asOf: setup.asOf,
+            made: report.started, validUntil: end)
+        (saved.accept, saved.ruleNames) = (setup.options.accept, setup.options.ruleNames)
+        for index in plan.steps.indices {
+            do {
+                if let step = try plan.saved(index, reader: reader) { saved.steps.append(step) }
+            } catch {
+                guard error.kind == .unsupported else { throw error }
+                throw UnplannableRule(name: plan.steps[index].rule.name, reason: error.message)
+            }
+        }
+        return saved
     }
 }

@@ -107,25 +107,13 @@ package final class Run {
         if report.pending.isInterrupted { noteInterruption(rowsRemain: true) }
     }
 
-    /// Fails a rule if new rows of its entity could not be imported: what it may delete depends on them.
-    private func failForPending(_ index: Int) -> Bool {
-        let entity = report.rules[index].entity
-        guard let failure = report.pending.failures.first(where: { $0.key.folded == entity.folded }) else {
-            return false
-        }
-        report.rules[index].outcome = .failed
-        report.rules[index].message =
-            "pending rows of \(entity) were not imported: \(failure.value); nothing was deleted"
-        return true
-    }
-
     private func carryOut(_ plan: Plan) {
         guard beginArchive(of: plan) else { return }
         for index in plan.steps.indices where plan.steps[index].disposition == .planned {
             writer.rowsToKeep = plan.steps[index].rowsToKeep
             let name = plan.steps[index].rule.name
             writer.didBeginPhase = { [observer = setup.observer] in observer?.runDidBegin(stage: "\(name): \($0)") }
-            if !failForPending(index) { carryOut(index, of: plan) }
+            if !report.failForPending(index) { carryOut(index, of: plan) }
         }
         writer.rowsToKeep = RowsToKeep()
         writer.didBeginPhase = nil

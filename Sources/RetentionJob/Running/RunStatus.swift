@@ -50,7 +50,7 @@ package struct RunStatus: Hashable, Sendable {
     package static func exitCode(of kind: StoreError.Kind) -> Int32 {
         switch kind {
         // A trigger or constraint refused the store's own data: the rule failed, everything else was done.
-        case .constraint, .unsupported, .historyMissing: 65
+        case .constraint, .unsupported, .unpredictable, .historyMissing: 65
         case .missing: 66
         case .unreachable: 69
         case .defect: 70

@@ -282,12 +282,19 @@ struct TriggerEffects {
     func threat(to name: String, _ definition: String, attributes: [Attribute]) -> String? {
         if let unreadable { return unreadable }
         let table = name.folded
-        if let replacing, writing[table] != nil { return "the trigger \(replacing) uses REPLACE" }
+        if let replacing, writing[table] != nil {
+            return "the trigger \(replacing) uses REPLACE, which can delete rows of \(name)"
+        }
         if writing[table] != nil || clearing.contains(table), SchemaText.replaces(definition) {
-            return "the table \(name) uses REPLACE"
+            return "the definition of \(name) uses REPLACE, which can delete rows of \(name)"
         }
         if let trigger = deleting[table] { return "the trigger \(trigger) deletes rows of \(name)" }
         return change(of: name, attributes: attributes)
+    }
+
+    /// Whether rows of a table may be inserted, changed or deleted because of triggers, but for what Core Data derives.
+    func mayTouch(_ name: String) -> Bool {
+        unreadable != nil || touching[name.folded] != nil || changedByKeys[name.folded] != nil
     }
 
     /// A trigger that inserts, changes or deletes rows of a table, as a clause, or nil if none does.

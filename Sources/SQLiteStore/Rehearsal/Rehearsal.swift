@@ -4,31 +4,43 @@ public import PriceStore
 
 /// Predicts inserts: the rows are inserted into a copy of the store.
 extension SQLiteReader {
-    /// Adds a row to the rehearsal and predicts the outcome of its insert. From the first one on all queries are of a copy of the store
-    /// with these rows, until the transaction fails in which it was made.
+    /// Carries out `body` on a private copy of the store, into which rows can be inserted. What follows is of the copy, too, unless `body`
+    /// fails.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if there is no room for the copy.
-    public func insert(
-        entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
-    ) throws(StoreError) -> InsertOutcome {
-        do throws(StoreError) {
+    /// - Throws: ``StoreError`` of kind `unpredictable` if there is no room for the copy, and what `body` throws.
+    package func rehearse<T>(_ body: () throws -> T) throws -> T {
+        do {
             try beginRehearsal { try roomForCopy($0) }
-            return try run("rehearsing a row of \(entity)") { db in
-                let table = try scope(entity, db).table.entity
-                for key in table.relationships + table.incomingRelationships where table.model == nil {
-                    if let reason = try mismatch(of: key, db) {
-                        throw StoreError(.unsupported, store: name, message: reason)
-                    }
-                }
-                return try save(values, onConflict, into: entity, db)
-            }
+            return try body()
         } catch {
-            switch error.engineCode {
+            endRehearsal()
+            guard let failure = error as? StoreError, failure.store == name else { throw error }
+            switch failure.engineCode {
             case "SQLITE_FULL": throw noRoom("its disk is full")
             // A limit of the size of files, for one. If it is the store that cannot be read, the next query says so.
             case let code? where code.hasPrefix("SQLITE_IOERR"): throw noRoom("it cannot be written there (\(code))")
-            default: throw error
+            default: throw failure
             }
+        }
+    }
+
+    /// Inserts a row into the copy of a rehearsal, as a writer inserts it into the store.
+    ///
+    /// - Throws: ``StoreError`` of kind `unsupported` outside of a rehearsal, because a reader changes nothing.
+    public func insert(
+        entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
+    ) throws(StoreError) -> InsertOutcome {
+        guard original != nil else {
+            throw StoreError(.unsupported, store: name, message: "the store is open for reading, and takes no rows")
+        }
+        return try run("saving a row of \(entity)") { db in
+            let table = try scope(entity, db).table.entity
+            for key in table.relationships + table.incomingRelationships where table.model == nil {
+                if let reason = try mismatch(of: key, db) {
+                    throw StoreError(.unsupported, store: name, message: reason)
+                }
+            }
+            return try save(values, onConflict, into: entity, db)
         }
     }
 
@@ -42,9 +54,9 @@ extension SQLiteReader {
 
 extension SQLiteFileConnection {
     /// The error of a copy that has become too large.
-    func noRoom(_ reason: String) -> StoreError {
+    fileprivate func noRoom(_ reason: String) -> StoreError {
         StoreError(
-            .unsupported, store: name,
+            .unpredictable, store: name,
             message: "a dry run cannot count the pending rows: there is no room for a copy of the store in "
                 + "\(Self.temporaryFolder): \(reason)",
             hint: "free some space there, or name a folder with more in SQLITE_TMPDIR; a run needs no copy")

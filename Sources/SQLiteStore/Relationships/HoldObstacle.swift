@@ -128,19 +128,17 @@ extension SQLiteFile {
         }
     }
 
-    /// Whether triggers of the store may delete rows of a table when rows of an entity are deleted.
-    package func triggersMayDelete(
-        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    /// Whether triggers of the store may change or delete rows of a table when rows of an entity are deleted.
+    package func triggersMayTouch(
+        _ table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool {
         try run("looking at the triggers of \(entity)") { db in
             guard let own = try catalog.table(entity, db) else { return false }
             let request = BatchDeleteRequest(
                 fetchRequest: StoreFetchRequest(entity: own.name),
                 relationships: relationships == .deny ? .asDeclared : relationships)
-            return try tables(named: table, db).contains { other in
-                let all = HeldRows(name: table, entity: other.name, rows: .all)
-                return try obstacleOfHolds([all], request, writing: nil, db) != nil
-            }
+            guard let effects = try triggerEffects(of: request, writing: nil, db) else { return false }
+            return try tables(named: table, db).contains { effects.mayTouch($0.tableName) }
         }
     }
 

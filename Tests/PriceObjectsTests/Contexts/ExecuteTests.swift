@@ -181,10 +181,12 @@ struct ExecuteTests {
     }
 
     @Test func aRehearsalTakesNewObjectsOnly() throws {
-        let rehearsal = StoreContext(rehearsing: try store.reader())
+        let reader = try store.reader()
+        let rehearsal = StoreContext(rehearsing: reader)
         rehearsal.insert(entity: "item", values: ["name": "x"])
         #expect { try rehearsal.save() } throws: { ($0 as? StoreError)?.kind == .unsupported }
-        #expect(try rehearsal.save(onConflict: .fail).savedCount == 1)
+        #expect { try rehearsal.save(onConflict: .fail) } throws: { "\($0)".contains("takes no rows") }
+        #expect(try reader.rehearse { try rehearsal.save(onConflict: .fail) }.savedCount == 1)
         #expect(throws: StoreError.self) {
             try rehearsal.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item")))
         }

@@ -66,10 +66,10 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         try writer.obstacle(to: holds, of: delete, writing: target)
     }
 
-    func triggersMayDelete(
-        from table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
+    func triggersMayTouch(
+        _ table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool {
-        try writer.triggersMayDelete(from: table, afterDeletesFrom: entity, relationships)
+        try writer.triggersMayTouch(table, afterDeletesFrom: entity, relationships)
     }
 
     func deletes(

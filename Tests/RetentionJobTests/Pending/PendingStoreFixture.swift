@@ -51,8 +51,13 @@ final class PendingStoreFixture {
         mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        return try PendingFolder(policy ?? self.policy()).save(
-            into: try inserter ?? writer(), now: now, logger: quiet, mayContinue: mayContinue, note: note)
+        func save(into inserter: any RetentionInserter) throws -> RunReport.Pending {
+            try PendingFolder(policy ?? self.policy()).save(
+                into: inserter, now: now, logger: quiet, mayContinue: mayContinue, note: note)
+        }
+        guard let inserter else { return try save(into: writer()) }
+        return inserter is any RetentionWriter
+            ? try save(into: inserter) : try inserter.rehearse { try save(into: inserter) }
     }
 
     /// The dates in the store, in order.

@@ -225,6 +225,19 @@ import Testing
         #expect(report.exitCode == 75)
     }
 
+    /// What a run would delete is not known.
+    @Test func aBudgetThatEndsBeforeThePendingRowsLeavesADryRunWithoutCounts() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        try pend("at,symbol\n\(1_795_219_200 - 60 * 86_400),XAU\n", besides: file)
+        bench.maxRuntime = .zero
+        let report = try bench.dryRun(file, .prices(), pending: true)
+        #expect(report.exitCode == 75 && report.rules.isEmpty && report.warnings.isEmpty)
+        #expect(report.failure?.contains("before all pending files were read; nothing was counted") == true)
+        #expect(try bench.run(file, .prices(), pending: true).exitCode == 75)
+        #expect(try file.count() == 100)
+    }
+
     @Test func aBudgetSpentWithTheLastRowIsNoError() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<41)

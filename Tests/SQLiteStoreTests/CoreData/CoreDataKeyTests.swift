@@ -18,10 +18,10 @@ struct CoreDataKeyTests {
             _ = try store.change { try $0.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = \(max) WHERE Z_NAME = 'Note'") }
             let isUsed = max == "-1"
             for inserter in [try SQLiteWriter(path: store.path), try SQLiteReader(path: store.path)]
-                as [any StoreInserter]
+                as [any RetentionInserter]
             {
                 do {
-                    let outcome = try inserter.transaction(.normal) {
+                    let outcome = try inserter.rehearse {
                         try inserter.insert(entity: "Note", values: ["text": .text("new")], onConflict: .fail)
                     }
                     // A greatest key below those in use does no harm.
@@ -38,9 +38,10 @@ struct CoreDataKeyTests {
         _ = try store.change {
             try $0.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 9223372036854775806 WHERE Z_NAME = 'Note'")
         }
-        for inserter in [try SQLiteReader(path: store.path), try SQLiteWriter(path: store.path)] as [any StoreInserter]
+        for inserter in [try SQLiteReader(path: store.path), try SQLiteWriter(path: store.path)]
+            as [any RetentionInserter]
         {
-            try inserter.transaction(.normal) { () throws in
+            try inserter.rehearse { () throws in
                 #expect(
                     try inserter.insert(entity: "Note", values: ["text": .text("a")], onConflict: .fail) == .saved)
                 #expect(throws: StoreError.self) {
@@ -75,7 +76,10 @@ struct CoreDataKeyTests {
                         """)
             }
             let reader = try SQLiteReader(path: store.path)
-            #expect(try reader.insert(entity: "p", values: ["x": .integer(2)], onConflict: .fail) == .saved)
+            let outcome = try reader.rehearse {
+                try reader.insert(entity: "p", values: ["x": .integer(2)], onConflict: .fail)
+            }
+            #expect(outcome == .saved)
             let writer = try SQLiteWriter(path: store.path)
             #expect(try writer.insert(entity: "p", values: ["x": .integer(2)], onConflict: .fail) == .saved)
             for inserter in [reader, writer] as [any StoreInserter] {

@@ -197,8 +197,10 @@ struct CoreDataStoreTests {
         let store = try Self.store()
         let writer = try SQLiteWriter(path: store.path)
         let reader = try SQLiteReader(path: store.path)
-        for inserter in [writer as any StoreInserter, reader] {
-            let outcome = try inserter.insert(entity: "Point", values: ["photo": .null], onConflict: .fail)
+        for inserter in [writer as any RetentionInserter, reader] {
+            let outcome = try inserter.rehearse {
+                try inserter.insert(entity: "Point", values: ["photo": .null], onConflict: .fail)
+            }
             guard case .rejected(let reason) = outcome else {
                 Issue.record("\(outcome)")
                 continue
@@ -212,7 +214,10 @@ struct CoreDataStoreTests {
         let store = try Self.store()
         let bytes = try Data(contentsOf: URL(fileURLWithPath: store.path))
         let reader = try SQLiteReader(path: store.path)
-        #expect(try reader.insert(entity: "Point", values: ["at": .integer(700_000_009)], onConflict: .fail) == .saved)
+        let outcome = try reader.rehearse {
+            try reader.insert(entity: "Point", values: ["at": .integer(700_000_009)], onConflict: .fail)
+        }
+        #expect(outcome == .saved)
         #expect(try reader.survey(Self.survey("Point")).expiredCount == 5)
         #expect(try Data(contentsOf: URL(fileURLWithPath: store.path)) == bytes)
     }

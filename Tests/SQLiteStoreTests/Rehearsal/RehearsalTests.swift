@@ -17,6 +17,45 @@ struct RehearsalTests {
         }
     }
 
+    /// Nothing is read from the store any more.
+    @Test(arguments: ["DELETE", "WAL"])
+    func anotherProgramWritesDuringARehearsal(_ journal: String) throws {
+        let store = try TemporaryStore(
+            "PRAGMA journal_mode = \(journal)", "CREATE TABLE t (id INTEGER PRIMARY KEY, at)")
+        let reader = try store.reader()
+        let request = SurveyRequest(
+            entity: "t", date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: .distantPast),
+            cutoff: Instant(unixSeconds: 20))
+        try reader.rehearse {
+            for id in 1...3 {
+                let values: [String: StoreValue] = ["id": .integer(Int64(id)), "at": .integer(1)]
+                #expect(try reader.insert(entity: "t", values: values, onConflict: .fail) == .saved)
+                try store.change { try $0.execute(sql: "INSERT INTO t VALUES (?, 2)", arguments: [id + 10]) }
+            }
+            #expect(try reader.survey(request).expiredCount == 3)
+        }
+        #expect(try store.rows("SELECT id FROM t ORDER BY id") == ["11", "12", "13"])
+    }
+
+    /// The transaction is gone, and all rows with it.
+    @Test func aTriggerThatRollsBackEndsARehearsalAsItEndsARun() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY)",
+            "CREATE TRIGGER g BEFORE INSERT ON t WHEN NEW.id = 2 BEGIN SELECT RAISE(ROLLBACK, 'no'); END")
+        func insert(into inserter: some RetentionInserter) throws {
+            try inserter.rehearse {
+                try inserter.transaction(.full) {
+                    for id in 1...2 {
+                        _ = try inserter.insert(entity: "t", values: ["id": .integer(Int64(id))], onConflict: .fail)
+                    }
+                }
+            }
+        }
+        #expect { try insert(into: store.reader()) } throws: { "\($0)".contains("saving a row of t: no") }
+        #expect { try insert(into: store.writer()) } throws: { "\($0)".contains("saving a row of t: no") }
+        #expect(try store.rows("SELECT count(*) FROM t") == ["0"])
+    }
+
     static func story(_ pending: RandomPending) -> String {
         (["\(pending.policy)"] + pending.statements + pending.rows.map { "\($0.sorted { $0.key < $1.key })" })
             .joined(separator: "\n    ")
@@ -54,9 +93,11 @@ struct RehearsalTests {
         return nil
     }
 
-    static func insert(_ pending: RandomPending, into store: some StoreInserter) throws -> [InsertOutcome] {
-        try store.transaction(.full) {
-            try pending.rows.map { try store.insert(entity: "t", values: $0, onConflict: pending.policy) }
+    static func insert(_ pending: RandomPending, into store: some RetentionInserter) throws -> [InsertOutcome] {
+        try store.rehearse {
+            try store.transaction(.full) {
+                try pending.rows.map { try store.insert(entity: "t", values: $0, onConflict: pending.policy) }
+            }
         }
     }
 
