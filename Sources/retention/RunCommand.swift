@@ -52,8 +52,8 @@ struct RunCommand: ConsoleCommand {
         ))
     var rebuild = false
     @Option(
-        help: ArgumentHelp("The technique of the engine to use.", valueName: "name", visibility: .private))
-    var technique: String?
+        help: ArgumentHelp("The method of the engine to use.", valueName: "name", visibility: .private))
+    var method: String?
     @Flag(help: "Print each distinct SQL statement and its query plan to standard error.")
     var verbose = false
     @OptionGroup var output: OutputOptions
@@ -62,7 +62,7 @@ struct RunCommand: ConsoleCommand {
         let started = SystemClock.now()
         var options = Planner.Options()
         options.accept = Set(try accept.map(OptionValue.refusalCode))
-        options.method = rebuild ? "rebuild" : technique
+        options.method = rebuild ? "rebuild" : method
         let budget = try output.budget()
         try asOfOption.check()
         if let sample {

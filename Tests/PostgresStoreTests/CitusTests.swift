@@ -39,13 +39,13 @@ struct CitusTests {
             if statement.hasPrefix("DELETE") { deletes.append((statement, plan)) }
         }
         let survey = try writer.findings(Self.request)
-        #expect(survey.possibleTechniques == [.range])
-        let first = try Laws.carryOut(Self.request, technique: "range", batchRows: 12, stopAfter: 3, on: writer)
+        #expect(survey.possibleMethods == [.range])
+        let first = try Laws.carryOut(Self.request, method: "range", batchRows: 12, stopAfter: 3, on: writer)
         #expect(first.batchCounts == [12, 12, 12])
         // The oldest of all symbols.
         let left = try database.run("SELECT count(*), min(id) FROM q GROUP BY symbol ORDER BY 1")
         #expect(left == ["88|12", "88|12", "88|12"])
-        let rest = try Laws.carryOut(Self.request, technique: "range", batchRows: 12, on: writer)
+        let rest = try Laws.carryOut(Self.request, method: "range", batchRows: 12, on: writer)
         #expect(rest.isComplete && rest.total.deletedCount == 108 && rest.batchCounts.allSatisfy { $0 <= 12 })
         #expect(!deletes.isEmpty && deletes.allSatisfy { $0.plan.contains { $0.contains("Task Count: 32") } })
     }
@@ -93,7 +93,7 @@ struct CitusTests {
         var request = Self.request
         request.cutoff = at("2026-01-02T12:00:00Z")
         let (survey, execution) = try database.dryAndReal(request)
-        #expect(survey.technique == .partitions && execution.batchCounts.first == 72)
+        #expect(survey.method == .partitions && execution.batchCounts.first == 72)
         #expect(survey.reason == "1 partition is dropped, and 36 rows are deleted one by one")
         #expect(try database.run("SELECT count(*), min(id) FROM q") == ["192|36"])
         #expect(try database.run("SELECT to_regclass('q_1')") == [""])

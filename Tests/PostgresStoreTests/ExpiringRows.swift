@@ -19,7 +19,7 @@ enum ExpiringRows {
                 entity: rule.entity, predicate: rule.expired, sortDescriptors: [StoreSortDescriptor("at")],
                 fetchLimit: rows
             ),
-            resultType: .count, technique: .range)
+            resultType: .count, method: .range)
     }
 }
 

@@ -112,7 +112,7 @@ extension TestDatabase {
         let writer = try PostgresWriter(address, zone: zone)
         let survey = try writer.findings(request)
         #expect(survey.survey == dry.survey && survey.outline == dry.outline)
-        let execution = try Laws.carryOut(request, technique: survey.technique.rawValue, batchRows: 20, on: writer)
+        let execution = try Laws.carryOut(request, method: survey.method.rawValue, batchRows: 20, on: writer)
         if isEqual {
             #expect(execution.isComplete && execution.total.deletedCount == dry.expiredCount)
             #expect(try writer.survey(request).expiredCount == 0)

@@ -31,7 +31,7 @@ struct TimescaleTests {
             """)
         // Two whole chunks and two days.
         let (survey, execution) = try database.dryAndReal(Self.request)
-        #expect(survey.technique == .partitions && survey.possibleTechniques == [.partitions, .range])
+        #expect(survey.method == .partitions && survey.possibleMethods == [.partitions, .range])
         #expect(survey.reason == "2 chunks are dropped, and 48 rows are deleted one by one")
         #expect(survey.notes.first?.hasPrefix("the continuous aggregate daily over q keeps") == true)
         #expect(execution.batchCounts.first == 336 && execution.total.deletedCount == 384)
@@ -54,8 +54,8 @@ struct TimescaleTests {
                 "UPDATE q SET created_at = NULL WHERE id < 100; UPDATE q SET created_at = at WHERE id >= 600;"))
         let request = SurveyRequest(entity: "q", date: .of("created_at"), cutoff: at("2026-02-15"))
         let (survey, execution) = try database.dryAndReal(request)
-        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 120)
-        #expect(survey.techniqueObstacles[.partitions] == "its chunks are ranges of at, not of created_at")
+        #expect(!survey.possibleMethods.contains(.partitions) && execution.total.deletedCount == 120)
+        #expect(survey.methodObstacles[.partitions] == "its chunks are ranges of at, not of created_at")
         #expect(try database.run("SELECT count(*), count(created_at) FROM q") == ["600|500"])
     }
 
@@ -71,7 +71,7 @@ struct TimescaleTests {
             """)
         let (survey, _) = try database.dryAndReal(
             SurveyRequest(entity: "q", date: .of("created_at"), cutoff: at("2026-01-16")))
-        #expect(!survey.possibleTechniques.contains(.partitions))
+        #expect(!survey.possibleMethods.contains(.partitions))
         #expect(try database.run("SELECT count(*), min(created_at) FROM q") == ["16|2026-01-16 00:00:00+00"])
     }
 
@@ -225,7 +225,7 @@ struct TimescaleTests {
         var request = Self.request
         request.entity = "public.q"
         let (survey, _) = try database.dryAndReal(request)
-        #expect(survey.technique == .partitions)
+        #expect(survey.method == .partitions)
         #expect(try database.reader().sizeBytes(ofEntity: "public.q") ?? 0 > 0)
     }
 
@@ -320,7 +320,7 @@ struct TimescaleTests {
             hasArrived = true
             _ = try? database.run("INSERT INTO q VALUES (1000, '2026-01-02 00:30Z')")
         }
-        let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 20, on: writer)
+        let execution = try Laws.carryOut(Self.request, method: "partitions", batchRows: 20, on: writer)
         #expect(hasArrived && survey.expiredCount == 384 && execution.total.deletedCount == 385)
     }
 
@@ -329,10 +329,10 @@ struct TimescaleTests {
         let database = try TestDatabase.timescale(Self.hypertable())
         let user = try database.makeOwner()
         let writer = try PostgresWriter(database.address(of: user))
-        #expect(try writer.findings(Self.request).technique == .partitions)
+        #expect(try writer.findings(Self.request).method == .partitions)
         try database.run(script: sql)
         let told = storeError {
-            _ = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 20, on: writer)
+            _ = try Laws.carryOut(Self.request, method: "partitions", batchRows: 20, on: writer)
         }
         #expect(told?.message.contains("has changed since the plan was made") == true)
         #expect(try database.run("SELECT count(*) FROM q") == ["720"])

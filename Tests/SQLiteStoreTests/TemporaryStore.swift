@@ -81,19 +81,19 @@ extension SQLiteWriter {
         return results
     }
 
-    /// Carries out a survey's delete by a technique, batch by batch.
+    /// Carries out a survey's delete by a method, batch by batch.
     @discardableResult
     func deleteAll(
-        _ request: SurveyRequest, technique: Technique, batchRows: Int = 7
+        _ request: SurveyRequest, method: DeleteMethod, batchRows: Int = 7
     ) throws(StoreError) -> [BatchDeleteResult] {
         try executeAll(
             DeleteWork(
                 fetchRequest: StoreFetchRequest(
                     entity: request.entity, predicate: request.expired,
                     sortDescriptors: [StoreSortDescriptor(request.date.name)],
-                    fetchLimit: technique.isInBatches ? batchRows : nil,
+                    fetchLimit: method.isInBatches ? batchRows : nil,
                     includesSubentities: request.includesSubentities),
-                resultType: .count, technique: technique, relationships: request.relationships))
+                resultType: .count, method: method, relationships: request.relationships))
     }
 }
 

@@ -45,7 +45,7 @@ extension ArchivedFixture {
     /// Deletes the rows of requests with an archive; the rules are named `r0`, `r1`, ….
     @discardableResult
     package func delete(
-        _ requests: [SurveyRequest], techniques: [String?] = [], batchRows: Int? = nil, on writer: Writer? = nil,
+        _ requests: [SurveyRequest], methods: [String?] = [], batchRows: Int? = nil, on writer: Writer? = nil,
         isComplete: Bool = true
     ) throws -> ArchiveResult? {
         let writer = try writer ?? self.writer()
@@ -57,7 +57,7 @@ extension ArchivedFixture {
         let requests = requests.enumerated().map { index, request in
             var request = request
             request.deleting.archiveRule = "r\(index)"
-            request.deleting.method = techniques.indices.contains(index) ? techniques[index] : nil
+            request.deleting.method = methods.indices.contains(index) ? methods[index] : nil
             return request
         }
         // As a run does it: all rules are surveyed before the first delete.

@@ -104,8 +104,8 @@ package struct JudgedRules {
         return found.map { "rule \(index): " + $0 }
     }
 
-    /// The techniques of all rules in each round: every one that is possible for a rule comes up, and then one statement.
-    package static func rounds<Technique: DeletionTechnique>(_ possible: [[Technique]]) -> [[Technique]] {
+    /// The methods of all rules in each round: every one that is possible for a rule comes up, and then one statement.
+    package static func rounds<Method: DeletionMethod>(_ possible: [[Method]]) -> [[Method]] {
         let count = possible.map(\.count).max() ?? 0
         return (0...count).map { round in
             possible.map { round < count && !$0.isEmpty ? $0[round % $0.count] : .whole }

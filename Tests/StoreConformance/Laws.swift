@@ -60,17 +60,17 @@ package enum Laws {
     /// Carries out a rule's delete batch by batch.
     ///
     /// - Parameters:
-    ///   - technique: the engine's own name of how; nil: it chooses.
+    ///   - method: the engine's own name of how; nil: it chooses.
     ///   - batchRows: the limit of each batch; nil: none.
     ///   - batchCount: stop after so many batches; nil: go on to the end.
     ///   - meanwhile: what another program does after the first batch.
     package static func carryOut(
-        _ request: SurveyRequest, technique: String? = nil, batchRows: Int?, stopAfter batchCount: Int? = nil,
+        _ request: SurveyRequest, method: String? = nil, batchRows: Int?, stopAfter batchCount: Int? = nil,
         meanwhile: () throws -> Void = {}, on writer: any RetentionWriter
     ) throws -> Execution {
         var execution = Execution()
         var request = request
-        request.deleting.method = technique
+        request.deleting.method = method
         let deletion = try writer.deletion(of: request)
         while execution.batchCounts.count < batchCount ?? .max {
             let part = try deletion.deleteNext(DeletionBounds(rows: batchRows))

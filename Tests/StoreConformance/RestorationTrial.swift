@@ -6,7 +6,7 @@ package struct RestorationTrial {
     /// Rows of a batch; nil: as many as the engine likes.
     package var batchRows: Int?
     /// The engine's own names of how each rule deletes.
-    package var techniques: [String?] = []
+    package var methods: [String?] = []
     /// Rows of a part of the undo.
     package var rows = 1000
     /// After so many parts the undo is stopped once; nil: not.
@@ -33,7 +33,7 @@ package struct RestorationTrial {
         _ requests: [SurveyRequest], on fixture: Fixture, _ writer: Fixture.Writer? = nil
     ) throws {
         let before = try fixture.contents(without: left)
-        guard try fixture.delete(requests, techniques: techniques, batchRows: batchRows, on: writer) != nil else {
+        guard try fixture.delete(requests, methods: methods, batchRows: batchRows, on: writer) != nil else {
             if try fixture.contents(without: left) != before {
                 found.append("rows are deleted, and there is no archive")
             }
@@ -84,7 +84,7 @@ package struct RestorationTrial {
             // A reference to a row that was skipped is not restored either.
             if allowed.isEmpty || added.count > missing.count || missing.count > skips + added.count {
                 found.append(
-                    "\(name) lacks \(missing.prefix(3)), has new \(added.prefix(3)); \(skips) skipped, by \(techniques)"
+                    "\(name) lacks \(missing.prefix(3)), has new \(added.prefix(3)); \(skips) skipped, by \(methods)"
                 )
             }
         }

@@ -78,7 +78,7 @@ class Life(World):
         self.format = chance.choice(FORMATS)
         self.days_only = self.format in DAYS or (self.format == "iso8601" and chance.random() < 0.3)
         self.as_of = self.as_of.replace(hour=1, minute=0, second=0, microsecond=0)
-        self.is_strict, self.holds, self.has_ledger, self.technique = False, [], True, []
+        self.is_strict, self.holds, self.has_ledger, self.method = False, [], True, []
         self.is_archived = chance.random() < 0.85
         self.children = chance.choice(CHILDREN) if self.shape in ("rowid", "WITHOUT ROWID by id") else None
         self.is_logged = chance.random() < 0.3

@@ -20,7 +20,7 @@ SHAPES = {
     " WITHOUT ROWID; CREATE INDEX Price_at ON Price(at)",
     "no key": "CREATE TABLE Price(id INTEGER, symbol TEXT, tag TEXT, at INTEGER); CREATE INDEX Price_at ON Price(at, symbol)",
 }
-STRATEGIES = ["auto", "range", "windows", "keys", "whole", "rebuild"]
+METHODS = ["auto", "range", "windows", "keys", "whole", "rebuild"]
 
 
 class Broken(Exception):
@@ -90,15 +90,15 @@ class Scenario:
         self.is_archived = chance.random() < 0.5
         # Without a choice of its own, so that the scenarios of a seed stay what they were.
         self.is_rolled = random.Random(f"candles {seed}").random() < 0.3
-        self.strategy = "auto"
+        self.method = "auto"
         self._make(chance)
         self.values = self.state(self.folder)["values"]
-        self._choose_strategy(chance)
+        self._choose_method(chance)
 
     def __str__(self):
         return (
             f"{self.shape}, {self.journal}, page size {self.page_size}, auto_vacuum {self.vacuum}, reclaim"
-            f" {self.reclaim}, strategy {self.strategy} ({self.found_strategy}), batches of {self.batch_rows},"
+            f" {self.reclaim}, method {self.method} ({self.found_method}), batches of {self.batch_rows},"
             f" {len(self.rows)} rows, audit {self.is_audited}, children {self.has_children}, archive {self.is_archived},"
             f" candles {self.is_rolled}")
 
@@ -171,21 +171,21 @@ class Scenario:
                 file.write(text)
             self.pending[name], self.bytes[name] = rows, text.encode()
 
-    def _choose_strategy(self, chance):
+    def _choose_method(self, chance):
         """One that the program accepts for this store: it is asked."""
-        for strategy in chance.sample(STRATEGIES, len(STRATEGIES)):
-            self.strategy = strategy
+        for method in chance.sample(METHODS, len(METHODS)):
+            self.method = method
             answer = self.program.job(self.folder, "--dry-run", *self.options())
             if answer.returncode in (0, 65):
-                self.found_strategy = json.loads(answer.stdout)["rules"][0]["method"]
+                self.found_method = json.loads(answer.stdout)["rules"][0]["method"]
                 break
-            require(answer.returncode in (64, 78) and strategy != "auto", "the dry run fails:", answer.stderr)
+            require(answer.returncode in (64, 78) and method != "auto", "the dry run fails:", answer.stderr)
         for name in os.listdir(self.folder):
             if name.endswith(("-shm", "-wal")):
                 os.remove(f"{self.folder}/{name}")
 
     def options(self):
-        return [] if self.strategy == "auto" else ["--technique", self.strategy]
+        return [] if self.method == "auto" else ["--method", self.method]
 
     def copy(self, folder):
         shutil.copytree(self.folder, folder, copy_function=shutil.copy2)
@@ -269,7 +269,7 @@ class Scenario:
             self._check_batches(deleted)
             if self.is_audited:
                 require(sorted(state["audit"]) == sorted(deleted), "the trigger saw other rows than are gone")
-            if self.found_strategy in ("range batches", "date batches"):
+            if self.found_method in ("range batches", "date batches"):
                 newest = max(self.rows_and_pending[tag] for tag in deleted)
                 left = [tag for tag in self.expired & tags if self.rows_and_pending[tag] < newest]
                 require(not left, "older rows are left than are gone:", left[:3])
@@ -301,11 +301,11 @@ class Scenario:
         # Rows of one date become candles together, beyond the limit of a batch.
         if self.is_rolled:
             return
-        if self.found_strategy == "range batches":
+        if self.found_method == "range batches":
             require(
                 len(deleted) % self.batch_rows == 0 or deleted == self.expired,
                 f"{len(deleted)} rows are gone, which are no whole batches")
-        elif self.found_strategy == "one statement" or self.found_strategy.startswith("rebuild"):
+        elif self.found_method == "one statement" or self.found_method.startswith("rebuild"):
             require(deleted == self.expired, "a part of the only batch is gone")
 
     def _check_file(self, folder, name, is_saved, tags):

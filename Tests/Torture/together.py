@@ -17,7 +17,7 @@ import zoneinfo
 
 from candles import Session
 from rules import EPOCH, UTC, ZONES, cutoff, instant
-from scenario import STRATEGIES, require
+from scenario import METHODS, require
 
 DAY = datetime.timedelta(days=1)
 SECOND = datetime.timedelta(seconds=1)
@@ -428,14 +428,14 @@ class World:
         self.is_archived = chance.random() < 0.15
         self.has_ledger = self.is_archived or chance.random() < 0.2
         self.batch = "batch: { rows: %d, pause: none }" % chance.choice([1, 5, 17])
-        self.technique = []
+        self.method = []
         self.known = {}
         # The rules in the order of the policy in a folder.
         self.orders = {}
 
     def __str__(self):
         return (f"{self.zone.key} as of {self.as_of.isoformat()}, {self.format}{' of days' if self.days_only else ''}, {self.shape},"
-                f" indexes {self.indexes}, {self.journal}, {' '.join(self.technique) or 'any technique'}, rules "
+                f" indexes {self.indexes}, {self.journal}, {' '.join(self.method) or 'any method'}, rules "
                 + ", ".join(rule.name + ("" if rule.is_enabled else " (disabled)") for rule in self.rules) + f", {len(self.holds)} holds"
                 + (", an archive" if self.is_archived else ""))
 
@@ -585,24 +585,24 @@ class World:
         if not self.is_strict:
             codes.append("would_empty_entity")
         accept = [word for code in codes for word in ("--accept", code)]
-        return ["run", "--as-of", as_of.strftime("%Y-%m-%dT%H:%M:%SZ"), "--format", "json", *accept, *self.technique, *more]
+        return ["run", "--as-of", as_of.strftime("%Y-%m-%dT%H:%M:%SZ"), "--format", "json", *accept, *self.method, *more]
 
-    def choose_technique(self, program, folder):
+    def choose_method(self, program, folder):
         """Half of the time one that the program accepts for all rules; it is asked."""
         # A rebuild is not carried out beside a writer.
-        for technique in self.chance.sample([name for name in STRATEGIES if name != "rebuild" or not self.is_disturbed], 2):
-            if technique == "auto":
+        for method in self.chance.sample([name for name in METHODS if name != "rebuild" or not self.is_disturbed], 2):
+            if method == "auto":
                 return
-            self.technique = ["--technique", technique]
+            self.method = ["--method", method]
             if program.run(folder, *self.options(self.as_of, "--dry-run")).returncode in (0, 65):
                 return
-        self.technique = []
+        self.method = []
 
     def run(self, program, folder, as_of, *more):
         end = program.run(folder, *self.options(as_of, *more))
         if end.returncode == 78 and "is not possible for" in end.stderr:
             # It does not fit one of the rules, which has rows to delete now.
-            self.technique = []
+            self.method = []
             end = program.run(folder, *self.options(as_of, *more))
         require(end.returncode in (0, 65) and end.stdout, "ends with", end.returncode, end.stderr)
         return self.checked(json.loads(end.stdout), end)
@@ -696,7 +696,7 @@ def try_rules(program, chance, folder):
     world = World(chance)
     main = f"{folder}/main"
     world.make(main)
-    world.choose_technique(program, main)
+    world.choose_method(program, main)
     yield str(world)
     for name in ("shuffled", "singly"):
         shutil.copytree(main, f"{folder}/{name}")

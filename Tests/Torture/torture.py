@@ -196,7 +196,7 @@ def portion(mode, seed, numbers, program, base):
                 break
     if bench and bench.scenario and not broken:
         candles = " with candles" if bench.scenario.is_rolled else ""
-        results[f"strategy {bench.scenario.found_strategy}{candles}"] += len(numbers)
+        results[f"method {bench.scenario.found_method}{candles}"] += len(numbers)
     if bench and not broken:
         bench.remove()
     return results, broken

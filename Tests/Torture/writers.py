@@ -231,7 +231,7 @@ def try_writer(program, chance, folder):
             store.execute("INSERT INTO Note(tick) SELECT id FROM Tick WHERE id % 3 = 0")
         store.commit()
         store.close()
-    world.choose_technique(program, folder)
+    world.choose_method(program, folder)
     writer = Writer(world, folder, has_children or None)
     yield f"{world}, {'children, ' if has_children else ''}{'deny, ' if world.denies else ''}a writer that knows {', '.join(sorted(set(writer.kinds)))}"
     end = Turns(program, folder).run(writer, *world.options(world.as_of))
@@ -239,7 +239,7 @@ def try_writer(program, chance, folder):
     writer.store.close()
     if end.returncode == 78 and "is not possible for" in end.stderr:
         # It does not fit a rule that has rows to delete only now.
-        yield "runs that could not use their technique"
+        yield "runs that could not use their method"
         return
     require(end.returncode in (0, 65) and end.stdout, "ends with", end.returncode, end.stderr)
     report = json.loads(end.stdout)["rules"]

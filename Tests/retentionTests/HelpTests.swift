@@ -117,7 +117,7 @@ struct HelpTests {
         for words in [["too_many_rows", "clock_jumped"], ["interrupted", "crashed"], ["json"]] {
             for word in words { #expect(script.contains(word), "\(word)") }
         }
-        #expect(!script.contains("technique"))
+        #expect(!script.contains("method"))
     }
 
     @Test func everyExitCodeOfThePageIsInTheHelp() throws {

@@ -198,7 +198,7 @@ struct HostileNameTests {
 
         // The other way to find the rows, where there are two.
         let way = shape.sql.contains("WITHOUT ROWID") ? "keys" : "windows"
-        let options = isForced ? ["--technique", way] : []
+        let options = isForced ? ["--method", way] : []
         let dry = try job.report(["--dry-run", "--as-of", "2026-11-21"] + options)
         let run = try job.report(["--as-of", "2026-11-21"] + options)
         for report in [dry, run] {

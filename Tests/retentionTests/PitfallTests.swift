@@ -78,7 +78,7 @@ struct PitfallTests {
     }
 
     /// Airflow 46856 and 42003: unknown copies filled the disk.
-    @Test(arguments: [[], ["--technique", "windows"]])
+    @Test(arguments: [[], ["--method", "windows"]])
     func nothingIsCopiedAside(options: [String]) throws {
         let job = try job(
             Sample.rows(3000, daysAgo: 100) + Sample.rows(5, daysAgo: 0) + """

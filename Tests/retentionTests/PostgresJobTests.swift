@@ -165,13 +165,13 @@ struct PostgresJobTests {
         ] {
             try policy(more)
             for arguments in [["run", "--dry-run"], ["run"]] {
-                let end = try job.perform(arguments + ["--technique", "partitions"])
+                let end = try job.perform(arguments + ["--method", "partitions"])
                 #expect(end.status == 78 && (end.output + end.errors).contains(reason), "\(end.output)\(end.errors)")
             }
         }
         #expect(try number("SELECT count(*) FROM part") == 2)
         try policy()
-        let run = try job.report("--technique", "partitions")
+        let run = try job.report("--method", "partitions")
         #expect(run.rules[0].deleted == 1 && run.exitCode == 0)
         #expect(try number("SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'part\\_%'") == 1)
     }

@@ -48,7 +48,7 @@ struct BatchDelete {
     /// Whether the next batch repeats the statements and one plan serves them all: for ranges of a date index. On a hypertable, one plan
     /// for all chunks would open each of them, and decompress more segments than needed.
     static func usesOnePlan(_ request: DeleteWork, _ table: PostgresTable) -> Bool {
-        [.range, .partitions].contains(request.technique) && !table.isDistributed && !table.isHypertable
+        [.range, .partitions].contains(request.method) && !table.isDistributed && !table.isHypertable
     }
 
     /// Deletes the rows of a table that meet a condition, and returns their number.
@@ -110,7 +110,7 @@ struct BatchDelete {
     }
 
     private mutating func deleteByMethod() throws -> BatchContinuation? {
-        switch request.technique {
+        switch request.method {
         case .whole: return try whole()
         case .range: return try range()
         case .windows where request.rollup == nil: return try windows()
@@ -118,7 +118,7 @@ struct BatchDelete {
         case .windows, .partitions:
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "rows that become candles are not deleted by the method \(request.technique.rawValue)")
+                message: "rows that become candles are not deleted by the method \(request.method.rawValue)")
         }
     }
 

@@ -1,7 +1,7 @@
 import PriceStore
 
 /// A way to delete rows from a table.
-enum DeleteMethod: String, DeletionTechnique, CaseIterable {
+enum DeleteMethod: String, DeletionMethod, CaseIterable {
     /// One statement for all rows.
     case whole
     /// By ranges of the date, oldest first.

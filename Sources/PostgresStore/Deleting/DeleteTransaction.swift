@@ -15,7 +15,7 @@ extension PostgresWriter {
             throw StoreError(
                 .unsupported, store: name, message: "a delete on a server reports counts, not IDs, and has no offset")
         }
-        if work.rollup == nil, work.technique == .partitions {
+        if work.rollup == nil, work.method == .partitions {
             let entity = work.fetchRequest.entity
             let dropped = try run("dropping partitions of \(entity)") {
                 try PartitionDrop(session: self, table: requireTable(entity)).dropNext(work)
@@ -58,7 +58,7 @@ struct DeleteTransaction {
     private var denies: Bool { work.relationships == .deny && !reach.keys.isEmpty }
 
     /// Whether foreign keys overlap, so that the server would count changed rows twice. They are then counted first, in the same snapshot.
-    private var isPredicted: Bool { reach.isEntangled && work.technique == .whole }
+    private var isPredicted: Bool { reach.isEntangled && work.method == .whole }
 
     /// Runs the transaction.
     func execute() throws(StoreError) -> BatchDeleteResult {
@@ -96,7 +96,7 @@ struct DeleteTransaction {
 
     private func needsOneState() throws -> Bool {
         if reach.overridesRules || isPredicted || work.rollupMemory != nil { return true }
-        if denies && work.technique == .whole || work.archiveRule != nil && !reach.keys.isEmpty { return true }
+        if denies && work.method == .whole || work.archiveRule != nil && !reach.keys.isEmpty { return true }
         // Kept rows are checked again only if the batch neither archives rows nor makes candles. A cluster has no single state.
         let isPlain = work.archiveRule == nil && work.rollup == nil
         let sparesInState = work.fetchRequest.predicate.sparesKeptRows && !(listsKept && isPlain)
@@ -122,7 +122,7 @@ struct DeleteTransaction {
     private func deleteBatch(_ part: inout ArchivePart?, isOneState: Bool) throws -> BatchDeleteResult {
         let predicted = isPredicted ? try foreseenCounts() : nil
         let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts()
-        if denies, work.technique == .whole { try refusePointing() }
+        if denies, work.method == .whole { try refusePointing() }
         var result = try guarded(&part) { part in
             var batch = try BatchDelete(
                 work, session, part, looksAgain: listsKept && !isOneState,
@@ -152,7 +152,7 @@ struct DeleteTransaction {
         }
         // The effects of the keys include rows that others have added at any time before.
         let pointing = result.cascadedCount + result.nullifiedCount
-        if denies, work.technique != .whole, pointing > 0 {
+        if denies, work.method != .whole, pointing > 0 {
             let sources = table.entity.incomingRelationships.map(\.text).joined(separator: " or ")
             throw StoreError.referenced(
                 work.fetchRequest.entity, by: [(pointing, sources)], store: session.name)

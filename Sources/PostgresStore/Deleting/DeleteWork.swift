@@ -3,7 +3,7 @@ import PriceStore
 /// A delete request with the data that only this engine needs. It covers one batch or all rows.
 struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
-    var technique = DeleteMethod.whole
+    var method = DeleteMethod.whole
     var continuation: BatchContinuation?
     /// The rows of all parts of the deletion; nil if this is the only part.
     var allRows: StorePredicate?

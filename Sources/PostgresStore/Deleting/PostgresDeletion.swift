@@ -24,9 +24,9 @@ final class PostgresDeletion: Deletion {
         work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
         work.allRows = work.fetchRequest.predicate
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
-        work.technique = findings.technique
+        work.method = findings.method
         // A drop of partitions changes the first and the last date.
-        if findings.technique == .range { work.ends = findings.ends }
+        if findings.method == .range { work.ends = findings.ends }
         // What the plan refuses is deleted only if it was accepted.
         if findings.losses.aggregates == nil { work.rollupMemory = findings.rollupMemory }
         rollupMemory = findings.rollupMemory
@@ -43,12 +43,12 @@ final class PostgresDeletion: Deletion {
         part.isRest = bounds.isRest
         part.allowedRows = maxRows.map { $0 - deletedCount }
         if let only = bounds.only {
-            part.technique = .whole
+            part.method = .whole
             part.fetchRequest.fetchLimit = nil
             part.fetchRequest.predicate = work.fetchRequest.predicate && only
         }
         // Windows with as few rows as may still be deleted would be very many.
-        if bounds.isRest, bounds.rows != nil, work.technique == .windows { part.technique = .whole }
+        if bounds.isRest, bounds.rows != nil, work.method == .windows { part.method = .whole }
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
         work.candles = result.candles
@@ -56,7 +56,7 @@ final class PostgresDeletion: Deletion {
             writer.dropTrouble = nil
             outline.method = DeleteMethod.range.phrase
             outline.reason = trouble
-            work.technique = .range
+            work.method = .range
             work.continuation = nil
             return DeletionPart(result, hasMore: true)
         }
@@ -118,7 +118,7 @@ extension PostgresDatabase {
                 try SurveyQuery(session: self, request: request).findings()
             }
         }
-        try found.takeTechnique(of: request, store: name)
+        try found.takeMethod(of: request, store: name)
         return found
     }
 }

@@ -15,7 +15,7 @@ struct OverridingDelete {
     ///
     /// - Parameter part: archives the rows; nil if they are not archived.
     func execute(_ part: ArchivePart?) throws -> BatchDeleteResult {
-        guard work.technique == .whole, !reach.losing[0].isDistributed else {
+        guard work.method == .whole, !reach.losing[0].isDistributed else {
             throw StoreError(
                 .unsupported, store: session.name,
                 message: "`relationships: \(work.relationships.rawValue)` is carried out in one statement",

@@ -239,12 +239,12 @@ extension SurveyQuery {
             reach.isEntangled || reach.overridesRules || counts.crossesBatches || isUnclear
         {
             // One statement must delete rows that refer to each other, and those that the rule's override deletes with them.
-            survey.technique = .whole
-            survey.possibleTechniques = [.whole]
-        } else if survey.possibleTechniques.first == .partitions {
+            survey.method = .whole
+            survey.possibleMethods = [.whole]
+        } else if survey.possibleMethods.first == .partitions {
             // A dropped partition neither cascades nor checks keys.
-            survey.possibleTechniques.removeFirst()
-            survey.technique = survey.possibleTechniques[0]
+            survey.possibleMethods.removeFirst()
+            survey.method = survey.possibleMethods[0]
         }
     }
 

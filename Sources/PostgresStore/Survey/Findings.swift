@@ -4,7 +4,7 @@ import PriceStore
 struct Findings: EngineFindings {
     var survey = Survey()
     /// The method of the deletion.
-    var technique = DeleteMethod.whole
+    var method = DeleteMethod.whole
     /// The reason for the method, as a phrase; nil if it is the usual one.
     var reason: String?
     /// Whether each row may delete or change others, so that the cost of a batch is still unknown.
@@ -15,17 +15,17 @@ struct Findings: EngineFindings {
     var rollupMemory: RollupMemory?
     /// Whether the fixed cost of a batch is that of many rows: it goes to several servers, or reads all rows.
     var hasCostlyBatches = false
-    var possibleTechniques: [DeleteMethod] = []
-    var techniqueObstacles: [DeleteMethod: String] = [:]
+    var possibleMethods: [DeleteMethod] = []
+    var methodObstacles: [DeleteMethod: String] = [:]
 
-    mutating func take(_ method: DeleteMethod) { (technique, reason) = (method, nil) }
+    mutating func take(_ method: DeleteMethod) { (self.method, reason) = (method, nil) }
 
     /// How the rows are deleted.
     var outline: DeletionOutline {
-        var outline = DeletionOutline(method: technique.phrase, isInBatches: technique != .whole)
+        var outline = DeletionOutline(method: method.phrase, isInBatches: method != .whole)
         outline.reason = reason
-        outline.isOldestFirst = technique == .range
-        outline.index = technique == .range ? survey.index.name : nil
+        outline.isOldestFirst = method == .range
+        outline.index = method == .range ? survey.index.name : nil
         // A delete blocks only sessions that want the same rows. So batches may be longer than in a file, and their fixed cost matters
         // less.
         outline.batchTarget = hasCostlyBatches ? .seconds(1) : .milliseconds(30)

@@ -193,7 +193,7 @@ struct SurveyQuery {
             }
         }
         var dropped: [Chunk] = []
-        if survey.technique == .partitions {
+        if survey.method == .partitions {
             let places = try chunks.expired(before: rows.cutoff)
             dropped = places.map { chunks.all[$0] }
             let others = try chunks.outside(places).condition
@@ -251,7 +251,7 @@ struct SurveyQuery {
     /// Describes the partitions to drop, and the columnar ones whose rows would have to be deleted.
     private func judgePartitions(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
-        let isDropping = survey.technique == .partitions
+        let isDropping = survey.method == .partitions
         let dropped =
             isDropping
             ? try ExpiredPartitions(session: session, table: table).leaves(rows.request.expired.dateRange).map(\.leaf)
@@ -278,22 +278,22 @@ struct SurveyQuery {
         let attribute = try rows.scope.attribute(rows.request.date.name, store: session.name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be read only in real tables, one after another, each by its own name.
-        survey.techniqueObstacles[.windows] =
+        survey.methodObstacles[.windows] =
             rows.request.deleting.rollup != nil
             ? "rows become candles in the order of their dates" : table.windowObstacle ?? guards?.leafObstacle
-        survey.techniqueObstacles[.partitions] = try partitionObstacle(rows, guards)
-        let byBlocks: [DeleteMethod] = survey.techniqueObstacles[.windows] == nil ? [.windows] : []
+        survey.methodObstacles[.partitions] = try partitionObstacle(rows, guards)
+        let byBlocks: [DeleteMethod] = survey.methodObstacles[.windows] == nil ? [.windows] : []
         let byDate: [DeleteMethod] = rows.date.reading == .ordered ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
         if possible.isEmpty { possible = [.whole] }
         survey.index.isInDateOrder = index != nil
         survey.hasCostlyBatches = table.isDistributed
         survey.index.name = index?.name
-        if survey.techniqueObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
-        survey.possibleTechniques = possible
-        survey.technique = possible[0]
+        if survey.methodObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
+        survey.possibleMethods = possible
+        survey.method = possible[0]
         guard survey.expiredAloneCount > 0 else { return }
-        if guards != nil, let obstacle = survey.techniqueObstacles[.partitions] {
+        if guards != nil, let obstacle = survey.methodObstacles[.partitions] {
             survey.reason = "nothing is dropped as a whole, because \(obstacle)"
         }
     }

@@ -20,8 +20,8 @@ extension DeletionPart {
     }
 }
 
-/// An engine's technique for deleting rows.
-package protocol DeletionTechnique: Hashable, RawRepresentable<String> {
+/// An engine's method for deleting rows.
+package protocol DeletionMethod: Hashable, RawRepresentable<String> {
     /// One statement for all rows.
     static var whole: Self { get }
 }
@@ -29,10 +29,10 @@ package protocol DeletionTechnique: Hashable, RawRepresentable<String> {
 /// A delete request with what only an engine knows about it: one batch, or all rows.
 @dynamicMemberLookup
 package protocol EngineDelete {
-    associatedtype Kind: DeletionTechnique
+    associatedtype Kind: DeletionMethod
     /// The request without the engine's details. Its limit is that of the batch.
     var request: BatchDeleteRequest { get set }
-    var technique: Kind { get set }
+    var method: Kind { get set }
     /// Where the previous batch ended and the search continues; nil: at the beginning.
     var continuation: BatchContinuation? { get set }
 
@@ -47,18 +47,18 @@ extension EngineDelete {
     }
 }
 
-/// What an engine's survey has found: the facts that it returns, and those that determine the technique.
+/// What an engine's survey has found: the facts that it returns, and those that determine the method.
 @dynamicMemberLookup
 package protocol EngineFindings {
-    associatedtype Kind: DeletionTechnique
+    associatedtype Kind: DeletionMethod
     /// The facts.
     var survey: Survey { get set }
-    /// The techniques that are possible for these rows.
-    var possibleTechniques: [Kind] { get }
-    /// Why a technique is not possible, as a phrase, if there is more to say.
-    var techniqueObstacles: [Kind: String] { get }
-    /// Uses a technique instead of the engine's choice.
-    mutating func take(_ technique: Kind)
+    /// The methods that are possible for these rows.
+    var possibleMethods: [Kind] { get }
+    /// Why a method is not possible, as a phrase, if there is more to say.
+    var methodObstacles: [Kind: String] { get }
+    /// Uses a method instead of the engine's choice.
+    mutating func take(_ method: Kind)
 }
 
 extension EngineFindings {
@@ -70,14 +70,14 @@ extension EngineFindings {
     /// The unreadable rows of the survey.
     package var unreadableCount: Int { survey.unreadableCount }
 
-    /// Uses the technique that a request names instead of the engine's choice.
+    /// Uses the method that a request names instead of the engine's choice.
     ///
-    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or if it is not possible for these rows.
-    package mutating func takeTechnique(of request: SurveyRequest, store: String) throws(StoreError) {
+    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such method, or if it is not possible for these rows.
+    package mutating func takeMethod(of request: SurveyRequest, store: String) throws(StoreError) {
         guard let name = request.deleting.method, survey.unsupported == nil else { return }
         let named = Kind(rawValue: name)
-        guard let named, named == .whole || possibleTechniques.contains(named) else {
-            let reason = named.flatMap { techniqueObstacles[$0] }.map { ": \($0)" } ?? ""
+        guard let named, named == .whole || possibleMethods.contains(named) else {
+            let reason = named.flatMap { methodObstacles[$0] }.map { ": \($0)" } ?? ""
             throw StoreError(
                 .unknownName, store: store, message: "a \(name) is not possible for \(request.entity)\(reason)",
                 hint: "without it, the rows are deleted in batches; --rule selects rules")

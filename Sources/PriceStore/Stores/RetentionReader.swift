@@ -12,7 +12,7 @@ package protocol RetentionReader: StoreReader {
 
     /// How the rows of a request would be deleted now.
     ///
-    /// - Throws: ``StoreError``: of kind `unknownName` if the request names a technique that is not possible for the rows.
+    /// - Throws: ``StoreError``: of kind `unknownName` if the request names a method that is not possible for the rows.
     func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
 
     /// The candles that the rows of requests would become. Each request has a ``SurveyRequest/rollup``; they are carried out in this order.

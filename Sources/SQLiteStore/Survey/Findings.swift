@@ -6,19 +6,19 @@ struct Findings: EngineFindings {
     /// The state of the store in which they were found.
     var mark: ChangeMark?
     /// The method that deletes the rows.
-    var technique = Technique.whole
+    var method = DeleteMethod.whole
     /// Why this method was chosen, as a phrase, or nil if it is the ordinary one.
     var reason: String?
     /// Whether each row may cause other rows to be deleted or changed, so that the cost of a batch is unknown.
     var followsRelationships = false
-    var possibleTechniques: [Technique] = []
-    var techniqueObstacles: [Technique: String] = [:]
+    var possibleMethods: [DeleteMethod] = []
+    var methodObstacles: [DeleteMethod: String] = [:]
     /// The range of rowids that contains all rows that the rule deletes, or nil if it was not determined.
     var expiredRowIDs: ClosedRange<Int64>?
     /// Whether a rebuild would be clearly faster than batches.
     var rebuildPays = false
 
-    mutating func take(_ technique: Technique) { (self.technique, reason) = (technique, nil) }
+    mutating func take(_ method: DeleteMethod) { (self.method, reason) = (method, nil) }
 }
 
 extension Survey {
@@ -34,12 +34,12 @@ extension Survey {
 
 extension DeletionOutline {
     /// Describes how a method deletes the rows that were found.
-    init(_ technique: Technique, _ findings: Findings, of request: SurveyRequest) {
-        self.init(method: technique.phrase, isInBatches: technique.isInBatches)
+    init(_ method: DeleteMethod, _ findings: Findings, of request: SurveyRequest) {
+        self.init(method: method.phrase, isInBatches: method.isInBatches)
         reason = findings.reason
-        isOldestFirst = technique == .range || technique == .dates
-        rebuildPays = findings.rebuildPays && technique.isInBatches
-        index = technique == .range ? findings.index.name : nil
+        isOldestFirst = method == .range || method == .dates
+        rebuildPays = findings.rebuildPays && method.isInBatches
+        index = method == .range ? findings.index.name : nil
         // If each row may cause others to be deleted, the first batch is a single row. Batches also have fixed costs: each writes most
         // pages of an index in another order.
         if findings.followsRelationships {
@@ -48,7 +48,7 @@ extension DeletionOutline {
         }
         // Longer batches cost less per row if each writes most pages of an index, reads the table, or waits for the disk with an archive.
         // If nothing else uses the store, nobody waits for them.
-        if findings.followsRelationships || technique != .range || request.deleting.archiveRule != nil {
+        if findings.followsRelationships || method != .range || request.deleting.archiveRule != nil {
             batchTargetAlone = .milliseconds(100)
         }
     }

@@ -49,7 +49,7 @@ extension SQLiteFile {
         if let thinning = request.thinningBeforeCutoff, survey.kept.byRuleCount > 0 {
             survey.kept.byTier = try thinnedRows(thinning, scope, db).counts
         }
-        try chooseTechnique(request, rows, into: &survey, db)
+        try chooseMethod(request, rows, into: &survey, db)
         if access == nil { survey.index.obstacle = scope.table.indexObstacle(attribute) }
         if values != nil { survey.index.name = "primary key" }
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {

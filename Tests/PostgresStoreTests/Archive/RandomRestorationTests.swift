@@ -71,7 +71,7 @@ private struct Trial {
     mutating func run() throws {
         let writer = try archived.database.writer(zone: random.zone)
         defer { try? writer.removeArchive(of: archived.run, in: ArchivedDatabase.schema) }
-        var (requests, techniques): ([SurveyRequest], [String?]) = ([], [])
+        var (requests, methods): ([SurveyRequest], [String?]) = ([], [])
         for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
             var archivedRequest = request
             archivedRequest.deleting.archiveRule = "r\(requests.count)"
@@ -79,10 +79,10 @@ private struct Trial {
             let findings = try writer.findings(archivedRequest)
             guard findings.survey.unsupported == nil else { return }
             requests.append(request)
-            techniques.append(findings.possibleTechniques.randomElement(using: &random.random)?.rawValue)
+            methods.append(findings.possibleMethods.randomElement(using: &random.random)?.rawValue)
         }
         var trial = RestorationTrial(&random)
-        trial.techniques = techniques
+        trial.methods = methods
         try trial.run(requests, on: archived, writer)
         (found, seen) = (trial.found, trial.seen)
         if random.main.constraints.isEmpty, random.main.column(.key)?.rest == "" { seen.insert("no key") }

@@ -426,7 +426,7 @@ struct PostgresCandleTests {
         try writer.createCandles(
             #require(Kind.byDate.request().deleting.rollup), of: #require(try writer.entity(named: "tick")))
         var work = DeleteWork(BatchDeleteRequest(Kind.byDate.request(), resultType: .count))
-        (work.technique, work.rollup) = (.whole, Kind.byDate.request().deleting.rollup)
+        (work.method, work.rollup) = (.whole, Kind.byDate.request().deleting.rollup)
         _ = try writer.execute(work)
         ended.wait()
         #expect(try database.run("SELECT id FROM tick ORDER BY 1") == ["2", "4", "6"])
@@ -614,23 +614,23 @@ struct PostgresCandleTests {
                 "row security of candle applies to this user") == true)
     }
 
-    /// A technique that somebody asks for makes candles too, or is refused.
+    /// A method that somebody asks for makes candles too, or is refused.
     @Test(arguments: DeleteMethod.allCases, [Kind.withoutIndex, .partitioned])
-    func noMethodDeletesWithoutCandles(_ technique: DeleteMethod, _ kind: Kind) throws {
+    func noMethodDeletesWithoutCandles(_ method: DeleteMethod, _ kind: Kind) throws {
         let database = try kind.make(3)
         let request = kind.request()
         let writer = try database.writer()
         try writer.createCandles(#require(request.deleting.rollup), of: #require(try writer.entity(named: "tick")))
         var asked = request
-        asked.deleting.method = technique.rawValue
-        if technique == .windows || technique == .partitions {
+        asked.deleting.method = method.rawValue
+        if method == .windows || method == .partitions {
             #expect(storeError { try delete(asked, from: database, rows: 50) } != nil)
         }
         var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
-        (work.technique, work.rollup) = (technique, request.deleting.rollup)
+        (work.method, work.rollup) = (method, request.deleting.rollup)
         _ = try? writer.execute(work)
         let counts = try database.run("SELECT (SELECT count(*) FROM tick), coalesce(sum(count), 0) FROM candle")
-        #expect(counts == [technique == .range || technique == .whole ? "0|400" : "400|0"])
+        #expect(counts == [method == .range || method == .whole ? "0|400" : "400|0"])
     }
 
     /// Candles in compressed chunks cannot be locked; those of other dates do no harm.

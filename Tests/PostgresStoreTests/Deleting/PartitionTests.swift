@@ -37,8 +37,8 @@ struct PartitionTests {
     ) throws -> Laws.Execution {
         let writer = try database.writer(zone: zone)
         let survey = try writer.findings(request)
-        #expect(survey.technique == .partitions)
-        let execution = try Laws.carryOut(request, technique: "partitions", batchRows: 100, on: writer)
+        #expect(survey.method == .partitions)
+        let execution = try Laws.carryOut(request, method: "partitions", batchRows: 100, on: writer)
         #expect(execution.isComplete && execution.total.deletedCount == survey.expiredCount)
         #expect(try writer.survey(request).expiredCount == 0)
         return execution
@@ -99,7 +99,7 @@ struct PartitionTests {
         _ = try carryOut(early, database, zone: berlin)
         #expect(try database.run(Self.partitionNames) == ["q_02 q_03 q_04"])
         _ = try? Laws.carryOut(
-            Self.request("2026-02-28T23:00:00Z", date: .of("at", zone: berlin)), technique: "partitions",
+            Self.request("2026-02-28T23:00:00Z", date: .of("at", zone: berlin)), method: "partitions",
             batchRows: 100,
             on: database.writer(zone: berlin))
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
@@ -173,17 +173,17 @@ struct PartitionTests {
     func keysAndTriggersNeedRows(more: String) throws {
         let database = try TestDatabase(Self.months("ALTER TABLE q ADD PRIMARY KEY (id, at);" + more))
         let survey = try database.writer().findings(Self.request())
-        #expect(survey.expiredCount > 0 && !survey.possibleTechniques.contains(.partitions))
+        #expect(survey.expiredCount > 0 && !survey.possibleMethods.contains(.partitions))
     }
 
     @Test func filtersAndKeptRowsNeedRows() throws {
         let database = try TestDatabase(Self.months())
         var filtered = Self.request()
         filtered.filter = .compare("price", .less, .integer(5))
-        #expect(try database.writer().findings(filtered).technique == .range)
+        #expect(try database.writer().findings(filtered).method == .range)
         var kept = Self.request()
         kept.keepers.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: kept.date)
-        #expect(try database.writer().findings(kept).technique == .range)
+        #expect(try database.writer().findings(kept).method == .range)
     }
 
     /// One batch takes a bounded number of partitions, and empty ones do not end the pass.
@@ -242,7 +242,7 @@ struct PartitionTests {
                 try other.execute("INSERT INTO q (at) VALUES ('2026-01-20')")
             } catch { refusals.append("\(error)") }
         }
-        let execution = try Laws.carryOut(Self.request(), technique: "partitions", batchRows: 100, on: writer)
+        let execution = try Laws.carryOut(Self.request(), method: "partitions", batchRows: 100, on: writer)
         #expect(seen.count == 1 && refusals.count == 1, "\(seen) \(refusals)")
         #expect(execution.total.deletedCount == survey.expiredCount)
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
@@ -262,7 +262,7 @@ struct PartitionTests {
                 "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = '\(name)' AND pid <> pg_backend_pid()"
             )
         }
-        let execution = try Laws.carryOut(Self.request(), technique: "partitions", batchRows: 100, on: writer)
+        let execution = try Laws.carryOut(Self.request(), method: "partitions", batchRows: 100, on: writer)
         #expect(isCut && execution.isComplete && execution.total.deletedCount == survey.expiredCount)
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
     }
@@ -301,7 +301,7 @@ struct PartitionTests {
                 try connection.count(
                     SQLFragment("SELECT (extract(epoch FROM now() - interval '5 days') * 1000000)::int8"))))
         let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: cutoff)
-        let execution = try Laws.carryOut(request, technique: "partitions", batchRows: 100, on: database.writer())
+        let execution = try Laws.carryOut(request, method: "partitions", batchRows: 100, on: database.writer())
         #expect(execution.total.deletedCount > 90)
         try connection.execute("SELECT partman.run_maintenance('public.q')")
         try connection.execute("INSERT INTO q VALUES (now() + interval '1 day', 2)")

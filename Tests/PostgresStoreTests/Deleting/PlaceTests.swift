@@ -34,7 +34,7 @@ struct PlaceTests {
         let database = try TestDatabase(Self.schema + (isIndexed ? "CREATE INDEX ON q (at);" : ""))
         let batchRows = strategy == .whole ? nil : 7
         let execution = try Laws.carryOut(
-            Self.request(), technique: strategy.rawValue, batchRows: batchRows, on: database.writer())
+            Self.request(), method: strategy.rawValue, batchRows: batchRows, on: database.writer())
         #expect(execution.isComplete && execution.total.deletedCount == 40)
         #expect(try database.run("SELECT min(id), count(*) FROM q") == ["101|40"])
     }
@@ -52,10 +52,10 @@ struct PlaceTests {
             INSERT INTO q SELECT 50 + n, '2026-01-10 00:00:00+00', 'XAG' FROM generate_series(1, 5) n;
             """)
         let writer = try database.writer()
-        let first = try Laws.carryOut(Self.request(), technique: "range", batchRows: 3, stopAfter: 2, on: writer)
+        let first = try Laws.carryOut(Self.request(), method: "range", batchRows: 3, stopAfter: 2, on: writer)
         #expect(first.batchCounts == [3, 3])
         #expect(try database.run("SELECT count(*) FROM q WHERE at >= '2026-02-01'") == ["20"])
-        let rest = try Laws.carryOut(Self.request(), technique: "range", batchRows: 3, on: writer)
+        let rest = try Laws.carryOut(Self.request(), method: "range", batchRows: 3, on: writer)
         #expect(rest.total.deletedCount == 19 && rest.batchCounts.allSatisfy { $0 <= 3 })
         #expect(try database.run("SELECT min(id), count(*) FROM q") == ["101|20"])
     }
@@ -70,11 +70,11 @@ struct PlaceTests {
             """)
         let writer = try database.writer()
         let survey = try writer.findings(Self.request())
-        #expect(survey.expiredCount == 2 && survey.possibleTechniques == [.range])
+        #expect(survey.expiredCount == 2 && survey.possibleMethods == [.range])
         #expect(throws: StoreError.self) {
-            try Laws.carryOut(Self.request(), technique: "windows", batchRows: 1, on: writer)
+            try Laws.carryOut(Self.request(), method: "windows", batchRows: 1, on: writer)
         }
-        let execution = try Laws.carryOut(Self.request(), technique: "range", batchRows: 1, on: writer)
+        let execution = try Laws.carryOut(Self.request(), method: "range", batchRows: 1, on: writer)
         #expect(execution.total.deletedCount == 2)
         #expect(try database.run("SELECT string_agg(id::text, ',' ORDER BY id) FROM q") == ["2,3"])
     }
@@ -94,7 +94,7 @@ struct PlaceTests {
             _ = database.hasWaiter()
             _ = try? session.execute("COMMIT")
         }.start()
-        let execution = try Laws.carryOut(Self.request(), technique: "whole", batchRows: nil, on: writer)
+        let execution = try Laws.carryOut(Self.request(), method: "whole", batchRows: nil, on: writer)
         #expect(execution.total.deletedCount == 2)
         #expect(try database.run("SELECT id FROM q") == ["2"])
     }

@@ -7,14 +7,14 @@ import Testing
 
 @testable import PostgresStore
 
-/// Random databases and rules against the judge that the SQLite engine obeys too, by every technique; see ``Trials``.
+/// Random databases and rules against the judge that the SQLite engine obeys too, by every method; see ``Trials``.
 @Suite(.needsPostgres)
 struct RandomDatabaseTests {
     private static let trials = Trials(100, inPortionsOf: 20)
     private static let layoutTrials = Trials(30, inPortionsOf: 30)
 
     @Test(arguments: trials.portions)
-    func everyTechniqueDoesWhatTheJudgeSaysAndTheSurveyPredictsIt(_ seeds: Range<UInt64>) throws {
+    func everyMethodDoesWhatTheJudgeSaysAndTheSurveyPredictsIt(_ seeds: Range<UInt64>) throws {
         let database = try TestDatabase()
         Self.trials.run(seeds, on: { try Trial(seed: $0, database) }, story: \.story) { trial, found in
             defer { found = trial.found }
@@ -81,13 +81,13 @@ private struct Trial {
         for (index, survey) in surveys.enumerated() {
             found += rules.differences(survey.survey, ofRule: index)
         }
-        for (round, techniques) in JudgedRules.rounds(surveys.map(\.possibleTechniques)).enumerated() {
+        for (round, methods) in JudgedRules.rounds(surveys.map(\.possibleMethods)).enumerated() {
             guard found.isEmpty else { return }
-            try carryOut(techniques, isFirst: round == 0)
+            try carryOut(methods, isFirst: round == 0)
         }
     }
 
-    private mutating func carryOut(_ techniques: [DeleteMethod], isFirst: Bool) throws {
+    private mutating func carryOut(_ methods: [DeleteMethod], isFirst: Bool) throws {
         if !isFirst {
             var again = origin
             _ = try again.make(try database.connection())
@@ -101,26 +101,26 @@ private struct Trial {
             found += rules.differences(survey.survey, ofRule: index).map { "planned by the writer, " + $0 }
         }
         for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
-            let technique = techniques[index]
-            let batchRows = technique == .whole ? nil : random.pick([1, 2, 3, 7, 20])
-            let execution = try Laws.carryOut(request, technique: technique.rawValue, batchRows: batchRows, on: writer)
+            let method = methods[index]
+            let batchRows = method == .whole ? nil : random.pick([1, 2, 3, 7, 20])
+            let execution = try Laws.carryOut(request, method: method.rawValue, batchRows: batchRows, on: writer)
             found += Laws.differences(
                 execution, rules.verdicts[index], batchRows: batchRows,
-                isBounded: technique != .partitions && (technique != .range || indexes[index] != nil)
+                isBounded: method != .partitions && (method != .range || indexes[index] != nil)
                     && random.layout.map { $0 == .plain || $0 == .partitioned } != false
             )
-            .map { "rule \(index) by \(technique) in batches of \(batchRows ?? 0): " + $0 }
+            .map { "rule \(index) by \(method) in batches of \(batchRows ?? 0): " + $0 }
         }
         let connection = try database.connection()
         for table in random.tables {
             let rows = try RandomDatabase.read(table, connection).rows
-            found += rules.differences(rows, in: table.name).map { "by \(techniques), " + $0 }
+            found += rules.differences(rows, in: table.name).map { "by \(methods), " + $0 }
         }
         for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
             var again = request
             again.preceding = []
             let left = try writer.findings(again).expiredAloneCount
-            if left != 0 { found.append("rule \(index) by \(techniques[index]): \(left) rows expire in a second run") }
+            if left != 0 { found.append("rule \(index) by \(methods[index]): \(left) rows expire in a second run") }
         }
     }
 }

@@ -31,19 +31,19 @@ struct DenyTests {
         entity: "p", date: .of("at"), cutoff: at("2026-03-10"), relationships: .deny)
 
     @Test(arguments: actions, ["range", "windows", "whole"])
-    func childrenThatArriveDuringTheRunStay(_ action: String, _ technique: String) throws {
+    func childrenThatArriveDuringTheRunStay(_ action: String, _ method: String) throws {
         let database = try Self.family(action)
         let writer = try database.writer()
         var request = Self.request
-        request.deleting.method = technique
+        request.deleting.method = method
         #expect(try writer.survey(request).related.obstacles.isEmpty)
         let deletion = try writer.deletion(of: request)
-        let rows = technique == "whole" ? nil : 2
+        let rows = method == "whole" ? nil : 2
         if rows != nil { #expect(try deletion.deleteNext(DeletionBounds(rows: 2)).result.deletedCount == 2) }
         try database.run("INSERT INTO c VALUES (2, 4), (3, 4)")
         let error = storeError { while try deletion.deleteNext(DeletionBounds(rows: rows)).hasMore {} }
         #expect(error?.kind == .constraint, "\(error as Any)")
-        if technique == "whole" || action.contains("CASCADE") || action.contains("NULL") {
+        if method == "whole" || action.contains("CASCADE") || action.contains("NULL") {
             #expect(
                 error?.message
                     == "rows of p that would be deleted are referenced by 2 rows of c (p), and deny does not allow that"
@@ -58,7 +58,7 @@ struct DenyTests {
     }
 
     /// A child whose session commits while the batch waits for it.
-    @Test(arguments: ["range", "whole"]) func aChildThatArrivesDuringABatchStays(_ technique: String) throws {
+    @Test(arguments: ["range", "whole"]) func aChildThatArrivesDuringABatchStays(_ method: String) throws {
         let database = try Self.family("ON DELETE CASCADE")
         try database.run("CREATE TABLE told (n int)")
         let other = database
@@ -73,9 +73,9 @@ struct DenyTests {
         }.start()
         began.wait()
         var request = Self.request
-        request.deleting.method = technique
+        request.deleting.method = method
         let error = storeError {
-            _ = try Laws.carryOut(request, batchRows: technique == "whole" ? nil : 100, on: database.writer())
+            _ = try Laws.carryOut(request, batchRows: method == "whole" ? nil : 100, on: database.writer())
         }
         ended.wait()
         #expect(try database.run("SELECT count(*) FROM told") == ["1"])
@@ -91,7 +91,7 @@ struct DenyTests {
             "ALTER TABLE p ADD up int REFERENCES p \(own); UPDATE p SET up = id - 1 WHERE id BETWEEN 2 AND 6;")
         let writer = try database.writer()
         let survey = try writer.findings(Self.request)
-        #expect(survey.technique == .whole && survey.related.obstacles.isEmpty && survey.expiredCount == 6)
+        #expect(survey.method == .whole && survey.related.obstacles.isEmpty && survey.expiredCount == 6)
         let deletion = try writer.deletion(of: Self.request)
         func next() throws {
             guard isSavedPlan else { return _ = try deletion.deleteNext(DeletionBounds()) }
@@ -118,7 +118,7 @@ struct DenyTests {
             CREATE TRIGGER touch AFTER DELETE ON p FOR EACH STATEMENT EXECUTE FUNCTION touch();
             """)
         let writer = try database.writer()
-        #expect(try writer.findings(Self.request).technique == .whole)
+        #expect(try writer.findings(Self.request).method == .whole)
         let execution = try Laws.carryOut(Self.request, batchRows: nil, on: writer)
         #expect(execution.total.deletedCount == 6)
         #expect(try database.run("SELECT p FROM c") == ["7"])

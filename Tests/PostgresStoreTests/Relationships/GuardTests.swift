@@ -67,14 +67,14 @@ struct GuardTests {
         let database = try kind.make()
         let user = try database.makeOwner()
         let (survey, execution) = try database.dryAndReal(Self.request, user: user)
-        #expect(survey.technique == .partitions && execution.total.deletedCount == 480)
+        #expect(survey.method == .partitions && execution.total.deletedCount == 480)
         #expect(execution.batchCounts.first ?? 0 > 20)
     }
 
     @Test(arguments: Kind.all) func rowTriggersAreAsked(kind: Kind) throws {
         let database = try kind.make(Self.keepingTrigger)
         let (survey, execution) = try database.dryAndReal(Self.request, isEqual: false)
-        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 96)
+        #expect(!survey.possibleMethods.contains(.partitions) && execution.total.deletedCount == 96)
         if kind != .table {
             let reason = "nothing is dropped as a whole, because the trigger keep of q would not fire"
             #expect(survey.reason == reason)
@@ -103,7 +103,7 @@ struct GuardTests {
         let writer = try database.writer()
         let survey = try writer.findings(Self.request)
         let error = storeError {
-            _ = try Laws.carryOut(Self.request, technique: survey.technique.rawValue, batchRows: 20, on: writer)
+            _ = try Laws.carryOut(Self.request, method: survey.method.rawValue, batchRows: 20, on: writer)
         }
         #expect(error?.message.contains("on hold") == true)
         #expect(try database.run("SELECT count(*) FROM q") == ["720"])
@@ -123,7 +123,7 @@ struct GuardTests {
         let database = try kind.make("ALTER TABLE q ADD PRIMARY KEY (id, at);")
         try database.run("CREATE PUBLICATION p FOR ALL TABLES")
         let (survey, execution) = try database.dryAndReal(Self.request)
-        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 480)
+        #expect(!survey.possibleMethods.contains(.partitions) && execution.total.deletedCount == 480)
         #expect(
             survey.reason
                 == "nothing is dropped as a whole, because the publication p tells subscribers of deletes and not of a drop"
@@ -135,14 +135,14 @@ struct GuardTests {
         try database.run(
             "CREATE PUBLICATION p FOR TABLE \(isOfWhole ? "q" : "q_1") WITH (publish_via_partition_root = \(isOfWhole))"
         )
-        #expect(try database.writer().findings(Self.request).technique != .partitions)
+        #expect(try database.writer().findings(Self.request).method != .partitions)
     }
 
     @Test(arguments: Kind.divided) func aPublicationWithoutDeletesIsNoGuard(kind: Kind) throws {
         let database = try kind.make()
         try database.run("CREATE PUBLICATION p FOR ALL TABLES WITH (publish = 'insert, update')")
         let (survey, _) = try database.dryAndReal(Self.request)
-        #expect(survey.technique == .partitions)
+        #expect(survey.method == .partitions)
     }
 
     /// The server refuses each delete from it.
@@ -176,7 +176,7 @@ struct GuardTests {
         let database = try kind.make(
             "ALTER TABLE q ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON q USING (id % 5 = 0);")
         let (survey, execution) = try database.dryAndReal(Self.request, user: database.makeOwner())
-        #expect(survey.technique == .partitions && execution.total.deletedCount == 480)
+        #expect(survey.method == .partitions && execution.total.deletedCount == 480)
     }
 
     /// A policy of a partition itself holds for what names the partition. A chunk cannot have one.
@@ -207,7 +207,7 @@ struct GuardTests {
         let database = try kind.make()
         let user = try database.makeUser("GRANT SELECT, DELETE ON q TO")
         let (survey, execution) = try database.dryAndReal(Self.request, user: user)
-        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 480)
+        #expect(!survey.possibleMethods.contains(.partitions) && execution.total.deletedCount == 480)
     }
 
     /// The drop would fail.
@@ -217,7 +217,7 @@ struct GuardTests {
     ]) func aPartitionThatSomethingDependsOnGoesByRows(sql: String) throws {
         let database = try Kind.partitions.make(sql)
         let (survey, execution) = try database.dryAndReal(Self.request)
-        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 480)
+        #expect(!survey.possibleMethods.contains(.partitions) && execution.total.deletedCount == 480)
         #expect(try database.run("SELECT count(*) FROM q_1") == ["0"])
     }
 
@@ -254,7 +254,7 @@ struct GuardTests {
         let database = try Kind.indexedPartitions.make()
         let user = try database.makeOwner()
         let writer = try PostgresWriter(database.address(of: user))
-        #expect(try writer.findings(Self.request).technique == .partitions)
+        #expect(try writer.findings(Self.request).method == .partitions)
         var hasCome = false
         writer.trace = { statement, _ in
             guard statement.contains("LOCK TABLE"), !hasCome else { return }
@@ -262,7 +262,7 @@ struct GuardTests {
             _ = try? database.run(script: sql)
         }
         let told = storeError {
-            _ = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 20, on: writer)
+            _ = try Laws.carryOut(Self.request, method: "partitions", batchRows: 20, on: writer)
         }
         #expect(hasCome && told?.message.contains("has changed since the plan was made") == true)
         #expect(try database.run("SELECT count(*) FROM q") == ["720"])
@@ -275,7 +275,7 @@ struct GuardTests {
         let kept = "SELECT count(*) FROM q WHERE id % 5 <> 0"
         let before = try database.run(kept)
         let writer = try PostgresWriter(database.address(of: user))
-        #expect(try writer.findings(request).technique != .partitions)
+        #expect(try writer.findings(request).method != .partitions)
         _ = storeError { _ = try Laws.carryOut(request, batchRows: 20, on: writer) }
         #expect(try database.run(kept) == before)
     }

@@ -33,15 +33,15 @@ struct HeldRowsTests {
         """
 
     @Test(arguments: [nil, "range", "windows", "whole"] as [String?])
-    func noPartitionGoesWithAHeldRow(_ technique: String?) throws {
+    func noPartitionGoesWithAHeldRow(_ method: String?) throws {
         let database = try TestDatabase(Self.months)
         let hold = Self.hold("q", .compare("id", .equal, .integer(5)))
         let request = Self.request("q", hold)
         let survey = try database.reader().findings(request)
-        #expect(survey.kept.heldCount == 1 && survey.technique != .partitions)
-        #expect(survey.techniqueObstacles[.partitions]?.contains("the hold audit") == true)
+        #expect(survey.kept.heldCount == 1 && survey.method != .partitions)
+        #expect(survey.methodObstacles[.partitions]?.contains("the hold audit") == true)
         let execution = try Laws.carryOut(
-            request, technique: technique, batchRows: technique == "whole" ? nil : 500, on: database.writer())
+            request, method: method, batchRows: method == "whole" ? nil : 500, on: database.writer())
         #expect(execution.total.deletedCount == survey.expiredCount)
         #expect(try database.run("SELECT min(id), count(*) FROM q WHERE at < '2026-03-10'") == ["5|1"])
     }
@@ -111,7 +111,7 @@ struct HeldRowsTests {
     private func carryOut(_ request: SurveyRequest, _ database: TestDatabase) throws -> Findings {
         let survey = try database.reader().findings(request)
         let execution = try Laws.carryOut(
-            request, batchRows: survey.technique == .whole ? nil : 1, on: database.writer())
+            request, batchRows: survey.method == .whole ? nil : 1, on: database.writer())
         #expect(execution.total.deletedCount == survey.expiredCount)
         #expect(execution.total.cascadedCount == survey.related.cascadedCount)
         return survey

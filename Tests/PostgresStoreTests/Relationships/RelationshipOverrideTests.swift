@@ -31,8 +31,8 @@ struct RelationshipOverrideTests {
         let database = try TestDatabase(Self.schema)
         let writer = try database.writer()
         let survey = try writer.findings(request(.nullify))
-        #expect(survey.expiredCount == 2 && survey.possibleTechniques == [.whole] && survey.related.obstacles == [])
-        let execution = try Laws.carryOut(request(.nullify), technique: "whole", batchRows: nil, on: writer)
+        #expect(survey.expiredCount == 2 && survey.possibleMethods == [.whole] && survey.related.obstacles == [])
+        let execution = try Laws.carryOut(request(.nullify), method: "whole", batchRows: nil, on: writer)
         // Three notes, and the row of the table itself that points at one that goes.
         #expect(execution.total == BatchDeleteResult(deletedCount: 2, nullifiedCount: survey.related.nullifiedCount))
         #expect(survey.related.nullifiedCount == 4)
@@ -48,7 +48,7 @@ struct RelationshipOverrideTests {
         let writer = try database.writer()
         let survey = try writer.findings(request(.cascade))
         #expect(survey.expiredCount == 2 && survey.related.cascadedCount == 3 && survey.related.nullifiedCount == 3)
-        let execution = try Laws.carryOut(request(.cascade), technique: "whole", batchRows: nil, on: writer)
+        let execution = try Laws.carryOut(request(.cascade), method: "whole", batchRows: nil, on: writer)
         #expect(execution.total.cascadedCount == 3 && execution.total.nullifiedCount == 3)
         #expect(
             try database.run(
@@ -80,7 +80,7 @@ struct RelationshipOverrideTests {
                 """)
         let writer = try database.writer()
         #expect(throws: StoreError.self) {
-            try Laws.carryOut(request(.nullify), technique: "whole", batchRows: nil, on: writer)
+            try Laws.carryOut(request(.nullify), method: "whole", batchRows: nil, on: writer)
         }
         #expect(try database.run("SELECT count(*), count(up) FROM q") == ["6|5"])
         #expect(try database.run("SELECT count(a), count(also) FROM note") == ["4|4"])

@@ -28,19 +28,19 @@ struct KeptRowsTests {
     }
 
     private func newest(
-        _ count: Int, per groups: [String] = ["s"], before cutoff: Instant = cutoff, technique: String? = nil
+        _ count: Int, per groups: [String] = ["s"], before cutoff: Instant = cutoff, method: String? = nil
     ) -> SurveyRequest {
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: cutoff)
         request.keepers.keepLast = KeepLast(count: count, groupedBy: groups, among: .all, date: request.date)
-        request.deleting.method = technique
+        request.deleting.method = method
         return request
     }
 
-    private func picks(technique: String? = nil) -> SurveyRequest {
+    private func picks(method: String? = nil) -> SurveyRequest {
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
         request.keepers.thinning = Thinning(
             tiers: [.init(.day, since: .distantPast)], pick: .last, groupedBy: ["s"], among: .all, date: request.date)
-        request.deleting.method = technique
+        request.deleting.method = method
         return request
     }
 
@@ -51,9 +51,9 @@ struct KeptRowsTests {
 
     /// Another session deletes a kept row of one group, makes one of another older, moves one to another group and adds a group.
     @Test(arguments: ["range", "windows", "whole"])
-    func aGroupThatHasLostAKeptRowLosesNoMore(_ technique: String) throws {
+    func aGroupThatHasLostAKeptRowLosesNoMore(_ method: String) throws {
         let (writer, other) = try cluster.open(Self.prices)
-        let request = newest(2, technique: technique)
+        let request = newest(2, method: method)
         #expect(try writer.survey(request).expiredCount == 190)
         let deletion = try writer.deletion(of: request)
         // From now on the kept rows are looked up.
@@ -66,10 +66,10 @@ struct KeptRowsTests {
             "UPDATE price SET value = 7 WHERE id = 198",
         ])
         let then = try counts(other)
-        while try deletion.deleteNext(DeletionBounds(rows: technique == "whole" ? nil : 20)).hasMore {}
+        while try deletion.deleteNext(DeletionBounds(rows: method == "whole" ? nil : 20)).hasMore {}
         let expected: [String: Int] =
             // Each pass finds the kept rows again.
-            technique == "whole"
+            method == "whole"
             ? ["s0": 2, "s1": 2, "s2": 2, "s3": 2, "s4": 2, "other": 1, "new": 1]
             : [
                 "s0": then["s0"] ?? 0, "s1": then["s1"] ?? 0, "s2": then["s2"] ?? 0, "s3": 2, "s4": 2, "other": 1,
@@ -77,18 +77,18 @@ struct KeptRowsTests {
             ]
         #expect(try counts(other) == expected)
         // The next deletion finds the kept rows again.
-        _ = try Laws.carryOut(request, technique: technique, batchRows: 20, on: writer)
+        _ = try Laws.carryOut(request, method: method, batchRows: 20, on: writer)
         while try writer.survey(request).expiredCount > 0 {
-            _ = try Laws.carryOut(request, technique: technique, batchRows: nil, on: writer)
+            _ = try Laws.carryOut(request, method: method, batchRows: nil, on: writer)
         }
         #expect(try counts(other) == ["s0": 2, "s1": 2, "s2": 2, "s3": 2, "s4": 2, "other": 1, "new": 1])
     }
 
     @Test(arguments: ["range", "windows"])
-    func keptRowsThatDoNotExpireMayBeDeletedByOthers(_ technique: String) throws {
+    func keptRowsThatDoNotExpireMayBeDeletedByOthers(_ method: String) throws {
         let (writer, other) = try cluster.open(Self.prices)
         try other.execute("INSERT INTO price SELECT 1000 + n, 's' || n, '2026-03-05' FROM generate_series(0, 4) AS n")
-        let request = newest(1, technique: technique)
+        let request = newest(1, method: method)
         let deletion = try writer.deletion(of: request)
         // From now on the kept rows are looked up.
         try other.execute("CREATE TABLE other ()")
@@ -101,9 +101,9 @@ struct KeptRowsTests {
     }
 
     @Test(arguments: ["range", "windows"])
-    func theNewestRowsOfAllAreKeptBesideOthers(_ technique: String) throws {
+    func theNewestRowsOfAllAreKeptBesideOthers(_ method: String) throws {
         let (writer, other) = try cluster.open(Self.prices)
-        let request = newest(3, per: [], technique: technique)
+        let request = newest(3, per: [], method: method)
         let deletion = try writer.deletion(of: request)
         // From now on the kept rows are looked up.
         try other.execute("CREATE TABLE other ()")
@@ -143,10 +143,10 @@ struct KeptRowsTests {
     @Test(arguments: ["keep_last", "thin"], ["range", "windows", "range, undone", "windows, undone"])
     func whatIsKeptIsLookedUpAgainAfterABatchHasWaited(_ rule: String, _ how: String) throws {
         let (thins, commits) = (rule == "thin", !how.contains("undone"))
-        let technique = how.prefix { $0 != "," }
+        let method = how.prefix { $0 != "," }
         let (writer, other) = try cluster.open(Self.prices)
         let third = try PostgresConnection(writer.address, PostgresConnection.Options(isReadOnly: false))
-        let request = thins ? picks(technique: String(technique)) : newest(1, technique: String(technique))
+        let request = thins ? picks(method: String(method)) : newest(1, method: String(method))
         let deletion = try writer.deletion(of: request)
         try other.execute("CREATE TABLE other ()")
         _ = try deletion.deleteNext(DeletionBounds(rows: 5))
@@ -279,21 +279,21 @@ struct KeptRowsTests {
 
     /// Another session deletes the rows that were to stay.
     @Test(arguments: ["range", "windows", "whole"])
-    func theLastRowIsNotDeleted(_ technique: String) throws {
+    func theLastRowIsNotDeleted(_ method: String) throws {
         let (writer, other) = try cluster.open(Self.prices)
         try other.execute("INSERT INTO price VALUES (1000, 's0', '2026-03-05')")
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
-        request.deleting.method = technique
+        request.deleting.method = method
         request.deleting.mayEmpty = false
         #expect(try writer.survey(request).expiredCount == 200)
         let deletion = try writer.deletion(of: request)
-        if technique != "whole" { _ = try deletion.deleteNext(DeletionBounds(rows: 20)) }
+        if method != "whole" { _ = try deletion.deleteNext(DeletionBounds(rows: 20)) }
         try other.execute("DELETE FROM price WHERE id = 1000")
-        let bounds = DeletionBounds(rows: technique == "whole" ? nil : 20)
+        let bounds = DeletionBounds(rows: method == "whole" ? nil : 20)
         let error = storeError { while try deletion.deleteNext(bounds).hasMore {} }
         #expect(error?.message.contains("no readable row of price would be left") == true)
         let left = try other.count(SQLFragment("SELECT count(*) FROM price"))
-        #expect(left == (technique == "whole" ? 200 : 20))
+        #expect(left == (method == "whole" ? 200 : 20))
     }
 
     @Test(arguments: [false, true]) func partitionsWithTheLastRowsAreNotDropped(hasDefault: Bool) throws {
@@ -310,11 +310,11 @@ struct KeptRowsTests {
         request.deleting.mayEmpty = false
         #expect(try writer.survey(request).expiredCount == 2)
         try other.execute("DELETE FROM price WHERE at >= '2026-03-01'")
-        let error = storeError { _ = try Laws.carryOut(request, technique: "partitions", batchRows: 10, on: writer) }
+        let error = storeError { _ = try Laws.carryOut(request, method: "partitions", batchRows: 10, on: writer) }
         #expect(error?.message.contains("no readable row of price would be left") == true)
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 2)
         request.deleting.mayEmpty = true
-        _ = try Laws.carryOut(request, technique: "partitions", batchRows: 10, on: writer)
+        _ = try Laws.carryOut(request, method: "partitions", batchRows: 10, on: writer)
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 0)
     }
 }

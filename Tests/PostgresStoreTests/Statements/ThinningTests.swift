@@ -24,7 +24,7 @@ struct ThinningTests {
 
     /// Another session adds the only row of a day and takes the pick of another day away while the run is at work.
     @Test(arguments: [Thinning.Pick.last, .first], ["range", "windows"])
-    func noDayLosesItsLastRowToARunBesideAWriter(_ pick: Thinning.Pick, _ technique: String) throws {
+    func noDayLosesItsLastRowToARunBesideAWriter(_ pick: Thinning.Pick, _ method: String) throws {
         let (writer, other) = try cluster.open(
             """
             CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL);
@@ -33,7 +33,7 @@ struct ThinningTests {
             CREATE INDEX ON price (at);
             """)
         var request = request(pick)
-        request.deleting.method = technique
+        request.deleting.method = method
         let survey = try writer.survey(request)
         #expect(survey.expiredCount == 81 && survey.kept.byTier == [.init(unit: .day, rowCount: 9)])
         let deletion = try writer.deletion(of: request)
@@ -55,7 +55,7 @@ struct ThinningTests {
 
     /// Another session changes the row that goes next, all the time: no batch fails, and the rows go that would have gone.
     @Test(arguments: ["range", "windows"])
-    func changesOfRowsThatGoDoNotKeepThem(_ technique: String) throws {
+    func changesOfRowsThatGoDoNotKeepThem(_ method: String) throws {
         let (writer, other) = try cluster.open(
             """
             CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL, value bigint NOT NULL DEFAULT 0);
@@ -74,7 +74,7 @@ struct ThinningTests {
         }
         changes.start()
         var request = request()
-        request.deleting.method = technique
+        request.deleting.method = method
         let execution = try Laws.carryOut(request, batchRows: 500, on: writer)
         isDone.withLock { $0 = true }
         #expect(execution.isComplete && execution.total.deletedCount == 9993, "\(execution)")

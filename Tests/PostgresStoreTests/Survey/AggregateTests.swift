@@ -97,7 +97,7 @@ struct AggregateTests {
                 + "FROM _timescaledb_catalog.hypertable WHERE table_name LIKE '_mat%'")
         try database.run("CALL refresh_continuous_aggregate('weeks', NULL, NULL)")
         let (survey, execution) = try database.dryAndReal(request(database, days: 30, "days"))
-        #expect(survey.technique == .partitions || survey.technique == .range)
+        #expect(survey.method == .partitions || survey.method == .range)
         #expect(execution.total.deletedCount == survey.expiredCount && survey.expiredCount >= 29)
         #expect(try database.run("SELECT sum(count) FROM weeks") == ["60"])
         #expect(try database.run("SELECT count(*) FROM q") == ["1440"])

@@ -121,13 +121,13 @@ import Testing
         #expect(nullify.disposition == .planned && nullify.survey.related.nullifiedCount == 1)
     }
 
-    @Test(arguments: ["range", "keys", "fast"]) func aTechniqueThatCannotBeHadIsAnErrorOfTheEngine(_ technique: String)
+    @Test(arguments: ["range", "keys", "fast"]) func aMethodThatCannotBeHadIsAnErrorOfTheEngine(_ method: String)
         throws
     {
         let file = try PriceFile(indexed: false)
         try file.addPrices(daysOld: [0, 50])
         let error = #expect(throws: StoreError.self) {
-            try plan(file, [.prices()], options: Planner.Options(method: technique))
+            try plan(file, [.prices()], options: Planner.Options(method: method))
         }
         #expect(error?.kind == .unknownName)
         #expect(error?.hint?.contains("deleted in batches") == true)

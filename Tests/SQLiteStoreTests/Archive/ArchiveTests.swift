@@ -24,12 +24,12 @@ struct ArchiveTests {
     }
 
     /// Deletes the rows of a request in batches of two, with an archive.
-    private func run(_ store: TemporaryStore, _ request: SurveyRequest? = nil, technique: String? = nil) throws
+    private func run(_ store: TemporaryStore, _ request: SurveyRequest? = nil, method: String? = nil) throws
         -> (result: BatchDeleteResult, archive: ArchiveResult?)
     {
         let writer = try store.writer()
         var request = request ?? self.request()
-        request.deleting.method = technique
+        request.deleting.method = method
         try writer.beginArchive(archive(in: store))
         let deletion = try writer.deletion(of: request)
         var total = BatchDeleteResult(deletedCount: 0)
@@ -59,13 +59,13 @@ struct ArchiveTests {
     }
 
     @Test(arguments: ["whole", "range", "windows"])
-    func everyDeletedRowIsInTheArchive(technique: String) throws {
+    func everyDeletedRowIsInTheArchive(method: String) throws {
         let store = try TemporaryStore(
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT COLLATE NOCASE, price)",
             "CREATE INDEX ix ON p (at)",
             "INSERT INTO p VALUES (1, 10, 'a', 1), (2, 20, 'A', 1.0), (3, 30, NULL, '1'), (4, 40, 'é', x'00ff'), (9, 5000, 'b', 2)"
         )
-        let (result, archive) = try run(store, technique: technique)
+        let (result, archive) = try run(store, method: method)
         #expect(result.deletedCount == 4)
         #expect(result.archivedCount == 4)
         #expect(archive?.rowCount == 4)

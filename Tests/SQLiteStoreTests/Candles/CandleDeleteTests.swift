@@ -177,14 +177,14 @@ struct CandleDeleteTests {
         #expect(try store.rows("SELECT price FROM tick ORDER BY id") == ["2.0", "3.0"])
     }
 
-    /// A technique that somebody asks for makes candles too, or is refused.
-    @Test(arguments: Technique.allCases) func noTechniqueDeletesWithoutCandles(_ technique: Technique) throws {
+    /// A method that somebody asks for makes candles too, or is refused.
+    @Test(arguments: DeleteMethod.allCases) func noMethodDeletesWithoutCandles(_ method: DeleteMethod) throws {
         let store = try Kind.withoutIndex.make(3)
         var request = Kind.withoutIndex.request()
-        request.deleting.method = technique.rawValue
-        let isPossible = technique == .whole || technique == .dates
+        request.deleting.method = method.rawValue
+        let isPossible = method == .whole || method == .dates
         do {
-            try delete(request, from: store, rows: technique == .whole ? nil : 50)
+            try delete(request, from: store, rows: method == .whole ? nil : 50)
             let counts = try store.rows("SELECT sum(count) FROM candle")
             #expect(isPossible && counts == ["400"])
         } catch let error as StoreError {
@@ -192,7 +192,7 @@ struct CandleDeleteTests {
             #expect(try store.rows("SELECT count(*) FROM tick") == ["400"])
         }
         var work = DeleteWork(BatchDeleteRequest(Kind.withoutIndex.request(), resultType: .count))
-        (work.technique, work.rollup) = (technique, request.deleting.rollup)
+        (work.method, work.rollup) = (method, request.deleting.rollup)
         _ = try? store.writer().execute(work)
         let counts = try store.rows("SELECT (SELECT count(*) FROM tick) + (SELECT coalesce(sum(count), 0) FROM candle)")
         #expect(counts == ["400"])
@@ -275,7 +275,7 @@ struct CandleDeleteTests {
         let request = Kind.byDate.request()
         var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor("at")]
-        (work.technique, work.rollup) = (.range, request.deleting.rollup)
+        (work.method, work.rollup) = (.range, request.deleting.rollup)
         let error = #expect(throws: StoreError.self) { try store.writer().execute(work) }
         #expect(error?.message == "a candle of candle differs from what was written")
         #expect(try store.rows("SELECT (SELECT count(*) FROM tick), (SELECT sum(count) FROM candle)") == before)

@@ -32,13 +32,13 @@ struct DoubleQuotedTextTests {
         #expect(try archived.store.rows("SELECT text FROM log") == ["gone", "gone", "new", "new"])
     }
 
-    @Test(arguments: Technique.allCases) func everyTechniqueReadsThem(_ technique: Technique) throws {
+    @Test(arguments: DeleteMethod.allCases) func everyMethodReadsThem(_ method: DeleteMethod) throws {
         let store = try TemporaryStore(Self.store)
         let writer = try store.writer()
         _ = try writer.survey(ArchivedStore.request("price"))
-        // A technique may refuse a table with triggers; it does not misread it.
+        // A method may refuse a table with triggers; it does not misread it.
         do {
-            try writer.deleteAll(ArchivedStore.request("price"), technique: technique)
+            try writer.deleteAll(ArchivedStore.request("price"), method: method)
             #expect(try store.rows("SELECT id FROM price") == ["9"])
         } catch {
             #expect(!"\(error)".contains("no such column"), "\(error)")

@@ -34,9 +34,9 @@ struct SubentityTests {
         #expect(try StoreContext(SQLiteWriter(path: store.path)).fetch(own).count == 5)
     }
 
-    @Test(arguments: [Technique.whole, .windows]) func aDeleteSparesSubentities(strategy: Technique) throws {
+    @Test(arguments: [DeleteMethod.whole, .windows]) func aDeleteSparesSubentities(strategy: DeleteMethod) throws {
         let store = try store()
-        let request = DeleteWork(fetchRequest: own, resultType: .objectIDs, technique: strategy)
+        let request = DeleteWork(fetchRequest: own, resultType: .objectIDs, method: strategy)
         let result = try SQLiteWriter(path: store.path).execute(request)
         #expect(result.deletedCount == 5 && Set(result.objectIDs.map(\.entity)) == ["SportCar"])
         #expect(try counts(store) == [115, 0, 5])
@@ -48,7 +48,7 @@ struct SubentityTests {
         request.fetchLimit = 10
         request.fetchOffset = 2
         let result = try SQLiteWriter(path: store.path).execute(
-            DeleteWork(fetchRequest: request, resultType: .count, technique: .whole))
+            DeleteWork(fetchRequest: request, resultType: .count, method: .whole))
         #expect(result.deletedCount == 3)
         #expect(try counts(store) == [115, 2, 5])
     }

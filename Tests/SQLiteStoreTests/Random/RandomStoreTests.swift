@@ -7,12 +7,12 @@ import Testing
 
 @testable import SQLiteStore
 
-/// Random stores and rules against the judge, by every technique; see ``Trials``.
+/// Random stores and rules against the judge, by every method; see ``Trials``.
 struct RandomStoreTests {
     private static let trials = Trials(200, inPortionsOf: 20)
 
     @Test(arguments: trials.portions)
-    func everyTechniqueDoesWhatTheJudgeSaysAndTheSurveyPredictsIt(_ seeds: Range<UInt64>) {
+    func everyMethodDoesWhatTheJudgeSaysAndTheSurveyPredictsIt(_ seeds: Range<UInt64>) {
         Self.trials.run(seeds, on: Trial.init, story: \.story) { trial, found in
             defer { found = trial.found }
             try trial.run()
@@ -58,9 +58,9 @@ private struct Trial {
 
     mutating func run() throws {
         let surveys = try checkSurveys()
-        for techniques in JudgedRules.rounds(surveys.map(\.possibleTechniques)) {
+        for methods in JudgedRules.rounds(surveys.map(\.possibleMethods)) {
             guard found.isEmpty else { return }
-            try carryOut(techniques)
+            try carryOut(methods)
         }
         guard found.isEmpty else { return }
         try checkOrder(surveys)
@@ -98,17 +98,17 @@ private struct Trial {
         }
     }
 
-    private mutating func carryOut(_ techniques: [Technique]) throws {
+    private mutating func carryOut(_ methods: [DeleteMethod]) throws {
         let copy = try store.copy()
         let dangling = try copy.rows("PRAGMA foreign_key_check").count
         // Whoever else has the store open and has read it changes nothing, but for a file that is replaced.
-        let other = techniques.contains(.rebuild) ? nil : try other(of: copy)
+        let other = methods.contains(.rebuild) ? nil : try other(of: copy)
         defer { try? other?.close() }
         let writer = try copy.writer()
         // A store that keeps its history must be treated as any other.
         var history = random.seed.isMultiple(of: 3) ? try HistoryReplay(writer) : nil
         // As a run does it: all rules are planned before the first delete.
-        var possible: [[Technique]] = []
+        var possible: [[DeleteMethod]] = []
         let requests = try archived(rules.requests, in: writer)
         if requests.contains(where: { $0.deleting.archiveRule != nil }) {
             try writer.beginArchive(
@@ -120,21 +120,21 @@ private struct Trial {
         }
         for (index, request) in requests.enumerated() {
             let survey = try writer.findings(request)
-            possible.append(survey.possibleTechniques)
+            possible.append(survey.possibleMethods)
             found += rules.differences(survey.survey, ofRule: index).map { "planned by the writer, " + $0 }
         }
         for (index, request) in requests.enumerated() where rules.isCarriedOut(index) {
             // A history or an archive rules some out.
-            let technique = possible[index].contains(techniques[index]) ? techniques[index] : .whole
-            let batchRows = technique.isInBatches ? random.pick([1, 2, 3, 7, 20]) : nil
-            let execution = try Laws.carryOut(request, technique: technique.rawValue, batchRows: batchRows, on: writer)
+            let method = possible[index].contains(methods[index]) ? methods[index] : .whole
+            let batchRows = method.isInBatches ? random.pick([1, 2, 3, 7, 20]) : nil
+            let execution = try Laws.carryOut(request, method: method.rawValue, batchRows: batchRows, on: writer)
             found += Laws.differences(
                 execution, rules.verdicts[index], batchRows: batchRows,
                 isBounded: !cascadesToItself(request.entity) && request.relationships == .asDeclared
-            ).map { "rule \(index) by \(technique) in batches of \(batchRows ?? 0): " + $0 }
+            ).map { "rule \(index) by \(method) in batches of \(batchRows ?? 0): " + $0 }
         }
         if let archive = try writer.completeArchive() { try checkArchive(archive, copy) }
-        try checkRest(copy, "by \(techniques)")
+        try checkRest(copy, "by \(methods)")
         found += try history?.differences() ?? []
         let reader = try copy.reader()
         for (index, request) in rules.requests.enumerated()
@@ -144,7 +144,7 @@ private struct Trial {
             let survey = try reader.findings(again)
             if survey.expiredAloneCount != 0 {
                 found.append(
-                    "rule \(index) by \(techniques[index]): \(survey.expiredAloneCount) rows expire in a second run")
+                    "rule \(index) by \(methods[index]): \(survey.expiredAloneCount) rows expire in a second run")
             }
         }
         if try copy.rows("PRAGMA integrity_check") != ["ok"] { found.append("the file is damaged") }
@@ -226,7 +226,7 @@ private struct Trial {
     /// Stops range batches anywhere and looks at what is left.
     private mutating func checkOrder(_ surveys: [Findings]) throws {
         guard let first = rules.requests.first, let table = reference.tables[first.entity], rules.isCarriedOut(0),
-            surveys[0].possibleTechniques.contains(.range), surveys[0].expiredCount > 1,
+            surveys[0].possibleMethods.contains(.range), surveys[0].expiredCount > 1,
             !cascadesToItself(first.entity),
             // The rule's own cascade follows a reference to the same table, whatever it declares.
             first.relationships != .cascade
@@ -237,7 +237,7 @@ private struct Trial {
         let batchRows = random.pick([1, 2, 3, 5])
         let batchCount = Int.random(in: 1...(surveys[0].expiredCount / batchRows + 1), using: &random.random)
         let execution = try Laws.carryOut(
-            first, technique: "range", batchRows: batchRows, stopAfter: batchCount, on: copy.writer())
+            first, method: "range", batchRows: batchRows, stopAfter: batchCount, on: copy.writer())
         guard let made = random.tables.first(where: { $0.name == first.entity }) else { return }
         let left = Set(try copy.change { try RandomStore.read(made, $0).rows }.map(\.id))
         found += Laws.orderBreaches(first, table, expired: rules.verdicts[0].deleted, left: left).map {

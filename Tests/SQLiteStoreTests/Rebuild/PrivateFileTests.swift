@@ -23,7 +23,7 @@ struct PrivateFileTests {
         return DeleteWork(
             fetchRequest: StoreFetchRequest(
                 entity: "price", predicate: .date(DateRange(date, before: Instant(unixSeconds: 401)))),
-            resultType: .count, technique: .rebuild)
+            resultType: .count, method: .rebuild)
     }
 
     @Test func theRebuildFollowsALinkToTheStore() throws {

@@ -51,12 +51,12 @@ struct RebuildTests {
         return store
     }
 
-    private func request(_ strategy: Technique, before: Int64 = 801) -> DeleteWork {
+    private func request(_ strategy: DeleteMethod, before: Int64 = 801) -> DeleteWork {
         let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
         return DeleteWork(
             fetchRequest: StoreFetchRequest(
                 entity: "Price", predicate: .date(DateRange(date, before: Instant(unixSeconds: before)))),
-            resultType: .count, technique: strategy)
+            resultType: .count, method: strategy)
     }
 
     /// All that a store holds, with rowids where they can be named; without what a file need not keep alike.
@@ -73,8 +73,8 @@ struct RebuildTests {
         return try queries.flatMap { query in [query] + (try store.rows(query)) }
     }
 
-    @Test(arguments: [Technique.rebuild, .windows, .whole])
-    func leavesWhatTheRangeDeleteLeaves(_ strategy: Technique) throws {
+    @Test(arguments: [DeleteMethod.rebuild, .windows, .whole])
+    func leavesWhatTheRangeDeleteLeaves(_ strategy: DeleteMethod) throws {
         let (plain, other) = (try oddStore(), try oddStore())
         #expect(try plain.writer().execute(request(.range)).deletedCount == 800)
         let result = try other.writer().execute(request(strategy))
@@ -158,9 +158,9 @@ struct RebuildTests {
                 entity: "Price",
                 date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
                 cutoff: Instant(unixSeconds: 801)))
-        #expect(!survey.possibleTechniques.contains(.rebuild))
+        #expect(!survey.possibleMethods.contains(.rebuild))
         #expect(
-            survey.techniqueObstacles[.rebuild]
+            survey.methodObstacles[.rebuild]
                 == "the store is not in WAL mode, so its rows could not be read meanwhile")
     }
 

@@ -34,11 +34,11 @@ struct DenyTests {
     }
 
     @Test(arguments: actions, ["range", "windows"])
-    func childrenThatArriveBetweenTwoBatchesStay(_ action: String, _ technique: String) throws {
+    func childrenThatArriveBetweenTwoBatchesStay(_ action: String, _ method: String) throws {
         let store = try Self.store(action)
         let writer = try store.writer()
         var request = Self.request
-        request.deleting.method = technique
+        request.deleting.method = method
         #expect(try writer.survey(request).related.obstacles.isEmpty)
         let deletion = try writer.deletion(of: request)
         #expect(try deletion.deleteNext(DeletionBounds(rows: 2)).result.deletedCount == 2)
@@ -54,17 +54,17 @@ struct DenyTests {
 
     /// They may come between the plan and a deletion in one statement, or in place.
     @Test(arguments: actions, ["whole", "saved plan"])
-    func childrenThatArriveBeforeTheFirstBatchStay(_ action: String, _ technique: String) throws {
+    func childrenThatArriveBeforeTheFirstBatchStay(_ action: String, _ method: String) throws {
         let store = try Self.store(action)
         let writer = try store.writer()
         var request = Self.request
-        if technique == "whole" { request.deleting.method = technique }
+        if method == "whole" { request.deleting.method = method }
         _ = try writer.survey(request)
         try store.change { try $0.execute(sql: "INSERT INTO c VALUES (2, 4)") }
         let deletion = try writer.deletion(of: request)
         let keys = StorePredicate.compare("id", .less, .integer(5))
         let error = #expect(throws: StoreError.self) {
-            try deletion.deleteNext(DeletionBounds(rows: 4, only: technique == "whole" ? nil : keys))
+            try deletion.deleteNext(DeletionBounds(rows: 4, only: method == "whole" ? nil : keys))
         }
         #expect(Self.fails(error, "1 row of c (p)"), "\(error as Any)")
         #expect(try store.rows("SELECT count(*) FROM p") == ["9"])

@@ -174,9 +174,9 @@ struct HeldRowsTests {
             """, more)
     }
 
-    @Test(arguments: Technique.allCases) func noTechniqueDeletesThem(_ technique: Technique) throws {
-        let store = try Self.prices(technique == .keys ? "DROP TABLE p" : "")
-        if technique == .keys {
+    @Test(arguments: DeleteMethod.allCases) func noMethodDeletesThem(_ method: DeleteMethod) throws {
+        let store = try Self.prices(method == .keys ? "DROP TABLE p" : "")
+        if method == .keys {
             try store.change {
                 try $0.execute(
                     sql: """
@@ -190,14 +190,14 @@ struct HeldRowsTests {
         let survey = try store.reader().findings(request)
         #expect(survey.expiredCount == 1800 && survey.kept.heldCount == 199 && survey.kept.byRuleCount == 0)
         #expect(survey.kept.byHold == [.init(hold: "audit", rowCount: 199)])
-        guard survey.possibleTechniques.contains(technique) else {
+        guard survey.possibleMethods.contains(method) else {
             // That is for rows that become candles.
-            let others: [Technique] = [.keys, .windows, .range, .dates, .whole]
-            #expect(others.contains(technique))
+            let others: [DeleteMethod] = [.keys, .windows, .range, .dates, .whole]
+            #expect(others.contains(method))
             return
         }
         let execution = try Laws.carryOut(
-            request, technique: technique.rawValue, batchRows: technique.isInBatches ? 300 : nil, on: store.writer())
+            request, method: method.rawValue, batchRows: method.isInBatches ? 300 : nil, on: store.writer())
         #expect(execution.total.deletedCount == 1800 && execution.isComplete)
         #expect(try store.rows("SELECT symbol, count(*) FROM p GROUP BY 1") == ["XAU|200"])
     }
@@ -256,7 +256,7 @@ struct HeldRowsTests {
     private func carryOut(_ request: SurveyRequest, _ store: TemporaryStore) throws -> Findings {
         let survey = try store.reader().findings(request)
         let execution = try Laws.carryOut(
-            request, batchRows: survey.technique.isInBatches ? 1 : nil, on: store.writer())
+            request, batchRows: survey.method.isInBatches ? 1 : nil, on: store.writer())
         #expect(execution.total.deletedCount == survey.expiredCount)
         #expect(execution.total.cascadedCount == survey.related.cascadedCount)
         #expect(execution.total.nullifiedCount == survey.related.nullifiedCount)

@@ -155,7 +155,7 @@ struct RelationshipRuleTests {
         #expect(try store.rows("SELECT count(*) FROM z") == ["0"])
     }
 
-    @Test(arguments: [Technique.range, .windows]) func batchesFollowTheRule(_ technique: Technique) throws {
+    @Test(arguments: [DeleteMethod.range, .windows]) func batchesFollowTheRule(_ method: DeleteMethod) throws {
         let store = try TemporaryStore(
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)",
             "CREATE TABLE c (id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE RESTRICT)",
@@ -163,7 +163,7 @@ struct RelationshipRuleTests {
             "INSERT INTO c VALUES (1, 1), (2, 2), (3, 3), (4, 4)")
         var request = RelationshipTests.request("p")
         request.relationships = .cascade
-        let results = try store.writer().deleteAll(request, technique: technique, batchRows: 2)
+        let results = try store.writer().deleteAll(request, method: method, batchRows: 2)
         #expect(results.prefix(2).map { [$0.deletedCount, $0.cascadedCount] } == [[2, 2], [1, 1]])
         #expect(try store.rows("SELECT id FROM c") == ["4"])
     }

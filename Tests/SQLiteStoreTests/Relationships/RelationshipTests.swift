@@ -21,7 +21,7 @@ struct RelationshipTests {
     private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws -> Findings {
         let survey = try store.reader().findings(request)
         #expect(survey.related.obstacles.isEmpty)
-        let result = try store.writer().deleteAll(request, technique: survey.technique, batchRows: 2).total
+        let result = try store.writer().deleteAll(request, method: survey.method, batchRows: 2).total
         #expect(result.deletedCount == survey.expiredCount)
         #expect(result.cascadedCount == survey.related.cascadedCount)
         #expect(result.nullifiedCount == survey.related.nullifiedCount)
@@ -107,7 +107,7 @@ struct RelationshipTests {
         let writer = try store.writer()
         for request in [first, second, third] {
             let survey = try writer.findings(request)
-            try writer.deleteAll(request, technique: survey.technique)
+            try writer.deleteAll(request, method: survey.method)
         }
         #expect(try store.rows("SELECT count(*) FROM p") == ["0"])
         #expect(try store.rows("SELECT id FROM d").isEmpty)
@@ -201,7 +201,7 @@ struct RelationshipTests {
         var batch = DeleteWork(
             fetchRequest: StoreFetchRequest(
                 entity: "p", predicate: Self.request("p").expired, sortDescriptors: [StoreSortDescriptor("at")],
-                fetchLimit: 1), resultType: .count, technique: survey.technique)
+                fetchLimit: 1), resultType: .count, method: survey.method)
         var results: [BatchDeleteResult] = []
         repeat {
             results.append(try writer.execute(batch))
@@ -229,7 +229,7 @@ struct RelationshipTests {
             "INSERT INTO p VALUES (1, 50000000), (2, 50000001), (3, 50000002), (4, 50000003)")
         let writer = try store.writer()
         #expect {
-            try writer.deleteAll(Self.request("p"), technique: .range, batchRows: 2)
+            try writer.deleteAll(Self.request("p"), method: .range, batchRows: 2)
         } throws: { error in
             (error as? StoreError)?.kind == .constraint && "\(error)".contains("row 4 stays")
         }

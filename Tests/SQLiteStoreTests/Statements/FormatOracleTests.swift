@@ -7,7 +7,7 @@ import Testing
 
 @testable import SQLiteStore
 
-/// Every format, declared type and technique against the judge.
+/// Every format, declared type and method against the judge.
 struct FormatOracleTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var encoding: DateEncoding
@@ -103,15 +103,15 @@ struct FormatOracleTests {
         let rules = JudgedRules([request], on: ReferenceStore(tables: [request.entity: try table(store)]))
         let survey = try store.reader().findings(request)
         #expect(rules.differences(survey.survey, ofRule: 0) == [])
-        for technique in survey.possibleTechniques {
+        for method in survey.possibleMethods {
             let copy = try store.copy()
             let writer = try copy.writer()
-            let batchRows = technique.isInBatches ? 7 : nil
-            let execution = try Laws.carryOut(request, technique: technique.rawValue, batchRows: batchRows, on: writer)
+            let batchRows = method.isInBatches ? 7 : nil
+            let execution = try Laws.carryOut(request, method: method.rawValue, batchRows: batchRows, on: writer)
             #expect(
                 Laws.differences(execution, rules.verdicts[0], batchRows: batchRows, isBounded: true) == [],
-                "\(technique)")
-            #expect(rules.differences(try table(copy).rows, in: request.entity) == [], "\(technique)")
+                "\(method)")
+            #expect(rules.differences(try table(copy).rows, in: request.entity) == [], "\(method)")
             #expect(try writer.survey(request).expiredCount == 0)
         }
     }

@@ -16,7 +16,7 @@ struct OneLookTests {
 
     /// Deletes in batches and returns the statements that were executed, each once.
     private func delete(
-        _ store: TemporaryStore, _ strategy: Technique, date: DateAttribute = date, batch: Int = 7,
+        _ store: TemporaryStore, _ strategy: DeleteMethod, date: DateAttribute = date, batch: Int = 7,
         rowIDs: ClosedRange<Int64>? = nil
     ) throws -> (deleted: [Int], statements: [String]) {
         let writer = try store.writer()
@@ -25,7 +25,7 @@ struct OneLookTests {
         var request = DeleteWork(
             fetchRequest: StoreFetchRequest(
                 entity: "t", predicate: .date(DateRange(date, before: Self.cutoff)),
-                sortDescriptors: [StoreSortDescriptor("at")], fetchLimit: batch), technique: strategy)
+                sortDescriptors: [StoreSortDescriptor("at")], fetchLimit: batch), method: strategy)
         request.rowIDs = rowIDs
         let results = try writer.executeAll(request)
         return (results.map(\.deletedCount), statements)
@@ -57,7 +57,7 @@ struct OneLookTests {
         #expect(found.dates.newestValue == .integer(5000))
         #expect(found.leavesReadableRows)
         #expect(found.unreadable.map(\.reason) == [.wrongType, .sentinel])
-        #expect(found.technique == .keys)
+        #expect(found.method == .keys)
         #expect(found.index.name == "primary key")
     }
 

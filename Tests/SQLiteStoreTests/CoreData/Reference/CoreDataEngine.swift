@@ -6,18 +6,18 @@ import PriceStore
 enum CoreDataEngine {
     /// All rows in one batch.
     static func delete(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
-        try carryOut(path, request, technique: .whole)
+        try carryOut(path, request, method: .whole)
     }
 
     /// A few rows at a time, where the survey says that they may be parted.
     static func deleteInBatches(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
         let survey = try SQLiteReader(path: path).findings(request.survey)
-        let technique = survey.possibleTechniques.last(where: \.isInBatches) ?? .whole
+        let method = survey.possibleMethods.last(where: \.isInBatches) ?? .whole
         // Rows that require each other are for a request of the library only.
         guard survey.related.obstacles.isEmpty, survey.unsupported == nil else {
-            return try carryOut(path, request, technique: .whole)
+            return try carryOut(path, request, method: .whole)
         }
-        return try carryOut(path, request, technique: technique)
+        return try carryOut(path, request, method: method)
     }
 
     /// The survey of a connection that only reads.
@@ -32,11 +32,11 @@ enum CoreDataEngine {
     }
 
     private static func carryOut(
-        _ path: String, _ request: CoreDataOracle.Request, technique: Technique
+        _ path: String, _ request: CoreDataOracle.Request, method: DeleteMethod
     ) throws -> CoreDataOracle.Outcome {
         let writer = try SQLiteWriter(path: path)
         do {
-            let total = try writer.deleteAll(request.survey, technique: technique, batchRows: 2).total
+            let total = try writer.deleteAll(request.survey, method: method, batchRows: 2).total
             return .done(
                 deleted: total.deletedCount, cascaded: total.cascadedCount, nullified: total.nullifiedCount)
         } catch  where error.kind == .constraint {

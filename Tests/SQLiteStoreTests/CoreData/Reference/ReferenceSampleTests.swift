@@ -99,17 +99,17 @@ struct ReferenceSampleTests {
         }
     }
 
-    @Test(arguments: Expectation.all.filter { $0.error != nil }, [Technique.whole, .windows])
-    func whatTheModelForbidsIsRefused(_ expectation: Expectation, _ technique: Technique) throws {
+    @Test(arguments: Expectation.all.filter { $0.error != nil }, [DeleteMethod.whole, .windows])
+    func whatTheModelForbidsIsRefused(_ expectation: Expectation, _ method: DeleteMethod) throws {
         let store = try SampleStores.copy(expectation.store)
         let before = try ReferenceRows(path: store.path)
         // One of them names all rows.
         let rule = expectation.request.survey
         let fetch = StoreFetchRequest(
             entity: rule.entity, predicate: expectation.attribute == nil ? .all : rule.expired,
-            fetchLimit: technique == .whole ? nil : 10)
+            fetchLimit: method == .whole ? nil : 10)
         let error = #expect(throws: StoreError.self) {
-            try SQLiteWriter(path: store.path).execute(DeleteWork(fetchRequest: fetch, technique: technique))
+            try SQLiteWriter(path: store.path).execute(DeleteWork(fetchRequest: fetch, method: method))
         }
         let isDenied = expectation.error?.contains("134060") == true
         #expect(error?.message.contains(isDenied ? "deny" : "mandatory") == true)

@@ -12,7 +12,7 @@ extension SQLiteWriter {
     func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // An empty list of IDs matches no row of any entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        if request.rollup == nil, request.technique == .rebuild { return try rebuild(request) }
+        if request.rollup == nil, request.method == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             if request.place == nil { try prepareCandles(of: request, db) }
             if request.continuation == nil { try dropClearedRows(db) }

@@ -5,7 +5,7 @@ import PriceStore
 extension SQLiteFileConnection {
     /// Chooses how a surveyed rule's rows are deleted: by ranges of the date index if the table is stored in date order, otherwise by
     /// windows of its key. A few rows are always cheaper to find by date.
-    func chooseTechnique(
+    func chooseMethod(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         let table = rows.scope.table
@@ -14,27 +14,27 @@ extension SQLiteFileConnection {
             // Rows of one date are deleted together. Texts of one date may differ, with others between them in an index.
             let byIndex = rows.date.function == nil ? byDate : nil
             survey.take(byIndex == nil ? .dates : .range)
-            survey.possibleTechniques = [survey.technique]
+            survey.possibleMethods = [survey.method]
             survey.index.name = byIndex?.label
             return
         }
-        let byKey: Technique = table.isWithoutRowID ? .keys : .windows
+        let byKey: DeleteMethod = table.isWithoutRowID ? .keys : .windows
         let isMany = survey.expiredCount >= Self.fewestRows
         let isInFileOrder = try !isMany || byDate == nil || liesInDateOrder(request.date, table, db)
-        survey.technique = byDate == nil ? byKey : .range
+        survey.method = byDate == nil ? byKey : .range
         if !isInFileOrder, try part(survey, of: table, db) >= Self.windowsPart {
-            survey.technique = byKey
+            survey.method = byKey
             survey.reason = "rows are not stored in the order of their dates"
         }
         survey.index.name = byDate?.label
-        survey.possibleTechniques = (byDate == nil ? [] : [.range]) + [byKey]
+        survey.possibleMethods = (byDate == nil ? [] : [.range]) + [byKey]
         // All tables are checked only where it matters.
-        let isAsked = request.deleting.method == Technique.rebuild.rawValue
+        let isAsked = request.deleting.method == DeleteMethod.rebuild.rawValue
         if let reason = try rebuildObstacle(request, table, db) ?? (isAsked || isMany ? obstacleToCopies(db) : nil) {
-            survey.techniqueObstacles[.rebuild] = reason
+            survey.methodObstacles[.rebuild] = reason
             return
         }
-        survey.possibleTechniques.append(.rebuild)
+        survey.possibleMethods.append(.rebuild)
         let rebuildPart = isInFileOrder ? Self.orderedRebuildPart : Self.randomRebuildPart
         survey.rebuildPays =
             try isMany && survey.rowCount.map { Double(survey.expiredCount) >= Double($0) * rebuildPart } ?? false

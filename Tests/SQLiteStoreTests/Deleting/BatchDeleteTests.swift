@@ -128,7 +128,7 @@ struct BatchDeleteTests {
         let store = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
         let fetch = StoreFetchRequest(entity: "t", fetchLimit: 1, fetchOffset: 1)
         #expect {
-            try store.writer().execute(DeleteWork(fetchRequest: fetch, technique: .windows))
+            try store.writer().execute(DeleteWork(fetchRequest: fetch, method: .windows))
         } throws: { ($0 as? StoreError)?.kind == .unsupported }
     }
 
@@ -143,7 +143,7 @@ struct BatchDeleteTests {
         let writer = try store.writer()
         let one = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(2))))
-        var windows = DeleteWork(fetchRequest: StoreFetchRequest(entity: "t", fetchLimit: 1), technique: .windows)
+        var windows = DeleteWork(fetchRequest: StoreFetchRequest(entity: "t", fetchLimit: 1), method: .windows)
         if hasBegunBefore {
             windows.continuation = try writer.execute(windows).continuation
         } else {

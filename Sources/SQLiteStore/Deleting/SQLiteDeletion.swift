@@ -17,8 +17,8 @@ final class SQLiteDeletion: Deletion {
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
-        work = Self.work(request, findings, findings.technique)
-        outline = DeletionOutline(findings.technique, findings, of: request)
+        work = Self.work(request, findings, findings.method)
+        outline = DeletionOutline(findings.method, findings, of: request)
         // If anything has changed since the survey, the rows that the rule keeps are found again now, while nobody waits for it.
         try writer.run("finding the rows that are kept") { db in
             // A delete ends when the counted number of rows is deleted, which may be before its last position.
@@ -31,15 +31,15 @@ final class SQLiteDeletion: Deletion {
         }
     }
 
-    private static func work(_ request: SurveyRequest, _ findings: Findings, _ technique: Technique) -> DeleteWork {
+    private static func work(_ request: SurveyRequest, _ findings: Findings, _ method: DeleteMethod) -> DeleteWork {
         var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
-        work.technique = technique
+        work.method = method
         work.archiveRule = request.deleting.archiveRule
         work.rollup = request.deleting.rollup
         work.isPlanned = true
         work.mustLeave = request.deleting.mayEmpty ? nil : request.date
-        if technique == .windows { work.rowIDs = findings.expiredRowIDs }
+        if method == .windows { work.rowIDs = findings.expiredRowIDs }
         return work
     }
 
@@ -48,12 +48,12 @@ final class SQLiteDeletion: Deletion {
         part.fetchRequest.fetchLimit = bounds.rows
         let allowed = min(request.deleting.maxRows ?? .max, findings.expiredCount) - deletedCount
         part.allowedRows = allowed
-        if work.technique == .whole { part.fetchRequest.fetchLimit = min(bounds.rows ?? .max, allowed) }
+        if work.method == .whole { part.fetchRequest.fetchLimit = min(bounds.rows ?? .max, allowed) }
         if let only = bounds.only {
-            part.technique = .whole
+            part.method = .whole
             part.only = only
         }
-        if part.technique == .rebuild, try writer.isInUseByOthers() {
+        if part.method == .rebuild, try writer.isInUseByOthers() {
             throw StoreError(
                 .busy, store: writer.name,
                 message: "another program has the store open, and a rebuild would lock it until all rows are copied",
@@ -63,7 +63,7 @@ final class SQLiteDeletion: Deletion {
         deletedCount += result.deletedCount
         work.candles = result.candles
         // SQLite does not count a rebuild's rows as changes.
-        if part.technique != .rebuild { writer.changes.deletedCount += result.deletedCount }
+        if part.method != .rebuild { writer.changes.deletedCount += result.deletedCount }
         defer { work.continuation = result.continuation }
         return DeletionPart(result, from: work.continuation)
     }
@@ -94,7 +94,7 @@ extension SQLiteFile {
     /// How the rows of a request would be deleted now.
     package func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try findings(of: request)
-        return DeletionOutline(findings.technique, findings, of: request)
+        return DeletionOutline(findings.method, findings, of: request)
     }
 
     /// The findings for a request with the method that it asks for. Makes a survey if there is none.
@@ -102,8 +102,8 @@ extension SQLiteFile {
         if surveys[request] == nil { _ = try survey(request) }
         var found = surveys[request] ?? Findings()
         // If nothing is deleted, nothing has to be copied.
-        let isIdle = request.deleting.method == Technique.rebuild.rawValue && found.expiredCount == 0
-        if !isIdle { try found.takeTechnique(of: request, store: name) }
+        let isIdle = request.deleting.method == DeleteMethod.rebuild.rawValue && found.expiredCount == 0
+        if !isIdle { try found.takeMethod(of: request, store: name) }
         return found
     }
 }

@@ -56,8 +56,8 @@ struct DamagedIndexTests {
     private static let fresh = "SELECT count(*) FROM t NOT INDEXED WHERE +at >= 1000 AND +kind <> ''"
 
     @Test(arguments: [
-        (Technique.range, true), (.whole, true), (.windows, false), (.rebuild, false),
-    ]) func noStrategyDeletesARowThatIsFreshInTheTable(_ strategy: Technique, _ readsIndex: Bool) throws {
+        (DeleteMethod.range, true), (.whole, true), (.windows, false), (.rebuild, false),
+    ]) func noMethodDeletesARowThatIsFreshInTheTable(_ method: DeleteMethod, _ readsIndex: Bool) throws {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at",
             value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
@@ -66,9 +66,9 @@ struct DamagedIndexTests {
         var delete = DeleteWork(
             fetchRequest: StoreFetchRequest(
                 entity: "t", predicate: request().expired, sortDescriptors: [StoreSortDescriptor("at")],
-                fetchLimit: strategy.isInBatches ? 50 : nil),
-            resultType: .count, technique: strategy)
-        delete.rowIDs = strategy == .windows ? survey.expiredRowIDs : nil
+                fetchLimit: method.isInBatches ? 50 : nil),
+            resultType: .count, method: method)
+        delete.rowIDs = method == .windows ? survey.expiredRowIDs : nil
         let writer = try store.writer()
         var error: StoreError?
         do throws(StoreError) {
@@ -86,7 +86,7 @@ struct DamagedIndexTests {
     }
 
     /// The query that copies rows to an archive finds it, too.
-    @Test(arguments: [Technique.range, .whole]) func norDoesADeleteWithAnArchive(_ strategy: Technique) throws {
+    @Test(arguments: [DeleteMethod.range, .whole]) func norDoesADeleteWithAnArchive(_ strategy: DeleteMethod) throws {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at",
             value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
@@ -98,22 +98,22 @@ struct DamagedIndexTests {
     }
 
     /// All rows go by the index: no short way may believe it.
-    @Test(arguments: [Technique.whole, .rebuild]) func notEvenWhereTheIndexSaysThatAllRowsGo(
-        _ strategy: Technique
+    @Test(arguments: [DeleteMethod.whole, .rebuild]) func notEvenWhereTheIndexSaysThatAllRowsGo(
+        _ strategy: DeleteMethod
     ) throws {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at", value: "i", fresh: "9000")
         let delete = DeleteWork(
             fetchRequest: StoreFetchRequest(entity: "t", predicate: request().expired), resultType: .count,
-            technique: strategy)
+            method: strategy)
         let survey = try store.reader().findings(request())
         #expect(survey.expiredCount == 200)
         _ = try? store.writer().execute(delete)
         #expect(try store.rows(Self.fresh) == ["60"])
     }
 
-    @Test(arguments: [Technique.range, .whole]) func datesInTextAreReadInTheTable(
-        _ strategy: Technique
+    @Test(arguments: [DeleteMethod.range, .whole]) func datesInTextAreReadInTheTable(
+        _ strategy: DeleteMethod
     ) throws {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at TEXT", "at",
@@ -122,7 +122,7 @@ struct DamagedIndexTests {
             fresh: "'2030-01-01T00:00:00Z'")
         let asked = request(.iso8601)
         let error = #expect(throws: StoreError.self) {
-            try store.writer().deleteAll(asked, technique: strategy, batchRows: 50)
+            try store.writer().deleteAll(asked, method: strategy, batchRows: 50)
         }
         #expect(error?.kind == .inputOutput)
         #expect(try store.rows("SELECT count(*) FROM t NOT INDEXED WHERE +at > '2029'") == ["140"])
@@ -134,22 +134,22 @@ struct DamagedIndexTests {
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "kind, at",
             value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "at, kind = 'b'")
         let asked = request(filter: .compare("kind", .equal, .text("a")))
-        for strategy in [Technique.range, .whole] {
+        for strategy in [DeleteMethod.range, .whole] {
             #expect(throws: StoreError.self) {
-                try store.writer().deleteAll(asked, technique: strategy, batchRows: 50)
+                try store.writer().deleteAll(asked, method: strategy, batchRows: 50)
             }
         }
         #expect(try store.rows("SELECT count(*) FROM t NOT INDEXED WHERE +kind = 'b'") == ["60"])
     }
 
     /// Without a rowid SQLite may take an index also where none is asked for.
-    @Test(arguments: [Technique.range, .whole, .keys]) func tablesWithoutARowIDAreNoException(
-        _ strategy: Technique
+    @Test(arguments: [DeleteMethod.range, .whole, .keys]) func tablesWithoutARowIDAreNoException(
+        _ strategy: DeleteMethod
     ) throws {
         let store = try store(
             "id INTEGER, kind TEXT, at INTEGER, PRIMARY KEY (id)) WITHOUT ROWID; --",
             "at", value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
-        _ = try? store.writer().deleteAll(request(), technique: strategy, batchRows: 50)
+        _ = try? store.writer().deleteAll(request(), method: strategy, batchRows: 50)
         #expect(try store.rows(Self.fresh) == ["140"])
     }
 
@@ -162,7 +162,7 @@ struct DamagedIndexTests {
         var delete = DeleteWork(
             fetchRequest: StoreFetchRequest(entity: "t", predicate: request().expired), resultType: .objectIDs,
             relationships: rule)
-        delete.technique = .whole
+        delete.method = .whole
         #expect(throws: StoreError.self) { try store.writer().execute(delete) }
         #expect(try store.rows(Self.fresh) == ["140"])
     }

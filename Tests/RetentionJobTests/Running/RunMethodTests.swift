@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The strategy that the engine chooses by itself, and what becomes of it when it does not fit after all.
-struct RunStrategyTests {
+struct RunMethodTests {
     private let bench = RunTests.Bench()
 
     /// 60,000 prices in WAL mode, of which 57,000 are expired.
@@ -82,19 +82,19 @@ struct RunStrategyTests {
     @Test(arguments: [
         "whole": "one statement", "range": "range batches", "windows": "rowid windows", "rebuild": "rebuild",
     ])
-    func everyTechniqueCanBeAskedFor(_ technique: String, method: String) throws {
+    func everyMethodCanBeAskedFor(_ method: String, phrase: String) throws {
         let file = try largeFile()
-        bench.options.method = technique
+        bench.options.method = method
         #expect(try bench.dryRun(file, rule()).rules[0].planned.expired == 57_000)
         let report = try bench.run(file, rule())
-        #expect(report.rules[0].method.name == method)
+        #expect(report.rules[0].method.name == phrase)
         #expect(report.rules[0].method.reason == nil)
         #expect(report.rules[0].done.deleted == 57_000)
         #expect(report.rules[0].left.expired == 0)
         #expect(report.exitCode == 0)
     }
 
-    @Test func aTechniqueThatIsNotPossibleEndsTheRunAndSaysWhy() throws {
+    @Test func aMethodThatIsNotPossibleEndsTheRunAndSaysWhy() throws {
         let file = try PriceFile("CREATE TRIGGER gone AFTER DELETE ON price BEGIN SELECT 1; END")
         try file.addPrices(daysOld: [40, 1])
         bench.options.method = "rebuild"

@@ -125,7 +125,7 @@ struct BatchDelete {
 
     /// The most rows that may be deleted along with those of a batch, or nil if the batch is the only one.
     private var cascadeBound: Int? {
-        guard work.technique.isInBatches || work.only != nil, let limit = work.fetchRequest.fetchLimit else {
+        guard work.method.isInBatches || work.only != nil, let limit = work.fetchRequest.fetchLimit else {
             return nil
         }
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
@@ -180,13 +180,13 @@ struct BatchDelete {
     }
 
     private mutating func runOnce() throws -> BatchContinuation? {
-        guard work.technique == .whole || work.fetchRequest.fetchOffset == 0 else {
+        guard work.method == .whole || work.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "a delete in batches by the technique \(work.technique.rawValue) cannot have an offset",
-                hint: "use the technique whole")
+                message: "a delete in batches by the method \(work.method.rawValue) cannot have an offset",
+                hint: "use the method whole")
         }
-        switch work.technique {
+        switch work.method {
         case .whole:
             try whole()
             return nil

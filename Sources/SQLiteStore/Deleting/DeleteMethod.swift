@@ -1,7 +1,7 @@
 import PriceStore
 
 /// A method of deleting rows from a table.
-enum Technique: String, DeletionTechnique, CaseIterable {
+enum DeleteMethod: String, DeletionMethod, CaseIterable {
     /// One statement, for requests of the library and for rows that are named one by one.
     case whole
     /// By ranges of an indexed date, oldest first.

@@ -45,7 +45,7 @@ extension SQLiteFileConnection {
         try snapshot(db) {
             let scope = try scope(of: request.fetchRequest, db)
             try CandleTable(rollup, of: scope, self, db).checkTimes()
-            guard request.technique == .dates else { return }
+            guard request.method == .dates else { return }
             try dropDateList(db)
             let list = temporaryName("dates")
             let columns = (["date"] + scope.key.indices.map { "k\($0)" }).joined(separator: ", ")

@@ -21,15 +21,15 @@ struct BatchCheckTests {
             """)
     }
 
-    private func work(_ technique: Technique, limit: Int?) -> DeleteWork {
+    private func work(_ method: DeleteMethod, limit: Int?) -> DeleteWork {
         DeleteWork(
             fetchRequest: StoreFetchRequest(
                 entity: "t", predicate: Self.expired, sortDescriptors: [StoreSortDescriptor("at")], fetchLimit: limit),
-            resultType: .count, technique: technique)
+            resultType: .count, method: method)
     }
 
     /// A trigger that the schema does not have stands for anything that changes what is kept.
-    @Test(arguments: [Technique.whole, .range, .windows]) func noOtherRowIsChanged(_ technique: Technique) throws {
+    @Test(arguments: [DeleteMethod.whole, .range, .windows]) func noOtherRowIsChanged(_ method: DeleteMethod) throws {
         let store = try store()
         let writer = try store.writer()
         try writer.run("making a trigger") { db in
@@ -40,7 +40,7 @@ struct BatchCheckTests {
                     """)
         }
         let error = #expect(throws: StoreError.self) {
-            try writer.executeAll(work(technique, limit: technique == .whole ? nil : 10))
+            try writer.executeAll(work(method, limit: method == .whole ? nil : 10))
         }
         #expect(error?.kind == .defect && error?.message.contains("1 other row was changed") == true)
         #expect(try store.rows("SELECT count(*) FROM t WHERE kind = 'b' OR id = 20") == ["1"])

@@ -3,7 +3,7 @@ import PriceStore
 /// A delete request with what only this engine knows of it: one batch, or all rows.
 struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
-    var technique = Technique.whole
+    var method = DeleteMethod.whole
     /// The range of rowids to which windows are limited, or nil for all.
     var rowIDs: ClosedRange<Int64>?
     var continuation: BatchContinuation?
