@@ -430,8 +430,8 @@ class World:
         self.batch = "batch: { rows: %d, pause: none }" % chance.choice([1, 5, 17])
         self.method = []
         self.known = {}
-        # The rules in the order of the policy in a folder.
-        self.orders = {}
+        # The order of the rules in a policy, by its folder; and in the one that is judged, if it is not that of `rules`.
+        self.orders, self.rule_order = {}, None
 
     def __str__(self):
         return (f"{self.zone.key} as of {self.as_of.isoformat()}, {self.format}{' of days' if self.days_only else ''}, {self.shape},"
@@ -655,6 +655,7 @@ class World:
         """Compares the figures of a report with the judge. Returns the rows that must go."""
         gone = set()
         carried_out = {said["name"] for said in report if not said["refusal"]}
+        order = self.rule_order or self.rules
         for said in report:
             rule = self.named(said["name"])
             require((said["outcome"] == "disabled") == (not rule.is_enabled), rule.name, "is", said["outcome"])
@@ -664,7 +665,7 @@ class World:
             rows = judge.deleted_by(rule) - gone
             if not rule.rollup:
                 # A rule leaves rows alone of which one before it would make candles, and is not carried out.
-                for maker in self.rule_order[:self.rule_order.index(rule)]:
+                for maker in order[:order.index(rule)]:
                     if maker.rollup and maker.is_enabled and not maker.chooses and maker.name not in carried_out:
                         rows -= judge.reached(maker)
             moment = datetime.datetime.fromisoformat(said["cutoff"].replace("Z", "+00:00"))
