@@ -104,9 +104,10 @@ struct CheckCommand: ConsoleCommand {
         if !obstacles.contains(where: { $0.severity == .error }) {
             found += try PendingFolder(completed).diagnostics(
                 rehearsal: reader, sparing: HoldPlan.rowsToSpare(completed, clock: clock, reader: reader), now: clock
-            ) {
+            ) { pending in
                 try StoreCheck.refusals(
-                    policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, reported: found)
+                    policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, after: pending,
+                    reported: found)
             }
         }
         found += ArchiveFolder.troubles(of: completed, in: reader)

@@ -146,7 +146,7 @@ struct UndoCommand: ConsoleCommand {
                 other.number < run.number && other.undoneBy?.undos.contains { $0.started > undo.started } == true
             })
         else { return named }
-        let archived = run.report.rules.filter { $0.done.archived != nil }.map(\.name)
+        let archived = run.report.rules.filter { $0.done.archived ?? 0 > 0 }.map(\.name)
         let left = (named.isEmpty ? archived : named).filter { !undone.rules.contains($0) }
         guard left.isEmpty else { return left }
         throw CommandFailure(

@@ -8,9 +8,11 @@ extension PendingFolder {
     ///
     /// - Throws: `StoreError` if the store cannot be read.
     package func diagnostics(
-        rehearsal: any RetentionInserter, sparing held: [HeldRows], now: Instant, then judge: () throws -> [Diagnostic]
+        rehearsal: any RetentionInserter, sparing held: [HeldRows], now: Instant,
+        then judge: (RunReport.Pending) throws -> [Diagnostic]
     ) throws -> [Diagnostic] {
-        guard let first = sources.first else { return try rehearsal.transaction(.normal, judge) }
+        let none = RunReport.Pending()
+        guard let first = sources.first else { return try rehearsal.transaction(.normal) { try judge(none) } }
         let logger = Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }
         func warning(_ sentence: String) -> Diagnostic {
             Diagnostic(.warning, at: first.marks.value("files"), sentence)
@@ -27,13 +29,13 @@ extension PendingFolder {
                 sentences.append(
                     "\(Figures.count(found.rejected, "bad line")) in pending files: a run does not save them")
             }
-            return try sentences.map(warning) + judge()
+            return try sentences.map(warning) + judge(found)
         }
         do {
             return try hasFiles ? rehearsal.rehearse(work) : rehearsal.transaction(.normal, work)
         } catch let error as StoreError where error.kind == .unpredictable {
             return try [warning(error.message + (error.hint.map { "; \($0)" } ?? ""))]
-                + rehearsal.transaction(.normal, judge)
+                + rehearsal.transaction(.normal) { try judge(none) }
         }
     }
 

@@ -22,6 +22,8 @@ package struct Plan: Sendable {
             case disabled
             /// It deletes nothing; the value is the first reason that was not accepted.
             case refused(Refusal)
+            /// It deletes nothing, because new rows of its entity cannot be imported; the value says why.
+            case failed(String)
             /// It deletes what the survey found, which may be no rows.
             case planned
         }
@@ -135,6 +137,9 @@ extension Plan.Step {
         switch disposition {
         case .disabled: report.outcome = .disabled
         case .planned: break
+        case .failed(let reason):
+            report.outcome = .failed
+            report.message = reason
         case .refused(let refusal):
             report.outcome = .refused
             report.refusal = refusal.code

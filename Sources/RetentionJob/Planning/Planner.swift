@@ -38,6 +38,8 @@ package struct Planner {
     package var options: Options
     /// Whether rows are counted also for a rule that expires nothing.
     package var countsAllRows: Bool
+    /// Why no rows of an entity can be imported, by entity name. What its rules may delete depends on them.
+    package var pendingFailures: [String: String] = [:]
     /// What the rules, as last carried out, would do today.
     let formerPlans = FormerPlans()
 
@@ -209,6 +211,9 @@ package struct Planner {
         if let first = standing.first {
             step.disposition = .refused(first)
             step.otherRefusals = Array(standing.dropFirst())
+        } else if let failure = pendingFailures.first(where: { $0.key.folded == rule.entity.folded }) {
+            step.disposition = .failed(
+                "pending rows of \(rule.entity) cannot be imported: \(failure.value); the rule deletes nothing")
         } else {
             step.disposition = .planned
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows

@@ -155,10 +155,11 @@ package enum StoreCheck {
     /// - Parameter memory: what the ledger knows about past runs.
     package static func refusals(
         policy: Policy, reader: any RetentionReader, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(),
-        reported: [Diagnostic]
+        after pending: RunReport.Pending = RunReport.Pending(), reported: [Diagnostic]
     ) throws -> [Diagnostic] {
-        let plan = try Planner(policy: policy, asOf: asOf, clock: clock, memory: memory, countsAllRows: false)
-            .plan(reader: reader)
+        var planner = Planner(policy: policy, asOf: asOf, clock: clock, memory: memory, countsAllRows: false)
+        planner.pendingFailures = pending.failures
+        let plan = try planner.plan(reader: reader)
         var found = plan.steps.flatMap { step in
             let mark = step.rule.marks.value("entity")
             let marks = [mark, step.rule.marks.value("date_format")]

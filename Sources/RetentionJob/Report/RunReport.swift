@@ -185,15 +185,3 @@ package struct RunReport: Sendable {
     /// Residue of all rules.
     package var residueCount: Int { sum(\.left.expired) }
 }
-
-extension RunReport {
-    /// Fails a rule if new rows of its entity cannot be imported: what it may delete depends on them. Returns whether it does.
-    mutating func failForPending(_ index: Int) -> Bool {
-        let entity = rules[index].entity
-        guard let failure = pending.failures.first(where: { $0.key.folded == entity.folded }) else { return false }
-        rules[index].outcome = .failed
-        rules[index].message =
-            "pending rows of \(entity) cannot be imported: \(failure.value); the rule deletes nothing"
-        return true
-    }
-}

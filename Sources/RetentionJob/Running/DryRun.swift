@@ -68,12 +68,9 @@ package struct DryRun {
             report.failure = "the time budget was spent before all pending files were read; nothing was counted"
             return
         }
-        let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
+        let plan = try setup.plan(rehearsal, memory: memory, after: report.pending, countsAllRows: true)
         try setup.checkArchive(for: plan, in: rehearsal)
         report.rules = plan.steps.map(\.predictedReport)
-        for index in plan.steps.indices where plan.steps[index].disposition == .planned {
-            _ = report.failForPending(index)
-        }
         report.takeHolds(of: plan)
         let rolledUp = plan.steps.indices.filter { plan.steps[$0].request?.deleting.rollup != nil }
         let candles = try rehearsal.candles(of: rolledUp.compactMap { plan.steps[$0].request })

@@ -57,7 +57,7 @@ package final class Run {
             if memory.hasCrash { try verify() }
             try savePending()
             try makeCandleTables()
-            let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
+            let plan = try setup.plan(writer, memory: memory, after: report.pending, countsAllRows: false)
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             report.takeHolds(of: plan)
@@ -113,7 +113,7 @@ package final class Run {
             writer.rowsToKeep = plan.steps[index].rowsToKeep
             let name = plan.steps[index].rule.name
             writer.didBeginPhase = { [observer = setup.observer] in observer?.runDidBegin(stage: "\(name): \($0)") }
-            if !report.failForPending(index) { carryOut(index, of: plan) }
+            carryOut(index, of: plan)
         }
         writer.rowsToKeep = RowsToKeep()
         writer.didBeginPhase = nil

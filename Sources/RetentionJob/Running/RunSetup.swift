@@ -79,11 +79,14 @@ package struct RunSetup {
     /// Whether the time budget is spent, counted from a time of `uptime`.
     func isBudgetSpent(since began: Duration) -> Bool { maxRuntime.map { uptime() - began >= $0 } ?? false }
 
-    func plan(_ reader: any RetentionReader, memory: RunMemory, countsAllRows: Bool) throws -> Plan {
+    func plan(
+        _ reader: any RetentionReader, memory: RunMemory, after pending: RunReport.Pending, countsAllRows: Bool
+    ) throws -> Plan {
         observer?.runDidBegin(stage: "counting")
         defer { observer?.runDidEnd() }
-        return try Planner(
-            policy: policy, asOf: asOf, clock: clock(), memory: memory, options: options, countsAllRows: countsAllRows
-        ).plan(reader: reader, uptime: uptime)
+        var planner = Planner(
+            policy: policy, asOf: asOf, clock: clock(), memory: memory, options: options, countsAllRows: countsAllRows)
+        planner.pendingFailures = pending.failures
+        return try planner.plan(reader: reader, uptime: uptime)
     }
 }

@@ -204,7 +204,7 @@ struct HistoryTests {
         let reader = try store.reader()
         #expect(try story(reader) == ["insert price 1"])
         #expect(try reader.currentHistoryToken() == writer.currentHistoryToken())
-        _ = try reader.transaction(.normal) { try reader.insert(entity: "price", values: [:], onConflict: .fail) }
+        _ = try reader.rehearse { try reader.insert(entity: "price", values: [:], onConflict: .fail) }
         #expect(try story(reader) == ["insert price 1"])
         #expect(try store.bytes() == before)
     }

@@ -23,18 +23,23 @@ struct HeldRowsTests {
 
     // MARK: Triggers
 
+    private static let replacing = "the trigger gone uses REPLACE, which can delete rows of held"
+
     /// What a trigger does meanwhile is not known when the rows are chosen.
     @Test(arguments: [
-        ("s TEXT PRIMARY KEY", "INSERT OR REPLACE INTO held VALUES (old.s)", "the trigger gone uses REPLACE"),
-        ("s TEXT PRIMARY KEY", "REPLACE /* ! */ INTO \"HELD\" VALUES (old.s)", "the trigger gone uses REPLACE"),
-        ("s TEXT PRIMARY KEY", "UPDATE OR REPLACE held SET s = old.s", "the trigger gone uses REPLACE"),
+        ("s TEXT PRIMARY KEY", "INSERT OR REPLACE INTO held VALUES (old.s)", replacing),
+        ("s TEXT PRIMARY KEY", "REPLACE /* ! */ INTO \"HELD\" VALUES (old.s)", replacing),
+        ("s TEXT PRIMARY KEY", "UPDATE OR REPLACE held SET s = old.s", replacing),
         // The triggers that it sets off replace rows too.
         (
             "s TEXT PRIMARY KEY",
             "REPLACE INTO log VALUES (old.s); END; CREATE TRIGGER next AFTER INSERT ON log BEGIN INSERT INTO held VALUES (new.s)",
-            "the trigger gone uses REPLACE"
+            replacing
         ),
-        ("s TEXT PRIMARY KEY ON CONFLICT\nREPLACE", "INSERT INTO held VALUES (old.s)", "the table held uses REPLACE"),
+        (
+            "s TEXT PRIMARY KEY ON CONFLICT\nREPLACE", "INSERT INTO held VALUES (old.s)",
+            "the definition of held uses REPLACE, which can delete rows of held"
+        ),
         ("s TEXT PRIMARY KEY", "DELETE FROM held WHERE s = 'x'", "the trigger gone deletes rows of held"),
         (
             "s TEXT PRIMARY KEY, l REFERENCES log ON DELETE CASCADE", "DELETE FROM log",
