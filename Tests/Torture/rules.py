@@ -187,20 +187,38 @@ def is_disjoint(a, b):
     return first is not None and second is not None and not first & second
 
 
-def is_too_much_together(rules, planned, rule, rows, gone, counted):
-    """Whether a rule that passes by itself takes too much together with those before it."""
-    if not counted or not gone:
-        return False
-    together = gone | counted
-    readable = {row["id"] for row in rows if rules[0].reads(row)}
-    if readable and not readable - together and readable - gone and not rule.allow_empty:
-        return True
-    for other in planned + [rule]:
+def refused_together(takers, planned, rows):
+    """The rules that pass by themselves and take too much together: `takers` has what each deletes."""
+    gone = set().union(*takers.values())
+    emptying = {rule for rule in takers if not rule.allow_empty and not {row["id"] for row in rows if rule.reads(row)} - gone}
+    if len(takers) < 2 or emptying:
+        return emptying if len(takers) > 1 else set()
+    for other in planned:
         matching = other.considered
-        if (other.max_fraction is not None and other.alone and matching and not is_disjoint(other, rule)
-                and len(matching & together) / len(matching) > other.max_fraction):
-            return True
-    return False
+        if (other.max_fraction is not None and other.alone and matching
+                and len(matching & gone) / len(matching) > other.max_fraction):
+            return {rule for rule in takers if not is_disjoint(other, rule)}
+    return set()
+
+
+def plan(rules, rows):
+    """What each rule deletes, in their order, and whether it is refused; and what all delete."""
+    withheld = set()
+    while True:
+        gone, expected, planned, takers = set(), [], [], {}
+        for rule in rules:
+            counted = rule.alone - gone
+            refused = rule in withheld or rule.is_refused(rows, rule.alone, counted)
+            expected.append((rule.cutoff, len(counted), refused))
+            if not refused:
+                gone |= counted
+                planned.append(rule)
+                if counted:
+                    takers[rule] = counted
+        found = refused_together(takers, planned, rows)
+        if not found:
+            return expected, gone
+        withheld |= found
 
 
 def try_policy(program, chance, folder):
@@ -262,17 +280,8 @@ def try_policy(program, chance, folder):
         policy.write(f"version: 1\nstore: prices.sqlite\ntimezone: {zone_name}\nrules:\n" + "".join(rule.text(LOCAL.get(format, [format])[0]) for rule in rules))
     os.chmod(f"{folder}/retention.yaml", 0o644)
 
-    gone, expected, planned = set(), [], []
     judge_alone(rules, rows)
-    for rule in rules:
-        alone = rule.alone
-        counted = alone - gone
-        refused = (rule.is_refused(rows, alone, counted)
-                   or is_too_much_together(rules, planned, rule, rows, gone, counted))
-        expected.append((rule.cutoff, len(counted), refused))
-        if not refused:
-            gone |= counted
-            planned.append(rule)
+    expected, gone = plan(rules, rows)
     accept = ["--accept", "mixed_formats", "--accept", "wrong_unit", "--accept", "future_dates"]
     options = ["run", "--as-of", as_of.strftime("%Y-%m-%dT%H:%M:%SZ"), "--format", "json", *accept]
     with open(f"{folder}/prices.sqlite", "rb") as file:

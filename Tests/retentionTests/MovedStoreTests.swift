@@ -139,13 +139,30 @@ struct MovedStoreTests {
         try FileManager.default.createDirectory(atPath: job.path("big"), withIntermediateDirectories: false)
         try job.move("a", to: "big/b")
         try FileManager.default.createSymbolicLink(atPath: job.path("a"), withDestinationPath: "big/./b")
-        for folder in ["a", "by"] {
+        for folder in ["a", "by", "big/b"] {
             let refused = try report(job, folder)
             #expect(refused.rules[0].refusal == "restored_rows" && refused.warnings == [], "\(refused)")
             let list = try job.retention("undo", "-c", "\(folder)/retention.yaml", "--list")
             #expect(list.output.contains(run.run) && list.errors == "", "\(list)")
         }
-        #expect(try report(job, "big/b").rules[0].refusal == nil, "by another path it is another store")
+    }
+
+    /// The policy then names the new place, and the link stays.
+    @Test(arguments: [false, true])
+    func aStoreThatAFormerPathLeadsToKeepsItsRestoredRows(_ isRunByTheLink: Bool) throws {
+        let (job, run) = try movedBehindALink(ledger: "\nledger: retention.ledger.sqlite")
+        if isRunByTheLink { #expect(try report(job, "a").rules[0].refusal == "restored_rows") }
+        try job.folder.write(
+            Sample.policy(Sample.rule(), head: Self.head + "\nledger: retention.ledger.sqlite")
+                .replacing("prices.sqlite", with: "../big/prices.sqlite"), to: "a/retention.yaml")
+        let list = try job.retention("undo", "-c", "a/retention.yaml", "--list")
+        #expect(list.output.contains(run), "\(list)")
+        #expect(try job.retention("check", "-c", "a/retention.yaml").output.contains("(restored_rows)"))
+        for arguments in [["--dry-run"], []] {
+            #expect(try job.report(["-c", "a/retention.yaml"] + arguments).rules[0].refusal == "restored_rows")
+        }
+        #expect(try report(job, "a", "--accept", "restored_rows").totals.deleted == 5)
+        #expect(try report(job, "a").exitCode == 0)
     }
 
     /// The ledger of neighbours knows nothing of the store.

@@ -109,7 +109,7 @@ package struct LedgerHistory {
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(ofStore),
-            restorations: try restorations(ofStore))
+            restorations: try restorations(names(of: store), of: store, isEarlier))
         let carriedOut = try carriedOut(ofStore)
         memory.storeNotes = carriedOut.storeNotes
         for line in carriedOut.ruleLines {
@@ -133,7 +133,9 @@ package struct LedgerHistory {
     /// Whether a run is one of a store.
     ///
     /// - Parameter store: the real path or the address of the store.
-    package func isRun(_ run: LedgerRun, of store: String) -> Bool { names(of: store).include(run) }
+    package func isRun(_ run: LedgerRun, of store: String) -> Bool {
+        names(of: store).include(run) || FilePlace.realPath(run.report.store) == store
+    }
 
     /// Whether the ledger has runs of a store.
     ///
@@ -148,13 +150,22 @@ package struct LedgerHistory {
     private func names(of store: String) -> StoreNames { StoreNames(store, links: links, in: reader) }
 
     /// What undos of a store have restored, newest first. An undo that has not ended may have restored rows.
-    private func restorations(_ ofStore: StorePredicate) throws -> [RunMemory.Restored] {
+    ///
+    /// A path of an undo that leads to the store now is one of its names: the store was moved, and a link left in its place.
+    private func restorations(
+        _ names: StoreNames, of store: String, _ isEarlier: StorePredicate = .all
+    ) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
-        let isUndo = ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
+        let isAnUndo = isEarlier && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
+        let paths = Set(
+            try rows(LedgerRow.runEntity, where: isAnUndo, order: [], limit: nil, attributes: ["store"]).compactMap {
+                $0["store"]?.string
+            })
         // A run has many attributes, so they are read only if there is an undo.
-        guard try reader.count(StoreFetchRequest(entity: LedgerRow.runEntityName, predicate: isUndo)) > 0 else {
-            return []
-        }
+        guard !paths.isEmpty else { return [] }
+        let leading = paths.filter { FilePlace.realPath($0) == store }.sorted().map { StoreValue.text($0) }
+        let ofStore = try (names.predicate(in: reader) || .isIn("store", leading)) && isEarlier
+        let isUndo = ofStore && isAnUndo
         let undos = try rows(
             LedgerRow.runEntity, where: isUndo, order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
         ).map { (row: $0, run: LedgerRow.run($0)) }
@@ -216,7 +227,7 @@ package struct LedgerHistory {
             limit: nil, attributes: ["store"])
         var first: Int64?
         for store in Set(undos.compactMap { $0["store"]?.string }) {
-            for restored in try restorations(StoreNames(store, links: [], in: reader).predicate(in: reader)) {
+            for restored in try restorations(StoreNames(store, links: [], in: reader), of: store) {
                 let numbers = try reader.fetch(
                     StoreFetchRequest(
                         entity: LedgerRow.runEntityName,
