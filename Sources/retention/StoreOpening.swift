@@ -209,7 +209,7 @@ struct StoreOpening {
     /// others.
     private func requireNoChangesBesideLinks() throws(StoreError) {
         guard let path = policy.store.kind.file else { return }
-        for link in FilePlace.links(path).compactMap(\.ofFile) {
+        for link in linksToFile {
             for side in ["-wal", "-journal"].map(link.sibling) {
                 guard let facts = side.facts, facts.st_size > 0 else { continue }
                 throw StoreError(
@@ -278,7 +278,7 @@ struct StoreOpening {
     /// Throws if a ledger that the policy does not use has runs of the store: in the default place, or beside a link to the store. The store was
     /// moved without its ledger, or the policy names another now. One that the policy names and that has runs of the store is used.
     private func requireNoOtherLedger(than used: String?) throws {
-        let places = [try besideStore()] + storeLinks.map { FilePlace.path(Self.ledgerName, in: FilePlace($0).folder) }
+        let places = [try besideStore()] + linksToFile.map { FilePlace.path(Self.ledgerName, in: $0.folder) }
         for other in places.map({ FilePlace($0) }) where other.facts != nil {
             if let used, try other.isSame(as: FilePlace(used)) || policy.ledger != .besideStore && knowsStore(used) {
                 continue
@@ -305,6 +305,11 @@ struct StoreOpening {
 
     /// A ledger's history, which knows the store by the links of the policy too.
     func history(_ ledger: any StoreReader) -> LedgerHistory { LedgerHistory(reader: ledger, links: storeLinks) }
+
+    /// The links to the store's file. Links to folders lead to no other folder of the store.
+    private var linksToFile: [FilePlace] {
+        policy.store.kind.file.map { FilePlace.links($0).compactMap(\.ofFile) } ?? []
+    }
 
     /// The paths by which links lead from the policy's path to the store's file.
     var storeLinks: [String] { policy.store.kind.file.map { FilePlace.links($0).map(\.filePath) } ?? [] }
