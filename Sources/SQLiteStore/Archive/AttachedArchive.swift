@@ -164,6 +164,7 @@ final class AttachedArchive {
         var (parts, partRules): ([Int64: [ArchivedRows]], [Int64: Int]) = ([:], [:])
         var ranges: [Int: [ClosedRange<Int64>]] = [:]
         var used: Set<Int> = []
+        var usedByUndone: Set<Int> = []
         var ruleNumbers: Set<Int> = []
         for row in try Row.fetchAll(
             db, sql: "SELECT part, rule, table_number, first_rowid, last_rowid FROM \(schema).retention_parts")
@@ -172,7 +173,8 @@ final class AttachedArchive {
             let (first, last) = (try wholeNumber(row, "first_rowid"), try wholeNumber(row, "last_rowid"))
             guard first <= last else { throw damaged(request.archive, "a part of it has no rows") }
             ranges[table, default: []].append(first...last)
-            guard rules[rule] != nil else { continue }
+            guard let name = rules[rule] else { continue }
+            if request.undoneRules.contains(name) { usedByUndone.insert(table) }
             let part = try wholeNumber(row, "part")
             parts[part, default: []].append(ArchivedRows(table: table, rows: first...last))
             partRules[part] = rule
@@ -188,7 +190,10 @@ final class AttachedArchive {
             numbers[number] = tables.count
             let table = try RestorationTable(
                 row, schema, number: tables.count, archive: request.archive, connection, db)
-            if table.kind == .rows { try confirmInserts(into: table, request.triggers, connection, db) }
+            if table.kind == .rows {
+                if usedByUndone.contains(number) { try confirmRowIDs(of: table, connection, db) }
+                try confirmInserts(into: table, request.triggers, connection, db)
+            }
             tables.append(table)
             // The parts cover all rows of the table, each once.
             var next: Int64 = 1
@@ -248,6 +253,18 @@ final class AttachedArchive {
         throw StoreError(
             .unsupported, store: connection.name, message: "\(clause), which the undo restores",
             hint: "nothing was changed; --triggers skip restores the rows and fires no trigger")
+    }
+
+    /// Throws if the rows of a table that was restored before cannot be found again: VACUUM renumbers a table without any index.
+    private static func confirmRowIDs(
+        of table: RestorationTable, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
+        guard !table.hasKey, try !table.hasIndex(db) else { return }
+        throw StoreError(
+            .unsupported, store: connection.name,
+            message: "an earlier undo has restored the rows of \(table.table); the table has neither a key nor an index, so they "
+                + "cannot be found again, and would be restored twice",
+            hint: "nothing was changed; name the rules that are not undone with --rule")
     }
 
     /// Throws if SQLite cannot insert rows into a table.

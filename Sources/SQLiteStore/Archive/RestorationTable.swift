@@ -162,6 +162,12 @@ struct RestorationTable: RestorableSource {
         }.map { $0[0] }
     }
 
+    /// Whether the store's table has an index now.
+    func hasIndex(_ db: Database) throws -> Bool {
+        try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?, 'main'))", arguments: [table])
+            ?? false
+    }
+
     // MARK: SQL
 
     /// Joins conditions, in parentheses, by AND or OR. They are nested in halves: SQLite limits the depth of an expression to 1,000, and a
