@@ -42,46 +42,37 @@ struct ServerArchive {
         let names = try connection.texts(
             "SELECT r.rule ->> 'name' FROM \(place.table("retention_archives")), "
                 + "jsonb_array_elements(rules) WITH ORDINALITY AS r (rule, place)" + isThisRun + " ORDER BY r.place")
-        for rule in request.rules where !names.contains(rule) {
+        let all = try connection.rows(
+            "SELECT part, rule, table_number, first_row, last_row FROM \(place.table("retention_parts"))" + isThisRun
+                + " ORDER BY part, table_number"
+        ).map { row in
+            let (first, last) = try (Int64(row.int("first_row")), Int64(row.int("last_row")))
+            return try RequestedParts.Part(
+                number: Int64(row.int("part")), rule: row.int("rule"), table: row.int("table_number"),
+                rows: first...max(first, last))
+        }
+        let requested = RequestedParts(
+            request, names: Dictionary(uniqueKeysWithValues: names.enumerated().map { ($0, $1) }), all)
+        if let rule = requested.missingRule {
             throw StoreError(
                 .unsupported, store: connection.name, message: "run \(run) has archived no rows of a rule '\(rule)'",
                 hint: "the rules are \(names.joined(separator: ", "))")
         }
-        var (found, partRules, used): ([Int: [ArchivedRows]], [Int: String], Set<Int>) = ([:], [:], [])
-        var ruleNumbers: Set<Int> = []
-        for row in try connection.rows(
-            "SELECT part, rule, table_number, first_row, last_row FROM \(place.table("retention_parts"))" + isThisRun
-                + " ORDER BY part, table_number")
-        {
-            let (part, rule, table) = try (row.int("part"), row.int("rule"), row.int("table_number"))
-            let (first, last) = try (Int64(row.int("first_row")), Int64(row.int("last_row")))
-            guard names.indices.contains(rule), request.rules.isEmpty || request.rules.contains(names[rule]) else {
-                continue
-            }
-            partRules[part] = names[rule]
-            found[part, default: []].append(ArchivedRows(table: table, rows: first...max(first, last)))
-            used.insert(table)
-            ruleNumbers.insert(rule)
-        }
-        rules = ruleNumbers.sorted().map { names[$0] }
+        rules = requested.rules
         let list = try connection.rows(
             "SELECT number, kind, store_schema, store_table, archive_table, key, columns FROM "
                 + "\(place.table("retention_tables"))" + isThisRun + " ORDER BY number")
-        func isUsed(_ row: ServerRow) throws -> Bool { try used.contains(row.int("number")) }
+        func isUsed(_ row: ServerRow) throws -> Bool { try requested.tables.contains(row.int("number")) }
         func store(_ row: ServerRow) throws -> [String] { try [row.text("store_schema"), row.text("store_table")] }
         let tables = try list.filter(isUsed).map(reading.table)
         let rows = Set(try list.filter { try isUsed($0) && $0.text("kind") == ArchivedKind.rows.rawValue }.map(store))
         otherReferences = try list.filter {
             try !isUsed($0) && $0.text("kind") == ArchivedKind.references.rawValue && rows.contains(store($0))
         }.map(reading.table)
-        let places = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.number, $0) })
-        guard used.allSatisfy({ places[$0] != nil }) else {
+        guard let parts = requested.transactions(tables.map { ($0.number, $0) }) else {
             throw reading.damaged("a part of it belongs to a table that is not in its list")
         }
-        parts = found.sorted { $0.key < $1.key }.compactMap { number, part in
-            let part = part.map { ArchivedRows(table: places[$0.table] ?? 0, rows: $0.rows) }
-            return request.leavesOut(part, of: partRules[number] ?? "", tables) ? nil : part
-        }
+        self.parts = parts
         self.tables = tables
         if request.triggers == .skip { try requireNoTriggers(connection) }
         try checkCounts(connection)

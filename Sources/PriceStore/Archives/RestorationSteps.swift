@@ -44,13 +44,6 @@ package protocol RestorableSource {
     var indexes: [FollowingIndex] { get }
 }
 
-extension RestorationRequest {
-    /// Whether a transaction of a rule is left out, because an earlier undo has restored its rows and candles.
-    package func leavesOut(_ part: [ArchivedRows], of rule: String, _ tables: [some RestorableSource]) -> Bool {
-        undoneRules.contains(rule) && part.contains { tables[$0.table].holdsCandles }
-    }
-}
-
 extension RestorableSource {
     package var holdsRows: Bool { kind == .rows }
     package var holdsCandles: Bool { kind == .candles }

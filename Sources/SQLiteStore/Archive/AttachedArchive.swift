@@ -149,51 +149,42 @@ final class AttachedArchive {
             }
             return number
         }
-        var rules: [Int: String] = [:]
-        for row in try Row.fetchAll(db, sql: "SELECT rule, name FROM \(schema).retention_rules ORDER BY rule") {
+        var names: [Int: String] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT rule, name FROM \(schema).retention_rules") {
             guard let name = String.fromDatabaseValue(row["name"]) else {
                 throw damaged(request.archive, "a rule in it has no name")
             }
-            if request.rules.isEmpty || request.rules.contains(name) { rules[Int(try wholeNumber(row, "rule"))] = name }
+            names[Int(try wholeNumber(row, "rule"))] = name
         }
-        if let name = request.rules.first(where: { !rules.values.contains($0) }) {
+        let list = try Row.fetchAll(
+            db, sql: "SELECT part, rule, table_number, first_rowid, last_rowid FROM \(schema).retention_parts"
+        ).map { row in
+            let (first, last) = (try wholeNumber(row, "first_rowid"), try wholeNumber(row, "last_rowid"))
+            guard first <= last else { throw damaged(request.archive, "a part of it has no rows") }
+            return RequestedParts.Part(
+                number: try wholeNumber(row, "part"), rule: Int(try wholeNumber(row, "rule")),
+                table: Int(try wholeNumber(row, "table_number")), rows: first...last)
+        }
+        let requested = RequestedParts(request, names: names, list)
+        if let name = requested.missingRule {
             throw StoreError(
                 .unsupported, store: request.archive, message: "the archive has no rows of a rule '\(name)'",
                 hint: "nothing was changed")
         }
-        var (parts, partRules): ([Int64: [ArchivedRows]], [Int64: Int]) = ([:], [:])
-        var ranges: [Int: [ClosedRange<Int64>]] = [:]
-        var used: Set<Int> = []
-        var usedByUndone: Set<Int> = []
-        var ruleNumbers: Set<Int> = []
-        for row in try Row.fetchAll(
-            db, sql: "SELECT part, rule, table_number, first_rowid, last_rowid FROM \(schema).retention_parts")
-        {
-            let (rule, table) = (Int(try wholeNumber(row, "rule")), Int(try wholeNumber(row, "table_number")))
-            let (first, last) = (try wholeNumber(row, "first_rowid"), try wholeNumber(row, "last_rowid"))
-            guard first <= last else { throw damaged(request.archive, "a part of it has no rows") }
-            ranges[table, default: []].append(first...last)
-            guard let name = rules[rule] else { continue }
-            if request.undoneRules.contains(name) { usedByUndone.insert(table) }
-            let part = try wholeNumber(row, "part")
-            parts[part, default: []].append(ArchivedRows(table: table, rows: first...last))
-            partRules[part] = rule
-            used.insert(table)
-            ruleNumbers.insert(rule)
-        }
-        var numbers: [Int: Int] = [:]
+        let ranges = Dictionary(grouping: list, by: \.table).mapValues { $0.map(\.rows) }
+        var numbers: [Int] = []
         var tables: [RestorationTable] = []
-        let list = try Row.fetchAll(db, sql: "SELECT * FROM \(schema).retention_tables ORDER BY number").map {
+        let entries = try Row.fetchAll(db, sql: "SELECT * FROM \(schema).retention_tables ORDER BY number").map {
             (number: Int(try wholeNumber($0, "number")), row: $0)
         }
-        for (number, row) in list where used.contains(number) {
-            numbers[number] = tables.count
+        for (number, row) in entries where requested.tables.contains(number) {
             let table = try RestorationTable(
                 row, schema, number: tables.count, archive: request.archive, connection, db)
             if table.kind == .rows {
-                if usedByUndone.contains(number) { try confirmRowIDs(of: table, connection, db) }
+                if requested.tablesUndone.contains(number) { try confirmRowIDs(of: table, connection, db) }
                 try confirmInserts(into: table, request.triggers, connection, db)
             }
+            numbers.append(number)
             tables.append(table)
             // The parts cover all rows of the table, each once.
             var next: Int64 = 1
@@ -211,9 +202,13 @@ final class AttachedArchive {
                 throw damaged(request.archive, "its table \(table.table) does not have the rows that its parts list")
             }
         }
+        guard let parts = requested.transactions(Array(zip(numbers, tables))) else {
+            throw damaged(request.archive, "a part of it belongs to a table that is not in its list")
+        }
         var otherReferences: [RestorationTable] = []
         let rows = Set(tables.filter(\.holdsRows).map(\.table.folded))
-        for (number, row) in list where !used.contains(number) && row["kind"] == ArchivedKind.references.rawValue {
+        for (number, row) in entries
+        where !requested.tables.contains(number) && row["kind"] == ArchivedKind.references.rawValue {
             guard let name = String.fromDatabaseValue(row["store_table"]), rows.contains(name.folded) else { continue }
             otherReferences.append(
                 try RestorationTable(
@@ -229,17 +224,7 @@ final class AttachedArchive {
         for number in tables.indices where tables[number].kind == .references { identify(&tables[number]) }
         for number in otherReferences.indices { identify(&otherReferences[number]) }
         if request.triggers == .fire { try confirmTriggers(of: tables, connection, db) }
-        let ordered = try parts.sorted { $0.key < $1.key }.compactMap { number, part -> [ArchivedRows]? in
-            let part = try part.map { portion in
-                guard let table = numbers[portion.table] else {
-                    throw damaged(request.archive, "a part of it belongs to a table that is not in its list")
-                }
-                return ArchivedRows(table: table, rows: portion.rows)
-            }
-            let rule = partRules[number].flatMap { rules[$0] } ?? ""
-            return request.leavesOut(part, of: rule, tables) ? nil : part
-        }
-        return (ruleNumbers.sorted().compactMap { rules[$0] }, tables, otherReferences, ordered)
+        return (requested.rules, tables, otherReferences, parts)
     }
 
     /// Throws if a trigger that the undo fires changes rows of a table that it restores: these would differ from the archived ones.
@@ -262,8 +247,8 @@ final class AttachedArchive {
         guard !table.hasKey, try !table.hasIndex(db) else { return }
         throw StoreError(
             .unsupported, store: connection.name,
-            message: "an earlier undo has restored the rows of \(table.table); the table has neither a key nor an index, so they "
-                + "cannot be found again, and would be restored twice",
+            message: "an earlier undo has restored the rows of \(table.table); the table has neither a key nor an "
+                + "index, so they cannot be found again, and would be restored twice",
             hint: "nothing was changed; name the rules that are not undone with --rule")
     }
 
