@@ -174,7 +174,7 @@ let package = Package(
                 "retention", "goldprices", "CoreDataSamples", "PriceObjects", "PriceStore", "RetentionPolicy",
                 "RetentionJob",
                 "RetentionReports", "SQLiteStore", "PostgresCluster", "PostgresStore", "TestSupport",
-                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
     ],

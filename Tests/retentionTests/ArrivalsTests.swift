@@ -93,7 +93,7 @@ struct ArrivalsTests {
     }
 
     @Test func moreThanThreeRulesAreOneLine() throws {
-        for count in [3, 4, 300] {
+        for count in [3, 4, 30] {
             let names = (0..<count).map { "r\($0)" }
             let job = try LaunchedJob(
                 Sample.price + Sample.rows(3, daysAgo: 0),
@@ -103,7 +103,7 @@ struct ArrivalsTests {
             if count == 3 {
                 #expect(found.count == 3)
             } else {
-                let ten = "\(names.prefix(10).joined(separator: ", "))\(count == 300 ? " and 290 more" : "")"
+                let ten = "\(names.prefix(10).joined(separator: ", "))\(count == 30 ? " and 20 more" : "")"
                 #expect(
                     found == [
                         "no row matches: \(count) rules delete nothing, because no row matches their `where`: \(ten)"

@@ -165,6 +165,25 @@ struct MovedStoreTests {
         #expect(try report(job, "a").exitCode == 0)
     }
 
+    /// Later the link is removed, too. A store whose file is still in its place is another one.
+    @Test(arguments: [false, true])
+    func aStoreFromAPathWithNoFileKeepsItsRestoredRows(_ isAnother: Bool) throws {
+        let (job, _) = try movedBehindALink(ledger: "\nledger: retention.ledger.sqlite")
+        try FileManager.default.removeItem(atPath: job.path("a/prices.sqlite"))
+        if isAnother {
+            try FileManager.default.copyItem(
+                atPath: job.path("big/prices.sqlite"), toPath: job.path("a/prices.sqlite"))
+        }
+        try job.folder.write(
+            Sample.policy(Sample.rule(), head: Self.head + "\nledger: retention.ledger.sqlite")
+                .replacing("prices.sqlite", with: "../big/prices.sqlite"), to: "a/retention.yaml")
+        #expect(try report(job, "a", "--dry-run").rules[0].refusal == (isAnother ? nil : "restored_rows"))
+        #expect(try report(job, "a").rules[0].refusal == (isAnother ? nil : "restored_rows"))
+        guard !isAnother else { return }
+        #expect(try report(job, "a", "--accept", "restored_rows").totals.deleted == 5)
+        #expect(try report(job, "a").exitCode == 0)
+    }
+
     /// The ledger of neighbours knows nothing of the store.
     @Test func aLedgerBesideALinkThatDoesNotKnowTheStoreIsNotInTheWay() throws {
         let job = try job()

@@ -4,14 +4,14 @@ import Testing
 
 /// A run that is stopped in the middle of a pending file, and the run after it.
 struct PendingStopTests {
-    private static let rowCount = 30_000
+    private static let rowCount = 9_000
 
     /// A store, and one pending file that takes a while.
     private func job(_ journal: String) throws -> LaunchedJob {
         let job = try LaunchedJob(
             "PRAGMA journal_mode = \(journal);" + Sample.price,
             policy: Sample.policy(Sample.rule(), head: "pending: [ { files: 'new/*.csv', entity: Price } ]"))
-        let rows = (1...Self.rowCount).map { "XAUUSD,\($0),\($0 % 7000 == 0 ? "soon" : Sample.date(1))\n" }.joined()
+        let rows = (1...Self.rowCount).map { "XAUUSD,\($0),\($0 % 2000 == 0 ? "soon" : Sample.date(1))\n" }.joined()
         try job.folder.write("symbol,price,at\n" + rows, to: "new/a.csv")
         return job
     }

@@ -133,7 +133,7 @@ struct PostgresRollupTests {
     /// Three nights with late ticks: every report and every candle, bit for bit, is that of a file.
     @Test(arguments: Kind.possible, [1, 2]) func aServerMakesTheCandlesOfAFile(_ kind: Kind, _ seed: Int) throws {
         var feed = Feed(seed)
-        let rows = feed.ticks(4000, hours: 24)
+        let rows = feed.ticks(1500, hours: 24)
         let file = try fileJob(feed, rows)
         let server = try server(kind, feed, rows)
         let job = try LaunchedJob("", policy: Self.policy(server.url, session: feed.session))

@@ -84,7 +84,8 @@ struct TriggerTests {
             """, policy: Sample.policy(Sample.rule("batch: { rows: 30 }", entity: "t")))
         let end = try job.retention("run")
         #expect(end.status == 65, "\(end)")
-        #expect(end.output.contains("expired rows come back") && end.output.contains("t_back of t"))
+        let said = "200 rows were deleted, and as many expired rows are left as before: 200; a trigger (t_back of t)"
+        #expect(end.output.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(said), "\(end)")
         #expect(try job.number("SELECT count(*) FROM t") == 201)
     }
 
@@ -159,9 +160,8 @@ struct TriggerTests {
 
     @Test func aThousandRulesForOneEntityAreCarriedOut() throws {
         let job = try manyRules(1_000) { "where: { symbol: S\($0) }" }
-        let planned = try job.report("--dry-run")
-        #expect(planned.totals.expired == 30)
-        #expect(try job.retention("run").status == 0)
+        let report = try job.report()
+        #expect(report.exitCode == 0 && report.totals.expired == 30)
         #expect(try job.number("SELECT count(*) FROM Price") == 1)
     }
 

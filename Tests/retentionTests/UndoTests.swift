@@ -1,5 +1,9 @@
 import Foundation
+import Logging
+import PriceStore
 import RetentionJob
+import RetentionPolicy
+import SQLiteStore
 import Testing
 
 /// `retention undo` as a user calls it: what a run deleted comes back, the rules are held, and nothing else changes.
@@ -45,6 +49,34 @@ struct UndoTests {
         let report = try Report.decoder.decode(UndoReport.self, from: Data(end.output.utf8))
         #expect(report.exitCode == end.status)
         return report
+    }
+
+    /// Each undo compares what those before it have restored. If the budget counted that time, none would end.
+    @Test func anUndoWithAShortBudgetGoesOn() throws {
+        let job = try job(Sample.rows(2000, daysAgo: 90))
+        let run = try job.report().run
+        let policy = try PolicyFile.read(path: job.path("retention.yaml"))
+        let archive = RunReport.Archive(path: job.path("archive/\(run).sqlite"), rows: 2008, isComplete: false)
+        var (restored, calls) = (0, 0)
+        while restored < 2008, calls < 100 {
+            // Whatever is done takes longer than the budget.
+            var uptime = Duration.zero
+            let setup = RunSetup(
+                policy: policy, runID: "01UNDO", asOf: Instant(microseconds: 0), maxRuntime: .seconds(1),
+                clock: { Instant(microseconds: 0) },
+                uptime: {
+                    uptime += .seconds(10)
+                    return uptime
+                })
+            let undo = RetentionJob.Undo(
+                RetentionJob.Undo.Request(run: run, archive: archive), setup: setup,
+                writer: try SQLiteWriter(path: job.path("prices.sqlite")), recorder: nil,
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, signal: { nil })
+            let done = try #require(try undo.perform().undo).done
+            try #require(done.restoredCount > 0 && done.presentCount == restored)
+            (restored, calls) = (restored + done.restoredCount, calls + 1)
+        }
+        #expect(calls > 1 && restored == 2008)
     }
 
     @Test func whatARunDeletedComesBackAndTheRulesAreHeld() throws {

@@ -5,6 +5,7 @@ final class PostgresDeletion: Deletion {
     private let writer: PostgresWriter
     private var work: DeleteWork
     private let maxRows: Int?
+    private let plannedCount: Int
     private let rollupMemory: RollupMemory?
     private var deletedCount = 0
     private(set) var outline: DeletionOutline
@@ -34,6 +35,7 @@ final class PostgresDeletion: Deletion {
         work.rollup = request.deleting.rollup
         work.mustLeave = request.deleting.mayEmpty ? nil : request.date
         maxRows = request.deleting.maxRows
+        plannedCount = findings.expiredCount
         outline = findings.outline
     }
 
@@ -42,6 +44,13 @@ final class PostgresDeletion: Deletion {
         part.fetchRequest.fetchLimit = bounds.rows
         part.isRest = bounds.isRest
         part.allowedRows = maxRows.map { $0 - deletedCount }
+        // More rows may have expired for the rule than its plan counted.
+        let planned = plannedCount - deletedCount
+        switch work.method {
+        case .range: part.fetchRequest.fetchLimit = bounds.rows.map { min($0, planned) }
+        case .windows: part.allowedRows = min(part.allowedRows ?? .max, planned)
+        case .whole, .partitions: break
+        }
         if let only = bounds.only {
             part.method = .whole
             part.fetchRequest.fetchLimit = nil

@@ -41,7 +41,13 @@ extension BatchDelete {
                 return next(behind: index, of: leaves)
             }
             window = .all([window, "\(place) <= " + .bound(end, "tid")])
-            try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")
+            var rows = SQLFragment.all([window, condition])
+            if let most = request.allowedRows, most < limit {
+                let first =
+                    "SELECT ctid FROM ONLY \(leaf.sql) AS \(RowScope.alias)" + rows.whereClause + " LIMIT \(most)"
+                rows = .all([rows, "\(place) = ANY (ARRAY(" + first + "))"])
+            }
+            try delete(rows, from: "ONLY \(leaf.sql)")
             return BatchContinuation(position: [.integer(Int64(leaf.oid)), .text(end)])
         }
         try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")

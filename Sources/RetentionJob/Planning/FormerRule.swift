@@ -94,7 +94,7 @@ struct FormerRule {
             if isWider || found.rowCount > 0 { widened = found }
         }
         // Old rows arrive in a table of candles when old source rows arrive.
-        guard let former, former.state == .none, !isHeld, !choosesLate,
+        guard let former, former.state == .none, !memory.hasUndo(since: former), !isHeld, !choosesLate,
             !planner.policy.makesCandles(rule.entity)
         else { return }
         late = try LateRows(former, step, request, entity, asOf: planner.asOf, reader: reader)

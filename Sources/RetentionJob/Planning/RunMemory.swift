@@ -152,6 +152,9 @@ extension RunMemory {
         return rules.filter { $0.policy == last.policy }
     }
 
+    /// Whether an undo has restored rows since a rule was carried out. Then nothing is known of what that run had left.
+    func hasUndo(since former: CarriedOut) -> Bool { restorations.contains { $0.ended > former.ended } }
+
     /// Whether a row has ever matched the rule's `where`, or a narrower one, under any name of the rule.
     func hasMatched(_ record: RecordedRule) -> Bool {
         record.rule.filter == .all
@@ -215,7 +218,8 @@ extension RunMemory {
                 }.map(recorded)
             }
             // If this run got less far, the cutoff at which an earlier run left nothing stays known.
-            if let last, last.state == .none, now.isLive, now.state != .none || now.cutoff < last.cutoff,
+            if let last, last.state == .none, !hasUndo(since: last), now.isLive,
+                now.state != .none || now.cutoff < last.cutoff,
                 !RuleChange.changes(from: last.record, to: record).contains(where: \.isWider)
             {
                 now.state = .none

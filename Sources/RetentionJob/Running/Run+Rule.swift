@@ -133,28 +133,17 @@ extension Run {
         switch reason {
         case _ where residue == 0:
             report.rules[index].outcome = .completed
-        case .finished where setup.options.savedPlan != nil:
-            report.rules[index].outcome = .completed
-            let left = "\(Figures.count(residue, "expired row", "is", "are")) left"
-            report.warn(logger, "rows left", "\(report.rules[index].name) deletes only rows of the plan; \(left)")
-        case .finished where residue >= report.rules[index].planned.expired && report.rules[index].done.deleted > 0:
-            let triggers = report.rules[index].planned.triggers
-            let culprit = triggers.isEmpty ? "" : "a trigger (\(triggers.joined(separator: ", "))) or "
+        case .finished
+        where setup.options.savedPlan == nil && residue >= report.rules[index].planned.expired
+            && report.rules[index].done.deleted > 0 && !report.rules[index].planned.triggers.isEmpty:
             report.rules[index].outcome = .failed
             report.rules[index].message =
-                "expired rows come back as fast as they are deleted: \(culprit)another program inserts them; "
-                + "\(Figures.count(report.rules[index].done.deleted, "row", "was", "were")) deleted, and "
-                + "\(Figures.count(residue, "expired row", "is", "are")) left"
+                "\(Figures.count(report.rules[index].done.deleted, "row", "was", "were")) deleted, and as many expired rows "
+                + "are left as before: \(Figures.grouped(residue)); a trigger "
+                + "(\(report.rules[index].planned.triggers.joined(separator: ", "))) or another program inserts or changes rows"
             status.hasRefusedRule = true
         case .finished:
             report.rules[index].outcome = .completed
-            let triggers = report.rules[index].planned.triggers
-            let keeper = triggers.isEmpty ? "" : ", or a trigger (\(triggers.joined(separator: ", "))) keeps rows"
-            report.warn(
-                logger,
-                "rows left",
-                "\(report.rules[index].name) leaves \(Figures.count(residue, "expired row")) for the next run: a run deletes as many rows "
-                    + "as its plan counted, and others arrived or changed meanwhile\(keeper)")
         case .interrupted:
             report.rules[index].outcome = .interrupted
             report.rules[index].message =
@@ -215,21 +204,37 @@ extension Run {
         }
     }
 
-    /// Counts the rows of a refused or failed rule again if a later rule of the same entity has deleted some: the residue is what remains
-    /// at the end.
-    func recountRefused(_ plan: Plan) {
+    /// Counts the expired rows of a rule again if a later rule of the same entity has deleted some: the residue is what remains at the
+    /// end.
+    func recountResidue(_ plan: Plan) {
         guard !isOver else { return }
         for (index, step) in plan.steps.enumerated() where report.rules[index].left.expired > 0 {
-            guard step.disposition != .planned || report.rules[index].outcome == .failed,
-                let survey = step.surveyRequest
-            else { continue }
+            guard let survey = step.surveyRequest else { continue }
             let hasChanged = plan.steps.indices.contains {
-                report.rules[$0].done.deleted > 0 && plan.steps[$0].surveyRequest?.entity == survey.entity
+                let mayMatter = step.disposition != .planned || $0 > index
+                return mayMatter && report.rules[$0].done.deleted > 0
+                    && plan.steps[$0].surveyRequest?.entity == survey.entity
             }
             guard hasChanged else { continue }
             let others = step.disposition == .planned ? leftBehind(plan.steps[..<index], of: survey.entity) : []
             let request = BatchDeleteRequest(survey).fetchRequest.besides(others)
             if let count = try? writer.count(request) { report.rules[index].left.expired = count }
+        }
+    }
+
+    /// Reports the expired rows that completed rules leave.
+    func reportRowsLeft() {
+        for rule in report.rules where rule.outcome == .completed && rule.left.expired > 0 {
+            let count = Figures.count(rule.left.expired, "expired row")
+            let keeper =
+                rule.planned.triggers.isEmpty
+                ? "" : ", or a trigger (\(rule.planned.triggers.joined(separator: ", "))) keeps rows"
+            report.warn(
+                logger, "rows left",
+                setup.options.savedPlan != nil
+                    ? "\(rule.name) deletes only rows of the plan; \(Figures.count(rule.left.expired, "expired row", "is", "are")) left"
+                    : "\(rule.name) leaves \(count) for the next run: a run deletes as many rows as its plan counted, and others "
+                        + "arrived or changed meanwhile\(keeper)")
         }
     }
 }

@@ -120,7 +120,8 @@ package final class Run {
         compareArchived()
         completeArchive()
         reportTriggerDeletes()
-        recountRefused(plan)
+        recountResidue(plan)
+        reportRowsLeft()
         noteDatesOfRefused(plan)
         for rule in report.rules { log(rule) }
     }

@@ -95,6 +95,8 @@ package final class Undo {
     private let logger: Logger
     private let signal: () -> Int32?
     private let began: Duration
+    /// When the first row was restored: then the time budget begins. Before, an undo that continues another compares what that has restored.
+    private var restoredFirst: Duration?
     private var report: RunReport
     /// The tables of the archive, as they were before the undo.
     private var tables: [RestorableTable] = []
@@ -261,6 +263,9 @@ package final class Undo {
             let elapsed = setup.uptime() - start
             pacing.didCommit(elapsed: elapsed)
             note(part)
+            if restoredFirst == nil, undo.done.restoredCount + undo.done.referenceCount > 0 {
+                restoredFirst = start
+            }
             setup.observer?.runDidDelete(
                 deletedCount: undo.done.restoredCount + undo.done.presentCount + undo.done.skippedCount,
                 expiredCount: archivedCount)
@@ -316,7 +321,9 @@ package final class Undo {
 
     // MARK: Stopping
 
-    private var mayContinue: Bool { signal() == nil && !setup.isBudgetSpent(since: began) }
+    private var mayContinue: Bool {
+        signal() == nil && restoredFirst.map { !setup.isBudgetSpent(since: $0) } ?? true
+    }
 
     private func noteInterruption() {
         undo.isInterrupted = true

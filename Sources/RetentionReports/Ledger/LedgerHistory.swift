@@ -151,7 +151,8 @@ package struct LedgerHistory {
 
     /// What undos of a store have restored, newest first. An undo that has not ended may have restored rows.
     ///
-    /// A path of an undo that leads to the store now is one of its names: the store was moved, and a link left in its place.
+    /// A path of an undo that leads to the store now is one of its names: the store was moved, and a link left in its place. So is one at
+    /// which there is no file any more: any store may have been moved from there.
     private func restorations(
         _ names: StoreNames, of store: String, _ isEarlier: StorePredicate = .all
     ) throws -> [RunMemory.Restored] {
@@ -163,7 +164,10 @@ package struct LedgerHistory {
             })
         // A run has many attributes, so they are read only if there is an undo.
         guard !paths.isEmpty else { return [] }
-        let leading = paths.filter { FilePlace.realPath($0) == store }.sorted().map { StoreValue.text($0) }
+        let leading = paths.filter { path in
+            let place = FilePlace.realPath(path)
+            return place == store || place == nil && path.hasPrefix("/") && store.hasPrefix("/")
+        }.sorted().map { StoreValue.text($0) }
         let ofStore = try (names.predicate(in: reader) || .isIn("store", leading)) && isEarlier
         let isUndo = ofStore && isAnUndo
         let undos = try rows(

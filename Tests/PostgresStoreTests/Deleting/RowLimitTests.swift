@@ -27,4 +27,24 @@ struct RowLimitTests {
         #expect(hasArrived && part.result.deletedCount == 290)
         #expect(try database.run("SELECT count(*) FROM q") == ["260"])
     }
+
+    /// Rows that expire for the rule after its plan, such as those that another rule no longer takes.
+    @Test(arguments: [true, false])
+    func aPlanIsNotExceeded(hasIndex: Bool) throws {
+        let database = try TestDatabase(ExpiringRows.schema + (hasIndex ? "" : "DROP INDEX q_at_idx"))
+        let writer = try database.writer()
+        let planned = try writer.survey(ExpiringRows.request).expiredCount
+        let deletion = try writer.deletion(of: ExpiringRows.request)
+        #expect(deletion.outline.method == (hasIndex ? DeleteMethod.range : .windows).phrase)
+        try database.run(
+            "INSERT INTO q SELECT n, timestamptz '2024-01-01 00:00:00+00' FROM generate_series(100000, 100999) n")
+        var deleted = 0
+        while deleted < planned {
+            let part = try deletion.deleteNext(DeletionBounds(rows: 1000))
+            deleted += part.result.deletedCount
+            guard part.hasMore else { break }
+        }
+        #expect(deleted == planned)
+        #expect(try writer.survey(ExpiringRows.request).expiredCount == 1000)
+    }
 }

@@ -33,7 +33,7 @@ struct PendingBatchTests {
     }
 
     @Test func aFileIsSavedInShortTransactions() throws {
-        let more = (2000..<100_000).map(Int64.init)
+        let more = (2000..<10_000).map(Int64.init)
         try fixture.folder.write("pending/a.csv", Self.text + more.map { "\($0)\n" }.joined())
         var inserts = 0
         var largest = 0

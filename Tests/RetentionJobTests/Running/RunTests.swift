@@ -250,6 +250,21 @@ import Testing
 
     // MARK: Rows that arrive
 
+    /// Rows that the first rule leaves expire by the second, too, and are the oldest.
+    @Test func whatALaterRuleDeletesIsNotLeft() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<60)
+        try file.addPrices(daysOld: 31..<41, symbol: "XAG")
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        let all = Rule.prices("all", line: 9) { $0.filter = .isNotNull("symbol") }
+        bench.afterBatch = { if $0 == 2 { try file.addPrices(daysOld: [300, 301, 302]) } }
+        let report = try bench.run(file, gold, all)
+        #expect(report.rules.map(\.outcome) == [.completed, .completed])
+        #expect(report.rules.map(\.done.deleted) == [29, 10] && report.rules.map(\.left.expired) == [0, 3])
+        #expect(report.residueCount == 3)
+        #expect(report.warnings.map { $0.prefix(10) } == ["rows left:"] && report.warnings[0].contains("all leaves 3"))
+    }
+
     /// A run deletes as many rows as its plan counted, whatever other programs insert meanwhile.
     @Test(arguments: [true, false], [72, nil])
     func expiredRowsThatArriveWaitForTheNextRun(indexed: Bool, maxRows: Int?) throws {

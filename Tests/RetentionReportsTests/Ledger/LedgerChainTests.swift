@@ -9,7 +9,9 @@ import Testing
 
 struct LedgerChainTests {
     /// A ledger of four runs: completed, crashed, completed, completed with two rules.
-    private func ledgerOfFour() throws -> LedgerFile {
+    private func ledgerOfFour() throws -> LedgerFile { try LedgerFile(Self.four.get()) }
+
+    private static let four = Result {
         let file = try LedgerFile()
         let first = try file.ledger()
         try first.begin(LedgerFile.report("01A", hour: 0))
@@ -23,7 +25,7 @@ struct LedgerChainTests {
             try ledger.begin(LedgerFile.report(id, hour: hour, rules: rules))
             try ledger.finish(LedgerFile.report(id, hour: hour, rules: rules))
         }
-        return file
+        return try Data(contentsOf: URL(filePath: file.path))
     }
 
     @Test func anUntouchedLedgerIsWhole() throws {
@@ -382,8 +384,8 @@ struct LedgerChainTests {
     @Test func theRecordOfAnUndoThatHoldsRulesStays() throws {
         func file(accepting: Bool, policy: String) throws -> LedgerFile {
             let file = try LedgerFile()
-            for number in 0..<140 {
-                let ledger = try file.ledger(keep: age(days: 1))
+            let ledger = try file.ledger(keep: age(days: 1))
+            for number in 0..<115 {
                 var report = LedgerFile.report("01R\(number)", hour: Int64(number))
                 report.configSHA256 = number < 20 ? "3f2a91c0" : policy
                 if number == 10 {

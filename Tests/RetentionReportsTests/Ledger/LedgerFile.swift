@@ -16,6 +16,12 @@ final class LedgerFile {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
 
+    /// Makes a ledger of the bytes of another one.
+    convenience init(_ bytes: Data) throws {
+        try self.init()
+        try bytes.write(to: URL(filePath: path))
+    }
+
     deinit { try? FileManager.default.removeItem(at: folder) }
 
     static let hour: Int64 = 3_600_000_000
