@@ -53,7 +53,7 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // Without the trait it is built too, and cannot connect: libpq is needed by one of its files alone.
+        // Without the trait only tests use it, and it cannot connect: libpq is needed by one of its files alone.
         .target(
             name: "PostgresStore",
             dependencies: [
@@ -84,7 +84,8 @@ let package = Package(
         .executableTarget(
             name: "retention",
             dependencies: [
-                "PriceStore", "RetentionPolicy", "RetentionJob", "RetentionReports", "SQLiteStore", "PostgresStore",
+                "PriceStore", "RetentionPolicy", "RetentionJob", "RetentionReports", "SQLiteStore",
+                .target(name: "PostgresStore", condition: .when(traits: ["Postgres"])),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],

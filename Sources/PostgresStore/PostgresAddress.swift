@@ -17,12 +17,6 @@ public struct PostgresAddress: Hashable, Sendable {
         self.passwordFile = passwordFile
     }
 
-    /// Whether a text is the URL of a PostgreSQL database.
-    public static func isURL(_ text: String) -> Bool {
-        let lowercased = text.lowercased()
-        return lowercased.hasPrefix("postgresql://") || lowercased.hasPrefix("postgres://")
-    }
-
     /// The URL without its password, for messages, reports and the ledger.
     public var displayName: String { Secrets.removed(fromURL: url) }
 

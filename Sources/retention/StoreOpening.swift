@@ -1,13 +1,12 @@
 @preconcurrency import Glibc
 import Logging
-import PostgresStore
 import PriceStore
 import RetentionJob
 import RetentionPolicy
 import RetentionReports
 import SQLiteStore
 
-/// Opens stores. No other file names an engine.
+/// Opens stores. Only this file and `Servers.swift` name an engine.
 struct StoreOpening {
     let policy: Policy
     /// Called with each distinct statement and its query plan; nil: no trace.
@@ -28,7 +27,7 @@ struct StoreOpening {
     ///   - name: a path, or the URL of a server.
     ///   - model: the compiled model of a Core Data store that does not contain its own.
     static func reader(ofStoreNamed name: String, model: String? = nil) throws -> any RetentionReader {
-        if PostgresAddress.isURL(name) { return try PostgresReader(try address(name)) }
+        if StoreKind(name).isServer { return try Servers.reader(ofStoreNamed: name) }
         guard !name.contains("://") else {
             throw CommandFailure(
                 exitCode: 78, message: "there is no engine for \(name)",
@@ -41,11 +40,7 @@ struct StoreOpening {
     /// Opens the store for reading, and for rehearsing what a run would save.
     func reader() throws -> any RetentionInserter {
         if let url = policy.store.kind.url {
-            let reader = try PostgresReader(
-                try Self.address(url, passwordFile: policy.store.passwordFile), zone: policy.timezone,
-                lockTimeout: policy.store.busyTimeout, rehearsing: policy.pending.map(\.entity))
-            reader.trace = trace
-            return reader
+            return try Servers.reader(of: policy, url, trace: trace)
         }
         try requireStore()
         try requireNoChangesBesideLinks()
@@ -58,12 +53,7 @@ struct StoreOpening {
     /// Opens the store for writing. On a server the session takes the run lock; for a file, ``lock()`` takes it.
     func writer() throws -> any RetentionWriter {
         if let url = policy.store.kind.url {
-            let writer = try PostgresWriter(
-                try Self.address(url, passwordFile: policy.store.passwordFile), zone: policy.timezone,
-                lockTimeout: policy.store.busyTimeout, maxReplicationLag: policy.store.maxReplicationLag)
-            try writer.takeRunLock()
-            writer.trace = trace
-            return writer
+            return try Servers.writer(of: policy, url, trace: trace)
         }
         try requireNoChangesBesideLinks()
         let writer = try SQLiteWriter(
@@ -72,16 +62,6 @@ struct StoreOpening {
         writer.author = "retention"
         writer.clock = SystemClock.now
         return writer
-    }
-
-    /// The address of a server. Throws if this build cannot reach servers.
-    private static func address(_ url: String, passwordFile: String? = nil) throws(CommandFailure) -> PostgresAddress {
-        guard PostgresDatabase.isAvailable else {
-            throw CommandFailure(
-                exitCode: 78, message: "this build has no PostgreSQL engine for \(url)",
-                hint: "install the package retention-postgresql, or build with `swift build --traits Postgres`")
-        }
-        return PostgresAddress(url: url, passwordFile: passwordFile)
     }
 
     /// Takes the run lock of a store file; nil: the store is on a server, whose writer takes it.
@@ -95,8 +75,7 @@ struct StoreOpening {
         guard let url = policy.store.kind.url, store == serverName else {
             return RunLock.isHeld(storePath: store)
         }
-        let reader = try? PostgresReader(try Self.address(url, passwordFile: policy.store.passwordFile))
-        return (try? reader?.isRunLockHeld()) ?? false
+        return Servers.isRunAtWork(on: url, passwordFile: policy.store.passwordFile)
     }
 
     /// Opens the ledger for a run or an undo, while the run lock is held; nil: the policy turns it off. Earlier runs without an end are
@@ -225,7 +204,7 @@ struct StoreOpening {
 
     private var serverName: String {
         guard let url = policy.store.kind.url else { return policy.store.written }
-        return PostgresAddress(url: url).databaseName
+        return Servers.databaseName(of: url)
     }
 
     /// The store's file with symbolic links followed, or the server and its database. The ledger identifies the store by it.
