@@ -130,12 +130,12 @@ extension DryRunTests {
     }
 
     /// Where the copy, or the copy with the new rows, does not fit, nothing is counted. The run needs no copy.
-    @Test(.enabled(if: ExitCodeTests.mayMount, "only root can mount a small disk"), arguments: [40, 300])
+    @Test(.enabled(if: ExitCodeTests.mayMount, "only root can mount a small disk"), arguments: [100, 600])
     func withoutRoomForACopyNothingIsCounted(_ kilobytes: Int) throws {
         let job = try LaunchedJob(
-            Sample.price + Sample.rows(1500, daysAgo: 100) + Sample.rows(1, daysAgo: 0),
+            Sample.price + Sample.rows(5000, daysAgo: 100) + Sample.rows(1, daysAgo: 0),
             policy: Self.policy(Sample.rule()))
-        let lines = (0..<9_000).map { "\(String(repeating: "x", count: 50)),\(1_500_000_000 + $0)" }
+        let lines = (0..<20_000).map { "\(String(repeating: "x", count: 50)),\(1_500_000_000 + $0)" }
         try job.folder.write("symbol,at\n" + lines.joined(separator: "\n") + "\n", to: "new/a.csv")
         let mounted = try LaunchedProgram.shell(
             "mkdir small && mount -t tmpfs -o size=\(kilobytes)k none small", in: job.folder.url)

@@ -177,16 +177,7 @@ private struct ArchiveReading {
         }
         // A column that was generated then may have to be written now.
         let names = kind != .rows ? restored : try found.map { try $0.text("attname") }.filter { $0 != rowNumber }
-        for column in restored {
-            guard let attribute = target.entity.attribute(named: column) else {
-                throw refused(
-                    "the table \(target.name) has no column \(column) any more, and the archive has values for it")
-            }
-            if attribute.isGenerated {
-                throw refused(
-                    "\(column) of \(target.name) is computed by the store now, and the archive has values for it")
-            }
-        }
+        if let change = Self.changedColumn(of: target, restored, kind == .rows ? names : nil) { throw refused(change) }
         let isIdentified =
             kind == .candles
             ? keyNames.allSatisfy { target.entity.attribute(named: $0) != nil }
@@ -194,30 +185,7 @@ private struct ArchiveReading {
         guard isIdentified else {
             throw refused("the rows of \(target.name) are identified by other columns than when they were deleted")
         }
-        if kind == .rows {
-            for attribute in target.entity.attributes
-            where attribute.isRequired && !attribute.hasDefault && !attribute.isGenerated
-                && !names.contains(attribute.name)
-            {
-                throw refused(
-                    "the table \(target.name) has a new column \(attribute.name), which needs a value and has no default"
-                )
-            }
-        }
-        let privileges =
-            switch kind {
-            case .rows: ["INSERT"]
-            case .references: ["UPDATE"]
-            case .candles: ["SELECT", "UPDATE", "DELETE"]
-            }
-        for privilege in privileges
-        where try !session.exists(
-            "SELECT 1 WHERE has_table_privilege(" + .bound("\(target.oid)", "oid") + ", '\(privilege)')")
-        {
-            throw StoreError(
-                .permission, store: session.name, message: "this user may not restore rows of \(target.name)",
-                engineCode: "SQLSTATE 42501", hint: "GRANT \(privilege) ON \(target.sql) TO the user of the job")
-        }
+        try requirePrivileges(kind, target)
         if kind == .candles, let reason = try session.obstacle(toUndoneCandlesOf: target) {
             throw StoreError.candlesCannotBeRestored(target.name, reason, .unsupported, store: session.name)
         }
@@ -245,6 +213,47 @@ private struct ArchiveReading {
             key: keyNames, columns: names.filter { target.entity.attribute(named: $0) != nil },
             relationships: try relationshipsOfWholes(target),
             triggers: try session.triggersFired(by: kind, of: target, changing: names))
+    }
+
+    /// Why archived values do not fit the columns of a table, as a clause; nil: they do.
+    ///
+    /// - Parameters:
+    ///   - columns: the columns with archived values.
+    ///   - inserted: the columns of rows that are inserted; nil: none are.
+    private static func changedColumn(
+        of table: PostgresTable, _ columns: [String], _ inserted: [String]?
+    ) -> String? {
+        for column in columns {
+            guard let attribute = table.entity.attribute(named: column) else {
+                return "the table \(table.name) has no column \(column) any more, and the archive has values for it"
+            }
+            if attribute.isGenerated {
+                return "\(column) of \(table.name) is computed by the store now, and the archive has values for it"
+            }
+        }
+        guard let inserted else { return nil }
+        let new = table.entity.attributes.first {
+            $0.isRequired && !$0.hasDefault && !$0.isGenerated && !inserted.contains($0.name)
+        }
+        return new.map { "the table \(table.name) has a new column \($0.name), which needs a value and has no default" }
+    }
+
+    /// Throws if this user may not restore rows, references or candles of a table.
+    private func requirePrivileges(_ kind: ArchivedKind, _ target: PostgresTable) throws {
+        let privileges =
+            switch kind {
+            case .rows: ["INSERT"]
+            case .references: ["UPDATE"]
+            case .candles: ["SELECT", "UPDATE", "DELETE"]
+            }
+        for privilege in privileges
+        where try !session.exists(
+            "SELECT 1 WHERE has_table_privilege(" + .bound("\(target.oid)", "oid") + ", '\(privilege)')")
+        {
+            throw StoreError(
+                .permission, store: session.name, message: "this user may not restore rows of \(target.name)",
+                engineCode: "SQLSTATE 42501", hint: "GRANT \(privilege) ON \(target.sql) TO the user of the job")
+        }
     }
 
     /// The relationships of a table. Those that refer to a part of a table also refer to the whole table, with which its rows were deleted.

@@ -184,47 +184,42 @@ final class AttachedArchive {
                 if requested.tablesUndone.contains(number) { try confirmRowIDs(of: table, connection, db) }
                 try confirmInserts(into: table, request.triggers, connection, db)
             }
-            numbers.append(number)
-            tables.append(table)
-            // The parts cover all rows of the table, each once.
-            var next: Int64 = 1
-            var isWhole = true
-            for rows in (ranges[number] ?? []).sorted(by: { $0.lowerBound < $1.lowerBound }) {
-                isWhole = isWhole && rows.lowerBound == next
-                next = rows.upperBound + 1
-            }
-            let found = try Row.fetchOne(
-                db,
-                sql:
-                    "SELECT count(*), coalesce(min(\(table.rowID)), 1), coalesce(max(\(table.rowID)), 0) FROM \(table.source)"
-            )
-            guard isWhole, let found, found[0] == next - 1, found[1] == 1 as Int64, found[2] == next - 1 else {
+            guard try table.hasRows(ranges[number] ?? [], db) else {
                 throw damaged(request.archive, "its table \(table.table) does not have the rows that its parts list")
             }
+            numbers.append(number)
+            tables.append(table)
         }
         guard let parts = requested.transactions(Array(zip(numbers, tables))) else {
             throw damaged(request.archive, "a part of it belongs to a table that is not in its list")
         }
         var otherReferences: [RestorationTable] = []
-        let rows = Set(tables.filter(\.holdsRows).map(\.table.folded))
-        for (number, row) in entries
-        where !requested.tables.contains(number) && row["kind"] == ArchivedKind.references.rawValue {
-            guard let name = String.fromDatabaseValue(row["store_table"]), rows.contains(name.folded) else { continue }
+        let restored = Set(tables.filter(\.holdsRows).map(\.table.folded))
+        for (number, row) in entries where !requested.tables.contains(number) && isReferences(row, of: restored) {
+            let index = tables.count + otherReferences.count
             otherReferences.append(
-                try RestorationTable(
-                    row, schema, number: tables.count + otherReferences.count, archive: request.archive, connection, db)
-            )
+                try RestorationTable(row, schema, number: index, archive: request.archive, connection, db))
         }
-        // A row may have lost several references, one after the other. None of them identifies it while they return.
-        let references = (tables + otherReferences).filter { $0.kind == .references }
-        func identify(_ table: inout RestorationTable) {
-            let others = references.filter { $0.number != table.number && $0.table == table.table }
-            table.identifyRows(without: Set(others.flatMap(\.columns)))
-        }
-        for number in tables.indices where tables[number].kind == .references { identify(&tables[number]) }
-        for number in otherReferences.indices { identify(&otherReferences[number]) }
+        identifyRows(of: &tables, &otherReferences)
         if request.triggers == .fire { try confirmTriggers(of: tables, connection, db) }
         return (requested.rules, tables, otherReferences, parts)
+    }
+
+    /// A row may have lost several references, one after the other. None of them identifies it while they return.
+    private static func identifyRows(of tables: inout [RestorationTable], _ others: inout [RestorationTable]) {
+        let references = (tables + others).filter { $0.kind == .references }
+        func identify(_ table: inout RestorationTable) {
+            let besides = references.filter { $0.number != table.number && $0.table == table.table }
+            table.identifyRows(without: Set(besides.flatMap(\.columns)))
+        }
+        for number in tables.indices where tables[number].kind == .references { identify(&tables[number]) }
+        for number in others.indices { identify(&others[number]) }
+    }
+
+    /// Whether a row of `retention_tables` lists references of some tables.
+    private static func isReferences(_ row: Row, of tables: Set<String>) -> Bool {
+        row["kind"] == ArchivedKind.references.rawValue
+            && String.fromDatabaseValue(row["store_table"]).map { tables.contains($0.folded) } == true
     }
 
     /// Throws if a trigger that the undo fires changes rows of a table that it restores: these would differ from the archived ones.

@@ -52,26 +52,11 @@ struct RestorationTable: RestorableSource {
                 .unsupported, store: connection.name, message: message,
                 hint: "nothing was changed; restore the earlier definition of the table, and run undo again")
         }
-        func damaged(_ reason: String) -> StoreError { AttachedArchive.damaged(archive, reason) }
-        func text(_ column: String) throws -> String {
-            guard let text = String.fromDatabaseValue(row[column]) else {
-                throw damaged("its list of tables has no \(column)")
-            }
-            return text
-        }
-        guard let kind = ArchivedKind(rawValue: try text("kind")) else {
-            throw damaged("it has a table of an unknown kind")
-        }
-        self.kind = kind
+        let entry = try ListedTable(row, archive: archive)
+        (kind, columns) = (entry.kind, entry.columns)
+        let (kind, columns, name, recordedKey) = (entry.kind, entry.columns, entry.name, entry.key)
         self.number = number
-        let (name, archived) = (try text("store_table"), try text("archive_table"))
-        let decoder = JSONDecoder()
-        let recordedKey = try decoder.decode([String].self, from: Data(try text("key").utf8))
-        columns = try decoder.decode([String].self, from: Data(try text("columns").utf8))
-        source = "\(schema).\(archived.quotedIdentifier)"
-        guard !recordedKey.isEmpty, !columns.isEmpty,
-            [recordedKey, columns].allSatisfy({ Set($0.map { $0.folded }).count == $0.count })
-        else { throw damaged("its table \(archived) has no columns, or a column twice") }
+        source = "\(schema).\(entry.archived.quotedIdentifier)"
         guard let shape = try StoredShape(of: name, db) else {
             throw refused("the store has no table \(name) any more")
         }
@@ -102,26 +87,17 @@ struct RestorationTable: RestorableSource {
                 }
             }
         }
-        let archivedInfo = try Row.fetchAll(db, sql: "PRAGMA \(schema).table_info(\(archived.quotedIdentifier))")
+        let archivedInfo = try Row.fetchAll(db, sql: "PRAGMA \(schema).table_info(\(entry.archived.quotedIdentifier))")
         let types = Dictionary(
             archivedInfo.map { (($0[1] as String).folded, ($0[2] as String? ?? "").uppercased()) }
         ) { first, _ in first }
         let needed = kind == .rows ? columns : key + columns.map { "old_" + $0 } + columns.map { "new_" + $0 }
         guard needed.allSatisfy({ types[$0.folded] != nil }) else {
-            throw damaged("its table \(archived) is missing or lacks columns")
+            throw AttachedArchive.damaged(archive, "its table \(entry.archived) is missing or lacks columns")
         }
         rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
-        // Conversion of values depends on the type and on STRICT.
-        guard shape.isStrict == SchemaText.isStrict(row["sql"] ?? "") else {
-            throw refused("\(table) is \(shape.isStrict ? "STRICT now" : "not STRICT any more")")
-        }
-        for column in columns {
-            let type = stored[column.folded]?.type ?? ""
-            let former = types[(kind == .rows ? column : "old_" + column).folded] ?? ""
-            func text(_ type: String) -> String { type.isEmpty ? shape.isStrict ? "ANY" : "without a type" : type }
-            guard type.uppercased() == former else {
-                throw refused("\(column) of \(table) is \(text(type)) now, and was \(text(former))")
-            }
+        if let change = Self.changedType(of: columns, kind, shape, types, wasStrict: entry.wasStrict) {
+            throw refused(change)
         }
         let model = try connection.catalog.coreData(db)
         relationships =
@@ -136,6 +112,26 @@ struct RestorationTable: RestorableSource {
         indexes = try OutOfStepIndex.written(byTriggers: triggers, connection, db).map { [table] in $0.following(table)
         }
         conflict = SchemaText.solvesConflicts(shape.definition) ? " OR ABORT" : ""
+    }
+
+    /// Why archived values would change in the store's table, as a clause: conversion depends on the type and on STRICT. Nil: they would not.
+    ///
+    /// - Parameter types: the types of the archive's columns, in capitals.
+    private static func changedType(
+        of columns: [String], _ kind: ArchivedKind, _ shape: StoredShape, _ types: [String: String], wasStrict: Bool
+    ) -> String? {
+        guard shape.isStrict == wasStrict else {
+            return "\(shape.name) is \(shape.isStrict ? "STRICT now" : "not STRICT any more")"
+        }
+        func text(_ type: String) -> String { type.isEmpty ? shape.isStrict ? "ANY" : "without a type" : type }
+        for column in columns {
+            let type = shape.columns.first { $0.name.folded == column.folded }?.type ?? ""
+            let former = types[(kind == .rows ? column : "old_" + column).folded] ?? ""
+            guard type.uppercased() == former else {
+                return "\(column) of \(shape.name) is \(text(type)) now, and was \(text(former))"
+            }
+        }
+        return nil
     }
 
     private static func changes(
@@ -160,6 +156,18 @@ struct RestorationTable: RestorableSource {
             let text = TriggerText(row[2] ?? "")
             return changes.contains { text.fires(on: $0) }
         }.map { $0[0] }
+    }
+
+    /// Whether the archive's table has the rows of some ranges, each once, and no others.
+    func hasRows(_ ranges: [ClosedRange<Int64>], _ db: Database) throws -> Bool {
+        var next: Int64 = 1
+        for rows in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            guard rows.lowerBound == next else { return false }
+            next = rows.upperBound + 1
+        }
+        let found = try Row.fetchOne(
+            db, sql: "SELECT count(*), coalesce(min(\(rowID)), 1), coalesce(max(\(rowID)), 0) FROM \(source)")
+        return found?[0] == next - 1 && found?[1] == 1 as Int64 && found?[2] == next - 1
     }
 
     /// Whether the store's table has an index now.
@@ -450,6 +458,40 @@ struct RestorationTable: RestorableSource {
         let join = rows.map { " LEFT JOIN \($0.source) AS a ON \(isKey("a", of: self))" } ?? ""
         return
             "FROM \(source) AS r LEFT JOIN \(target) AS m ON \(isKey("m", of: self))\(join) WHERE r.\(rowID) BETWEEN ?1 AND ?2"
+    }
+}
+
+/// A row of `retention_tables`.
+private struct ListedTable {
+    let kind: ArchivedKind
+    /// The names of the tables of the store and of the archive.
+    let name: String
+    let archived: String
+    let key: [String]
+    let columns: [String]
+    /// Whether the store's table was STRICT.
+    let wasStrict: Bool
+
+    init(_ row: Row, archive: String) throws {
+        func damaged(_ reason: String) -> StoreError { AttachedArchive.damaged(archive, reason) }
+        func text(_ column: String) throws -> String {
+            guard let text = String.fromDatabaseValue(row[column]) else {
+                throw damaged("its list of tables has no \(column)")
+            }
+            return text
+        }
+        guard let kind = ArchivedKind(rawValue: try text("kind")) else {
+            throw damaged("it has a table of an unknown kind")
+        }
+        self.kind = kind
+        (name, archived) = (try text("store_table"), try text("archive_table"))
+        let decoder = JSONDecoder()
+        key = try decoder.decode([String].self, from: Data(try text("key").utf8))
+        columns = try decoder.decode([String].self, from: Data(try text("columns").utf8))
+        wasStrict = SchemaText.isStrict(row["sql"] ?? "")
+        guard !key.isEmpty, !columns.isEmpty,
+            [key, columns].allSatisfy({ Set($0.map { $0.folded }).count == $0.count })
+        else { throw damaged("its table \(archived) has no columns, or a column twice") }
     }
 }
 
