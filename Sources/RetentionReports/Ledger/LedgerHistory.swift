@@ -149,7 +149,9 @@ package struct LedgerHistory {
 
     private func names(of store: String) -> StoreNames { StoreNames(store, links: links, in: reader) }
 
-    /// What undos of a store have restored, newest first. An undo that has not ended may have restored rows.
+    private static let isUndo = StorePredicate.compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
+
+    /// What undos of a store have restored, newest first.
     ///
     /// A path of an undo that leads to the store now is one of its names: the store was moved, and a link left in its place. So is one at
     /// which there is no file any more: any store may have been moved from there.
@@ -157,11 +159,10 @@ package struct LedgerHistory {
         _ names: StoreNames, of store: String, _ isEarlier: StorePredicate = .all
     ) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
-        let isAnUndo = isEarlier && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
         let paths = Set(
-            try rows(LedgerRow.runEntity, where: isAnUndo, order: [], limit: nil, attributes: ["store"]).compactMap {
-                $0["store"]?.string
-            })
+            try rows(
+                LedgerRow.runEntity, where: isEarlier && Self.isUndo, order: [], limit: nil, attributes: ["store"]
+            ).compactMap { $0["store"]?.string })
         // A run has many attributes, so they are read only if there is an undo.
         guard !paths.isEmpty else { return [] }
         let leading = paths.filter { path in
@@ -169,32 +170,35 @@ package struct LedgerHistory {
             return place == store || place == nil && path.hasPrefix("/") && store.hasPrefix("/")
         }.sorted().map { StoreValue.text($0) }
         let ofStore = try (names.predicate(in: reader) || .isIn("store", leading)) && isEarlier
-        let isUndo = ofStore && isAnUndo
-        let undos = try rows(
-            LedgerRow.runEntity, where: isUndo, order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
-        ).map { (row: $0, run: LedgerRow.run($0)) }
-        return try undos.compactMap { row, undo in
-            guard let figures = undo.report.undo else { return nil }
-            let isEnded = undo.outcome != .running && undo.outcome != .crashed
-            // Rows that were already present may have come from a backup.
-            guard !isEnded || figures.done.restoredCount + figures.done.presentCount + figures.done.referenceCount > 0
-            else {
-                return nil
-            }
-            let undone = try rows(
-                LedgerRow.runEntity, where: .compare("run", .equal, .text(figures.run)), order: [], limit: 1
-            ).first.map(LedgerRow.run)
-            let entities = try undone.map {
-                try rows(
-                    LedgerRow.ruleEntity, where: .compare("run_number", .equal, .integer(Int64($0.number))), order: [],
-                    limit: nil, attributes: ["entity"])
-            }
-            return RunMemory.Restored(
-                undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
-                rules: Set(figures.rules), tables: Set(row.lines("undo_tables")),
-                entities: Set((entities ?? []).compactMap { $0["entity"]?.string }),
-                accepted: try rulesThatAccepted(.restoredRows, after: Int64(undo.number), ofStore))
+        return try rows(
+            LedgerRow.runEntity, where: ofStore && Self.isUndo,
+            order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
+        ).compactMap { try restored($0, ofStore) }
+    }
+
+    /// What an undo has restored; nil: nothing. An undo that has not ended may have restored rows.
+    ///
+    /// - Parameter ofStore: the runs of its store.
+    private func restored(_ row: [String: StoreValue], _ ofStore: StorePredicate) throws -> RunMemory.Restored? {
+        let undo = LedgerRow.run(row)
+        guard let figures = undo.report.undo else { return nil }
+        let isEnded = undo.outcome != .running && undo.outcome != .crashed
+        // Rows that were already present may have come from a backup.
+        guard !isEnded || figures.done.restoredCount + figures.done.presentCount + figures.done.referenceCount > 0
+        else { return nil }
+        let undone = try rows(
+            LedgerRow.runEntity, where: .compare("run", .equal, .text(figures.run)), order: [], limit: 1
+        ).first.map(LedgerRow.run)
+        let entities = try undone.map {
+            try rows(
+                LedgerRow.ruleEntity, where: .compare("run_number", .equal, .integer(Int64($0.number))), order: [],
+                limit: nil, attributes: ["entity"])
         }
+        return RunMemory.Restored(
+            undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
+            rules: Set(figures.rules), tables: Set(row.lines("undo_tables")),
+            entities: Set((entities ?? []).compactMap { $0["entity"]?.string }),
+            accepted: try rulesThatAccepted(.restoredRows, after: Int64(undo.number), ofStore))
     }
 
     /// The rules that a later run of the store completed despite a refusal. A run that was stopped accepts nothing for the next one.
@@ -226,23 +230,21 @@ package struct LedgerHistory {
     /// - Returns: the number; nil: there is no such undo.
     func firstHolding(through number: Int64) throws -> Int64? {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return nil }
-        let undos = try rows(
-            LedgerRow.runEntity, where: .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue)), order: [],
-            limit: nil, attributes: ["store"])
         var first: Int64?
-        for store in Set(undos.compactMap { $0["store"]?.string }) {
-            for restored in try restorations(StoreNames(store, links: [], in: reader), of: store) {
-                let numbers = try reader.fetch(
+        for row in try rows(LedgerRow.runEntity, where: Self.isUndo, order: [], limit: nil) {
+            let ofStore = try row["store"]?.string.map {
+                try StoreNames($0, links: [], in: reader).predicate(in: reader)
+            }
+            guard let restored = try restored(row, ofStore ?? .all),
+                !restored.rules.isSubset(of: restored.accepted.map(\.rule.name)),
+                let lowest = try reader.fetch(
                     StoreFetchRequest(
                         entity: LedgerRow.runEntityName,
                         predicate: .isIn("run", [restored.undo, restored.run].map { .text($0) }),
-                        sortDescriptors: [StoreSortDescriptor("number")]), attributes: ["number"]
-                ).compactMap { $0.first?.number }
-                guard let lowest = numbers.first, lowest <= number,
-                    !restored.rules.isSubset(of: restored.accepted.map(\.rule.name))
-                else { continue }
-                first = min(first ?? lowest, lowest)
-            }
+                        sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
+                ).first?.first?.number, lowest <= number
+            else { continue }
+            first = min(first ?? lowest, lowest)
         }
         return first
     }
