@@ -29,7 +29,7 @@ extension SQLiteFileConnection {
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 
-    /// The number of rows that a condition keeps as newest or as picks and that are gone or, as newest, have changed.
+    /// The number of rows that a condition keeps as newest or as picks and that are gone or have changed.
     func lostCount(of predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> Int {
         var count = 0
         for keepLast in predicate.keptRows {
@@ -101,11 +101,17 @@ private struct ThinningQuery {
         SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(kept) AS picked WHERE \(scope.key.areKey(of: "picked")))")
     }
 
-    /// A query for the number of kept rows that are gone.
+    /// A query for the number of kept rows that are gone or have changed.
     var lostCount: SQLFragment {
         SQLFragment(
-            "SELECT count(*) FROM temp.\(kept) AS picked WHERE NOT EXISTS (SELECT 1 FROM \(scope.from()) "
-                + "WHERE \(scope.key.areKey(of: "picked")))")
+            "SELECT count(*) FROM (SELECT DISTINCT \(keys.joined(separator: ", ")) FROM temp.\(picks) AS picked "
+                + "WHERE picked.expired AND NOT ") + isThere + ")"
+    }
+
+    /// The condition that a row of ``picks`` still is a row of its group.
+    private var isThere: SQLFragment {
+        ListedRows(scope: scope, date: date, among: among)
+            .isThere("picked", group: zip(groups, names).map { ($0, "picked.\($1)") })
     }
 
     /// The condition that each bucket of a row still has its pick, on the right side of the row.
@@ -114,8 +120,6 @@ private struct ThinningQuery {
         let pick = (["value"] + keys).map { "picked.\($0)" }
         let isBeside =
             "(\(place.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick.joined(separator: ", ")))"
-        let isThere = ListedRows(scope: scope, date: date, among: among)
-            .isThere("picked", group: zip(groups, names).map { ($0, "picked.\($1)") })
         return .all(
             thinning.tiers.indices.map { number in
                 let bucket = function.bucket(number, function.cell(date.orderValue))

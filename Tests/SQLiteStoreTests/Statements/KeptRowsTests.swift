@@ -211,6 +211,33 @@ struct KeptRowsTests {
         #expect(try store.rows("SELECT count(*) FROM price") == ["51"])
     }
 
+    /// Another program changes a row that a second rule keeps, so that it is none of that rule's rows any more. The first rule may take it.
+    @Test func aKeptRowThatNoRuleKeepsAnyMoreMayGo() throws {
+        let store = try store()
+        try store.change { db in
+            try db.execute(sql: "CREATE TABLE child (price INTEGER REFERENCES price ON DELETE CASCADE)")
+            try db.execute(sql: "CREATE INDEX child_price ON child (price)")
+        }
+        func thinning(_ filter: StorePredicate) -> SurveyRequest {
+            var request = request(1, per: [])
+            request.keepers.keepLast = nil
+            request.filter = filter
+            request.keepers.thinning = Thinning(
+                tiers: [.init(.year, since: .distantPast)], pick: .first, groupedBy: [], among: filter, date: Self.date)
+            return request
+        }
+        let (all, second) = (thinning(.all), thinning(.compare("symbol", .equal, .text("S1"))))
+        var first = all
+        first.keepApart(from: [second])
+        let writer = try store.writer()
+        // Rows 0 and 1 stay: the first row of all, and that of the symbol.
+        #expect(try writer.survey(first).expiredCount == 49)
+        let deletion = try writer.deletion(of: first)
+        try store.change { try $0.execute(sql: "UPDATE price SET symbol = 'S2' WHERE id = 1") }
+        while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
+        #expect(try store.rows("SELECT count(*) FROM price WHERE id = 1") == ["0"])
+    }
+
     /// Where a rule may not empty its entity, the batch that would do it is undone, although nothing was to be seen when it was planned.
     @Test(arguments: ["CREATE INDEX price_at ON price (at)", ""])
     func theLastReadableRowStays(_ index: String) throws {
