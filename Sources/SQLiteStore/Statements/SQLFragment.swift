@@ -41,8 +41,6 @@ struct SQLFragment: Hashable {
         return joined(parts.map { SQLFragment("(") + $0 + ")" }, by: " AND ", empty: .always)
     }
 
-    static func + (a: SQLFragment, b: SQLFragment?) -> SQLFragment { b.map { a + $0 } ?? a }
-
     var statementArguments: StatementArguments { StatementArguments(arguments) }
 }
 
