@@ -184,6 +184,20 @@ struct MovedStoreTests {
         #expect(try report(job, "a").exitCode == 0)
     }
 
+    /// Two stores were moved with the ledger that they share: only one has restored rows.
+    @Test func aNeighbourThatWasMovedTooIsAnotherStore() throws {
+        let job = try job(ledger: "\nledger: retention.ledger.sqlite")
+        let run = try report(job, "a")
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        try FileManager.default.copyItem(atPath: job.path("a/prices.sqlite"), toPath: job.path("a/other.sqlite"))
+        try job.move("a", to: "b")
+        #expect(try report(job, "b", "--dry-run").rules[0].refusal == "restored_rows")
+        try job.folder.write(
+            Sample.policy(Sample.rule(), head: Self.head + "\nledger: retention.ledger.sqlite")
+                .replacing("prices.sqlite", with: "other.sqlite"), to: "b/retention.yaml")
+        #expect(try report(job, "b").totals.deleted == 5)
+    }
+
     /// The ledger of neighbours knows nothing of the store.
     @Test func aLedgerBesideALinkThatDoesNotKnowTheStoreIsNotInTheWay() throws {
         let job = try job()

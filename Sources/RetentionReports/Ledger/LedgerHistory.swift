@@ -153,27 +153,34 @@ package struct LedgerHistory {
 
     /// What undos of a store have restored, newest first.
     ///
-    /// A path of an undo that leads to the store now is one of its names: the store was moved, and a link left in its place. So is one at
-    /// which there is no file any more: any store may have been moved from there.
+    /// - Parameters:
+    ///   - names: the names of the store.
+    ///   - store: its real path or address.
     private func restorations(
         _ names: StoreNames, of store: String, _ isEarlier: StorePredicate = .all
     ) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
-        let paths = Set(
-            try rows(
-                LedgerRow.runEntity, where: isEarlier && Self.isUndo, order: [], limit: nil, attributes: ["store"]
-            ).compactMap { $0["store"]?.string })
         // A run has many attributes, so they are read only if there is an undo.
-        guard !paths.isEmpty else { return [] }
-        let leading = paths.filter { path in
-            let place = FilePlace.realPath(path)
-            return place == store || place == nil && path.hasPrefix("/") && store.hasPrefix("/")
-        }.sorted().map { StoreValue.text($0) }
+        let places = try rows(
+            LedgerRow.runEntity, where: isEarlier && Self.isUndo, order: [], limit: nil,
+            attributes: ["store", LedgerRow.storeRelative])
+        guard !places.isEmpty else { return [] }
+        let leading = Set(places.filter { mayBePlace($0, of: store) }.compactMap { $0["store"] })
+            .sorted { ($0.string ?? "") < ($1.string ?? "") }
         let ofStore = try (names.predicate(in: reader) || .isIn("store", leading)) && isEarlier
         return try rows(
             LedgerRow.runEntity, where: ofStore && Self.isUndo,
             order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
         ).compactMap { try restored($0, ofStore) }
+    }
+
+    /// Whether the path that a run has recorded leads to a store now, or to no file any more: then any store may have been moved from there.
+    private func mayBePlace(_ row: [String: StoreValue], of store: String) -> Bool {
+        guard let path = row["store"]?.string, path.hasPrefix("/"), store.hasPrefix("/") else { return false }
+        if let place = FilePlace.realPath(path) { return place == store }
+        // A store that was moved with the ledger is where it was from there.
+        let folder = FilePlace(reader.name, followsLink: true).folder
+        return row[LedgerRow.storeRelative]?.string.flatMap { FilePlace.realPath(folder + "/" + $0) } == nil
     }
 
     /// What an undo has restored; nil: nothing. An undo that has not ended may have restored rows.
