@@ -99,6 +99,10 @@ struct TriggerTests {
             ("CREATE TRIGGER q AFTER DELETE ON Quote BEGIN SELECT unknown(OLD.id); END", "unknown"),
             ("CREATE TRIGGER q AFTER DELETE ON Quote BEGIN DELETE FROM Gone; END", "Gone"),
             (
+                "CREATE TABLE Tag(rowid, oid, _rowid_, quote INTEGER REFERENCES Quote ON DELETE CASCADE)",
+                "the columns of Tag hide its rowid"
+            ),
+            (
                 "CREATE VIEW v AS SELECT * FROM Gone; CREATE TRIGGER q AFTER DELETE ON Quote BEGIN SELECT * FROM v; END",
                 "Gone"
             ),

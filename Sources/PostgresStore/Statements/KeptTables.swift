@@ -4,7 +4,7 @@ import PriceStore
 ///
 /// When others change the table, a kept row may disappear, and a late row may be the only one of its bucket. To find the kept rows again in
 /// each batch would take longer than the deletes. So a batch deletes a row only while the kept rows of its group or bucket are all there as
-/// they were found. The other rows are deleted after the kept rows are found again.
+/// they were found. The other rows may wait for the next run.
 enum KeptTables {
     /// The newest rows of each group.
     case newest(NewestRowsQuery)

@@ -254,8 +254,10 @@ package struct Planner {
     ) throws -> (Refusals.Doubts, FormerRule) {
         let (rule, reader) = (step.rule, around.reader)
         var doubts = Refusals.Doubts()
-        // A wrong format is harmless if nothing is deleted.
-        if look.survey.expiredAloneCount > 0, let attribute = entity.attribute(named: date.name) {
+        // A wrong format deletes nothing if no row expires, but then a rule may delete nothing for years.
+        if look.survey.expiredAloneCount > 0 || look.survey.readableCount == 0,
+            let attribute = entity.attribute(named: date.name)
+        {
             let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
             doubts.recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
             doubts.misread = try MisreadRows.find(rule: rule, look.request, samples: samples, reader, clock: clock)
@@ -280,14 +282,16 @@ package struct Planner {
         return found.all()
     }
 
-    /// The settings of `relationships` with which no related row would prevent the delete.
+    /// The settings of `relationships` with which no related row would prevent the delete. To accept `deny` is to delete as declared.
     private func settings(
         past survey: Survey, of request: SurveyRequest, _ reader: any RetentionReader
     ) throws -> Set<Rule.RelationshipSetting> {
         guard survey.unsupported == nil, !survey.related.obstacles.isEmpty else { return [] }
         return try Set(
-            [.nullify, .cascade].filter { (setting: Rule.RelationshipSetting) in
-                guard setting.request != request.relationships else { return false }
+            [.nullify, .cascade, .asDeclared].filter { (setting: Rule.RelationshipSetting) in
+                guard setting.request != request.relationships,
+                    setting != .asDeclared || request.relationships == .deny
+                else { return false }
                 var other = request
                 other.relationships = setting.request
                 other.counts = .init(all: false, kept: false)

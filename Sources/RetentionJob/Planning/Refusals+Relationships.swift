@@ -4,7 +4,7 @@ import RetentionPolicy
 /// Refusals for rows whose delete other rows prevent.
 extension Refusals {
     /// Cannot be accepted if a foreign key restricts the delete, because the delete would fail. With `relationships: deny` the rule itself
-    /// forbids it; accepting then means `as_declared`.
+    /// forbids it; accepting then means `as_declared`, where that is possible.
     func relationshipDenied() -> Refusal? {
         guard let first = survey.related.obstacles.first else { return nil }
         if let refusal = modelDenies(first) { return refusal }
@@ -15,7 +15,9 @@ extension Refusals {
             reason += ", and \(Figures.count(survey.related.obstacles.count - 1, "other relationship")) too"
         }
         if rule.relationships == .deny {
-            return refusal(.relationshipDenied, reason + ", and relationships: deny does not allow that")
+            reason += ", and relationships: deny does not allow that"
+            return doubts.settings.contains(.asDeclared)
+                ? refusal(.relationshipDenied, reason) : denied(reason, instead: delete(first))
         }
         if rule.relationships == .nullify {
             return denied(

@@ -17,9 +17,9 @@ extension RuleCheck {
         }
         let certain = refusals(nil).map(\.code)
         let refusals = refusals(recognition)
-        // A run samples rows only if it would delete some.
+        // A run samples rows only if it would delete some, or can read no date.
         let needsSample = refusals.contains { !certain.contains($0.code) }
-        let expires = needsSample ? try expiresRows(entity, date) : true
+        let expires = needsSample && survey.readableCount != 0 ? try expiresRows(entity, date) : true
         for refusal in refusals {
             let cause = refusal.reason.replacing(
                 "refusing to delete from \(rule.entity): ", with: "", maxReplacements: 1)

@@ -233,8 +233,8 @@ extension Run {
                 logger, "rows left",
                 setup.options.savedPlan != nil
                     ? "\(rule.name) deletes only rows of the plan; \(Figures.count(rule.left.expired, "expired row", "is", "are")) left"
-                    : "\(rule.name) leaves \(count) for the next run: a run deletes as many rows as its plan counted, and others "
-                        + "arrived or changed meanwhile\(keeper)")
+                    : "\(rule.name) leaves \(count) for the next run: rows arrived or changed during this one, and a run deletes no "
+                        + "more rows than its plan counted\(keeper)")
         }
     }
 }

@@ -5,7 +5,7 @@ import PriceStore
 ///
 /// They are found before the first delete and stay valid while only rules delete rows. After any other change a pick may be gone, or a late
 /// row may be the only one of its bucket. Searching for the picks again inside a batch would make writers wait, so a batch then deletes
-/// rows of a bucket only if its pick still exists. The other rows are deleted after the picks were found again.
+/// rows of a bucket only if its pick still exists. The other rows may wait for the next run.
 struct ThinnedRows {
     /// The query that found them, or nil if no row is before the cutoff.
     fileprivate var query: ThinningQuery?

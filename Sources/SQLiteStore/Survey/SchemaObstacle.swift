@@ -16,8 +16,9 @@ extension SQLiteFileConnection {
         {
             return reason
         }
-        if table.keySQL.isEmpty {
-            return "the columns of \(table.name) hide its rowid (rowid, _rowid_ and oid are all taken)"
+        let reached = try keyGraph(of: table.name, request.relationships, db)?.keys.map(\.source) ?? []
+        for name in [table.name] + reached where try catalog.table(name, db)?.keySQL.isEmpty == true {
+            return "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken)"
         }
         for key in table.entity.incomingRelationships {
             if let reason = try mismatch(of: key, db) { return reason }

@@ -331,8 +331,15 @@ import Testing
             (
                 {
                     $0.rule.relationships = .deny
+                    $0.doubts.settings = [.asDeclared]
                     $0.survey.related.obstacles = [Self.obstacle(.cascade)]
                 }, true
+            ),
+            (
+                {
+                    $0.rule.relationships = .deny
+                    $0.survey.related.obstacles = [Self.obstacle(.restrict)]
+                }, false
             ),
         ] as [((inout Refusals) -> Void, Bool)] {
             var refusals = Self.harmless()
