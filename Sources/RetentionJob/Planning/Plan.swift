@@ -100,10 +100,13 @@ package struct Plan: Sendable {
 }
 
 extension Survey {
+    /// Whether there are rows and none has a date that can be read.
+    var canReadNoDate: Bool { dates.newest == nil && unreadableCount > 0 }
+
     /// The warning for a rule that can read the date of no row, as a sentence without a full stop; nil: it can read at least one, or there
     /// are no rows.
     func warningOfUnreadable(_ rule: Rule) -> String? {
-        guard dates.newest == nil, unreadableCount > 0 else { return nil }
+        guard canReadNoDate else { return nil }
         let kinds = unreadable.map { rows in
             "\(Figures.count(rows.rowCount, "row")) with \(rows.reason.reportPhrase)"
                 + (rows.example.isNull ? "" : ", such as \(SafeText.example(rows.example))")

@@ -255,7 +255,7 @@ package struct Planner {
         let (rule, reader) = (step.rule, around.reader)
         var doubts = Refusals.Doubts()
         // A wrong format deletes nothing if no row expires, but then a rule may delete nothing for years.
-        if look.survey.expiredAloneCount > 0 || look.survey.readableCount == 0,
+        if look.survey.expiredAloneCount > 0 || look.survey.canReadNoDate,
             let attribute = entity.attribute(named: date.name)
         {
             let samples = try DateRecognition.samples(rule: rule, date, entity, reader)

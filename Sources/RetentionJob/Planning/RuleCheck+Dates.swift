@@ -19,7 +19,7 @@ extension RuleCheck {
         let refusals = refusals(recognition)
         // A run samples rows only if it would delete some, or can read no date.
         let needsSample = refusals.contains { !certain.contains($0.code) }
-        let expires = needsSample && survey.readableCount != 0 ? try expiresRows(entity, date) : true
+        let expires = needsSample && !survey.canReadNoDate ? try expiresRows(entity, date) : true
         for refusal in refusals {
             let cause = refusal.reason.replacing(
                 "refusing to delete from \(rule.entity): ", with: "", maxReplacements: 1)
