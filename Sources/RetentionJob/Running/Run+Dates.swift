@@ -45,7 +45,7 @@ extension Run {
     }
 
     /// The first date of some rows. Text of different shapes is not in date order, so it is not read.
-    private func oldest(_ rows: StoreFetchRequest, of step: Plan.Step) throws(StoreError) -> Instant? {
+    func oldest(_ rows: StoreFetchRequest, of step: Plan.Step) throws(StoreError) -> Instant? {
         guard let date = step.rule.date(zone: setup.policy.timezone), date.encoding.isNumeric else { return nil }
         var request = rows
         request.sortDescriptors = [StoreSortDescriptor(date.name)]

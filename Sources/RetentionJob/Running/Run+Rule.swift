@@ -218,7 +218,9 @@ extension Run {
             guard hasChanged else { continue }
             let others = step.disposition == .planned ? leftBehind(plan.steps[..<index], of: survey.entity) : []
             let request = BatchDeleteRequest(survey).fetchRequest.besides(others)
-            if let count = try? writer.count(request) { report.rules[index].left.expired = count }
+            guard let count = try? writer.count(request) else { continue }
+            report.rules[index].left.expired = count
+            report.rules[index].left.oldest = count == 0 ? nil : (try? oldest(request, of: step)) ?? nil
         }
     }
 

@@ -262,6 +262,7 @@ import Testing
         #expect(report.rules.map(\.outcome) == [.completed, .completed])
         #expect(report.rules.map(\.done.deleted) == [29, 10] && report.rules.map(\.left.expired) == [0, 3])
         #expect(report.residueCount == 3)
+        #expect(report.rules.map(\.left.oldest) == [nil, Instant(unixSeconds: 1_795_219_200 - 33 * 86_400)])
         #expect(report.warnings.map { $0.prefix(10) } == ["rows left:"] && report.warnings[0].contains("all leaves 3"))
     }
 
