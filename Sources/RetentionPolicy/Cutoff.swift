@@ -50,9 +50,24 @@ package enum Cutoff {
 }
 
 extension Rule {
-    /// The instant before which rows are expired. Rows that become candles expire together with their bucket.
+    /// The instant before which rows are expired. Rows that become candles, or are in an aggregate, expire together with their bucket.
     package func cutoff(asOf: Instant, zone: CalendarZone) -> Instant {
-        let cutoff = Cutoff.instant(asOf: asOf, maxAge: maxAge, align: align, zone: zone)
+        var cutoff = cutoffWithoutAggregates(asOf: asOf, zone: zone)
+        // The start of a bucket may be inside another bucket. Those of any two lengths coincide again and again.
+        for _ in 0..<100_000 {
+            let earlier = aggregates.reduce(startOfCandle(cutoff)) { $1.start(at: $0) }
+            if earlier == cutoff { return cutoff }
+            cutoff = earlier
+        }
+        return .distantPast
+    }
+
+    /// The cutoff before it is moved back to the start of a bucket of ``aggregates``.
+    package func cutoffWithoutAggregates(asOf: Instant, zone: CalendarZone) -> Instant {
+        startOfCandle(Cutoff.instant(asOf: asOf, maxAge: maxAge, align: align, zone: zone))
+    }
+
+    private func startOfCandle(_ cutoff: Instant) -> Instant {
         guard let rollup, cutoff > .distantPast else { return cutoff }
         return rollup.buckets.lastEnd(at: cutoff)
     }

@@ -13,6 +13,8 @@ package struct Rule: Sendable {
     package var dateName: String?
     /// Whether the store declares the same format, so that the unit cannot be wrong.
     package var isFormatStored = false
+    /// The aggregates that the store keeps over the rows, set after the store was read.
+    package var aggregates: [AggregateBuckets] = []
     package var maxAge: MaxAge
     /// The rows that the rule considers; ``StorePredicate/all`` without `where`.
     package var filter: StorePredicate = .all
@@ -163,7 +165,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case clockJumped = "clock_jumped"
     case relationshipDenied = "relationship_denied"
     case historyTracking = "history_tracking"
-    case rollupIncomplete = "rollup_incomplete"
+    case aggregateIncomplete = "aggregate_incomplete"
     case holdUnusable = "hold_unusable"
     case unsupportedSchema = "unsupported_schema"
     case notArchivable = "not_archivable"
@@ -186,6 +188,9 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
         .wrongUnit, .clockMovedBack, .clockJumped, .mixedFormats, .futureDates,
     ]
 
-    /// The code that a ledger or a plan recorded. Earlier versions called ``restoredRows`` `held`.
-    package init?(recorded: String) { self.init(rawValue: recorded == "held" ? "restored_rows" : recorded) }
+    /// The code that a ledger or a plan recorded, perhaps by an earlier version.
+    package init?(recorded: String) { self.init(rawValue: Self.formerNames[recorded] ?? recorded) }
+
+    /// What earlier versions called the codes.
+    package static let formerNames = ["held": "restored_rows", "rollup_incomplete": "aggregate_incomplete"]
 }

@@ -25,21 +25,6 @@ extension PostgresCluster {
         try timescale.get().makeDatabase(
             "SET client_min_messages = error; CREATE EXTENSION timescaledb;\n" + statements)
     }
-
-    /// Waits up to 30 seconds until no transaction is open that began before, in any database of the server. A survey takes rows
-    /// that are written beside an open transaction for late, also beside one of another test.
-    package func waitForTransactions(url: String) throws {
-        let number = try run("SELECT pg_current_xact_id()", url: url)
-        let isOver = "SELECT pg_snapshot_xmin(pg_current_snapshot()) > '\(number)'"
-        let end = ContinuousClock.now + .seconds(30)
-        while try run(isOver, url: url) != "t" {
-            guard ContinuousClock.now < end else {
-                let reason = "another transaction has been open for 30 seconds"
-                throw CocoaError(.executableRuntimeMismatch, userInfo: [NSLocalizedDescriptionKey: reason])
-            }
-            usleep(50_000)
-        }
-    }
 }
 
 /// What a table is made as, by whichever engine.

@@ -186,6 +186,24 @@ struct CutoffTests {
             }
         }
     }
+
+    /// Seven minutes and a day have a common start each seven days.
+    @Test func aggregatesMoveACutoffToAStartOfEach() throws {
+        var rule = Rule(
+            name: "gold", entity: "q", dateAttribute: "at", maxAge: .of(days: 1),
+            marks: Marks(whole: Mark(line: 1, column: 1)))
+        let asOf = try #require(Instant(iso8601: "2026-01-11T12:00:00Z"))
+        func buckets(minutes: Int64) -> AggregateBuckets {
+            AggregateBuckets(name: "a", length: .microseconds(minutes * 60_000_000), origin: 0, zone: .utc)
+        }
+        for (minutes, cutoff) in [
+            ([60], "2026-01-10T12:00:00Z"), ([1440], "2026-01-10T00:00:00Z"), ([7, 1440], "2026-01-08T00:00:00Z"),
+            ([1440, 60, 7], "2026-01-08T00:00:00Z"),
+        ] as [([Int64], String)] {
+            rule.aggregates = minutes.map(buckets)
+            #expect(rule.cutoff(asOf: asOf, zone: .utc).rfc3339 == cutoff)
+        }
+    }
 }
 
 extension MaxAge {

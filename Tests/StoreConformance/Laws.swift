@@ -53,8 +53,6 @@ package enum Laws {
         package var batchCounts: [Int] = []
         /// Whether the last batch was reached.
         package var isComplete = false
-        /// The last one of the store.
-        package var note: String?
     }
 
     /// Carries out a rule's delete batch by batch.
@@ -78,7 +76,6 @@ package enum Laws {
             execution.total.cascadedCount += part.result.cascadedCount
             execution.total.nullifiedCount += part.result.nullifiedCount
             execution.batchCounts.append(part.result.deletedCount)
-            execution.note = part.note ?? execution.note
             if execution.batchCounts.count == 1 { try meanwhile() }
             guard part.hasMore else {
                 execution.isComplete = part.result.continuation == nil

@@ -30,6 +30,8 @@ package enum ReferenceValue {
         if rankA != rankB { return rankA - rankB }
         switch (a, b) {
         case (.integer(let a), .integer(let b)): return order(a, b)
+        // Servers sort NaN after all other numbers.
+        case (.real(let a), .real(let b)) where a.isNaN || b.isNaN: return (a.isNaN ? 1 : 0) - (b.isNaN ? 1 : 0)
         case (.real(let a), .real(let b)): return order(a, b)
         case (.integer(let a), .real(let b)): return compare(a, b)
         case (.real(let a), .integer(let b)): return -compare(b, a)

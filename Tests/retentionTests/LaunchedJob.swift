@@ -168,6 +168,7 @@ struct Report: Decodable {
         var sample: RowSample?
         var forecast: Forecast?
         var refusals: [Refusal]
+        var advice: [String]?
     }
 
     struct Refusal: Decodable {

@@ -197,12 +197,16 @@ extension BatchDelete {
         let table = try CandleTable(rollup, connection)
         let gone: ServerResult
         if let part {
-            let copies = try part.delete(condition, of: scope, isRepeated: usesOnePlan)
+            let copies = try connection.unlogged(changesNothingElse) {
+                try part.delete(condition, of: scope, isRepeated: usesOnePlan)
+            }
             gone = try connection.execute(rows.query { "SELECT " + $0 + copies }, isRepeated: usesOnePlan)
         } else {
-            gone = try connection.execute(
-                rows.query { "DELETE FROM \(from)" + condition.whereClause + " RETURNING " + $0 },
-                isRepeated: usesOnePlan)
+            gone = try connection.unlogged(changesNothingElse) {
+                try connection.execute(
+                    rows.query { "DELETE FROM \(from)" + condition.whereClause + " RETURNING " + $0 },
+                    isRepeated: usesOnePlan)
+            }
         }
         var made = CandleBuilder(rollup.buckets)
         try connection.refusingCandles {

@@ -42,7 +42,7 @@ enum TimescaleSQL {
             + "k.status & 4 <> 0 AS is_frozen FROM timescaledb_information.chunks i "
             + "JOIN pg_namespace n ON n.nspname = i.chunk_schema "
             + "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = i.chunk_name "
-            + "JOIN _timescaledb_catalog.chunk k ON k.schema_name = i.chunk_schema AND k.table_name = i.chunk_name "
+            + "CROSS JOIN LATERAL _timescaledb_functions.chunk_status(c.oid) AS k (status) "
             + "WHERE i.hypertable_schema = " + .bound(table.schema, "name") + " AND i.hypertable_name = "
             + .bound(table.relation, "name") + " ORDER BY i.range_start, i.range_start_integer, c.oid"
     }
@@ -66,39 +66,35 @@ enum TimescaleSQL {
             + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound(table.sql, "regclass")
     }
 
-    /// Finds the ranges of a hypertable's time that an aggregate has never materialized, or that have changed since: first and last value,
-    /// in microseconds since 1970 or as numbers.
-    ///
-    /// - Parameter xids: transactions whose changes are ignored.
-    static func changes(_ table: PostgresTable, materialized: Int, besides xids: [String]) -> SQLFragment {
-        "SELECT lowest_modified_value AS low, greatest_modified_value AS high "
-            + "FROM _timescaledb_catalog.continuous_aggs_materialization_invalidation_log WHERE materialization_id = "
-            + .bound("\(materialized)", "int4")
-            + " UNION ALL SELECT lowest_modified_value, greatest_modified_value "
-            + "FROM _timescaledb_catalog.continuous_aggs_materialization_ranges WHERE materialization_id = "
-            + .bound("\(materialized)", "int4")
-            + " UNION ALL SELECT l.lowest_modified_value, l.greatest_modified_value "
-            + "FROM _timescaledb_catalog.continuous_aggs_hypertable_invalidation_log l "
-            + "JOIN _timescaledb_catalog.hypertable h ON h.id = l.hypertable_id WHERE " + isOf(table)
-            + " AND l.xmin::text <> ALL (" + .bound(ServerArray.text(xids), "text[]") + ") ORDER BY 1"
+    /// Finds the ranges of a hypertable's time that an aggregate has never materialized, or that have changed since, as `range`: in
+    /// microseconds since 1970, within the times that the server has, or as numbers.
+    static func changes(_ table: PostgresTable, materialized: Int, isDate: Bool) -> SQLFragment {
+        let (first, last): (Int64, Int64) =
+            isDate ? (-210_866_803_200_000_000, 9_223_371_331_199_999_999) : (.min + 1, .max - 1)
+        func ranges(_ log: String, _ condition: SQLFragment) -> SQLFragment {
+            "SELECT int8range(greatest(l.lowest_modified_value, \(first)), least(l.greatest_modified_value, \(last)), '[]') AS range "
+                + "FROM _timescaledb_catalog.continuous_aggs_\(log) l" + condition
+                + " AND l.greatest_modified_value >= \(first) AND l.lowest_modified_value <= \(last)"
+        }
+        let isOwn: SQLFragment = " WHERE l.materialization_id = " + .bound("\(materialized)", "int4")
+        return ranges("materialization_invalidation_log", isOwn) + " UNION ALL "
+            + ranges("materialization_ranges", isOwn)
+            + " UNION ALL "
+            + ranges(
+                "hypertable_invalidation_log",
+                " JOIN _timescaledb_catalog.hypertable h ON h.id = l.hypertable_id WHERE " + isOf(table))
     }
 
-    /// Finds the chunks of a hypertable that overlap some ranges: first and last value in the numbers of ``changes``, the chunk in SQL, and
-    /// the table of its compressed rows, or NULL.
-    static func chunks(_ table: PostgresTable, touching ranges: [TimeRange]) -> SQLFragment {
-        func list(_ numbers: [Int64]) -> SQLFragment { .bound(ServerArray.text(numbers.map { "\($0)" }), "int8[]") }
-        return
-            "SELECT s.range_start AS low, s.range_end - 1 AS high, format('%I.%I', k.schema_name, k.table_name) AS chunk, "
-            + "p.compress_relid::regclass::text AS batches "
-            + "FROM _timescaledb_catalog.dimension d JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id "
-            + "JOIN _timescaledb_catalog.dimension_slice s ON s.dimension_id = d.id "
-            + "JOIN _timescaledb_catalog.chunk_constraint c ON c.dimension_slice_id = s.id "
-            + "JOIN _timescaledb_catalog.chunk k ON k.id = c.chunk_id "
-            + "LEFT JOIN _timescaledb_catalog.compression_settings p "
-            + "ON p.relid = to_regclass(format('%I.%I', k.schema_name, k.table_name)) "
-            + "WHERE d.num_slices IS NULL AND " + isOf(table) + " AND EXISTS (SELECT FROM unnest("
-            + list(ranges.map(\.low)) + ", "
-            + list(ranges.map(\.high)) + ") AS r (low, high) WHERE s.range_start <= r.high AND s.range_end > r.low)"
+    /// The fault of a query of the extension's catalog that has another form in this version; nil for any other fault. A user's names are
+    /// not at fault then.
+    static func unknownForm(_ query: String, _ fault: ServerFault) -> ServerFault? {
+        let isName = ["42703", "42P01", "42883", "42704", "3F000"].contains(fault.code)
+        guard isName, query.contains("timescaledb_") else { return nil }
+        var found = fault
+        found.code = "0A000"
+        found.message =
+            "this version of TimescaleDB has another catalog than those that the program knows, 2.28 and 2.29: \(fault.message)"
+        return found
     }
 
     /// Why rows of compressed chunks cannot become candles: they are deleted by segments.
@@ -115,10 +111,11 @@ enum TimescaleSQL {
             + "AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'timescaledb')"
     }
 
-    /// A condition that a table is not a chunk.
+    /// A condition that a table is not a chunk: it does not inherit from a hypertable.
     static func isNoChunk(_ oid: String) -> String {
-        "NOT EXISTS (SELECT 1 FROM _timescaledb_catalog.chunk k JOIN pg_namespace kn ON kn.nspname = k.schema_name "
-            + "JOIN pg_class kc ON kc.relnamespace = kn.oid AND kc.relname = k.table_name WHERE kc.oid = \(oid))"
+        "NOT EXISTS (SELECT 1 FROM pg_inherits ki JOIN pg_class kc ON kc.oid = ki.inhparent "
+            + "JOIN pg_namespace kn ON kn.oid = kc.relnamespace JOIN _timescaledb_catalog.hypertable h "
+            + "ON h.schema_name = kn.nspname AND h.table_name = kc.relname WHERE ki.inhrelid = \(oid))"
     }
 
     /// Finds the hypertable with the rows of an aggregate: `oid`, schema and name.

@@ -57,9 +57,6 @@ public class PostgresConnection {
     var slices: [Int: DateSlices] = [:]
     /// The parts of compressed chunks that a delete processes first, by the table's `oid`.
     var segments: [Int: [SegmentPart]] = [:]
-    /// The job's transactions whose changes the server has logged for remaining rows, by the `oid` of the hypertable.
-    private(set) var notedXIDs: [Int: [String]] = [:]
-    private var batchXID: Int?
     /// The number of chunks of the next drop.
     var chunkPortion = 64
     /// Who blocks the drop of partitions or chunks, so that their rows are deleted instead; nil if nobody does.
@@ -145,7 +142,11 @@ public class PostgresConnection {
     func execute(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerResult {
         let (text, values) = fragment.statement
         if let trace, !Self.isAboutCatalog(text), traced.insert(text).inserted { trace(text, plan(text, values)) }
-        return try isRepeated ? link.execute(repeated: text, values) : link.execute(text, values)
+        do throws(ServerFault) {
+            return try isRepeated ? link.execute(repeated: text, values) : link.execute(text, values)
+        } catch {
+            throw TimescaleSQL.unknownForm(text, error) ?? error
+        }
     }
 
     /// Runs a statement without values.
@@ -336,7 +337,6 @@ public class PostgresConnection {
                     end: "COMMIT", undo: "ROLLBACK"
                 ) { begun in
                     let xid = try begun.rows.first?.int("pg_current_xact_id")
-                    batchXID = xid
                     let value = try body()
                     committing = (xid, value)
                     return value
@@ -358,13 +358,6 @@ public class PostgresConnection {
                 }
             }
         }
-    }
-
-    /// Records the `xid` of the current batch, so that its changes in the server's log do not count as those of others.
-    func noteChanges(of table: Int) {
-        // A row shows only the lower 32 bits.
-        guard let xid = batchXID.map({ "\($0 & 0xFFFF_FFFF)" }), notedXIDs[table]?.last != xid else { return }
-        notedXIDs[table, default: []].append(xid)
     }
 
     /// The wait for an exclusive lock in one attempt, in milliseconds.

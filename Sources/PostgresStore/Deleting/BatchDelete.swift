@@ -54,11 +54,20 @@ struct BatchDelete {
     /// Deletes the rows of a table that meet a condition, and returns their number.
     @discardableResult
     mutating func delete(_ condition: SQLFragment, from target: String? = nil) throws -> Int {
-        if let memory = request.rollupMemory, let date {
+        if request.mustBeMaterialized, scope.table.isHypertable, let date {
             try Aggregates(session: connection, table: scope.table).requireMaterialized(
-                scope, date, condition, knowing: memory)
+                scope, date, condition, before: request.fetchRequest.predicate.dateRange?.before)
         }
         if let rollup = request.rollup { return try delete(condition, becoming: rollup) }
+        return try connection.unlogged(changesNothingElse) { try deleteRows(condition, from: target) }
+    }
+
+    /// Whether a DELETE from a hypertable changes only the rows that it names.
+    var changesNothingElse: Bool {
+        scope.table.isHypertable && !firesTriggers && scope.table.entity.incomingRelationships.isEmpty
+    }
+
+    private mutating func deleteRows(_ condition: SQLFragment, from target: String?) throws -> Int {
         if let part {
             let count = try part.delete(
                 condition, of: scope, from: target ?? scope.source, isRepeated: usesOnePlan)

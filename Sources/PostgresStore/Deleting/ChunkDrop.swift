@@ -12,7 +12,7 @@ struct ChunkDrop {
     ///
     /// While the hypertable is locked, other sessions can read and write it. Nobody can create a chunk, a trigger or a policy until the
     /// transaction ends, and nobody else can use the chunks that are counted.
-    func dropNext(mustLeave: DateAttribute?, knowing memory: RollupMemory?) throws -> BatchDeleteResult? {
+    func dropNext(mustLeave: DateAttribute?, mustBeMaterialized: Bool) throws -> BatchDeleteResult? {
         let scope = RowScope(table)
         let attribute = try scope.attribute(range.date.name, store: session.name)
         let date = try scope.date(range.date, store: session.name)
@@ -29,17 +29,18 @@ struct ChunkDrop {
             let leaves = chunks.map(\.leaf)
             try session.execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
-            if let memory {
+            if mustBeMaterialized {
                 let (low, high) = (
                     SQLFragment.bound(first.lower, date.orderType), SQLFragment.bound(last.upper, date.orderType)
                 )
                 try Aggregates(session: session, table: table).requireMaterialized(
-                    scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, knowing: memory)
+                    scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, before: before)
             }
             let rowCount = try session.countTogether(leaves, of: table)
-            let droppedCount = try session.count(
-                TimescaleSQL.dropChunks(table, from: first.lower, to: last.upper, type: type, schema: functions))
-            session.noteChanges(of: table.oid)
+            let droppedCount = try session.unlogged(true) {
+                try session.count(
+                    TimescaleSQL.dropChunks(table, from: first.lower, to: last.upper, type: type, schema: functions))
+            }
             guard droppedCount == chunks.count else {
                 throw StoreError(
                     .defect, store: session.name,

@@ -11,9 +11,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var isRest = false
     /// The first and the last date of the rows, if a survey has just found them.
     var ends: DateEnds?
-    /// What the aggregates over the rows lacked. Rows that they still lack are then not deleted. It is nil if there are no aggregates, or
-    /// if the loss was accepted.
-    var rollupMemory: RollupMemory?
+    /// Whether rows that an aggregate lacks stay. It is false if their loss was accepted.
+    var mustBeMaterialized = false
     /// The rule in whose name the rows are archived; nil if they are not.
     var archiveRule: String?
     /// The rollup of the rows in the same transaction; nil if none.

@@ -78,7 +78,7 @@ struct PartitionDrop {
         do {
             return try table.isHypertable
                 ? ChunkDrop(session: session, table: table, range: range).dropNext(
-                    mustLeave: work.mustLeave, knowing: work.rollupMemory)
+                    mustLeave: work.mustLeave, mustBeMaterialized: work.mustBeMaterialized)
                 : dropPartitions(range, mustLeave: work.mustLeave)
         } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
             session.dropTrouble = try "nothing is dropped as a whole, because \(lockHolder())"

@@ -6,7 +6,6 @@ final class PostgresDeletion: Deletion {
     private var work: DeleteWork
     private let maxRows: Int?
     private let plannedCount: Int
-    private let rollupMemory: RollupMemory?
     private var deletedCount = 0
     private(set) var outline: DeletionOutline
 
@@ -29,8 +28,7 @@ final class PostgresDeletion: Deletion {
         // A drop of partitions changes the first and the last date.
         if findings.method == .range { work.ends = findings.ends }
         // What the plan refuses is deleted only if it was accepted.
-        if findings.losses.aggregates == nil { work.rollupMemory = findings.rollupMemory }
-        rollupMemory = findings.rollupMemory
+        work.mustBeMaterialized = findings.losses.aggregates == nil && request.cutoff > .distantPast
         work.archiveRule = request.deleting.archiveRule
         work.rollup = request.deleting.rollup
         work.mustLeave = request.deleting.mayEmpty ? nil : request.date
@@ -70,15 +68,7 @@ final class PostgresDeletion: Deletion {
             return DeletionPart(result, hasMore: true)
         }
         defer { work.continuation = result.continuation }
-        var done = DeletionPart(result, from: work.continuation)
-        if var rollupMemory, !rollupMemory.missing.isEmpty {
-            let table = try writer.run("reading the catalog") {
-                try writer.requireTable(part.fetchRequest.entity).oid
-            }
-            rollupMemory.ownXIDs += writer.notedXIDs[table] ?? []
-            done.note = rollupMemory.text
-        }
-        return done
+        return DeletionPart(result, from: work.continuation)
     }
 
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {

@@ -40,9 +40,7 @@ extension BatchDelete {
         repeat {
             let rows = SQLFragment.all([condition, parts[index].condition])
             guard try fits(rows) else { return nil }
-            let wereRecompressed = try chunks.wereRecompressed(since: request.rollupMemory)
             try delete(rows)
-            if !wereRecompressed { connection.noteChanges(of: table) }
             index += 1
         } while index < parts.count && parts[index].rowCount <= limit - deletedCount && !request.isRest
         return BatchContinuation(position: [.text("segment"), .integer(Int64(index))])
@@ -65,17 +63,6 @@ struct CompressedChunks {
 
     /// The most rows that one statement decompresses if the server allows more.
     private static let mostDecompressed = 100_000
-
-    /// Whether rows of the chunks were written after the comparison with an aggregate. They may have arrived late, and a delete that moves
-    /// them would hide that.
-    fileprivate func wereRecompressed(since memory: RollupMemory?) throws -> Bool {
-        let parts =
-            try memory == nil
-            ? [] : session.rows(TimescaleSQL.compressedChunks(scope.table)).map { try $0.text("batches") }
-        guard let memory, !parts.isEmpty else { return false }
-        let all = parts.map { "SELECT xmin FROM \($0)" }.joined(separator: " UNION ALL ")
-        return try session.exists("SELECT 1 FROM (\(all)) AS part WHERE " + memory.isLate("part") + " LIMIT 1")
-    }
 
     /// The parts of all compressed chunks with rows before an instant. A part has the rows of one segment, or those of the chunk if they
     /// are few.

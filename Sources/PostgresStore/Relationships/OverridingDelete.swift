@@ -26,9 +26,9 @@ struct OverridingDelete {
         let predicted = try removed.counts(work.relationships)
         let scope = RowScope(reach.losing[0])
         let own = try session.condition(work.fetchRequest.predicate, scope)
-        if let memory = work.rollupMemory, let date = work.fetchRequest.predicate.dateRange?.date {
+        if work.mustBeMaterialized, scope.table.isHypertable, let range = work.fetchRequest.predicate.dateRange {
             try Aggregates(session: session, table: scope.table).requireMaterialized(
-                scope, scope.date(date, store: session.name), own, knowing: memory)
+                scope, scope.date(range.date, store: session.name), own, before: range.before)
         }
         if let part { try part.copyOthers(own, of: scope, from: scope.source, includingOwn: true) }
         let counts = try session.row(statement(removed))

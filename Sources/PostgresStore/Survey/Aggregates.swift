@@ -1,57 +1,33 @@
 import PriceStore
 
-/// An aggregate over a hypertable, or over another aggregate.
-struct ContinuousAggregate {
-    let materialized: Int
-    /// The name of the entity.
-    let name: String
-    /// The name in SQL.
-    let sql: String
-    /// The number of aggregates from the hypertable up to this one, inclusive.
-    let level: Int
-    /// The length of its buckets, as an interval or a number.
-    let width: String
-    /// The time zone of its buckets; nil if none is named.
-    let zone: String?
-}
-
 /// The aggregates over a hypertable, and the server's own policies on it.
 ///
-/// Source: docs/postgresql.md, "Continuous aggregates", which names the tested version.
+/// The server logs the dates of changed rows, and a refresh makes the buckets of logged dates again. The job's own deletes are not logged
+/// (see ``PostgresConnection/unlogged(_:_:)``), and a cutoff is the start of a bucket. So an expired row in a logged range is one that the
+/// aggregate does not have.
+///
+/// Source: docs/postgresql.md, "Continuous aggregates", which names the tested versions.
 struct Aggregates {
     let session: PostgresConnection
     let table: PostgresTable
 
-    /// The aggregates over the hypertable, lowest level first.
-    private func all() throws -> [ContinuousAggregate] {
-        try session.rows(
-            """
-            WITH RECURSIVE levels AS (
-                SELECT a.*, 1 AS level FROM _timescaledb_catalog.continuous_agg a
-                JOIN _timescaledb_catalog.hypertable h ON h.id = a.raw_hypertable_id
-                WHERE\u{20}
-            """ + TimescaleSQL.isOf(table)
-                + """
-                 UNION ALL SELECT a.*, l.level + 1 FROM _timescaledb_catalog.continuous_agg a
-                JOIN levels l ON a.raw_hypertable_id = l.mat_hypertable_id)
-                SELECT l.mat_hypertable_id, \(PostgresConnection.displayName) AS name, format('%I.%I', n.nspname, c.relname) AS sql, l.level,
-                    b.bucket_width, b.bucket_timezone
-                FROM levels l JOIN pg_namespace n ON n.nspname = l.user_view_schema
-                JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = l.user_view_name
-                JOIN _timescaledb_catalog.continuous_aggs_bucket_function b ON b.mat_hypertable_id = l.mat_hypertable_id
-                ORDER BY l.level, 2
-                """
-        ).map { row in
-            ContinuousAggregate(
-                materialized: try row.int("mat_hypertable_id"), name: try row.text("name"), sql: try row.text("sql"),
-                level: try row.int("level"), width: try row.text("bucket_width"),
-                zone: try row.optionalText("bucket_timezone"))
+    /// The aggregates over the hypertable, lowest level first, with their buckets by a date.
+    private func all(by date: DateSQL) throws -> [ContinuousAggregate] {
+        let isDate = try session.exists(
+            "SELECT 1 FROM timescaledb_information.dimensions d WHERE d.dimension_number = 1 AND d.time_interval IS NOT NULL AND "
+                + "d.hypertable_schema = " + .bound(table.schema, "name") + " AND d.hypertable_name = "
+                + .bound(table.relation, "name"))
+        return try session.rows(TimescaleSQL.aggregates(table, isDate: isDate)).map {
+            try ContinuousAggregate($0, by: date)
         }
     }
 
+    /// The aggregates that are made of the hypertable's own rows. Those of a higher level read the aggregate below them.
+    func direct(by date: DateSQL) throws -> [ContinuousAggregate] { try all(by: date).filter { $0.level == 1 } }
+
     /// Sentences that name the aggregates of all levels; empty if there are none.
-    func notes() throws -> [String] {
-        let all = try all()
+    func notes(_ date: DateSQL) throws -> [String] {
+        let all = try all(by: date)
         guard !all.isEmpty else { return [] }
         let names = all.map { $0.level == 1 ? $0.name : "\($0.name) (level \($0.level))" }
         return [
@@ -61,111 +37,110 @@ struct Aggregates {
         ]
     }
 
-    /// Why aggregates would lose what a rule deletes, as a clause; nil if they would not. It records in the findings what they lack.
-    ///
-    /// A higher level reads the aggregate below it and not the rows. So only the aggregates directly over the hypertable matter.
-    func obstacle(_ rows: SurveyRows, into findings: inout Findings) throws -> String? {
-        let (date, expiredCount) = (rows.date, findings.expiredAloneCount)
-        let aggregates = try all().filter { $0.level == 1 }
-        let state = try serverState()
-        guard let first = aggregates.first else {
-            // An aggregate may be created before the rows are deleted.
-            findings.rollupMemory = RollupMemory(state)
-            return nil
-        }
+    /// Why aggregates would lose what a rule deletes; nil if they would not.
+    func loss(_ rows: SurveyRows, expiredCount: Int) throws -> Survey.AggregateLoss? {
+        let aggregates = try direct(by: rows.date)
+        guard let first = aggregates.first else { return nil }
         let isByChunks = try rows.isByChunks()
-        guard isByChunks, date.reading == .ordered else {
+        guard isByChunks, rows.date.reading == .ordered else {
             let reason =
                 isByChunks
                 ? "its numbers are not in the order of their dates"
                 : "the aggregate uses \(try session.chunkColumn(table) ?? "")"
-            return
+            return Survey.AggregateLoss(
                 "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount.counted("expired row")) the "
-                + "continuous aggregate \(first.name) has, because \(reason)"
+                    + "continuous aggregate \(first.name) has, because \(reason)")
         }
-        let former = rows.request.deleting.note.flatMap { RollupMemory($0) }.flatMap {
-            $0.state.isComparable(at: state) ? $0 : nil
-        }
-        var memory = RollupMemory(state, after: former)
-        for aggregate in aggregates {
-            memory.missing[aggregate.materialized] = try missingRanges(aggregate, rows.scope, date, knowing: former)
-        }
-        findings.rollupMemory = memory
+        if let reason = try loggingObstacle(rows) { return Survey.AggregateLoss(reason) }
         let deletion = try session.condition(rows.request.expired, rows.scope)
         for aggregate in aggregates {
-            let ranges = memory.missing[aggregate.materialized] ?? []
-            if let missing = try missingRows(ranges, aggregate, rows.scope, date, deletion) {
-                return
+            if let reason = bucketObstacle(aggregate, rows.cutoff) { return Survey.AggregateLoss(reason) }
+            if let missing = try missingRows(aggregate, rows.scope, rows.date, deletion, before: rows.cutoff) {
+                return Survey.AggregateLoss(
                     "\(missing.rowCount) of \(expiredCount.counted("expired row", "is", "are")) not materialized in the continuous aggregate "
-                    + "\(aggregate.name), which would never contain them. If no row of that time was deleted before: "
-                    + missing.refresh
+                        + "\(aggregate.name), which would never contain them",
+                    oldest: missing.oldest, statement: missing.refresh)
             }
-            if let reason = try refreshObstacle(aggregate, rows) { return reason }
+            if let reason = try refreshObstacle(aggregate, rows) { return Survey.AggregateLoss(reason) }
         }
         return nil
     }
 
-    private func serverState() throws -> ServerState {
-        let database = try session.catalog.database ?? databaseIdentity()
-        session.catalog.database = database
-        let row = try session.row(
-            SQLFragment(
-                "SELECT CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS timeline, "
-                    + "pg_snapshot_xmin(s) AS oldest, pg_snapshot_xmax(s) AS next FROM pg_current_snapshot() AS s"))
-        guard let row else {
-            throw StoreError(
-                .defect, store: session.name, message: "the server does not say which transactions are over")
-        }
-        return ServerState(
-            database: database, timeline: try row.optionalText("timeline") ?? "",
-            oldest: UInt64(try row.int("oldest")), next: UInt64(try row.int("next")))
-    }
-
-    /// The database, and the cluster if the user may read its identity.
-    private func databaseIdentity() throws -> String {
-        let mayAsk = try session.exists(
-            SQLFragment("SELECT 1 WHERE has_function_privilege('pg_control_system()', 'EXECUTE')"))
-        let cluster = mayAsk ? "(SELECT system_identifier FROM pg_control_system())" : "''"
-        return try session.texts(
-            SQLFragment("SELECT \(cluster) || '/' || oid FROM pg_database WHERE datname = current_database()")
-        ).first ?? ""
-    }
-
-    /// Throws if an aggregate lacks rows that a batch is about to delete: they arrived after the plan. Rows and log show the same state of
-    /// the database if nobody can write to the rows, or in `REPEATABLE READ`.
+    /// Throws if an aggregate lacks rows that a batch is about to delete: they changed after the plan, or the aggregate is new. Rows and
+    /// log show the same state of the database if nobody can write to the rows, or in `REPEATABLE READ`.
     func requireMaterialized(
-        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, knowing memory: RollupMemory
+        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, before cutoff: Instant?
     ) throws {
-        let aggregates = try all().filter { $0.level == 1 }
-        guard !aggregates.isEmpty else { return }
-        // The session may now be another one, on a standby that took over.
-        let memory = try memory.state.isComparable(at: serverState()) ? memory : nil
-        for aggregate in aggregates {
-            let ranges = try missingRanges(aggregate, scope, date, knowing: memory)
-            guard let missing = try missingRows(ranges, aggregate, scope, date, condition) else { continue }
-            throw StoreError(
-                .constraint, store: session.name,
-                message:
+        for aggregate in try direct(by: date) {
+            let problem: String
+            if let cutoff, let reason = bucketObstacle(aggregate, cutoff) {
+                problem = "since the plan, \(reason)"
+            } else if let missing = try missingRows(aggregate, scope, date, condition, before: cutoff) {
+                problem =
                     "\(missing.rowCount) of the rows to delete from \(table.name) changed after the plan, and the continuous "
-                    + "aggregate \(aggregate.name) does not have them yet: nothing of this batch is deleted",
+                    + "aggregate \(aggregate.name) does not have them yet"
+            } else {
+                continue
+            }
+            throw StoreError(
+                .constraint, store: session.name, message: problem + ": nothing of this batch is deleted",
                 hint: "a dry run shows whether they can be materialized")
         }
+    }
+
+    // MARK: Cutoffs and logs
+
+    /// Why a bucket would have deleted rows and rows that stay, as a clause; nil if none would.
+    private func bucketObstacle(_ aggregate: ContinuousAggregate, _ cutoff: Instant) -> String? {
+        guard let buckets = aggregate.buckets else {
+            return
+                "the buckets of the continuous aggregate \(aggregate.name) (\(aggregate.width)) are not known to this program, so one of "
+                + "them may have deleted rows and rows that stay"
+        }
+        guard buckets.start(at: cutoff) != cutoff else { return nil }
+        return
+            "the cutoff is inside a bucket of the continuous aggregate \(aggregate.name), which a refresh would make of the rows that stay"
+    }
+
+    /// Why the server would log the deletes of a rule, and other expired rows with them, as a clause; nil if it does not.
+    private func loggingObstacle(_ rows: SurveyRows) throws -> String? {
+        guard
+            try session.exists(
+                SQLFragment("SELECT 1 WHERE current_setting('\(PostgresConnection.skipsLog)', true) IS NOT NULL"))
+        else {
+            return
+                "this version of TimescaleDB logs the deletes of the job as changes, and later runs could not tell them from rows that "
+                + "an aggregate lacks: update TimescaleDB to 2.28"
+        }
+        let reach = try ReachOfDelete(of: table, rows.request.relationships, session)
+        guard try !session.mayHide(reach) else { return nil }
+        let isAfterOthers = try rows.request.preceding.contains {
+            try session.table($0.fetchRequest.entity)?.oid == table.oid
+        }
+        let isCompressed = try !session.rows(TimescaleSQL.compressedChunks(table)).isEmpty
+        guard isAfterOthers || isCompressed else { return nil }
+        return
+            "triggers or foreign keys act on deletes from \(table.name), so the server logs the deletes as changes, "
+            + (isAfterOthers
+                ? "and those of an earlier rule cannot be told from rows that an aggregate lacks"
+                : "and those in compressed chunks cannot be told from rows that an aggregate lacks: \(TimescaleSQL.decompression)")
     }
 
     // MARK: Rows that an aggregate lacks
 
     private struct MissingRows {
         let rowCount: Int
+        let oldest: Instant?
         /// The call that materializes them.
         let refresh: String
     }
 
-    /// The rows of a condition in some ranges; nil if there are none.
+    /// The rows of a condition that an aggregate lacks; nil if there are none.
     private func missingRows(
-        _ ranges: [TimeRange], _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL,
-        _ condition: SQLFragment
+        _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment,
+        before cutoff: Instant?
     ) throws -> MissingRows? {
-        guard !ranges.isEmpty else { return nil }
+        guard let isMissing = try isMissing(aggregate, date, before: cutoff) else { return nil }
         let width = SQLFragment.bound(aggregate.width, date.type.isDate ? "interval" : "int8")
         // With a zone, the length of a bucket is in local time.
         let named = date.type == .timestamptz ? aggregate.zone : nil
@@ -176,111 +151,61 @@ struct Aggregates {
         }
         let first = end("min", SQLFragment(" - ") + width + " + " + Self.step(date))
         let last = end("max", SQLFragment(" + ") + width)
-        let rows = SQLFragment.all([condition, Self.isIn(ranges, date)]).whereClause
         let found = try session.row(
-            "SELECT count(*) AS rows, " + first + " AS first, " + last + " AS last FROM \(scope.from)" + rows)
+            "SELECT count(*) AS rows, " + first + " AS first, " + last
+                + " AS last, \(date.instantSQL("min(\(date.column))")) AS oldest FROM \(scope.from)"
+                + SQLFragment.all([condition, isMissing]).whereClause)
         guard let found, case let count = try found.int("rows"), count > 0 else { return nil }
         let ends = try [found.text("first"), found.text("last")].map { date.type.isDate ? $0.quotedLiteral : $0 }
         return MissingRows(
-            rowCount: count,
+            rowCount: count, oldest: date.instant(try found.value("oldest")),
             refresh:
                 "CALL refresh_continuous_aggregate(\(aggregate.sql.quotedLiteral), \(ends.joined(separator: ", ")))")
     }
 
-    /// The ranges whose rows an aggregate lacks, as far as is known.
-    ///
-    /// - Parameter memory: the earlier knowledge. Nil: there is none, and all ranges in the server's log count as missing.
-    private func missingRanges(
-        _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, knowing memory: RollupMemory?
-    ) throws -> [TimeRange] {
-        let own = session.notedXIDs[table.oid] ?? []
-        let changed = try session.rows(
-            TimescaleSQL.changes(table, materialized: aggregate.materialized, besides: own)
-        ).compactMap(Self.range).merged
-        guard var memory, let known = memory.missing[aggregate.materialized] else { return changed }
-        memory.ownXIDs += own
-        let added = changed.without(known)
-        return try (changed.common(with: known) + lateRanges(added, scope, date, memory)).merged
-    }
+    /// The most ranges that a condition lists. An index finds the rows of few ranges.
+    private static let mostRanges = 50
 
-    /// The parts of some ranges with rows from after a moment.
-    private func lateRanges(
-        _ ranges: [TimeRange], _ scope: RowScope, _ date: DateSQL, _ memory: RollupMemory
-    ) throws -> [TimeRange] {
-        guard !ranges.isEmpty else { return [] }
-        let isLate = memory.isLate(RowScope.alias)
-        return try session.rows(TimescaleSQL.chunks(table, touching: ranges)).flatMap { row -> [TimeRange] in
-            guard let span = try Self.range(row) else { return [] }
-            let parts = ranges.common(with: [span])
-            // A recompression leaves no trace of the transactions that wrote the rows.
-            if let compressed = try row.optionalText("batches"),
-                try session.exists("SELECT 1 FROM \(compressed) AS \(RowScope.alias) WHERE " + isLate + " LIMIT 1")
-            {
-                return parts
-            }
-            let number = date.type.isDate ? "(extract(epoch FROM \(date.column)) * 1000000)::int8" : date.column
-            let isFinite = date.type.isDate ? SQLFragment("isfinite(\(date.column))") : .always
-            let late: SQLFragment =
-                " FROM ONLY \(try row.text("chunk")) AS \(RowScope.alias)"
-                + SQLFragment.all([isFinite, Self.isIn(parts, date), isLate]).whereClause
-            let dates = try session.rows(
-                "SELECT date AS low, date AS high FROM (SELECT DISTINCT \(number) AS date" + late
-                    + " LIMIT \(Self.mostLateDates + 1)) AS late"
-            ).compactMap(Self.range)
-            guard dates.count > Self.mostLateDates else { return dates }
-            return try session.rows("SELECT min(\(number)) AS low, max(\(number)) AS high" + late).compactMap(
-                Self.range)
+    /// The condition that a row is in a range before a cutoff that an aggregate lacks by the server's log; nil if there is no such range.
+    private func isMissing(
+        _ aggregate: ContinuousAggregate, _ date: DateSQL, before cutoff: Instant?
+    ) throws -> SQLFragment? {
+        let log = TimescaleSQL.changes(table, materialized: aggregate.materialized, isDate: date.type.isDate)
+        let (low, high) = (Self.value("lower(r)", date), Self.value("upper(r) - 1", date))
+        let isBefore = cutoff.map {
+            DateSQL(date: date.date, column: "low", type: date.type).bound(.less, .cutoff($0))
         }
-    }
-
-    /// If rows of a chunk arrived late at more dates than these, all rows between the first and the last date count as late.
-    private static let mostLateDates = 100
-
-    /// The range from `low` to `high`; nil if these are NULL.
-    private static func range(_ row: ServerRow) throws -> TimeRange? {
-        guard let low = try row.optionalInt("low"), let high = try row.optionalInt("high") else { return nil }
-        return TimeRange(low: Int64(low), high: Int64(high))
-    }
-
-    /// An index finds rows of few ranges. With many ranges the statement would take minutes, or exceed the limit of bound values.
-    private static func isIn(_ ranges: [TimeRange], _ date: DateSQL) -> SQLFragment {
-        guard ranges.count > 50 else {
-            return .any(
-                ranges.map { range in
-                    .all([
-                        range.low == .min ? .always : "\(date.column) >= " + value(range.low, date),
-                        range.high == .max ? .always : "\(date.column) <= " + value(range.high, date),
-                    ])
-                })
+        let ranges = try session.rows(
+            "SELECT low::text, high::text FROM (SELECT \(low) AS low, \(high) AS high FROM (SELECT unnest(range_agg(range)) AS r FROM ("
+                + log + ") AS log) AS merged) AS ends" + (isBefore ?? .always).whereClause + " ORDER BY ends.low"
+        ).map { (low: try $0.text("low"), high: try $0.text("high")) }
+        guard let first = ranges.first, let last = ranges.last else { return nil }
+        func isIn(_ low: String, _ high: String) -> SQLFragment {
+            "(\(date.column) >= " + .bound(low, date.orderType) + " AND \(date.column) <= "
+                + .bound(high, date.orderType) + ")"
         }
-        let span = TimeRange(low: ranges[0].low, high: ranges[ranges.count - 1].high)
-        let kind =
-            date.type == .timestamptz ? "tstz" : date.type == .timestamp ? "ts" : date.type == .date ? "date" : "int8"
-        func list(_ numbers: some Sequence<Int64>) -> SQLFragment {
-            let values = numbers.map { $0 == .min || $0 == .max ? nil : text($0, date) }
-            return .bound(ServerArray.text(values), date.type == .date ? "timestamp[]" : "\(date.orderType)[]")
-        }
-        let type = date.type.isDate ? date.orderType : "int8"
+        guard ranges.count > Self.mostRanges else { return .any(ranges.map { isIn($0.low, $0.high) }) }
         return .all([
-            isIn([span], date),
-            "\(date.column)::\(type) <@ (SELECT range_agg(\(kind)range(low::\(type), high::\(type), '[]')) FROM unnest("
-                + list(ranges.map(\.low)) + ", " + list(ranges.map(\.high)) + ") AS r (low, high))",
+            isIn(first.low, last.high),
+            "\(Self.number(date)) <@ (SELECT range_agg(range) FROM (" + log + ") AS log)",
         ])
     }
 
-    /// A value of the server's log as a value of the column: microseconds since 1970, or the number itself.
-    private static func value(_ number: Int64, _ date: DateSQL) -> SQLFragment {
+    /// A number of the server's log as a value of the column's type: microseconds since 1970, or the number itself.
+    private static func value(_ number: String, _ date: DateSQL) -> String {
         switch date.type {
-        case .timestamptz: .bound(text(number, date), "timestamptz")
-        case .timestamp: .bound(text(number, date), "timestamp")
-        case .date: "(" + .bound(text(number, date), "timestamp") + ")::date"
-        default: .bound(text(number, date), "int8")
+        case .timestamptz: "_timescaledb_functions.to_timestamp(\(number))"
+        case .timestamp: "_timescaledb_functions.to_timestamp_without_timezone(\(number))"
+        case .date: "_timescaledb_functions.to_date(\(number))"
+        default: "(\(number))"
         }
     }
 
-    private static func text(_ number: Int64, _ date: DateSQL) -> String {
-        guard date.type.isDate else { return "\(number)" }
-        return Instant(microseconds: number).serverText + (date.type == .timestamptz ? "+00" : "")
+    /// A date of a row as a number of the server's log; NULL for a date that is infinite.
+    private static func number(_ date: DateSQL) -> String {
+        date.type.isDate
+            ? "CASE WHEN isfinite(\(date.column)) THEN (extract(epoch FROM \(date.column)) * 1000000)::int8 END"
+            : "\(date.column)::int8"
     }
 
     /// The smallest difference between two values.
@@ -369,5 +294,35 @@ struct Aggregates {
             let isLess = try isOffset(offset, before: rows.cutoff, rows)
             return text + (isLess ? ": this rule deletes more" : ": it deletes more")
         }
+    }
+}
+
+extension PostgresConnection {
+    /// The setting with which the server does not log changes for aggregates, from TimescaleDB 2.28 on.
+    static let skipsLog = "timescaledb.skip_cagg_invalidation"
+
+    /// Whether a delete changes no row but those it names, so that the server need not log it for aggregates.
+    func mayHide(_ reach: ReachOfDelete) throws -> Bool { try reach.keys.isEmpty && !reach.firesTriggers() }
+
+    /// Runs a statement that deletes rows of a hypertable, and perhaps copies them to an archive, so that the server does not log it as a change. It deletes
+    /// compressed rows one by one, because the server logs its direct deletes of compressed batches in any case.
+    ///
+    /// - Parameter isUnlogged: whether the table has aggregates and the delete changes no other rows. What a trigger writes must be logged.
+    func unlogged<T>(_ isUnlogged: Bool, _ body: () throws -> T) throws -> T {
+        let names = [Self.skipsLog, KnownDefect.directDeletes]
+        guard isUnlogged,
+            let former = try row(
+                SQLFragment("SELECT " + names.map { "current_setting('\($0)', true)" }.joined(separator: ", ")))
+        else { return try body() }
+        func set(_ values: [String?]) throws {
+            let changes = zip(names, values).compactMap { name, value in
+                value.map { SQLFragment("set_config('\(name)', ") + .bound($0, "text") + ", true)" }
+            }
+            if !changes.isEmpty { try execute("SELECT " + .joined(changes, by: ", ", empty: .always)) }
+        }
+        try set(zip(former.texts, ["on", "off"]).map { $0 == nil ? nil : $1 })
+        let value = try body()
+        try set(former.texts)
+        return value
     }
 }

@@ -11,8 +11,6 @@ struct Findings: EngineFindings {
     var followsRelationships = false
     /// The first and the last date of the rows that the rule deletes; nil if there are none, or if the dates were not read.
     var ends: DateEnds?
-    /// What the aggregates over the rows lack; nil if there are no aggregates, or nothing is known.
-    var rollupMemory: RollupMemory?
     /// Whether the fixed cost of a batch is that of many rows: it goes to several servers, or reads all rows.
     var hasCostlyBatches = false
     var possibleMethods: [DeleteMethod] = []

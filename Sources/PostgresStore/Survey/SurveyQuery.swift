@@ -149,12 +149,14 @@ struct SurveyQuery {
         guard rows.scope.isTable else { return }
         let aggregates = Aggregates(session: session, table: table)
         if table.isHypertable {
-            survey.notes = try aggregates.notes() + aggregates.serverRetention(rows)
+            survey.notes = try aggregates.notes(rows.date) + aggregates.serverRetention(rows)
         }
         guard survey.expiredAloneCount > 0 else { return }
         if table.isHypertable {
             try judgeChunks(rows, into: &survey)
-            if survey.unsupported == nil { survey.losses.aggregates = try aggregates.obstacle(rows, into: &survey) }
+            if survey.unsupported == nil {
+                survey.losses.aggregates = try aggregates.loss(rows, expiredCount: survey.expiredAloneCount)
+            }
         } else if table.isPartitioned, rows.date.reading == .ordered {
             try judgePartitions(rows, into: &survey)
         }

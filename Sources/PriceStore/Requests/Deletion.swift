@@ -68,8 +68,6 @@ package struct DeletionPart: Hashable, Sendable {
     package var result: BatchDeleteResult
     /// Whether there may be more rows that another part can delete.
     package var hasMore: Bool
-    /// What the engine wants to know at the next survey of the entity, see ``SurveyRequest/note``; nil: nothing.
-    package var note: String?
 
     /// Makes a part; engines do.
     package init(_ result: BatchDeleteResult, hasMore: Bool) {

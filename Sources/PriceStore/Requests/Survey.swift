@@ -144,8 +144,25 @@ package struct Survey: Hashable, Sendable {
     package struct Losses: Hashable, Sendable {
         /// Why the history of the store cannot be continued.
         package var history: String?
-        /// Why aggregates that the store makes of the rows would lose them.
-        package var aggregates: String?
+        /// What aggregates that the store makes of the rows would lose.
+        package var aggregates: AggregateLoss?
+    }
+
+    /// Why an aggregate would lose expired rows.
+    package struct AggregateLoss: Hashable, Sendable {
+        /// Why, as a clause.
+        package var reason: String
+        /// The oldest row that the aggregate does not have; nil: that is not the reason.
+        package var oldest: Instant?
+        /// The statement that makes the aggregate whole if nothing was deleted from its buckets; nil: there is none.
+        package var statement: String?
+
+        /// Makes a reason; engines do.
+        package init(_ reason: String, oldest: Instant? = nil, statement: String? = nil) {
+            self.reason = reason
+            self.oldest = oldest
+            self.statement = statement
+        }
     }
 
     /// All rows that match the filter; nil if they were not counted.

@@ -43,8 +43,6 @@ package struct SurveyRequest: Hashable, Sendable {
         /// The rule under whose name each row is archived before it is deleted; nil: rows are not archived. See
         /// ``StoreWriter/beginArchive(_:)``.
         package var archiveRule: String?
-        /// The newest ``DeletionPart/note`` of a deletion of the entity's rows; nil: none is known.
-        package var note: String?
     }
 
     /// The entity's name.

@@ -83,6 +83,9 @@ package protocol RetentionReader: StoreReader {
     /// itself does with them; nil: there is nothing to report.
     func layout(ofEntity entity: String) throws(StoreError) -> String?
 
+    /// The aggregates that the store keeps over an entity's rows by a date. A cutoff must be at the start of a bucket of each.
+    func aggregates(ofEntity entity: String, by date: DateAttribute) throws(StoreError) -> [AggregateBuckets]
+
     /// Why the rows of a request cannot be archived before they are deleted, as a clause; nil: they can.
     func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String?
 
@@ -147,6 +150,11 @@ extension RetentionReader {
 
     /// Nil: the engine reclaims space itself.
     package func reclaimAdvice() throws(StoreError) -> String? { nil }
+
+    /// None: the store keeps no aggregates.
+    package func aggregates(
+        ofEntity entity: String, by date: DateAttribute
+    ) throws(StoreError) -> [AggregateBuckets] { [] }
 
     /// Nil: rows are in plain tables.
     package func layout(ofEntity entity: String) throws(StoreError) -> String? { nil }

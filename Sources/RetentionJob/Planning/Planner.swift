@@ -319,6 +319,7 @@ package struct Planner {
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey,
             incoming: SchemaAdvice.incomingRelationships(of: entity, in: reader), in: reader)
+        if let sentence = rule.movedCutoff(asOf: asOf, zone: policy.timezone) { step.advice.insert(sentence, at: 0) }
         if look.outline?.rebuildPays == true, let rowCount = survey.rowCount {
             step.advice.append(
                 "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(rowCount, "row")) expire: with all other programs stopped, "
@@ -359,7 +360,6 @@ package struct Planner {
                 all: countsAllRows, kept: countsAllRows || rule.limits.maxFraction != nil, related: countsAllRows))
         request.take(rule.rollupRequest(date))
         request.deleting.maxRows = rule.limits.maxRows
-        request.deleting.note = memory.storeNotes[RunMemory.noteKey(entity.name)]
         request.deleting.method = options.method
         if rule.isArchived { request.deleting.archiveRule = rule.name }
         return request
@@ -404,6 +404,18 @@ package struct Planner {
             }
         }
         return false
+    }
+}
+
+extension Rule {
+    /// The sentence that aggregates over the rows move the cutoff back; nil: they do not.
+    func movedCutoff(asOf: Instant, zone: CalendarZone) -> String? {
+        let former = cutoffWithoutAggregates(asOf: asOf, zone: zone)
+        let cutoff = cutoff(asOf: asOf, zone: zone)
+        guard former != cutoff else { return nil }
+        let names = aggregates.map(\.name).joined(separator: ", ")
+        return
+            "the cutoff is moved from \(Figures.instant(former)) back to \(Figures.instant(cutoff)), the start of a bucket of \(names)"
     }
 }
 

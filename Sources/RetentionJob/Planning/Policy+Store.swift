@@ -2,7 +2,7 @@ package import PriceStore
 package import RetentionPolicy
 
 extension Policy {
-    /// The policy, completed with facts from the store: the formats of dates, and what a `column` holds.
+    /// The policy, completed with facts from the store: the formats of dates, what a `column` holds, and aggregates over the rows.
     ///
     /// A Core Data model, or a column's type on a server, declares how a date is read; a plain SQLite file does not. The times of candles
     /// have the format of their source rows' dates, even before their table exists.
@@ -22,6 +22,12 @@ extension Policy {
         while let (index, maker) = policy.candlesWithoutFormat {
             policy.rules[index].dateFormat = maker.dateFormat
             policy.rules[index].isFormatStored = maker.isFormatStored
+        }
+        for (index, rule) in policy.rules.enumerated() {
+            guard let date = rule.date(zone: timezone), let entity = try reader.entity(named: rule.entity) else {
+                continue
+            }
+            policy.rules[index].aggregates = try reader.aggregates(ofEntity: entity.name, by: date)
         }
         return policy
     }

@@ -55,7 +55,7 @@ package struct Refusals {
         return [
             wrongUnit(), clockMovedBack(), clockJumped(), mixedFormats(), futureDates(),
             restoredRows(), policyWidened(), rowsCameBack(),
-            relationshipDenied(), historyTracking(), rollupIncomplete(), notArchivable(),
+            relationshipDenied(), historyTracking(), aggregateIncomplete(), notArchivable(),
             wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
         ].compactMap { $0 }
     }
@@ -85,8 +85,23 @@ package struct Refusals {
         }
     }
 
-    private func rollupIncomplete() -> Refusal? {
-        survey.losses.aggregates.map { refusal(.rollupIncomplete, $0) }
+    /// A refresh makes a bucket of the rows that are left in it. So the statement is advised only for time from which nothing was deleted.
+    private func aggregateIncomplete() -> Refusal? {
+        guard let loss = survey.losses.aggregates else { return nil }
+        var reason = loss.reason
+        if let statement = loss.statement, let oldest = loss.oldest {
+            let formerCutoffs = memory.rules.filter { $0.record.rule.entity.folded == rule.entity.folded }.map(\.cutoff)
+            if let last = formerCutoffs.max() {
+                reason +=
+                    oldest >= last
+                    ? ". To materialize them: \(statement)"
+                    : ". Runs have deleted rows before \(last.toSecond.rfc3339), and a refresh makes a bucket of the rows that are left: "
+                        + "refresh that time only after an undo that restored all of its rows"
+            } else {
+                reason += ". If no row of that time was deleted before: \(statement)"
+            }
+        }
+        return refusal(.aggregateIncomplete, reason)
     }
 
     /// Accepted only in a run by hand: a policy that accepted it would delete restored rows the next night.

@@ -160,7 +160,7 @@ struct RuleCheck {
         let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)
         let sentences = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
-        for sentence in sentences {
+        for sentence in [rule.movedCutoff(asOf: asOf, zone: zone)].compactMap(\.self) + sentences {
             diagnostics.append(Diagnostic(.advice, at: rule.marks.value("date_attribute"), sentence))
         }
     }

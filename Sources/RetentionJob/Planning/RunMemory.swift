@@ -17,13 +17,8 @@ package struct RunMemory: Hashable, Sendable {
     package var damagedRules: [String] = []
     /// All of these rules as lines of the ledger.
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
-    /// By entity name, as ``noteKey(_:)``: the store's note at the last deletes of its rows.
-    package var storeNotes: [String: String] = [:]
     /// The last store of a ledger that knows no run of this store; nil: it knows some, or no store at all.
     package var otherStore: String?
-
-    /// The key of an entity in ``storeNotes``: its name on one line.
-    static func noteKey(_ entity: String) -> String { SafeText.line(entity) }
 
     /// Rows that an undo has restored, or may have.
     package struct Restored: Hashable, Sendable {

@@ -82,9 +82,6 @@ extension Run {
                 // If this fails, assume that others use the store.
                 loop.didDelete(part, elapsed: elapsed) { (try? writer.isInUseByOthers()) ?? true }
                 note(part.result, of: index)
-                if let note = part.note, let entity = step.request?.entity {
-                    report.storeNotes[RunMemory.noteKey(entity)] = note
-                }
                 if !deletion.outline.isInBatches {
                     report.rules[index].done.lockElapsed = part.result.lockElapsed ?? elapsed
                 }

@@ -48,7 +48,6 @@ package final class Run {
         let memory = try recorder?.memory() ?? RunMemory()
         try recorder?.begin(report)
         report.ruleLines = memory.ruleLines
-        report.storeNotes = memory.storeNotes
         logger.info("run started", metadata: startMetadata)
         if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
         var mistake: PolicyError?

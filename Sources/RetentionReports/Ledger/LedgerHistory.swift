@@ -110,9 +110,7 @@ package struct LedgerHistory {
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(ofStore),
             restorations: try restorations(names(of: store), of: store, isEarlier))
-        let carriedOut = try carriedOut(ofStore)
-        memory.storeNotes = carriedOut.storeNotes
-        for line in carriedOut.ruleLines {
+        for line in try carriedOut(ofStore) {
             if let rule = RunMemory.CarriedOut(line: line) {
                 memory.rules.append(rule)
             } else {
@@ -281,18 +279,18 @@ package struct LedgerHistory {
         ).first.map(LedgerRow.run)?.report.runID
     }
 
-    /// The lines of the rules that runs of a store last carried out, and the notes of the store.
-    private func carriedOut(_ ofStore: StorePredicate) throws -> (ruleLines: [String], storeNotes: [String: String]) {
+    /// The lines of the rules that runs of a store last carried out.
+    private func carriedOut(_ ofStore: StorePredicate) throws -> [String] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "rules") != nil else {
-            return ([], [:])
+            return []
         }
         let last = try rows(
             LedgerRow.runEntity,
             where: ofStore && .isNotNull("rules"),
-            order: [StoreSortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules", "store_notes"])
-        guard let row = last.first, let value = row["rules"] else { return ([], [:]) }
+            order: [StoreSortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules"])
+        guard let row = last.first, let value = row["rules"] else { return [] }
         let lines = row.lines("rules")
-        return (lines.isEmpty && value != .null ? ["damaged"] : lines, LedgerRow.storeNotes(row))
+        return lines.isEmpty && value != .null ? ["damaged"] : lines
     }
 
     /// Whether a run crashed and every later one failed.

@@ -14,7 +14,7 @@ enum LedgerRow {
         runEntityName, key: ["number"],
         Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
-            + LedgerChain.columns + ["undo_tables", "rules", "store_notes", storeRelative].flatMap(String.columns))
+            + LedgerChain.columns + ["undo_tables", "rules", storeRelative].flatMap(String.columns))
 
     /// The entity of the rules of runs.
     static let ruleEntity = entity(
@@ -54,10 +54,6 @@ enum LedgerRow {
         values["clock_believed"] = report.trustsClock.stored
         values["pending_sources"] = report.hasPendingSources.stored
         if !report.ruleLines.isEmpty { values["rules"] = .text(report.ruleLines.joined(separator: "\n")) }
-        if !report.storeNotes.isEmpty {
-            let notes = report.storeNotes.sorted { $0.key < $1.key }
-            values["store_notes"] = .text(notes.map { "\(SafeText.line($0.value))\t\($0.key)" }.joined(separator: "\n"))
-        }
         return values
     }
 
@@ -86,15 +82,6 @@ enum LedgerRow {
             outcome: String("outcome", of: row).flatMap(LedgerRun.Outcome.init) ?? .crashed, process: process)
         run.relativeStore = String(storeRelative, of: row)
         return run
-    }
-
-    /// The notes of the store, by the name of the entity in the ledger.
-    static func storeNotes(_ row: [String: StoreValue]) -> [String: String] {
-        let notes = row.lines("store_notes").compactMap { line -> (String, String)? in
-            let parts = line.split(separator: "\t", maxSplits: 1)
-            return parts.count == 2 ? (String(parts[1]), String(parts[0])) : nil
-        }
-        return Dictionary(notes) { first, _ in first }
     }
 
     /// A rule of a run.

@@ -134,20 +134,6 @@ struct RunLedgerTests {
         #expect(try LedgerHistory(reader: reader).memory(store: "/data/prices.sqlite", before: 5) == memory)
     }
 
-    @Test func memoryHasTheStoresNotes() throws {
-        let file = try LedgerFile()
-        var first = report("01A", hour: 0)
-        first.ruleLines = ["rule"]
-        first.storeNotes = ["q": "1:2: 3 4=5", "a\\nb": "2"]
-        try record(first, in: file.ledger())
-        #expect(try file.ledger().memory().storeNotes == first.storeNotes)
-        // A run that was not carried out, and one of another store.
-        try record(report("01B", hour: 10), in: file.ledger())
-        first.storeNotes = [:]
-        try record(first, in: file.ledger(store: "/data/other.sqlite"))
-        #expect(try file.ledger().memory().storeNotes.count == 2)
-    }
-
     @Test func aCrashedRunIsRememberedByItsStart() throws {
         let file = try LedgerFile()
         try record(report("01A", hour: 0), in: file.ledger())
