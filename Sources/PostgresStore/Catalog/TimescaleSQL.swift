@@ -61,9 +61,10 @@ enum TimescaleSQL {
     /// Finds the compressed chunks of a hypertable: the chunk's `oid`, the table of its batches in SQL, the columns that divide rows into
     /// segments, and the columns that order them.
     static func compressedChunks(_ table: PostgresTable) -> SQLFragment {
-        "SELECT s.relid::oid::int8 AS relid, s.compress_relid::regclass::text AS batches, s.segmentby, s.orderby "
+        "SELECT s.relid::oid::int8 AS relid, format('%I.%I', n.nspname, c.relname) AS batches, s.segmentby, s.orderby "
             + "FROM _timescaledb_catalog.compression_settings s JOIN pg_inherits i ON i.inhrelid = s.relid "
-            + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound(table.sql, "regclass")
+            + "JOIN pg_class c ON c.oid = s.compress_relid JOIN pg_namespace n ON n.oid = c.relnamespace "
+            + "WHERE i.inhparent = " + .bound(table.sql, "regclass")
     }
 
     /// Finds the ranges of a hypertable's time that an aggregate has never materialized, or that have changed since, as `range`: in

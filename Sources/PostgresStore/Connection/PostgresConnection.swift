@@ -375,11 +375,15 @@ public class PostgresConnection {
     }
 
     /// Runs several queries on one state of the database.
-    func snapshot<T>(_ body: () throws -> T) throws -> T {
+    ///
+    /// - Parameter table: a table that is locked against TRUNCATE and DROP before that state is taken, in SQL; nil: none is. A table that is
+    ///   emptied and filled again later would count as empty.
+    func snapshot<T>(of table: String? = nil, _ body: () throws -> T) throws -> T {
         // A failed statement would abort the enclosing transaction.
         if transactionDepth > 0 { return try transaction(.normal, body) }
+        let lock = table.map { "; LOCK TABLE \($0) IN ACCESS SHARE MODE" } ?? ""
         return try enclosed(
-            begin: "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", end: "COMMIT", undo: "ROLLBACK"
+            begin: "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY" + lock, end: "COMMIT", undo: "ROLLBACK"
         ) { _ in try body() }
     }
 

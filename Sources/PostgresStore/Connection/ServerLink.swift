@@ -74,8 +74,15 @@ import PriceStore
             try sending(values) { PQexecParams(handle, text, $0, nil, $1, nil, nil, 0) }
         }
 
+        /// The most statements that are kept prepared. Each takes memory of the server.
+        private static let mostPrepared = 200
+
         /// Runs a statement that will be repeated. The server plans it once.
         func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
+            if prepared[text] == nil, prepared.count >= Self.mostPrepared {
+                _ = try result(PQexec(handle, "DEALLOCATE ALL"))
+                prepared = [:]
+            }
             let name = prepared[text] ?? "retention_\(prepared.count)"
             if prepared[text] == nil {
                 _ = try result(PQprepare(handle, name, text, Int32(values.count), nil))
@@ -88,6 +95,11 @@ import PriceStore
         private func sending(
             _ values: [String?], _ call: (_ count: Int32, _ values: [UnsafePointer<CChar>?]) -> OpaquePointer?
         ) throws(ServerFault) -> ServerResult {
+            if values.contains(where: { $0?.utf8.contains(0) == true }) {
+                throw ServerFault(
+                    code: "22021", message: "a value has the character NUL (\\0), which no text of the server can have",
+                    isConnectionLost: false)
+            }
             var copies: [UnsafePointer<CChar>?] = values.map { $0.flatMap { UnsafePointer(strdup($0)) } }
             defer { for copy in copies { free(UnsafeMutablePointer(mutating: copy)) } }
             if copies.isEmpty { copies.append(nil) }

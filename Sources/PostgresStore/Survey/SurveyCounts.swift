@@ -226,10 +226,13 @@ struct SurveyCounts {
         }
         if rows.date.date.encoding.isNumeric {
             let sentinels = rows.date.untrusted.dropFirst(rows.date.date.trustsZero ? 0 : 1)
-            let conditions = [rows.date.isFinite] + sentinels.map { "\(rows.date.column) <> " + $0 }
+            // An index has NULL first in this order.
+            let conditions =
+                [SQLFragment("\(rows.date.column) IS NOT NULL"), rows.date.isFinite]
+                + sentinels.map { "\(rows.date.column) <> " + $0 }
             survey.dates.newestValue = try session.row(
                 "SELECT \(rows.date.column) FROM \(rows.scope.from)" + .all(conditions).whereClause
-                    + " ORDER BY 1 DESC NULLS LAST LIMIT 1")?.value(at: 0)
+                    + " ORDER BY 1 DESC LIMIT 1")?.value(at: 0)
         }
         // It may begin before the cutoff: a day that has not ended then.
         if newestLeft != nil { survey.leavesReadableRows = true }

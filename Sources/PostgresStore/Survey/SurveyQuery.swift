@@ -16,7 +16,8 @@ struct SurveyQuery {
 
     /// What the rule would find and delete. The session keeps it for the deletion.
     func findings() throws -> Findings {
-        let findings = try session.snapshot {
+        let table = try session.requireTable(request.entity)
+        let findings = try session.snapshot(of: table.entity.kind == .table ? table.sql : nil) {
             (session.catalog.leaves, session.catalog.chunks, session.catalog.leafCounts) = ([:], [:], [:])
             defer { (session.catalog.leaves, session.catalog.chunks) = (nil, nil) }
             var survey = Findings()

@@ -1,0 +1,76 @@
+import PostgresCluster
+import PriceStore
+import StoreConformance
+import Testing
+
+@testable import PostgresStore
+
+/// What the server reads for a survey.
+@Suite(.needsPostgres)
+struct SurveyPlanTests {
+    /// With an index on the date no query reads rows that are not expired, whatever the type of the date.
+    @Test(arguments: [
+        ("timestamptz", "to_timestamp(t)", DateEncoding.native),
+        ("timestamp", "to_timestamp(t) AT TIME ZONE 'UTC'", .native),
+        ("date", "to_timestamp(t)::date", .native), ("bigint", "t", .unixSeconds),
+        ("bigint", "t * 1000", .unixMilliseconds),
+        ("int", "t", .unixSeconds), ("float8", "t", .unixSeconds), ("numeric", "t", .unixSeconds),
+    ])
+    func anIndexGivesTheExpiredRows(type: String, value: String, encoding: DateEncoding) throws {
+        // A row each hour for 20,000 hours, of which 240 are expired.
+        let database = try TestDatabase(
+            """
+            CREATE TABLE q (id int, at \(type));
+            INSERT INTO q SELECT n, \(value) FROM (SELECT n, 1735689600 + n * 3600 AS t FROM generate_series(0::bigint, 19999) n) AS hours;
+            CREATE INDEX ON q (at); ANALYZE q;
+            """)
+        let reader = try database.reader()
+        var plans: [String: [String]] = [:]
+        reader.trace = { plans[$0] = $1 }
+        var request = SurveyRequest(entity: "q", date: .of("at", encoding), cutoff: at("2025-01-11"))
+        request.counts = .init(all: false, kept: false, related: false)
+        #expect(try reader.survey(request).expiredCount == 240)
+        #expect(plans.values.contains { $0.contains { $0.contains("Index") } })
+        for (statement, plan) in plans {
+            #expect(!plan.contains { $0.contains("Seq Scan on q") }, "\(statement)\n\(plan.joined(separator: "\n"))")
+        }
+    }
+
+    /// A feed that swaps its table: the rows that are there after the lock are counted.
+    @Test func aTableThatIsFilledAgainIsCounted() async throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (id int, at timestamptz); CREATE TABLE new (LIKE q); "
+                + "INSERT INTO new SELECT n, timestamptz '2026-01-01Z' + n * interval '1 hour' FROM generate_series(0, 99) n;"
+        )
+        let other = try database.connection()
+        try other.execute("BEGIN")
+        try other.execute("TRUNCATE q")
+        try other.execute("INSERT INTO q SELECT * FROM new")
+        let survey = Task {
+            let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-02-01"))
+            return try database.reader().survey(request).expiredCount
+        }
+        #expect(database.hasWaiter())
+        try other.execute("COMMIT")
+        #expect(try await survey.value == 100)
+    }
+
+    @Test func aValueWithNULIsRefused() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (symbol text, at timestamptz); INSERT INTO q VALUES ('GOLD', '2026-01-01Z');")
+        var request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-02-01"))
+        request.filter = .compare("symbol", .equal, .text("GOLD\0X"))
+        let error = storeError { _ = try database.reader().survey(request) }
+        #expect(error?.kind == .unsupported && error?.message.contains("the character NUL (\\0)") == true)
+    }
+
+    /// Each statement that is kept prepared takes memory of the server.
+    @Test func preparedStatementsAreBounded() throws {
+        let connection = try TestDatabase().connection()
+        for number in 0..<500 {
+            #expect(try connection.execute(SQLFragment("SELECT \(number)"), isRepeated: true).rows.count == 1)
+        }
+        #expect(try connection.count(SQLFragment("SELECT count(*) FROM pg_prepared_statements")) <= 200)
+        #expect(try connection.execute(SQLFragment("SELECT 7"), isRepeated: true).rows.count == 1)
+    }
+}
