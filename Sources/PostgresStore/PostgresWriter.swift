@@ -22,4 +22,12 @@ public final class PostgresWriter: PostgresDatabase, RetentionWriter {
                 maxReplicationLag: maxReplicationLag))
         try refuseStandby()
     }
+
+    /// Has the server write the commits of this session to disk. Batches commit without waiting for the disk. One commit that waits is
+    /// after all of them, and it needs a record of its own. Source: PostgreSQL manual, "Asynchronous Commit".
+    package func flush() throws(StoreError) {
+        try run("writing what was deleted to the server's disk") {
+            try transaction(.full) { _ = try execute("SELECT pg_logical_emit_message(true, 'retention', '')") }
+        }
+    }
 }

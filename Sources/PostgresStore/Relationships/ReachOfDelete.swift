@@ -170,10 +170,17 @@ struct ClearedReferences {
 }
 
 extension PostgresConnection {
-    /// Whether a delete can reach rows by a foreign key, so that counting alone does not predict it.
+    /// Whether foreign keys refer to the rows of a request, or an earlier delete reaches its table by one, so that counting alone does not
+    /// predict the delete.
     func relationshipsAreInPlay(_ request: SurveyRequest) throws -> Bool {
-        try (request.preceding.map(\.fetchRequest.entity) + [request.entity]).contains {
-            try !requireTable($0).entity.incomingRelationships.isEmpty
+        let table = try requireTable(request.entity)
+        guard table.entity.incomingRelationships.isEmpty else { return true }
+        return try request.preceding.contains { earlier in
+            let reach = try ReachOfDelete(of: requireTable(earlier.fetchRequest.entity), earlier.relationships, self)
+            let reached = try reach.losing.dropFirst() + reach.nullifying.map { try requireTable($0.source) }
+            return try reached.contains {
+                if case .none = try kinship(of: $0, to: table) { false } else { true }
+            }
         }
     }
 }

@@ -245,6 +245,7 @@ extension SurveyQuery {
             // A dropped partition neither cascades nor checks keys.
             survey.possibleMethods.removeFirst()
             survey.method = survey.possibleMethods[0]
+            survey.reason = "nothing is dropped as a whole, because foreign keys act on its rows"
         }
     }
 

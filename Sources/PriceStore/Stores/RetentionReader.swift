@@ -204,6 +204,9 @@ package protocol RetentionWriter: RetentionInserter, StoreWriter {
     /// How long the next batch should wait beyond its pause; nil: not at all.
     func wantedPause() throws(StoreError) -> WantedPause?
 
+    /// Makes sure that what was committed survives a crash of the server, before it is reported as deleted.
+    func flush() throws(StoreError)
+
     /// Begins the archive of a run. From now on each deletion whose request has an ``SurveyRequest/archiveRule`` copies its rows to the
     /// archive first. A row is deleted only if its copy is on disk and equal.
     ///
@@ -230,6 +233,9 @@ extension RetentionWriter {
     package func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError) {
         if let table = rollup.table(for: entity) { try createEntity(table) }
     }
+
+    /// Does nothing: what is lost with the machine's power is deleted again by the next run.
+    package func flush() throws(StoreError) {}
 
     /// Nil: the store asks for no pause.
     package func wantedPause() throws(StoreError) -> WantedPause? { nil }

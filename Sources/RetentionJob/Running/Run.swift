@@ -118,11 +118,21 @@ package final class Run {
         writer.didBeginPhase = nil
         compareArchived()
         completeArchive()
+        flush()
         reportTriggerDeletes()
         recountResidue(plan)
         reportRowsLeft()
         noteDatesOfRefused(plan)
         for rule in report.rules { log(rule) }
+    }
+
+    private func flush() {
+        guard !isOver, report.rules.contains(where: { $0.done.deleted > 0 }) else { return }
+        do {
+            try writer.flush()
+        } catch {
+            end(because: error)
+        }
     }
 
     /// Reclaims space once for the whole file, in the strongest mode of the rules that deleted something.

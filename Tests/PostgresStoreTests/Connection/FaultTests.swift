@@ -157,6 +157,17 @@ struct FaultTests {
         #expect(!writer.isOpen && writer.serverProcess == second)
     }
 
+    /// Batches do not wait for the disk, and what is reported must be on it.
+    @Test func whatIsFlushedSurvivesACrash() throws {
+        let cluster = try PostgresCluster(settings: ["wal_writer_delay = 10s", "autovacuum = off"])
+        let (writer, other) = try cluster.open(ExpiringRows.schema)
+        try other.execute("CHECKPOINT")
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
+        try writer.flush()
+        try cluster.restart()
+        #expect(try writer.count(StoreFetchRequest(entity: "q")) == 450)
+    }
+
     @Test func aServerThatStaysAwayCannotBeReached() throws {
         let cluster = try PostgresCluster()
         let url = try cluster.makeDatabase(ExpiringRows.schema)

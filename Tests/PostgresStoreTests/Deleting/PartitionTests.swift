@@ -70,6 +70,33 @@ struct PartitionTests {
     }
 
     /// The default partition is never dropped.
+    /// A rule on a table that a foreign key refers to, before a rule on another table, or on one that it reaches.
+    @Test(arguments: [false, true]) func anEarlierRuleCountsWhereItReaches(reaches: Bool) throws {
+        let database = try TestDatabase(
+            Self.months(
+                """
+                CREATE TABLE parent (id int PRIMARY KEY, at timestamptz);
+                CREATE TABLE child (id int, p int REFERENCES parent ON DELETE CASCADE);
+                INSERT INTO parent SELECT n, timestamptz '2026-01-01Z' FROM generate_series(1, 9) n;
+                \(reaches ? "ALTER TABLE q ADD p int REFERENCES parent ON DELETE CASCADE;" : "")
+                """))
+        let first = Self.request(entity: "parent")
+        var second = Self.request()
+        second.preceding = [BatchDeleteRequest(first, resultType: .count)]
+        let writer = try database.writer()
+        _ = try Laws.carryOut(first, method: writer.findings(first).method.rawValue, batchRows: 5, on: writer)
+        let findings = try writer.findings(second)
+        #expect(findings.method == (reaches ? .range : .partitions))
+        #expect(
+            findings.reason
+                == (reaches
+                    ? "nothing is dropped as a whole, because foreign keys act on its rows"
+                    : "2 partitions are dropped, and 216 rows are deleted one by one"))
+        let execution = try Laws.carryOut(second, method: findings.method.rawValue, batchRows: 2000, on: writer)
+        #expect(execution.total.deletedCount == 1632)
+        #expect(try database.run(Self.partitionNames) == [reaches ? "q_01 q_02 q_03 q_04" : "q_03 q_04"])
+    }
+
     @Test func theDefaultPartitionStays() throws {
         let database = try TestDatabase(
             Self.months("CREATE TABLE q_rest PARTITION OF q DEFAULT; INSERT INTO q (at) VALUES ('2025-06-01'), (NULL);")
