@@ -52,14 +52,15 @@ package enum Cutoff {
 extension Rule {
     /// The instant before which rows are expired. Rows that become candles, or are in an aggregate, expire together with their bucket.
     package func cutoff(asOf: Instant, zone: CalendarZone) -> Instant {
-        var cutoff = cutoffWithoutAggregates(asOf: asOf, zone: zone)
-        // The start of a bucket may be inside another bucket. Those of any two lengths coincide again and again.
-        for _ in 0..<100_000 {
+        let latest = cutoffWithoutAggregates(asOf: asOf, zone: zone)
+        var cutoff = latest
+        // The start of a bucket may be inside a bucket of another aggregate. If no two starts meet, as of days in two zones, the store refuses.
+        for _ in 0..<100 {
             let earlier = aggregates.reduce(startOfCandle(cutoff)) { $1.start(at: $0) }
             if earlier == cutoff { return cutoff }
             cutoff = earlier
         }
-        return .distantPast
+        return latest
     }
 
     /// The cutoff before it is moved back to the start of a bucket of ``aggregates``.

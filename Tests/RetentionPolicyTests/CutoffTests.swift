@@ -193,16 +193,20 @@ struct CutoffTests {
             name: "gold", entity: "q", dateAttribute: "at", maxAge: .of(days: 1),
             marks: Marks(whole: Mark(line: 1, column: 1)))
         let asOf = try #require(Instant(iso8601: "2026-01-11T12:00:00Z"))
-        func buckets(minutes: Int64) -> AggregateBuckets {
-            AggregateBuckets(name: "a", length: .microseconds(minutes * 60_000_000), origin: 0, zone: .utc)
+        func buckets(minutes: Int64, zone: CalendarZone = .utc) -> AggregateBuckets {
+            AggregateBuckets(name: "a", length: .microseconds(minutes * 60_000_000), origin: 0, zone: zone)
         }
         for (minutes, cutoff) in [
             ([60], "2026-01-10T12:00:00Z"), ([1440], "2026-01-10T00:00:00Z"), ([7, 1440], "2026-01-08T00:00:00Z"),
             ([1440, 60, 7], "2026-01-08T00:00:00Z"),
         ] as [([Int64], String)] {
-            rule.aggregates = minutes.map(buckets)
+            rule.aggregates = minutes.map { buckets(minutes: $0) }
             #expect(rule.cutoff(asOf: asOf, zone: .utc).rfc3339 == cutoff)
         }
+        // Days of two zones have none: the store refuses the cutoff.
+        let berlin = try #require(CalendarZone(identifier: "Europe/Berlin"))
+        rule.aggregates = [buckets(minutes: 1440), buckets(minutes: 1440, zone: berlin)]
+        #expect(rule.cutoff(asOf: asOf, zone: .utc).rfc3339 == "2026-01-10T12:00:00Z")
     }
 }
 

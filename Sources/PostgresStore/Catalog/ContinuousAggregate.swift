@@ -22,19 +22,22 @@ extension TimescaleSQL {
     /// Finds the aggregates over a hypertable, lowest level first. For intervals: the months and the microseconds of a bucket, the
     /// microseconds of its offset, and its origin in microseconds since 1970 on its clocks. Origin and offset are NULL if none is named.
     ///
-    /// - Parameter isDate: whether buckets are intervals, and not numbers.
-    static func aggregates(_ table: PostgresTable, isDate: Bool) -> SQLFragment {
-        let (width, offset, origin) = (
-            "b.bucket_width::interval", "b.bucket_offset::interval", "b.bucket_origin::timestamptz"
-        )
+    /// - Parameter type: the type of the column that the buckets divide, as the server calls it.
+    static func aggregates(_ table: PostgresTable, type: String) -> SQLFragment {
+        // A day is given as an instant at midnight in the zone of the session, a local time as an instant in UTC.
+        let origin =
+            type == "date"
+            ? "b.bucket_origin::timestamp"
+            : "(b.bucket_origin::timestamptz AT TIME ZONE coalesce(b.bucket_timezone, 'UTC'))"
+        let (width, offset) = ("b.bucket_width::interval", "b.bucket_offset::interval")
         func microseconds(_ value: String) -> String { "(extract(epoch FROM \(value)) * 1000000)::int8" }
         func months(_ value: String) -> String {
             "(extract(year FROM \(value)) * 12 + extract(month FROM \(value)))::int8"
         }
         let facts =
-            isDate
-            ? "\(months(width)) AS months, \(microseconds(width)) AS length, \(microseconds(offset)) AS shift, \(months(offset)) AS shift_months, "
-                + "\(microseconds("(\(origin) AT TIME ZONE coalesce(b.bucket_timezone, 'UTC'))")) AS origin"
+            type == "date" || type.hasPrefix("timestamp")
+            ? "\(months(width)) AS months, \(microseconds(width)) AS length, \(microseconds(offset)) AS shift, "
+                + "\(months(offset)) AS shift_months, \(microseconds(origin)) AS origin"
             : "0::int8 AS months, b.bucket_width::int8 AS length, b.bucket_offset::int8 AS shift, 0::int8 AS shift_months, "
                 + "b.bucket_origin::int8 AS origin"
         return """
@@ -63,7 +66,7 @@ extension ContinuousAggregate {
     private static let monday: Int64 = 946_857_600_000_000
 
     /// - Parameters:
-    ///   - row: a row of ``TimescaleSQL/aggregates(_:isDate:)``.
+    ///   - row: a row of ``TimescaleSQL/aggregates(_:type:)``.
     ///   - date: the date that the buckets divide.
     init(_ row: ServerRow, by date: DateSQL) throws {
         (materialized, name) = (try row.int("mat_hypertable_id"), try row.text("name"))

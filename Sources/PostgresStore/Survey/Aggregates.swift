@@ -13,11 +13,12 @@ struct Aggregates {
 
     /// The aggregates over the hypertable, lowest level first, with their buckets by a date.
     private func all(by date: DateSQL) throws -> [ContinuousAggregate] {
-        let isDate = try session.exists(
-            "SELECT 1 FROM timescaledb_information.dimensions d WHERE d.dimension_number = 1 AND d.time_interval IS NOT NULL AND "
+        let type = try session.texts(
+            "SELECT d.column_type::text FROM timescaledb_information.dimensions d WHERE d.dimension_number = 1 AND "
                 + "d.hypertable_schema = " + .bound(table.schema, "name") + " AND d.hypertable_name = "
-                + .bound(table.relation, "name"))
-        return try session.rows(TimescaleSQL.aggregates(table, isDate: isDate)).map {
+                + .bound(table.relation, "name")
+        ).first
+        return try session.rows(TimescaleSQL.aggregates(table, type: type ?? "")).map {
             try ContinuousAggregate($0, by: date)
         }
     }
@@ -54,7 +55,11 @@ struct Aggregates {
         if let reason = try loggingObstacle(rows) { return Survey.AggregateLoss(reason) }
         let deletion = try session.condition(rows.request.expired, rows.scope)
         for aggregate in aggregates {
-            if let reason = bucketObstacle(aggregate, rows.cutoff) { return Survey.AggregateLoss(reason) }
+            if let reason = bucketObstacle(aggregate, rows.cutoff) {
+                let names = aggregates.map(\.name).joined(separator: ", ")
+                return Survey.AggregateLoss(
+                    reason + (aggregates.count > 1 ? "; no cutoff is the start of a bucket of each of \(names)" : ""))
+            }
             if let missing = try missingRows(aggregate, rows.scope, rows.date, deletion, before: rows.cutoff) {
                 return Survey.AggregateLoss(
                     "\(missing.rowCount) of \(expiredCount.counted("expired row", "is", "are")) not materialized in the continuous aggregate "
@@ -63,7 +68,19 @@ struct Aggregates {
             }
             if let reason = try refreshObstacle(aggregate, rows) { return Survey.AggregateLoss(reason) }
         }
-        return nil
+        return try pendingLoss(first, deletion)
+    }
+
+    /// What a rehearsal of pending rows finds: no aggregate has them.
+    private func pendingLoss(_ aggregate: ContinuousAggregate, _ deletion: SQLFragment) throws -> Survey.AggregateLoss?
+    {
+        guard let shadow = session.shadows[table.oid] else { return nil }
+        let rowCount = try session.count(
+            "SELECT count(*) FROM \(shadow.table) AS \(RowScope.alias)" + deletion.whereClause)
+        guard rowCount > 0 else { return nil }
+        return Survey.AggregateLoss(
+            "the pending files have \(rowCount.counted("expired row")), and the continuous aggregate \(aggregate.name) would never contain "
+                + "\(rowCount == 1 ? "it" : "them")")
     }
 
     /// Throws if an aggregate lacks rows that a batch is about to delete: they changed after the plan, or the aggregate is new. Rows and
@@ -131,7 +148,7 @@ struct Aggregates {
     private struct MissingRows {
         let rowCount: Int
         let oldest: Instant?
-        /// The call that materializes them.
+        /// The call that materializes them. Without `force` the server can leave out the last bucket of a zone that a logged range ends in.
         let refresh: String
     }
 
@@ -160,7 +177,8 @@ struct Aggregates {
         return MissingRows(
             rowCount: count, oldest: date.instant(try found.value("oldest")),
             refresh:
-                "CALL refresh_continuous_aggregate(\(aggregate.sql.quotedLiteral), \(ends.joined(separator: ", ")))")
+                "CALL refresh_continuous_aggregate(\(aggregate.sql.quotedLiteral), \(ends.joined(separator: ", ")), force => true)"
+        )
     }
 
     /// The most ranges that a condition lists. An index finds the rows of few ranges.

@@ -147,7 +147,10 @@ struct SurveyQuery {
     /// Describes the parts of a table: what is dropped, what cannot be deleted, and what the server's own jobs do with the rows.
     private func describe(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
-        guard rows.scope.isTable else { return }
+        // Chunks, and what aggregates lack, are those of the table, also beside pending rows.
+        guard rows.scope.isTable || table.isHypertable else { return }
+        var rows = rows
+        rows.scope = RowScope(table)
         let aggregates = Aggregates(session: session, table: table)
         if table.isHypertable {
             survey.notes = try aggregates.notes(rows.date) + aggregates.serverRetention(rows)

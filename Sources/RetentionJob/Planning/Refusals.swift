@@ -90,18 +90,25 @@ package struct Refusals {
         guard let loss = survey.losses.aggregates else { return nil }
         var reason = loss.reason
         if let statement = loss.statement, let oldest = loss.oldest {
-            let formerCutoffs = memory.rules.filter { $0.record.rule.entity.folded == rule.entity.folded }.map(\.cutoff)
-            if let last = formerCutoffs.max() {
+            if let reached {
                 reason +=
-                    oldest >= last
+                    oldest >= reached
                     ? ". To materialize them: \(statement)"
-                    : ". Runs have deleted rows before \(last.toSecond.rfc3339), and a refresh makes a bucket of the rows that are left: "
-                        + "refresh that time only after an undo that restored all of its rows"
+                    : ". Earlier runs may have deleted rows before \(reached.toSecond.rfc3339), and a refresh makes a bucket of the rows "
+                        + "that are left: refresh that time only if all of its rows are there, as after an undo"
             } else {
                 reason += ". If no row of that time was deleted before: \(statement)"
             }
         }
         return refusal(.aggregateIncomplete, reason)
+    }
+
+    /// The cutoff before which earlier runs may have deleted rows of the entity, also runs that did not finish; nil: none is known.
+    private var reached: Instant? {
+        [
+            memory.deletedBefore[RunMemory.deletedKey(rule.entity)],
+            memory.crashedAsOf.map { rule.cutoff(asOf: $0, zone: date.zone) },
+        ].compactMap(\.self).max()
     }
 
     /// Accepted only in a run by hand: a policy that accepted it would delete restored rows the next night.

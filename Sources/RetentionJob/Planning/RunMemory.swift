@@ -5,6 +5,10 @@ package import RetentionPolicy
 package struct RunMemory: Hashable, Sendable {
     /// When the last recorded run ended (a crashed one: when it started); nil: there was none.
     package var lastRun: Instant?
+    /// By entity name, as ``deletedKey(_:)``: the latest cutoff of recent runs that deleted rows of it, whether they finished or not.
+    package var deletedBefore: [String: Instant] = [:]
+    /// The latest instant at which a run computed ages that did not record its end; nil: there is none.
+    package var crashedAsOf: Instant?
     /// The longest time between the ends of consecutive runs; nil: fewer than two runs.
     package var longestGap: Duration?
     /// Whether the last run crashed, or failed after a crash: then the store is checked for damage.
@@ -19,6 +23,11 @@ package struct RunMemory: Hashable, Sendable {
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
     /// The last store of a ledger that knows no run of this store; nil: it knows some, or no store at all.
     package var otherStore: String?
+
+    /// The key of an entity in ``deletedBefore``: its name in lower case, without a schema.
+    package static func deletedKey(_ entity: String) -> String {
+        entity.folded.split(separator: ".").last.map(String.init) ?? entity
+    }
 
     /// Rows that an undo has restored, or may have.
     package struct Restored: Hashable, Sendable {

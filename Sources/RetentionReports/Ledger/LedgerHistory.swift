@@ -99,17 +99,20 @@ package struct LedgerHistory {
                 entity: LedgerRow.runEntityName,
                 predicate: ofStore && .compare("clock_believed", .equal, .integer(1)),
                 sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1000),
-            attributes: ["number", "started_us", "finished_us"])
+            attributes: ["number", "started_us", "finished_us", "as_of_us", "mode", "outcome"])
         let ends: [Instant] = rows.compactMap { row in
-            for case .integer(let microseconds) in row.dropFirst().reversed() {
-                return Instant(microseconds: microseconds)
-            }
+            for case .integer(let microseconds) in row[1...2].reversed() { return Instant(microseconds: microseconds) }
             return nil
         }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(ofStore),
             restorations: try restorations(names(of: store), of: store, isEarlier))
+        let isOpen = [LedgerRun.Outcome.crashed, .running].map { StoreValue.text($0.rawValue) }
+        memory.crashedAsOf = rows.filter {
+            isOpen.contains($0[5]) && $0[4] != .text(RunReport.Mode.undo.rawValue)
+        }.compactMap { Self.instant($0[3]) }.max()
+        memory.deletedBefore = try deletedBefore(runs: rows.prefix(100).map { $0[0] })
         for line in try carriedOut(ofStore) {
             if let rule = RunMemory.CarriedOut(line: line) {
                 memory.rules.append(rule)
@@ -277,6 +280,25 @@ package struct LedgerHistory {
             LedgerRow.runEntity, where: .compare("plan_sha256", .equal, .text(sha256)), order: [], limit: 1,
             attributes: ["run"]
         ).first.map(LedgerRow.run)?.report.runID
+    }
+
+    private static func instant(_ value: StoreValue) -> Instant? {
+        if case .integer(let microseconds) = value { Instant(microseconds: microseconds) } else { nil }
+    }
+
+    /// The latest cutoff of some runs that deleted rows of an entity, by ``RunMemory/deletedKey(_:)``.
+    private func deletedBefore(runs: [StoreValue]) throws -> [String: Instant] {
+        guard try reader.entity(named: LedgerRow.ruleEntityName) != nil, !runs.isEmpty else { return [:] }
+        let found = try reader.fetch(
+            StoreFetchRequest(
+                entity: LedgerRow.ruleEntityName,
+                predicate: .isIn("run_number", runs) && .compare("deleted", .greater, .integer(0))),
+            attributes: ["entity", "cutoff_us"])
+        return found.reduce(into: [:]) { latest, row in
+            guard case .text(let entity) = row[0], let cutoff = Self.instant(row[1]) else { return }
+            let key = RunMemory.deletedKey(entity)
+            latest[key] = max(latest[key] ?? cutoff, cutoff)
+        }
     }
 
     /// The lines of the rules that runs of a store last carried out.

@@ -164,7 +164,36 @@ struct AggregateTests {
         #expect(try database.reader().survey(request).losses.aggregates == nil)
     }
 
+    /// A dry run counts rows of pending files as if they were in the table.
+    @Test func pendingRowsAreInNoAggregate() throws {
+        let database = try TestDatabase.hours()
+        let reader = try database.reader(rehearsing: ["q"])
+        let request = SurveyRequest.hours(before: "2026-01-17")
+        for (id, time, loss) in [
+            (-1, "2026-01-20T05:30:00Z", nil),
+            (
+                -2, "2026-01-02T05:30:00Z",
+                "the pending files have 1 expired row, and the continuous aggregate days would never contain it"
+            ),
+        ] as [(Int64, String, String?)] {
+            _ = try reader.insert(
+                entity: "q", values: ["id": .integer(id), "at": .text(time)], onConflict: .fail)
+            let survey = try reader.survey(request)
+            #expect(survey.losses.aggregates?.reason == loss, "\(survey.losses) \(survey.unsupported ?? "")")
+        }
+    }
+
     // MARK: Cutoffs
+
+    @Test func aggregatesWithoutACommonStartAreRefused() throws {
+        let database = try TestDatabase.hours()
+        try database.run(
+            "CREATE MATERIALIZED VIEW local WITH (timescaledb.continuous) AS SELECT time_bucket('1 day', at, 'Europe/Berlin') AS at, "
+                + "count(*) FROM q GROUP BY 1 WITH NO DATA")
+        try database.run("CALL refresh_continuous_aggregate('local', NULL, NULL)")
+        let loss = try database.reader().survey(SurveyRequest.hours(before: "2026-01-17")).losses.aggregates
+        #expect(loss?.reason.hasSuffix("; no cutoff is the start of a bucket of each of days, local") == true)
+    }
 
     /// A refresh of the bucket would make it of the rows that stay.
     @Test func aCutoffInsideABucketIsRefused() throws {
@@ -215,6 +244,33 @@ struct AggregateTests {
             )
             // The start has the same bucket, and the microsecond before it has another.
             #expect(found == ["0|0|6400"], "\(call)")
+        }
+    }
+
+    /// Local times and days are divided on the clocks of the rule, with an origin that is read in another zone.
+    @Test(arguments: [
+        ("timestamp", "'1 day'"), ("timestamp", "'9 hours'"), ("date", "'1 week'"), ("date", "'1 month'"),
+    ])
+    func localBucketsAreThoseOfTheServer(type: String, width: String) throws {
+        let call = "time_bucket(\(width)::interval, at, origin => '2000-01-01'::\(type))"
+        let database = try TestDatabase.timescale(
+            "CREATE TABLE q (at \(type) NOT NULL); SELECT create_hypertable('q', by_range('at')); INSERT INTO q VALUES ('2026-01-01');"
+        )
+        try database.run(
+            "CREATE MATERIALIZED VIEW a WITH (timescaledb.continuous) AS SELECT \(call) AS bucket, count(*) FROM q GROUP BY 1 WITH NO DATA"
+        )
+        let zone = try #require(CalendarZone(identifier: "Europe/Berlin"))
+        let buckets = try database.reader(zone: zone).aggregates(ofEntity: "q", by: .of("at", zone: zone))
+        let start = try #require(buckets.first)
+        // No time of the two hours around a change of the clocks.
+        let rows = try database.run(
+            "SELECT extract(epoch FROM time)::int8, extract(epoch FROM \(call)::timestamp AT TIME ZONE 'Europe/Berlin')::int8 FROM (SELECT "
+                + "time, (time AT TIME ZONE 'Europe/Berlin')::\(type) AS at FROM generate_series(timestamptz '2026-01-01 12:00Z', '2026-12-31Z', "
+                + "interval '1 day 5 hours') AS time) AS times")
+        #expect(rows.count == 301)
+        for row in rows {
+            let numbers = row.split(separator: "|").compactMap { Int64($0) }
+            #expect(start.start(at: Instant(unixSeconds: numbers[0])) == Instant(unixSeconds: numbers[1]), "\(row)")
         }
     }
 

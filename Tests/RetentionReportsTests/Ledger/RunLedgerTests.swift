@@ -141,6 +141,22 @@ struct RunLedgerTests {
         let ledger = try file.ledger()
         try ledger.markCrashed()
         #expect(try ledger.memory().lastRun == ReportSample.asOf.advanced(byMicroseconds: 5 * hour))
+        #expect(try ledger.memory().crashedAsOf == ReportSample.asOf)
+    }
+
+    /// Also of a run that did not finish. A table may be named with its schema.
+    @Test func memoryKnowsHowFarRowsWereDeleted() throws {
+        let file = try LedgerFile()
+        var rules = [ReportSample.refused, ReportSample.refused, ReportSample.refused]
+        for (index, entity) in ["public.Ticks", "ticks", "untouched"].enumerated() {
+            rules[index].entity = entity
+            rules[index].outcome = .failed
+            rules[index].done.deleted = index < 2 ? 1 : 0
+            rules[index].cutoff = ReportSample.asOf.advanced(byMicroseconds: Int64(index) * hour)
+        }
+        try record(report("01A", hour: 0, rules: rules), in: file.ledger())
+        let memory = try file.ledger().memory()
+        #expect(memory.deletedBefore == ["ticks": rules[1].cutoff] && memory.crashedAsOf == nil)
     }
 
     @Test(arguments: [RefusalCode.clockMovedBack, .clockJumped])
