@@ -66,6 +66,22 @@ struct PostgresTogetherTests {
         #expect(try cluster.run("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)", url: url) == "30|1")
     }
 
+    /// Nothing is deleted, and the rule is not completed.
+    @Test func aTriggerThatKeepsAllRowsFailsItsRule() throws {
+        let url = try cluster.makeDatabase(
+            """
+            CREATE TABLE t (id int PRIMARY KEY, at timestamptz, g text); CREATE INDEX ON t (at); \(Self.rows)
+            CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN NULL; END$$;
+            CREATE TRIGGER keeps BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION keep();
+            """)
+        let report = try job(url, "  - { name: old, entity: t, date_attribute: at, max_age: 165d }\n").report(Self.asOf)
+        #expect(report.exitCode == 65 && report.rules.map(\.outcome) == ["failed"])
+        #expect(
+            report.rules[0].message
+                == "no row was deleted, and all 18 expired rows are left; a trigger (keeps of t (may refuse the delete)) or another program "
+                + "keeps the rows")
+    }
+
     @Test func cascadesToKeptRowsAreRefused() throws {
         let url = try cluster.makeDatabase(
             """

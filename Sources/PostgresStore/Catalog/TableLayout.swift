@@ -60,6 +60,8 @@ private struct TableLayout {
             text += " of \(length) by \(try dimension.text("column_name"))"
         }
         if compressedCount > 0 { text += ", \(compressedCount) of them compressed" }
+        let aggregates = try Aggregates(session: session, table: table).described()
+        if !aggregates.isEmpty { text += "; continuous aggregates: \(aggregates.joined(separator: ", "))" }
         let policies = try session.rows(
             "SELECT j.proc_name, coalesce(j.config ->> 'drop_after', j.config ->> 'compress_after', j.config ->> 'start_offset') "
                 + "AS age FROM _timescaledb_config.bgw_job j JOIN _timescaledb_catalog.hypertable h ON h.id = j.hypertable_id "

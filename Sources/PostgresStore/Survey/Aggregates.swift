@@ -11,15 +11,26 @@ struct Aggregates {
     let session: PostgresConnection
     let table: PostgresTable
 
-    /// The aggregates over the hypertable, lowest level first, with their buckets by a date.
-    private func all(by date: DateSQL) throws -> [ContinuousAggregate] {
+    /// The facts of the aggregates over the hypertable, lowest level first.
+    private func rows() throws -> [ServerRow] {
         let type = try session.texts(
             "SELECT d.column_type::text FROM timescaledb_information.dimensions d WHERE d.dimension_number = 1 AND "
                 + "d.hypertable_schema = " + .bound(table.schema, "name") + " AND d.hypertable_name = "
                 + .bound(table.relation, "name")
         ).first
-        return try session.rows(TimescaleSQL.aggregates(table, type: type ?? "")).map {
-            try ContinuousAggregate($0, by: date)
+        return try session.rows(TimescaleSQL.aggregates(table, type: type ?? ""))
+    }
+
+    /// The aggregates over the hypertable, lowest level first, with their buckets by a date.
+    private func all(by date: DateSQL) throws -> [ContinuousAggregate] {
+        try rows().map { try ContinuousAggregate($0, by: date) }
+    }
+
+    /// The aggregates with the lengths of their buckets, such as `days (1 day, Europe/Berlin)`.
+    func described() throws -> [String] {
+        try rows().map { row in
+            let zone = try row.optionalText("bucket_timezone").map { ", \($0)" } ?? ""
+            return "\(try row.text("name")) (\(try row.text("bucket_width"))\(zone))"
         }
     }
 

@@ -154,6 +154,8 @@ struct SurveyQuery {
         let aggregates = Aggregates(session: session, table: table)
         if table.isHypertable {
             survey.notes = try aggregates.notes(rows.date) + aggregates.serverRetention(rows)
+        } else if table.isPartitioned {
+            survey.notes = try detached(table)
         }
         guard survey.expiredAloneCount > 0 else { return }
         if table.isHypertable {
@@ -163,6 +165,20 @@ struct SurveyQuery {
             }
         } else if table.isPartitioned, rows.date.reading == .ordered {
             try judgePartitions(rows, into: &survey)
+        }
+    }
+
+    /// Sentences that name the partitions whose concurrent detachment was interrupted: no statement on the table sees their rows.
+    private func detached(_ table: PostgresTable) throws -> [String] {
+        let query = SQLFragment(
+            "SELECT n.nspname, c.relname, pn.nspname AS parent_schema, p.relname AS parent_name FROM pg_inherits i "
+                + "JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_namespace n ON n.oid = c.relnamespace "
+                + "JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace pn ON pn.oid = p.relnamespace "
+                + "WHERE i.inhdetachpending AND i.inhparent IN (SELECT relid FROM pg_partition_tree(\(table.oid))) ORDER BY 2"
+        )
+        return try session.rows(query).map { row in
+            "the partition \(try row.text("relname")) is not wholly detached, and its rows are not seen: ALTER TABLE "
+                + "\(try row.relation("parent_schema", "parent_name")) DETACH PARTITION \(try row.relation("nspname", "relname")) FINALIZE"
         }
     }
 

@@ -132,12 +132,16 @@ extension Run {
             report.rules[index].outcome = .completed
         case .finished
         where setup.options.savedPlan == nil && residue >= report.rules[index].planned.expired
-            && report.rules[index].done.deleted > 0 && !report.rules[index].planned.triggers.isEmpty:
+            && !report.rules[index].planned.triggers.isEmpty:
+            let deletedCount = report.rules[index].done.deleted
             report.rules[index].outcome = .failed
             report.rules[index].message =
-                "\(Figures.count(report.rules[index].done.deleted, "row", "was", "were")) deleted, and as many expired rows "
-                + "are left as before: \(Figures.grouped(residue)); a trigger "
-                + "(\(report.rules[index].planned.triggers.joined(separator: ", "))) or another program inserts or changes rows"
+                (deletedCount == 0
+                    ? "no row was deleted, and all \(Figures.count(residue, "expired row", "is", "are")) left; "
+                    : "\(Figures.count(deletedCount, "row", "was", "were")) deleted, and as many expired rows "
+                        + "are left as before: \(Figures.grouped(residue)); ")
+                + "a trigger (\(report.rules[index].planned.triggers.joined(separator: ", "))) or another program "
+                + (deletedCount == 0 ? "keeps the rows" : "inserts or changes rows")
             status.hasRefusedRule = true
         case .finished:
             report.rules[index].outcome = .completed

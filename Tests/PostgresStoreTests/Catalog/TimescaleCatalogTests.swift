@@ -80,7 +80,7 @@ struct TimescaleCatalogTests {
         let reader = try database.reader()
         #expect(
             try reader.layout(ofEntity: "q")
-                == "hypertable, 2 chunks of 7 days by at, 1 of them compressed; policies of the server: policy_retention (100 days)"
+                == "hypertable, 2 chunks of 7 days by at, 1 of them compressed; continuous aggregates: days (1 day); policies of the server: policy_retention (100 days)"
         )
         #expect(try reader.layout(ofEntity: "days")?.hasPrefix("continuous aggregate") == true)
         #expect(try reader.sizeBytes(ofEntity: "q") ?? 0 > 0)

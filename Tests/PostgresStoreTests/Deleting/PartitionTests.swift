@@ -97,6 +97,33 @@ struct PartitionTests {
         #expect(try database.run(Self.partitionNames) == [reaches ? "q_01 q_02 q_03 q_04" : "q_03 q_04"])
     }
 
+    /// Another tool began to detach it, and was interrupted: the rule goes on without it, and says what to do.
+    @Test func aPartitionThatIsNotWhollyDetachedIsNamed() throws {
+        let database = try TestDatabase(Self.months())
+        let (reader, detacher) = (try database.connection(), try database.connection())
+        try reader.execute("BEGIN")
+        try reader.execute("SELECT count(*) FROM q")
+        nonisolated(unsafe) let session = detacher
+        let isOver = DispatchSemaphore(value: 0)
+        Thread {
+            _ = try? session.execute("ALTER TABLE q DETACH PARTITION q_01 CONCURRENTLY")
+            isOver.signal()
+        }.start()
+        #expect(database.hasWaiter())
+        try database.run("SELECT pg_cancel_backend(\(detacher.serverProcess))")
+        isOver.wait()
+        try reader.execute("ROLLBACK")
+        let (survey, execution) = try database.dryAndReal(Self.request())
+        #expect(
+            survey.notes == [
+                "the partition q_01 is not wholly detached, and its rows are not seen: ALTER TABLE \"public\".\"q\" DETACH PARTITION "
+                    + "\"public\".\"q_01\" FINALIZE"
+            ])
+        #expect(execution.total.deletedCount == 888)
+        try database.run("ALTER TABLE q DETACH PARTITION q_01 FINALIZE")
+        #expect(try database.reader().survey(Self.request()).notes.isEmpty)
+    }
+
     @Test func theDefaultPartitionStays() throws {
         let database = try TestDatabase(
             Self.months("CREATE TABLE q_rest PARTITION OF q DEFAULT; INSERT INTO q (at) VALUES ('2025-06-01'), (NULL);")
