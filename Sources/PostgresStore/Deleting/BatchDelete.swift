@@ -13,6 +13,8 @@ struct BatchDelete {
     /// Archives the rows; nil if they are not archived.
     let part: ArchivePart?
     var deletedCount = 0
+    /// Whether the next part has more rows than may still be deleted, so that this is the last batch.
+    var isOver = false
     /// The candles of the rows of this batch and of earlier ones.
     var candles: CandleTally
     /// The number of written candles.
@@ -20,7 +22,7 @@ struct BatchDelete {
     /// The parts that spare kept rows, if these must be checked again after the deletes; otherwise empty.
     private let keepers: [Keeper]
     /// Whether triggers may act at the end of the transaction.
-    private let firesTriggers: Bool
+    let firesTriggers: Bool
     /// The groups and buckets of deleted rows in which other rows are kept.
     private var touched: [TouchedBuckets] = []
 

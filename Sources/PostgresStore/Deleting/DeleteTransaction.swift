@@ -94,11 +94,8 @@ struct DeleteTransaction {
         return result
     }
 
-    /// Whether rows that an aggregate lacks must stay.
-    private var isGuarded: Bool { work.mustBeMaterialized && table.isHypertable }
-
     private func needsOneState() throws -> Bool {
-        if reach.overridesRules || isPredicted || isGuarded { return true }
+        if reach.overridesRules || isPredicted || table.isHypertable { return true }
         if denies && work.method == .whole || work.archiveRule != nil && !reach.keys.isEmpty { return true }
         // Kept rows are checked again only if the batch neither archives rows nor makes candles. A cluster has no single state.
         let isPlain = work.archiveRule == nil && work.rollup == nil

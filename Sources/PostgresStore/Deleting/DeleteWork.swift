@@ -21,6 +21,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var candles = CandleTally()
     /// The most rows that may still be deleted; nil for any number.
     var allowedRows: Int?
+    /// The rows that the plan counted and that are not deleted yet; nil if there is no plan.
+    var plannedRows: Int?
     /// The date by which a row of the entity must stay readable; nil if none must. A batch that would delete the last such row fails.
     var mustLeave: DateAttribute?
 

@@ -44,6 +44,7 @@ final class PostgresDeletion: Deletion {
         part.allowedRows = maxRows.map { $0 - deletedCount }
         // More rows may have expired for the rule than its plan counted.
         let planned = plannedCount - deletedCount
+        part.plannedRows = planned
         switch work.method {
         case .range: part.fetchRequest.fetchLimit = bounds.rows.map { min($0, planned) }
         case .windows: part.allowedRows = min(part.allowedRows ?? .max, planned)

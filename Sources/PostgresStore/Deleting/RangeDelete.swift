@@ -15,6 +15,7 @@ extension BatchDelete {
         }
         if scope.table.isHypertable {
             if let next = try inSegments(date) { return next }
+            if isOver { return nil }
             // After the compressed chunks, the range starts again.
             if request.continuation?.segment != nil { request.continuation = nil }
         }
