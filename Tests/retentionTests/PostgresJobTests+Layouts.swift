@@ -97,8 +97,9 @@ extension PostgresJobTests {
             func count() throws -> Int { Int(try place.server.run("SELECT count(*) FROM ticks", url: place.url)) ?? -1 }
             let dry = try job.report(["--dry-run"] + Self.time)
             #expect(dry.rules.map(\.expired) == [1164])
-            // Twice, because a run that was killed is gone on with.
-            for _ in 1...(fault == .kill ? 2 : 1) {
+            // Twice, because a run that was killed is gone on with. Rows of compressed chunks go in so few batches that the second run may
+            // end before it is killed.
+            for _ in 1...(fault == .kill && layout != .compressed ? 2 : 1) {
                 let before = try count()
                 let run = try RunningProgram(job, "run", "--no-progress", Self.time[0], Self.time[1])
                 // Between two batches, or in one of them.
