@@ -197,12 +197,12 @@ extension BatchDelete {
         let table = try CandleTable(rollup, connection)
         let gone: ServerResult
         if let part {
-            let copies = try connection.unlogged(changesNothingElse) {
+            let copies = try connection.unlogged(isUnlogged()) {
                 try part.delete(condition, of: scope, isRepeated: usesOnePlan)
             }
             gone = try connection.execute(rows.query { "SELECT " + $0 + copies }, isRepeated: usesOnePlan)
         } else {
-            gone = try connection.unlogged(changesNothingElse) {
+            gone = try connection.unlogged(isUnlogged()) {
                 try connection.execute(
                     rows.query { "DELETE FROM \(from)" + condition.whereClause + " RETURNING " + $0 },
                     isRepeated: usesOnePlan)

@@ -61,12 +61,14 @@ struct BatchDelete {
                 scope, date, condition, before: request.fetchRequest.predicate.dateRange?.before)
         }
         if let rollup = request.rollup { return try delete(condition, becoming: rollup) }
-        return try connection.unlogged(changesNothingElse) { try deleteRows(condition, from: target) }
+        return try connection.unlogged(isUnlogged()) { try deleteRows(condition, from: target) }
     }
 
-    /// Whether a DELETE from a hypertable changes only the rows that it names.
-    var changesNothingElse: Bool {
-        scope.table.isHypertable && !firesTriggers && scope.table.entity.incomingRelationships.isEmpty
+    /// Whether the server need not log a DELETE for aggregates: there are some, and it changes only the rows that it names. Without aggregates
+    /// nothing is logged, and direct deletes of compressed batches stay on.
+    func isUnlogged() throws -> Bool {
+        try scope.table.isHypertable && !firesTriggers && scope.table.entity.incomingRelationships.isEmpty
+            && Aggregates(session: connection, table: scope.table).exist()
     }
 
     private mutating func deleteRows(_ condition: SQLFragment, from target: String?) throws -> Int {

@@ -11,8 +11,16 @@ struct Aggregates {
     let session: PostgresConnection
     let table: PostgresTable
 
+    /// Whether there are any. Each batch asks, because somebody may create one after the plan.
+    func exist() throws -> Bool {
+        try session.exists(
+            "SELECT 1 FROM _timescaledb_catalog.continuous_agg a JOIN _timescaledb_catalog.hypertable h "
+                + "ON h.id = a.raw_hypertable_id WHERE " + TimescaleSQL.isOf(table))
+    }
+
     /// The facts of the aggregates over the hypertable, lowest level first.
     private func rows() throws -> [ServerRow] {
+        guard try exist() else { return [] }
         let type = try session.texts(
             "SELECT d.column_type::text FROM timescaledb_information.dimensions d WHERE d.dimension_number = 1 AND "
                 + "d.hypertable_schema = " + .bound(table.schema, "name") + " AND d.hypertable_name = "

@@ -100,10 +100,7 @@ package struct LedgerHistory {
                 predicate: ofStore && .compare("clock_believed", .equal, .integer(1)),
                 sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1000),
             attributes: ["number", "started_us", "finished_us", "as_of_us", "mode", "outcome"])
-        let ends: [Instant] = rows.compactMap { row in
-            for case .integer(let microseconds) in row[1...2].reversed() { return Instant(microseconds: microseconds) }
-            return nil
-        }
+        let ends = rows.compactMap { Self.instant($0[2]) ?? Self.instant($0[1]) }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(ofStore),
@@ -283,7 +280,7 @@ package struct LedgerHistory {
     }
 
     private static func instant(_ value: StoreValue) -> Instant? {
-        if case .integer(let microseconds) = value { Instant(microseconds: microseconds) } else { nil }
+        value.number.map { Instant(microseconds: $0) }
     }
 
     /// The latest cutoff of some runs that deleted rows of an entity, by ``RunMemory/deletedKey(_:)``.

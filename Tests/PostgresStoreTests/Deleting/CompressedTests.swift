@@ -128,6 +128,29 @@ struct CompressedTests {
         #expect(try database.run("SELECT count(*), min(id) FROM q") == ["7000|0"])
     }
 
+    /// Direct deletes of compressed batches are many times faster; only beside an aggregate the server would log them.
+    @Test(arguments: [false, true]) func directDeletesAreOffBesideAnAggregateOnly(hasAggregate: Bool) throws {
+        let database = try database(limit: 0)
+        if hasAggregate {
+            try database.run(
+                "CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket('1 day', at) AS at, count(*) FROM q "
+                    + "GROUP BY 1 WITH NO DATA")
+            try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
+        }
+        let writer = try database.writer()
+        var request = Self.request
+        request.cutoff = at("2026-01-12")
+        request.filter = .compare("kind", .equal, .integer(0))
+        var isOff: Set<String> = []
+        writer.trace = { statement, _ in
+            guard statement.hasPrefix("DELETE") else { return }
+            isOff.formUnion(
+                (try? writer.texts(SQLFragment("SELECT current_setting('\(KnownDefect.directDeletes)')"))) ?? [])
+        }
+        _ = try Laws.carryOut(request, batchRows: 1000, on: writer)
+        #expect(isOff == [hasAggregate ? "off" : "on"])
+    }
+
     /// An earlier plan counted fewer rows: no part deletes more.
     @Test func noMoreGoThanThePlanCounted() throws {
         let database = try database(limit: 5000)
