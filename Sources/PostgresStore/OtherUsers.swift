@@ -64,6 +64,25 @@ extension PostgresConnection {
     }
 }
 
+extension PostgresConnection {
+    /// The other session with the oldest transaction among those that hold a lock on a table or a part of it, as a phrase.
+    ///
+    /// - Parameter writesRows: whether only locks of sessions count that lock or change rows.
+    func lockHolder(of table: PostgresTable, writesRows: Bool) throws -> String {
+        let holder = try row(
+            SQLFragment(
+                """
+                \(Self.tree("\(table.oid)::oid"))
+                SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+                WHERE l.relation IN (SELECT oid FROM tree) AND l.granted AND a.pid <> pg_backend_pid()
+                \(writesRows ? "AND l.mode <> 'AccessShareLock'" : "") ORDER BY a.xact_start LIMIT 1
+                """))
+        guard let holder else { return "another session" }
+        let program = try holder.optionalText("application_name").flatMap { $0.isEmpty ? nil : "\($0), " } ?? ""
+        return "another session (\(program)server process \(try holder.int("pid")))"
+    }
+}
+
 /// How long a standby is behind, measured from the positions of writing and replaying that were seen.
 ///
 /// The server's own `replay_lag` is the delay of the last replayed record. It does not show that a standby has stopped replaying. Source:

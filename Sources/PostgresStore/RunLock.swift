@@ -16,9 +16,9 @@ extension PostgresConnection {
 
     /// Takes the lock of a run.
     ///
-    /// - Parameter former: the server process that held the lock for this run before its connection was lost. The server may not have
-    ///   noticed the loss.
-    func lockRun(insteadOf former: Int? = nil) throws(StoreError) {
+    /// - Parameter former: the session that held the lock for this run before its connection was lost. The server may not have noticed
+    ///   the loss.
+    func lockRun(insteadOf former: (process: Int, began: String?)? = nil) throws(StoreError) {
         do {
             holdsRunLock = false
             if let former { try endSession(former) }
@@ -43,12 +43,13 @@ extension PostgresConnection {
     }
 
     /// Ends a session of this run that still holds the lock, and waits for its end.
-    private func endSession(_ process: Int) throws {
+    private func endSession(_ former: (process: Int, began: String?)) throws {
+        guard let began = former.began else { return }
         let isHeld: SQLFragment =
-            "SELECT 1 FROM \(Self.holder) AND a.application_name = " + .bound("retention \(getpid())", "text")
-            + " AND l.pid = " + .bound("\(process)", "int4")
+            "SELECT 1 FROM \(Self.holder) AND l.pid = " + .bound("\(former.process)", "int4")
+            + " AND a.backend_start = " + .bound(began, "timestamptz")
         guard try exists(isHeld) else { return }
-        try execute("SELECT pg_terminate_backend(\(process), 5000)")
+        try execute("SELECT pg_terminate_backend(\(former.process), 5000)")
     }
 
     private static func message(_ holder: ServerRow?) throws -> String {
@@ -66,11 +67,11 @@ extension PostgresWriter {
     ///
     /// - Throws: ``StoreError`` of kind `busy` that names the holder.
     public func takeRunLock() throws(StoreError) {
-        var lost: Int?
+        var lost: (process: Int, began: String?)?
         try run("taking the lock of a run") {
             // A lost session may have taken it.
             let former = lost
-            lost = serverProcess
+            lost = session
             try lockRun(insteadOf: former)
         }
     }

@@ -11,6 +11,10 @@ extension StoreError {
             self.init(.defect, store: store, message: "\(what): \(error)")
             return
         }
+        if fault.isCancelled {
+            self.init(.cancelled, store: store, message: "\(what): stopped before its end")
+            return
+        }
         let kind = Self.kind(of: fault)
         self.init(
             kind, store: store, message: "\(what): \(fault.message)", engineCode: fault.code.map { "SQLSTATE \($0)" },
@@ -64,6 +68,9 @@ extension StoreError {
 }
 
 extension StoreError {
+    /// Whether another session holds a lock that this one has waited for.
+    var isLockUnavailable: Bool { engineCode == "SQLSTATE 55P03" }
+
     /// Whether an immediate retry of the transaction may succeed: after a deadlock, a serialization failure, an unavailable lock, or a key
     /// that another session has just inserted.
     var isWorthRepeating: Bool {

@@ -9,8 +9,7 @@ public import PriceStore
 /// let count = try await prices.perform { try $0.count(StoreFetchRequest(entity: "item")) }
 /// ```
 ///
-/// If the task is cancelled, its statement ends and is rolled back, and ``perform(_:)`` throws `CancellationError`. A statement on a server
-/// first runs to its end.
+/// If the task is cancelled, its statement ends and is rolled back, and ``perform(_:)`` throws `CancellationError`.
 public actor StoreActor {
     private let executor: QueueExecutor
     /// Nil until the store is open.

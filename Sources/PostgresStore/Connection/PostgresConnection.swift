@@ -26,6 +26,7 @@ public class PostgresConnection {
     /// The server and the database, however their URL is written. Object IDs contain it.
     public private(set) var storeIdentifier = ""
     private var link: ServerLink
+    package var isStopped: () -> Bool = { false }
     private(set) var transactionDepth = 0
 
     /// Called with each distinct statement and its query plan before its first execution, except for statements that read only the server's
@@ -61,6 +62,8 @@ public class PostgresConnection {
     var chunkPortion = 64
     /// Who blocks the drop of partitions or chunks, so that their rows are deleted instead; nil if nobody does.
     var dropTrouble: String?
+    /// Who has locked rows of the current deletion, which its batches skip, as a phrase; nil if nobody has.
+    var locker: String?
     /// The findings of surveys, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
     /// Copies rows to the archive of the run; nil if there is none.
@@ -103,7 +106,8 @@ public class PostgresConnection {
     }
 
     private static func prepare(_ link: ServerLink, _ options: Options) throws(ServerFault) {
-        _ = try link.execute(script: setup(options))
+        let began = try link.execute(script: setup(options))
+        link.began = began.rows.first?.texts.first ?? nil
         try avoidKnownDefects(link)
     }
 
@@ -128,8 +132,13 @@ public class PostgresConnection {
         }
         // A role may have another value, with which foreign keys and triggers do nothing. A user who may not change it is refused.
         let role = "'session_replication_role'"
+        // After a kill of this process the server notices that nobody waits for the statement.
+        let interval = "'client_connection_check_interval'"
         return settings.map { "SET \($0); " }.joined()
-            + "SELECT set_config(\(role), 'origin', false) WHERE current_setting(\(role)) <> 'origin'"
+            + "SELECT set_config(\(role), 'origin', false) WHERE current_setting(\(role)) <> 'origin'; "
+            + "SELECT set_config(\(interval), '1s', false) "
+            + "WHERE current_setting(\(interval), true) IS NOT NULL AND version() LIKE '%linux%'; "
+            + "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
     }
 
     // MARK: Statements
@@ -251,7 +260,7 @@ public class PostgresConnection {
             usleep(500_000)
             return
         }
-        var former = serverProcess
+        var former = session
         let takesLock = holdsRunLock
         let end = ContinuousClock.now + options.patience
         var pause = Duration.milliseconds(100)
@@ -262,7 +271,7 @@ public class PostgresConnection {
                 break
             } catch {
                 // A session that is cut off while it takes the lock may hold it.
-                (former, holdsRunLock) = (serverProcess, takesLock)
+                (former, holdsRunLock) = (session, takesLock)
                 let mayPass = error.kind == .unreachable || error.kind == .busy && !link.isOpen
                 guard mayPass, ContinuousClock.now + pause < end else { throw error }
             }
@@ -283,7 +292,11 @@ public class PostgresConnection {
     }
 
     /// The process ID of the server process for the session.
-    var serverProcess: Int { link.serverProcess }
+    var serverProcess: Int { session.process }
+
+    /// The process ID of the server process for the session, and its start in the server's words; nil before its first statement. Together
+    /// they name the session, also after its end.
+    var session: (process: Int, began: String?) { (link.serverProcess, link.began) }
 
     /// Whether the session still exists.
     var isOpen: Bool { link.isOpen }
@@ -314,11 +327,12 @@ public class PostgresConnection {
     /// - Parameters:
     ///   - usesOnePlan: whether repeated statements are planned once, whatever their values.
     ///   - locks: a statement that runs before the transaction sees a state of the database; empty for none.
+    ///   - repeatsWithoutLock: whether it retries after a lock was unavailable.
     ///   - isExclusive: whether it locks others out. A session that waits for such a lock blocks all later ones, so each attempt waits for
     ///     only 50 ms and is repeated after growing pauses.
     func batch<T>(
         _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, locks: String = "",
-        isExclusive: Bool = false,
+        repeatsWithoutLock: Bool = true, isExclusive: Bool = false,
         _ body: () throws -> T
     ) throws(StoreError) -> T {
         guard transactionDepth == 0 else { return try run(what) { try transaction(.normal, body) } }
@@ -334,7 +348,7 @@ public class PostgresConnection {
                     begin: "BEGIN ISOLATION LEVEL \(isolation); SET LOCAL statement_timeout = '10min'; "
                         + wait + "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL plan_cache_mode = "
                         + (usesOnePlan ? "force_generic_plan" : "auto") + "; SELECT pg_current_xact_id()",
-                    end: "COMMIT", undo: "ROLLBACK"
+                    end: "COMMIT", undo: "ROLLBACK", isStopped: stopFromNow()
                 ) { begun in
                     let xid = try begun.rows.first?.int("pg_current_xact_id")
                     let value = try body()
@@ -350,7 +364,9 @@ public class PostgresConnection {
                         return committing.value
                     }
                     guard ContinuousClock.now < lossEnd else { throw storeError }
-                } else if storeError.isWorthRepeating, failures < 5 || isExclusive && ContinuousClock.now < lockEnd {
+                } else if storeError.isWorthRepeating, repeatsWithoutLock || !storeError.isLockUnavailable,
+                    failures < 5 || isExclusive && ContinuousClock.now < lockEnd
+                {
                     recoverPrepared()
                     usleep(UInt32(20_000 << min(failures, 5)))
                 } else {
@@ -383,15 +399,25 @@ public class PostgresConnection {
         if transactionDepth > 0 { return try transaction(.normal, body) }
         let lock = table.map { "; LOCK TABLE \($0) IN ACCESS SHARE MODE" } ?? ""
         return try enclosed(
-            begin: "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY" + lock, end: "COMMIT", undo: "ROLLBACK"
+            begin: "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY" + lock, end: "COMMIT", undo: "ROLLBACK",
+            isStopped: stopFromNow()
         ) { _ in try body() }
     }
 
-    /// - Parameter body: gets the result of the last statement of `begin`.
+    /// ``isStopped`` for what begins now: what a signal has already stopped is followed by counts and a report.
+    private func stopFromNow() -> () -> Bool { isStopped() ? { false } : isStopped }
+
+    /// - Parameters:
+    ///   - isStopped: whether `begin` and the statements of `body` should end.
+    ///   - body: gets the result of the last statement of `begin`.
     private func enclosed<T>(
-        begin: String, end: String, undo: String, _ body: (ServerResult) throws -> T
+        begin: String, end: String, undo: String, isStopped: @escaping () -> Bool = { false },
+        _ body: (ServerResult) throws -> T
     ) throws -> T {
         let begun: ServerResult
+        let former = link.isStopped
+        link.isStopped = { former() || isStopped() }
+        defer { link.isStopped = former }
         do {
             begun = try link.execute(script: begin)
         } catch {
@@ -404,9 +430,11 @@ public class PostgresConnection {
         do {
             let value = try body(begun)
             if Task.isCancelled { throw StoreError.cancelled(name) }
+            link.isStopped = former
             _ = try link.execute(script: end)
             return value
         } catch {
+            link.isStopped = former
             if link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
             (catalog, keptRows, thinnedRows, keptTables) = (known, kept, thinned, listed)
             guard error is ServerFault else { throw error }

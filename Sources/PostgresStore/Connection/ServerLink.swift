@@ -12,6 +12,11 @@ import PriceStore
         private let handle: OpaquePointer
         /// The names of the prepared statements, by their texts.
         private var prepared: [String: String] = [:]
+        /// Whether the plan of a prepared statement is older than its table.
+        private var isPlanStale = false
+        /// Whether the running statement should end. It is asked ten times a second.
+        var isStopped: () -> Bool = ServerLink.isTaskCancelled
+        private var hasCancelled = false
 
         /// Whether the package was built with libpq; see ``isAvailable``.
         static let isAvailable = true
@@ -20,11 +25,11 @@ import PriceStore
 
         deinit { PQfinish(handle) }
 
-        /// Opens a session.
+        /// Opens a session on the first host that accepts one.
         ///
         /// - Parameters:
         ///   - parameters: libpq's parameters (`host`, `dbname` …). libpq's environment and files supply missing ones.
-        ///   - timeout: how long to wait for the server.
+        ///   - timeout: how long to wait for each host, unless `connect_timeout` says it.
         /// - Throws: ``ServerFault`` without a password in its message.
         static func open(_ parameters: [(name: String, value: String)], timeout: Duration) throws(ServerFault)
             -> ServerLink
@@ -34,7 +39,7 @@ import PriceStore
             defer { for text in names + values { free(UnsafeMutablePointer(mutating: text)) } }
             names.append(nil)
             values.append(nil)
-            // `dbname` may be a complete URL.
+            // `dbname` may be a complete URL. It overrides what comes before it.
             guard let handle = PQconnectStartParams(names, values, 1) else {
                 throw ServerFault(code: nil, message: "out of memory", isConnectionLost: true)
             }
@@ -42,20 +47,47 @@ import PriceStore
             // The SQLSTATE of a refused connection is only in verbose messages.
             PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
             PQsetNoticeProcessor(handle, { _, _ in }, nil)
-            try link.finishConnecting(timeout)
+            let hosts = ServerHosts(link.parameters())
+            guard try link.finishConnecting(hosts.timeout ?? timeout) else {
+                let silent = link.place
+                let fault = ServerFault(
+                    code: nil, message: "the server at \(silent.host), port \(silent.port), did not answer in time",
+                    isConnectionLost: true)
+                guard let others = hosts.after(silent.host, silent.port) else { throw fault }
+                do throws(ServerFault) {
+                    return try open(parameters + others, timeout: timeout)
+                } catch {
+                    var both = error
+                    both.message = fault.message + "; " + error.message
+                    throw both
+                }
+            }
             PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
             link.serverProcess = Int(PQbackendPID(handle))
             return link
         }
 
-        private func finishConnecting(_ timeout: Duration) throws(ServerFault) {
-            let end = ContinuousClock.now + timeout
+        /// The parameters of the session with those of libpq's environment and files.
+        private func parameters() -> [String: String] {
+            let all = PQconninfo(handle)
+            defer { PQconninfoFree(all) }
+            var values: [String: String] = [:]
+            var next = all
+            while let option = next?.pointee, let name = option.keyword {
+                if let value = option.val { values[String(cString: name)] = String(cString: value) }
+                next = next?.successor()
+            }
+            return values
+        }
+
+        /// Connects to one host after another. False: one did not answer in time.
+        private func finishConnecting(_ timeout: Duration) throws(ServerFault) -> Bool {
+            var (asked, end) = (place, ContinuousClock.now + timeout)
             var state = PGRES_POLLING_WRITING
             while PQstatus(handle) != CONNECTION_BAD, state != PGRES_POLLING_OK, state != PGRES_POLLING_FAILED {
+                if place != asked { (asked, end) = (place, ContinuousClock.now + timeout) }
                 let left = (end - ContinuousClock.now).milliseconds
-                guard left > 0 else {
-                    throw ServerFault(code: nil, message: "the server did not answer in time", isConnectionLost: true)
-                }
+                guard left > 0 else { return false }
                 var wanted = pollfd(
                     fd: PQsocket(handle), events: Int16(state == PGRES_POLLING_READING ? POLLIN : POLLOUT), revents: 0)
                 guard poll(&wanted, 1, Int32(min(left, 1000))) != 0 else { continue }
@@ -67,33 +99,44 @@ import PriceStore
                     code: code, message: message, isConnectionLost: true,
                     isPasswordMissing: PQconnectionNeedsPassword(handle) == 1)
             }
+            return true
         }
 
         /// Runs a statement with bound parameters and returns its rows.
         func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
-            try sending(values) { PQexecParams(handle, text, $0, nil, $1, nil, nil, 0) }
+            try sending(values) { PQsendQueryParams(handle, text, $0, nil, $1, nil, nil, 0) }
         }
 
         /// The most statements that are kept prepared. Each takes memory of the server.
         private static let mostPrepared = 200
 
         /// Runs a statement that will be repeated. The server plans it once.
+        ///
+        /// If the table has changed since, the server refuses the plan. The fault is then a serialization failure: the transaction is
+        /// repeated with a new plan.
         func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
-            if prepared[text] == nil, prepared.count >= Self.mostPrepared {
-                _ = try result(PQexec(handle, "DEALLOCATE ALL"))
-                prepared = [:]
+            if isPlanStale || prepared[text] == nil && prepared.count >= Self.mostPrepared {
+                _ = try result(wait(PQsendQuery(handle, "DEALLOCATE ALL")))
+                (prepared, isPlanStale) = ([:], false)
             }
-            let name = prepared[text] ?? "retention_\(prepared.count)"
-            if prepared[text] == nil {
-                _ = try result(PQprepare(handle, name, text, Int32(values.count), nil))
+            let known = prepared[text]
+            let name = known ?? "retention_\(prepared.count)"
+            if known == nil {
+                _ = try result(wait(PQsendPrepare(handle, name, text, Int32(values.count), nil)))
                 prepared[text] = name
             }
-            return try sending(values) { PQexecPrepared(handle, name, $0, $1, nil, nil, 0) }
+            do {
+                return try sending(values) { PQsendQueryPrepared(handle, name, $0, $1, nil, nil, 0) }
+            } catch {
+                guard known != nil, error.code == "0A000" else { throw error }
+                isPlanStale = true
+                throw ServerFault(code: "40001", message: error.message, isConnectionLost: error.isConnectionLost)
+            }
         }
 
         /// Passes values to libpq as C strings, which must live until the call returns.
         private func sending(
-            _ values: [String?], _ call: (_ count: Int32, _ values: [UnsafePointer<CChar>?]) -> OpaquePointer?
+            _ values: [String?], _ send: (_ count: Int32, _ values: [UnsafePointer<CChar>?]) -> Int32
         ) throws(ServerFault) -> ServerResult {
             if values.contains(where: { $0?.utf8.contains(0) == true }) {
                 throw ServerFault(
@@ -103,17 +146,49 @@ import PriceStore
             var copies: [UnsafePointer<CChar>?] = values.map { $0.flatMap { UnsafePointer(strdup($0)) } }
             defer { for copy in copies { free(UnsafeMutablePointer(mutating: copy)) } }
             if copies.isEmpty { copies.append(nil) }
-            return try result(call(Int32(values.count), copies))
+            return try result(wait(send(Int32(values.count), copies)))
+        }
+
+        /// Waits for the last result of what was sent. If ``isStopped`` becomes true meanwhile, the server ends the statement.
+        private func wait(_ wasSent: Int32) -> OpaquePointer? {
+            guard wasSent == 1 else { return nil }
+            hasCancelled = false
+            var last: OpaquePointer?
+            while true {
+                while PQisBusy(handle) == 1 {
+                    var socket = pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
+                    guard poll(&socket, 1, 100) > 0 else {
+                        if !hasCancelled, isStopped() { cancel() }
+                        continue
+                    }
+                    guard PQconsumeInput(handle) == 1 else { break }
+                }
+                guard let result = PQgetResult(handle) else { return last }
+                PQclear(last)
+                last = result
+                if PQresultStatus(result) == PGRES_COPY_IN { return result }
+            }
+        }
+
+        /// Has the server end the running statement.
+        private func cancel() {
+            hasCancelled = true
+            let request = PQgetCancel(handle)
+            defer { PQfreeCancel(request) }
+            var message = [CChar](repeating: 0, count: 256)
+            _ = PQcancel(request, &message, Int32(message.count))
         }
 
         /// Runs statements without parameters, separated by semicolons, as one message. Returns the rows of the last one.
-        func execute(script: String) throws(ServerFault) -> ServerResult { try result(PQexec(handle, script)) }
+        func execute(script: String) throws(ServerFault) -> ServerResult {
+            try result(wait(PQsendQuery(handle, script)))
+        }
 
         /// Sends lines in the text format of COPY to a table.
         ///
         /// - Parameter lines: returns the next portion; nil if there is none.
         func copy(_ statement: String, _ lines: () -> String?) throws(ServerFault) {
-            let begun = PQexec(handle, statement)
+            let begun = wait(PQsendQuery(handle, statement))
             guard PQresultStatus(begun) == PGRES_COPY_IN else {
                 _ = try result(begun)
                 throw ServerFault(code: nil, message: "the server does not accept COPY", isConnectionLost: false)
@@ -135,6 +210,8 @@ import PriceStore
 
         /// The process ID of the server process for the session. It is kept here because libpq forgets it when the session is lost.
         private(set) var serverProcess = 0
+        /// When that process began, in the server's words; nil before it is asked.
+        var began: String?
 
         /// Whether a transaction is open on the server.
         var isInTransaction: Bool { PQtransactionStatus(handle) != PQTRANS_IDLE }
@@ -154,7 +231,7 @@ import PriceStore
                 let message = PQresultErrorField(result, CInt(UInt8(ascii: "M"))).map { String(cString: $0) }
                 throw ServerFault(
                     code: code, message: firstLine(message ?? text(PQresultErrorMessage(result))),
-                    isConnectionLost: !isOpen)
+                    isConnectionLost: !isOpen, isCancelled: code == "57014" && hasCancelled)
             }
             let columns = (0..<PQnfields(result)).map {
                 ServerColumn(name: text(PQfname(result, $0)), type: Int(PQftype(result, $0)))
@@ -182,19 +259,13 @@ import PriceStore
             String(text.split(separator: "\n").first ?? "the connection was lost")
         }
 
-        /// The SQLSTATE and the text of a verbose message, such as `… FATAL:  28P01: password authentication failed`.
-        private static func split(verbose message: String) -> (code: String?, message: String) {
+        /// The SQLSTATE and the text of a verbose message, such as `… FATAL:  28P01: password authentication failed`. The first word is in
+        /// the server's language.
+        static func split(verbose message: String) -> (code: String?, message: String) {
             let lines = message.split(separator: "\n").map(String.init)
             for line in lines {
-                guard let severity = line.firstRange(of: "FATAL:  ") ?? line.firstRange(of: "ERROR:  ") else {
-                    continue
-                }
-                let rest = line[severity.upperBound...]
-                guard let colon = rest.firstIndex(of: ":"), rest.distance(from: rest.startIndex, to: colon) == 5 else {
-                    continue
-                }
-                let words = rest[rest.index(after: colon)...].drop { $0 == " " }
-                return (String(rest[..<colon]), String(words))
+                guard let found = line.firstMatch(of: /:  ([0-9A-Z]{5}): +(.*)/) else { continue }
+                return (String(found.1), String(found.2))
             }
             // libpq's own messages have no SQLSTATE. Lines about the server's source code are left out, and libpq's question whether the
             // server is running, which the hint replaces.
@@ -212,6 +283,8 @@ import PriceStore
         let isOpen = false
         let isInTransaction = false
         let serverProcess = 0
+        var began: String?
+        var isStopped: () -> Bool = ServerLink.isTaskCancelled
         let place = (host: "", port: "", database: "")
 
         private init() {}
@@ -233,6 +306,10 @@ import PriceStore
     }
 #endif
 
+extension ServerLink {
+    static let isTaskCancelled: @Sendable () -> Bool = { Task.isCancelled }
+}
+
 /// An error of a session, in the server's own words.
 struct ServerFault: Error {
     /// The SQLSTATE; nil if the server was not reached or gave none.
@@ -242,6 +319,37 @@ struct ServerFault: Error {
     var isConnectionLost: Bool
     /// Whether the server requires a password and there is none. libpq reports that itself, without a SQLSTATE.
     var isPasswordMissing = false
+    /// Whether the session itself ended the statement.
+    var isCancelled = false
+}
+
+/// The hosts of an address, as libpq's parameters list them.
+struct ServerHosts {
+    /// `host`, `hostaddr` and `port`, each a list.
+    private let lists: [(name: String, values: [String])]
+    /// How long to wait for each; nil if the address does not say it.
+    let timeout: Duration?
+
+    init(_ parameters: [String: String]) {
+        lists = ["host", "hostaddr", "port"].compactMap { name in
+            parameters[name].map { (name, $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)) }
+        }
+        timeout = parameters["connect_timeout"].flatMap { Int($0) }.flatMap { $0 > 0 ? .seconds(max(2, $0)) : nil }
+    }
+
+    /// The parameters of the hosts after one; nil if it is the last.
+    func after(_ host: String, _ port: String) -> [(name: String, value: String)]? {
+        let count = lists.map(\.values.count).max() ?? 0
+        func value(_ name: String, _ place: Int) -> String? {
+            guard let values = lists.first(where: { $0.name == name })?.values else { return nil }
+            return values.count == 1 ? values[0] : values[place]
+        }
+        let place = (0..<count).first {
+            [value("host", $0), value("hostaddr", $0)].contains(host) && value("port", $0) ?? port == port
+        }
+        guard let place, place + 1 < count else { return nil }
+        return lists.filter { $0.values.count > 1 }.map { ($0.name, $0.values[(place + 1)...].joined(separator: ",")) }
+    }
 }
 
 extension Duration {

@@ -23,17 +23,21 @@ struct BatchDelete {
     private let keepers: [Keeper]
     /// Whether triggers may act at the end of the transaction.
     let firesTriggers: Bool
+    /// Whether rows that another session has locked are left out.
+    let skipsLocked: Bool
     /// The groups and buckets of deleted rows in which other rows are kept.
     private var touched: [TouchedBuckets] = []
 
     /// - Parameters:
     ///   - looksAgain: whether the deletes may have waited for others, whose changes only later statements see.
     ///   - firesTriggers: whether triggers may act at the end of the transaction.
+    ///   - skipsLocked: whether rows that another session has locked are left out.
     init(
         _ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil, looksAgain: Bool = false,
-        firesTriggers: Bool = false
+        firesTriggers: Bool = false, skipsLocked: Bool = false
     ) throws {
         self.firesTriggers = firesTriggers
+        self.skipsLocked = skipsLocked
         keepers = looksAgain ? request.fetchRequest.predicate.keepers ?? [] : []
         self.request = request
         candles = request.candles
@@ -61,7 +65,8 @@ struct BatchDelete {
                 scope, date, condition, before: request.fetchRequest.predicate.dateRange?.before)
         }
         if let rollup = request.rollup { return try delete(condition, becoming: rollup) }
-        return try connection.unlogged(isUnlogged()) { try deleteRows(condition, from: target) }
+        let rows = skipsLocked ? unlocked(condition, from: target) : condition
+        return try connection.unlogged(isUnlogged()) { try deleteRows(rows, from: target) }
     }
 
     /// Whether the server need not log a DELETE for aggregates: there are some, and it changes only the rows that it names. Without aggregates
@@ -69,6 +74,17 @@ struct BatchDelete {
     func isUnlogged() throws -> Bool {
         try scope.table.isHypertable && !firesTriggers && scope.table.entity.incomingRelationships.isEmpty
             && Aggregates(session: connection, table: scope.table).exist()
+    }
+
+    private static let skip = " FOR UPDATE SKIP LOCKED"
+
+    /// The condition that a row meets a condition and no other session has locked it.
+    private func unlocked(_ condition: SQLFragment, from target: String?) -> SQLFragment {
+        let place = target == nil && !scope.table.isSingle ? Self.place(scope) : "\(RowScope.alias).ctid"
+        let free =
+            "SELECT \(place) FROM \(target.map { "\($0) AS \(RowScope.alias)" } ?? scope.from)" + condition.whereClause
+            + Self.skip
+        return .all([condition, "(\(place)) IN (" + free + ")"])
     }
 
     private mutating func deleteRows(_ condition: SQLFragment, from target: String?) throws -> Int {
@@ -159,6 +175,7 @@ struct BatchDelete {
     /// a row that others change meanwhile is judged again.
     func rows(_ condition: SQLFragment, order: String, limit: SQLFragment) throws -> SQLFragment {
         let sorted = order.isEmpty ? "" : " ORDER BY \(order)"
+        let limit = limit + (skipsLocked ? Self.skip : "")
         if scope.table.isSingle {
             let places = "SELECT ctid FROM \(scope.from)" + condition.whereClause + sorted + limit
             return .all([condition, "\(RowScope.alias).ctid = ANY (ARRAY(" + places + "))"])

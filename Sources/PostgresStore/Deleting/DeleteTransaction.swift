@@ -22,7 +22,16 @@ extension PostgresWriter {
             }
             if let dropped { return dropped }
         }
-        return try DeleteTransaction(work, self).execute()
+        let transaction = try DeleteTransaction(work, self)
+        do {
+            return try transaction.execute()
+        } catch {
+            guard error.isLockUnavailable, locker == nil, transaction.maySkip else { throw error }
+            locker = try run("looking for locks") {
+                try lockHolder(of: requireTable(work.fetchRequest.entity), writesRows: true)
+            }
+            return try transaction.execute()
+        }
     }
 }
 
@@ -35,6 +44,9 @@ struct DeleteTransaction {
     private let firesTriggers: Bool
     /// Whether kept rows are listed in temporary tables.
     private let listsKept: Bool
+    /// Whether the batch can leave out rows that another session has locked: nothing else is copied, counted or changed with its rows, and
+    /// the rows have places.
+    let maySkip: Bool
 
     init(_ work: DeleteWork, _ session: PostgresWriter) throws(StoreError) {
         (self.work, self.session) = (work, session)
@@ -45,6 +57,9 @@ struct DeleteTransaction {
             let predicate = work.fetchRequest.predicate
             let (table, mayList) = (self.table, predicate.sparesKeptRows && !reach.overridesRules)
             listsKept = try mayList && session.run(Self.what(work)) { try session.canListKept(predicate, table) }
+            maySkip =
+                try work.rollup == nil && reach.keys.isEmpty && !table.isDistributed
+                && (!table.isHypertable || session.rows(TimescaleSQL.compressedChunks(table)).isEmpty)
         } catch {
             throw StoreError(error, store: session.name, doing: Self.what(work))
         }
@@ -82,7 +97,8 @@ struct DeleteTransaction {
         var part: ArchivePart?
         let result = try session.batch(
             Self.what(work), isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
-            usesOnePlan: !reach.overridesRules && BatchDelete.usesOnePlan(work, table), locks: isOneState ? locks : ""
+            usesOnePlan: !reach.overridesRules && BatchDelete.usesOnePlan(work, table), locks: isOneState ? locks : "",
+            repeatsWithoutLock: !maySkip
         ) {
             if reach.overridesRules { return try overrideRules(&part) }
             guard listsKept else { return try deleteBatch(&part, isOneState: isOneState) }
@@ -126,7 +142,7 @@ struct DeleteTransaction {
         var result = try guarded(&part) { part in
             var batch = try BatchDelete(
                 work, session, part, looksAgain: listsKept && !isOneState,
-                firesTriggers: firesTriggers)
+                firesTriggers: firesTriggers, skipsLocked: session.locker != nil && maySkip)
             let continuation = try batch.run()
             var result = BatchDeleteResult(
                 deletedCount: batch.deletedCount, continuation: continuation)

@@ -81,24 +81,10 @@ struct PartitionDrop {
                     mustLeave: work.mustLeave, mustBeMaterialized: work.mustBeMaterialized)
                 : dropPartitions(range, mustLeave: work.mustLeave)
         } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
-            session.dropTrouble = try "nothing is dropped as a whole, because \(lockHolder())"
+            let holder = try session.lockHolder(of: table, writesRows: false)
+            session.dropTrouble = "nothing is dropped as a whole, because \(holder) uses parts of \(table.name)"
             return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)
         }
-    }
-
-    /// Who uses the table or a part of it, as a phrase.
-    private func lockHolder() throws -> String {
-        let holder = try session.row(
-            SQLFragment(
-                """
-                \(PostgresConnection.tree("\(table.oid)::oid"))
-                SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-                WHERE l.relation IN (SELECT oid FROM tree) AND l.granted AND a.pid <> pg_backend_pid()
-                ORDER BY a.xact_start LIMIT 1
-                """))
-        guard let holder else { return "another session uses parts of \(table.name)" }
-        let program = try holder.optionalText("application_name").flatMap { $0.isEmpty ? nil : "\($0), " } ?? ""
-        return "another session (\(program)server process \(try holder.int("pid"))) uses parts of \(table.name)"
     }
 
     /// Drops the oldest partitions, up to the limits of a batch.

@@ -35,6 +35,7 @@ final class PostgresDeletion: Deletion {
         maxRows = request.deleting.maxRows
         plannedCount = findings.expiredCount
         outline = findings.outline
+        writer.locker = nil
     }
 
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
@@ -58,6 +59,7 @@ final class PostgresDeletion: Deletion {
         // Windows with as few rows as may still be deleted would be very many.
         if bounds.isRest, bounds.rows != nil, work.method == .windows { part.method = .whole }
         let result = try writer.execute(part)
+        outline.locker = writer.locker
         deletedCount += result.deletedCount
         work.candles = result.candles
         if let trouble = writer.dropTrouble {

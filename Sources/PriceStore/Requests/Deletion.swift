@@ -26,6 +26,8 @@ package struct DeletionOutline: Hashable, Sendable {
     package var isInBatches: Bool
     /// Whether each part deletes the oldest remaining rows.
     package var isOldestFirst = false
+    /// Who has locked rows that were skipped, as a phrase; nil: no row was.
+    package var locker: String?
     /// Whether a rebuild of the store would be clearly faster. It is done only on request.
     package var rebuildPays = false
     /// The index that finds the rows by their dates; nil if none is used.

@@ -201,6 +201,9 @@ package protocol RetentionWriter: RetentionInserter, StoreWriter {
     /// - Throws: ``StoreError`` of kind `busy` if the files are so large that nothing more should be written.
     func boundSideFiles() throws(StoreError) -> String?
 
+    /// Whether a signal asks to stop. A server asks during a statement; the statements of a file are short or read only.
+    var isStopped: () -> Bool { get set }
+
     /// How long the next batch should wait beyond its pause; nil: not at all.
     func wantedPause() throws(StoreError) -> WantedPause?
 
@@ -232,6 +235,12 @@ extension RetentionWriter {
     /// Creates an ordinary entity.
     package func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError) {
         if let table = rollup.table(for: entity) { try createEntity(table) }
+    }
+
+    /// Not asked.
+    package var isStopped: () -> Bool {
+        get { { false } }
+        set {}
     }
 
     /// Does nothing: what is lost with the machine's power is deleted again by the next run.

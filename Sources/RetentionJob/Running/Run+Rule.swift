@@ -100,7 +100,7 @@ extension Run {
                 report.rules[index].left.expired = try deletion.remainingCount(besides: others)
                 loop.didCount(residue: report.rules[index].left.expired)
             case .stop(let reason, _):
-                conclude(index, reason)
+                conclude(index, reason, lockedBy: deletion.outline.locker)
                 return
             }
         }
@@ -125,11 +125,17 @@ extension Run {
         }
     }
 
-    private func conclude(_ index: Int, _ reason: BatchLoop.Reason) {
+    private func conclude(_ index: Int, _ reason: BatchLoop.Reason, lockedBy locker: String?) {
         let residue = report.rules[index].left.expired
         switch reason {
         case _ where residue == 0:
             report.rules[index].outcome = .completed
+        case .finished where locker != nil:
+            report.rules[index].outcome = .interrupted
+            report.rules[index].message =
+                "\(Figures.count(residue, "expired row", "is", "are")) left: the run skipped rows that "
+                + "\(locker ?? "another session") has locked"
+            status.failures.append(.busy)
         case .finished
         where setup.options.savedPlan == nil && residue >= report.rules[index].planned.expired
             && !report.rules[index].planned.triggers.isEmpty:
@@ -159,15 +165,15 @@ extension Run {
             committed == 0
             ? "nothing was deleted"
             : "\(Figures.count(committed, "row", "is", "are")) deleted and committed before it"
-        report.rules[index].message = "\(error.description); \(done)"
+        report.rules[index].message = "\(cause(error)); \(done)"
         report.rules[index].left.expired = max(0, report.rules[index].planned.expired - committed)
         switch error.kind {
         case .constraint, .unsupported:
             report.rules[index].outcome = .failed
             status.note(error)
             if let count = try? writer.count(residue) { report.rules[index].left.expired = count }
-        case .busy:
-            // It is unknown for how long; each following rule would wait as long again.
+        case .busy, .cancelled:
+            // It is unknown for how long a store is busy; each following rule would wait as long again.
             report.rules[index].outcome = .interrupted
             end(because: error)
         default:

@@ -37,6 +37,7 @@ package final class Run {
         self.signal = signal
         began = setup.uptime()
         report = setup.report(mode: .run, engine: writer.engine)
+        writer.isStopped = { signal() != nil }
     }
 
     /// Carries out the run, once.
@@ -227,22 +228,29 @@ package final class Run {
 
     /// Why no batch may begin, for messages.
     var reasonToStop: String {
-        if isOver { return "the run ended before this rule was completed" }
-        if let number = signal() {
-            return "stopped by \(number == 2 ? "SIGINT" : number == 15 ? "SIGTERM" : "a signal")"
-        }
-        return "the time budget ended"
+        isOver ? "the run ended before this rule was completed" : signalText ?? "the time budget ended"
+    }
+
+    private var signalText: String? {
+        signal().map { "stopped by \($0 == 2 ? "SIGINT" : $0 == 15 ? "SIGTERM" : "a signal")" }
+    }
+
+    /// Why an error ends a rule or the run: a signal ends the running statement.
+    func cause(_ error: any Error) -> String {
+        let isStopped = (error as? StoreError)?.kind == .cancelled
+        return (isStopped ? signalText : nil) ?? Self.text(of: error)
     }
 
     /// Ends the run with an error, and says what is committed.
     func end(because error: any Error) {
         isOver = true
         status.note(error)
+        if (error as? StoreError)?.kind == .cancelled { noteInterruption(rowsRemain: true) }
         let done =
             report.deletedCount == 0
             ? "nothing was deleted"
             : "\(Figures.count(report.deletedCount, "row", "is", "are")) deleted and committed"
-        let failure = "\(Self.text(of: error)); \(done)"
+        let failure = "\(cause(error)); \(done)"
         report.failure = failure
         logger.error("run failed", metadata: ["reason": "\(failure)"])
     }

@@ -232,4 +232,135 @@ struct FaultTests {
         first = nil
         try database.writer().takeRunLock()
     }
+
+    /// A signal ends the running statement of a batch or a survey. What the report needs afterwards is not ended.
+    @Test(arguments: [true, false]) func aSignalEndsAStatement(isBatch: Bool) throws {
+        let database = try TestDatabase(
+            ExpiringRows.schema + """
+                CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_sleep(1); RETURN OLD; END$$;
+                CREATE TRIGGER sleep BEFORE DELETE ON q FOR EACH ROW EXECUTE FUNCTION sleep();
+                """)
+        let other = try database.connection()
+        try other.execute("BEGIN")
+        if !isBatch { try other.execute("LOCK TABLE q IN ACCESS EXCLUSIVE MODE") }
+        let writer = try PostgresWriter(database.address, lockTimeout: .seconds(30))
+        let isSignalled = Flag()
+        writer.isStopped = { isSignalled.isSet }
+        Thread {
+            usleep(300_000)
+            isSignalled.isSet = true
+        }.start()
+        let began = ContinuousClock.now
+        let told = storeError {
+            if isBatch {
+                _ = try writer.execute(ExpiringRows.batch())
+            } else {
+                _ = try writer.survey(ExpiringRows.request)
+            }
+        }
+        #expect(told?.kind == .cancelled && ContinuousClock.now - began < .seconds(10))
+        try other.execute("ROLLBACK")
+        #expect(try writer.survey(ExpiringRows.request).expiredCount == 299)
+        #expect(try writer.texts(SQLFragment("SELECT 'waited' FROM pg_sleep(0.3)")) == ["waited"])
+    }
+
+    /// If this process is killed, the server ends the statement.
+    @Test func theServerLooksWhetherItsClientIsThere() throws {
+        let writer = try TestDatabase().writer()
+        #expect(try writer.texts(SQLFragment("SHOW client_connection_check_interval")) == ["1s"])
+    }
+
+    @Test func aPlanThatIsOlderThanItsTableIsMadeAgain() throws {
+        let database = try TestDatabase("CREATE TABLE q (id int); INSERT INTO q VALUES (1)")
+        let writer = try database.writer()
+        var tries = 0
+        func read() throws -> [String?] {
+            tries += 1
+            return try writer.row(SQLFragment("SELECT * FROM q"), isRepeated: true)?.texts ?? []
+        }
+        #expect(try read() == ["1"])
+        try database.run("ALTER TABLE q ADD COLUMN price int")
+        #expect(try writer.batch("reading", read) == ["1", nil])
+        #expect(tries == 3)
+    }
+
+    /// A host that takes a connection and says nothing does not use up the time of the next one.
+    @Test func aSilentHostIsPassedBy() throws {
+        let silent = try SilentHost()
+        let url = try TestDatabase(ExpiringRows.schema).url
+        let parts = try #require(url.firstMatch(of: /^postgresql:\/\/(\w+)@.*\/(\w+)\?host=([^&]+)/))
+        let hosts = "host=127.0.0.1,\(parts.3)&port=\(silent.port),5432&connect_timeout=2"
+        let reader = try PostgresReader(PostgresAddress(url: "postgresql://\(parts.1)@/\(parts.2)?\(hosts)"))
+        #expect(try reader.survey(ExpiringRows.request).expiredCount == 299)
+        let alone = PostgresAddress(
+            url: "postgresql://\(parts.1)@127.0.0.1:\(silent.port)/\(parts.2)?connect_timeout=2")
+        let told = storeError { _ = try PostgresReader(alone) }
+        #expect(told?.kind == .unreachable)
+        #expect(told?.message.hasSuffix("the server at 127.0.0.1, port \(silent.port), did not answer in time") == true)
+    }
+
+    /// A former session is known by its process and its start, whatever it is called.
+    @Test func theLockOfAFormerSessionIsTakenOver() throws {
+        let database = try TestDatabase()
+        let named = PostgresAddress(url: database.url + "&application_name=nightly")
+        let former = try PostgresWriter(named)
+        try former.takeRunLock()
+        let next = try PostgresWriter(named)
+        let stranger = (process: former.session.process, began: "2026-01-01 00:00:00+00" as String?)
+        #expect(storeError { try next.lockRun(insteadOf: stranger) }?.kind == .busy)
+        try next.lockRun(insteadOf: former.session)
+        #expect(try next.holdsRunLock && database.reader().isRunLockHeld())
+    }
+
+    @Test(arguments: [
+        "connection to server failed: FATAL:  28P01: password authentication failed", "FEHLER:  28P01: Passwort",
+        "x\nВАЖНО:  28P01: пользователь\nLOCATION:  auth_failed, auth.c:326",
+    ]) func theCodeOfARefusalIsReadInAnyLanguage(_ message: String) {
+        let (code, text) = ServerLink.split(verbose: message)
+        #expect(code == "28P01" && !text.contains("28P01") && !text.isEmpty)
+    }
+
+    @Test func theHostsAfterOneAreItsOwnList() {
+        let hosts = ServerHosts(["host": "a,b,c", "port": "1,2,3", "connect_timeout": "1"])
+        #expect(hosts.timeout == .seconds(2))
+        #expect(hosts.after("a", "1")?.map(\.value) == ["b,c", "2,3"])
+        #expect(hosts.after("b", "2")?.map(\.value) == ["c", "3"])
+        #expect(hosts.after("c", "3") == nil)
+        let onePort = ServerHosts(["host": "a,b", "port": "1"])
+        #expect(onePort.after("a", "1")?.map(\.name) == ["host"])
+    }
+}
+
+/// A value that two threads share.
+private final class Flag: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value = false
+    var isSet: Bool {
+        get { lock.withLock { value } }
+        set { lock.withLock { value = newValue } }
+    }
+}
+
+/// A port on which connections are taken and nothing is said.
+private final class SilentHost {
+    private let socket: Int32
+    let port: UInt16
+
+    init() throws {
+        socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let socket = self.socket
+        let isBound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, length) == 0 && listen(socket, 5) == 0 && getsockname(socket, $0, &length) == 0
+            }
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        try #require(isBound)
+    }
+
+    deinit { close(socket) }
 }

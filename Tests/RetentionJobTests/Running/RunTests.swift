@@ -192,6 +192,21 @@ import Testing
         #expect(bench.recorder.finished.map(\.exitCode) == [143])
     }
 
+    /// A server ends the running statement. Here the task is cancelled, which ends it on a file.
+    @Test func aStatementThatASignalEndsInterruptsTheRule() async throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let bench = Bench()
+        bench.afterBatch = { _ in
+            bench.signal = 15
+            withUnsafeCurrentTask { $0?.cancel() }
+        }
+        nonisolated(unsafe) let (used, store) = (bench, file)
+        let report = try await Task { try used.run(store, .prices()) }.value
+        #expect(report.exitCode == 143 && report.rules[0].outcome == .interrupted)
+        #expect(report.rules[0].message == "stopped by SIGTERM; 10 rows are deleted and committed before it")
+    }
+
     @Test func rulesThatWereNotBegunAreInterruptedWithTheirOwnResidue() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100, symbol: "XAU")
