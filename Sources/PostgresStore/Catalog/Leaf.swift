@@ -1,6 +1,6 @@
 import PriceStore
 
-/// A real table with rows of an entity: the table itself, or a partition that has no partitions.
+/// A real table with rows of an entity, or a partition that has partitions itself.
 struct Leaf: Hashable {
     let oid: Int
     /// The table in SQL.
@@ -10,8 +10,11 @@ struct Leaf: Hashable {
     var isForeign = false
     /// Whether its rows are in columnar storage, from which the server cannot delete single rows.
     var isColumnar = false
-    /// The table of which it is a partition, in SQL; nil if none.
+    /// Whether its rows are in partitions of its own.
+    var isPartitioned = false
+    /// The table of which it is a partition, in SQL, and the table's `oid`; nil if none.
     var parent: String?
+    var parentOID: Int?
     /// Its range; nil if it is a default partition, has an open end, or otherwise proves nothing about its rows.
     var bounds: PartitionBounds?
     /// The column that divides its parent by ranges; nil if something else divides it.
@@ -24,7 +27,12 @@ extension PostgresConnection {
         guard table.isPartitioned else {
             return [Leaf(oid: table.oid, sql: table.sql, name: table.name)]
         }
-        if let known = catalog.leaves?[table.oid] { return known }
+        return try partitions(of: table).all.filter { !$0.isPartitioned }
+    }
+
+    /// The partitions of a table on all levels, in order of creation.
+    func partitions(of table: PostgresTable) throws -> Partitions {
+        if let known = catalog.partitions?[table.oid] { return known }
         let value = "(?:''((?:[^'']|'''')*)''|(-?[0-9.]+))"
         let found = try rows(
             SQLFragment(
@@ -39,22 +47,52 @@ extension PostgresConnection {
                     -- The catalog prints fewer digits of a real than it has.
                     JOIN pg_type y ON y.oid = a.atttypid AND 'real'::regtype NOT IN (y.oid, y.typbasetype)
                     WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0) AS range_column,
-                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar
+                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar' AS is_columnar, NOT t.isleaf AS is_partitioned,
+                    p.oid AS parent
                 FROM pg_partition_tree(\(table.oid)) t JOIN pg_class c ON c.oid = t.relid JOIN pg_namespace n ON n.oid = c.relnamespace
                 JOIN pg_class p ON p.oid = t.parentrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
                 CROSS JOIN regexp_match(pg_get_expr(c.relpartbound, c.oid),
                     '^FOR VALUES FROM \\(\(value)\\) TO \\(\(value)\\)$') AS ends
-                WHERE t.isleaf ORDER BY c.oid
+                WHERE t.level > 0 ORDER BY c.oid
                 """))
-        let leaves = try found.map { row in
+        let all = try found.map { row in
             Leaf(
                 oid: try row.int("oid"), sql: try row.relation("nspname", "relname"), name: try row.text("relname"),
                 isForeign: try row.isTrue("is_foreign"), isColumnar: try row.isTrue("is_columnar"),
-                parent: try row.relation("parent_schema", "parent_name"), bounds: try row.bounds(),
+                isPartitioned: try row.isTrue("is_partitioned"),
+                parent: try row.relation("parent_schema", "parent_name"),
+                parentOID: try row.int("parent"), bounds: try row.bounds(),
                 rangeColumn: try row.optionalText("range_column"))
         }
-        catalog.leaves?[table.oid] = leaves
-        return leaves
+        let partitions = Partitions(all)
+        catalog.partitions?[table.oid] = partitions
+        return partitions
+    }
+}
+
+/// The partitions of a table on all levels.
+struct Partitions {
+    let all: [Leaf]
+    private let byOID: [Int: Leaf]
+
+    init(_ all: [Leaf]) {
+        self.all = all
+        byOID = Dictionary(uniqueKeysWithValues: all.map { ($0.oid, $0) })
+    }
+
+    /// A partition, the partition in which it is, and so on.
+    func path(from part: Leaf) -> some Sequence<Leaf> {
+        sequence(first: part) { part in part.parentOID.flatMap { byOID[$0] } }
+    }
+
+    /// The range of a column in which all rows of a partition are; nil if none is known.
+    func bounds(of part: Leaf, by column: String) -> PartitionBounds? {
+        path(from: part).lazy.compactMap { $0.rangeColumn == column ? $0.bounds : nil }.first
+    }
+
+    /// The real tables in a partition.
+    func leaves(in part: Leaf) -> [Leaf] {
+        all.filter { leaf in !leaf.isPartitioned && path(from: leaf).contains { $0.oid == part.oid } }
     }
 }
 

@@ -4,8 +4,8 @@ import PriceStore
 struct PostgresCatalog {
     /// The tables by the requested name; nil if there is none.
     fileprivate var tables: [String: PostgresTable?] = [:]
-    /// The real tables of a table, by its `oid`. Valid within one state of the database.
-    var leaves: [Int: [Leaf]]?
+    /// The partitions of a table, by its `oid`. Valid within one state of the database.
+    var partitions: [Int: Partitions]?
     /// The chunks of a hypertable, by its `oid`. Valid within one state of the database.
     var chunks: [Int: [Chunk]]?
     /// The fingerprints of tables when they were first needed; see ``PostgresConnection/fingerprints(of:)``.
@@ -166,6 +166,10 @@ extension PostgresConnection {
             oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
             typeNames: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.attribute.declaredType) }),
+            enumTypes: Dictionary(
+                uniqueKeysWithValues: columns.compactMap { column in
+                    column.enumType.map { (column.attribute.name, $0) }
+                }),
             indexes: try indexes(oid), isPartitioned: isPartitioned,
             hasChildren: try !isPartitioned && (aggregate != nil || row.isTrue("relhassubclass")),
             isDistributed: try hasExtension("citus") && exists(CitusSQL.isDistributed(oid)),
@@ -175,14 +179,17 @@ extension PostgresConnection {
             lockMode: try row.optionalText("lock_mode"))
     }
 
-    private func readColumns(_ oid: Int) throws -> [(attribute: Attribute, type: ColumnType)] {
+    private func readColumns(_ oid: Int) throws -> [(attribute: Attribute, type: ColumnType, enumType: String?)] {
         // A domain counts as its base type.
         return try rows(
             SQLFragment(
                 """
                 SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type_name, coalesce(nullif(t.typbasetype, 0), t.oid) AS type,
-                    a.attnotnull, a.attgenerated <> '' AS is_generated, a.atthasdef OR a.attidentity <> '' AS has_default
+                    a.attnotnull, a.attgenerated <> '' AS is_generated, a.atthasdef OR a.attidentity <> '' AS has_default,
+                    e.labels, CASE WHEN e.labels IS NOT NULL THEN format_type(e.oid, NULL) END AS enum_type
                 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+                LEFT JOIN (SELECT enumtypid, array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum GROUP BY enumtypid)
+                    AS e (oid, labels) ON e.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
                 WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid = \(oid) ORDER BY a.attnum
                 """)
         ).map { row in
@@ -193,7 +200,8 @@ extension PostgresConnection {
                 isRequired: try row.isTrue("attnotnull"), isGenerated: isGenerated,
                 hasDefault: try !isGenerated && row.isTrue("has_default"), dateEncoding: type.isDate ? .native : nil)
             attribute.precision = type == .numeric ? .decimal : typeOID == 700 ? .single : .double
-            return (attribute, type)
+            attribute.labels = try row.names("labels")
+            return (attribute, type, try row.optionalText("enum_type"))
         }
     }
 

@@ -10,6 +10,8 @@ struct PostgresTable {
     let types: [String: ColumnType]
     /// The names of the types for a cast, by attribute name.
     let typeNames: [String: String]
+    /// The enumerated types of the attributes, by attribute name; for a domain, that of its values.
+    let enumTypes: [String: String]
     let indexes: [Index]
     /// Whether its rows are in partitions.
     let isPartitioned: Bool
@@ -77,6 +79,9 @@ struct PostgresTable {
     /// Whether a delete with a row limit can choose rows of one date by their places or keys. A compressed chunk has no places, and in a
     /// distributed table a place does not identify a row.
     var canSplitDates: Bool { !isHypertable && !isDistributed }
+
+    /// The type in which the values of an attribute are compared, for a cast.
+    func valueType(_ name: String) -> String { enumTypes[name] ?? typeNames[name] ?? "text" }
 
     func type(_ attribute: Attribute) -> ColumnType { types[attribute.name] ?? .other }
 

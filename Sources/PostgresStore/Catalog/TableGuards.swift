@@ -66,7 +66,7 @@ struct TableGuards {
                 FROM pg_class c JOIN tree ON c.oid = tree.oid JOIN pg_type t ON t.oid = c.reltype
                 JOIN pg_depend d ON d.deptype = 'n' AND (d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
                     OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))
-                WHERE c.relkind = 'r' AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass)
+                WHERE c.relkind IN ('r', 'p') AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass)
                 AND d.objid <> c.oid AND NOT EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.oid = d.objid AND r.ev_class = c.oid)
                 AND NOT (c.oid = ANY (
             """

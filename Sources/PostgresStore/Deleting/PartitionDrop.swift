@@ -25,9 +25,9 @@ extension SurveyQuery {
             let chunkColumn = try session.chunkColumn(table) ?? ""
             guard chunkColumn == column else { return "its chunks are ranges of \(chunkColumn), not of \(column)" }
         } else {
-            let leaves = try session.leaves(of: table)
-            if let foreign = leaves.first(where: \.isForeign) { return "\(foreign.name) is a foreign table" }
-            guard leaves.contains(where: { $0.rangeColumn == column }) else {
+            let partitions = try session.partitions(of: table)
+            if let foreign = partitions.all.first(where: \.isForeign) { return "\(foreign.name) is a foreign table" }
+            guard partitions.all.contains(where: { $0.rangeColumn == column }) else {
                 return "no partitions are ranges of \(column)"
             }
         }
@@ -40,27 +40,34 @@ struct ExpiredPartitions {
     let session: PostgresConnection
     let table: PostgresTable
 
-    /// The partitions that are proved to hold only rows of a request, oldest first, with the bytes of their rows.
-    func leaves(_ range: DateRange?) throws -> [(leaf: Leaf, bytes: Int)] {
+    /// The largest partitions that are proved to hold only rows of a request, oldest first, with their real tables and the bytes of their
+    /// rows.
+    func parts(_ range: DateRange?) throws -> [(part: Leaf, leaves: [Leaf], bytes: Int)] {
         guard let range, let before = range.before else { return [] }
         let scope = RowScope(table)
         let date = try scope.date(range.date, store: session.name)
         let column = try scope.attribute(range.date.name, store: session.name).name
-        let candidates = try session.leaves(of: table).compactMap { leaf -> (leaf: Leaf, bounds: PartitionBounds)? in
-            guard !leaf.isForeign, leaf.rangeColumn == column, let bounds = leaf.bounds else {
-                return nil
-            }
-            return (leaf, bounds)
-        }
+        let partitions = try session.partitions(of: table)
+        let candidates = partitions.all.filter { $0.rangeColumn == column && $0.bounds != nil && !$0.isForeign }
         let proofs = try date.areTrue(date.isWhollyBefore(before), of: candidates.map(\.bounds), session)
-        let expired = zip(candidates, proofs).filter(\.1).map(\.0)
+        let proved = Set(zip(candidates, proofs).filter(\.1).map(\.0.oid))
+        let expired = candidates.filter { part in
+            proved.contains(part.oid) && !partitions.path(from: part).dropFirst().contains { proved.contains($0.oid) }
+        }
         guard !expired.isEmpty else { return [] }
+        let bytes =
+            table.isDistributed
+            ? CitusSQL.bytes("oid::regclass")
+            : "(SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree(oid))::int8"
         let order = try session.rows(
-            "SELECT place, coalesce(\(table.isDistributed ? CitusSQL.bytes("oid::regclass") : "pg_relation_size(oid)"), 0) AS bytes FROM unnest("
-                + .bound(ServerArray.text(expired.map(\.bounds.lower)), "\(date.orderType)[]") + ", "
-                + .tables(expired.map(\.leaf.oid))
+            "SELECT place, coalesce(\(bytes), 0) AS bytes FROM unnest("
+                + .bound(ServerArray.text(expired.map { $0.bounds?.lower }), "\(date.orderType)[]") + ", "
+                + .tables(expired.map(\.oid))
                 + ") WITH ORDINALITY AS expired (low, oid, place) ORDER BY low")
-        return try order.map { try (expired[$0.int("place") - 1].leaf, $0.int("bytes")) }
+        return try order.map {
+            let part = expired[try $0.int("place") - 1]
+            return (part, partitions.leaves(in: part), try $0.int("bytes"))
+        }
     }
 }
 
@@ -90,9 +97,8 @@ struct PartitionDrop {
     /// Drops the oldest partitions, up to the limits of a batch.
     private func dropPartitions(_ range: DateRange, mustLeave: DateAttribute?) throws -> BatchDeleteResult? {
         guard table.isPartitioned, try session.guards(of: table)?.dropObstacle == nil else { return nil }
-        let (leaves, areAll) = try nextPartitions(range)
-        guard let first = leaves.first,
-            let rowCount = try drop(leaves, mustLeave: mustLeave)
+        let (parts, areAll) = try nextPartitions(range)
+        guard let first = parts.first, let rowCount = try drop(parts, mustLeave: mustLeave)
         else { return nil }
         return BatchDeleteResult(
             deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
@@ -105,19 +111,20 @@ struct PartitionDrop {
 
     /// The oldest expired partitions for one batch, and whether these are all. Each drop waits once for the server's disk, so small
     /// partitions are dropped together.
-    private func nextPartitions(_ range: DateRange) throws -> (leaves: [Leaf], areAll: Bool) {
-        let expired = try ExpiredPartitions(session: session, table: table).leaves(range)
+    private func nextPartitions(_ range: DateRange) throws -> (parts: [Leaf], areAll: Bool) {
+        let expired = try ExpiredPartitions(session: session, table: table).parts(range)
         var mostCount = Self.most.count
         if table.isDistributed {
             mostCount = try min(
                 mostCount, max(1, Self.mostShards / max(1, session.count(CitusSQL.shardCount(table.oid)))))
         }
-        var bytes = 0
-        let leaves = expired.prefix(mostCount).enumerated().prefix { place, partition in
+        var (count, bytes) = (0, 0)
+        let next = expired.enumerated().prefix { place, partition in
+            count += partition.leaves.count
             bytes += partition.bytes
-            return place == 0 || bytes <= Self.most.bytes
+            return place == 0 || count <= mostCount && bytes <= Self.most.bytes
         }
-        return (leaves.map(\.element.leaf), leaves.count == expired.count)
+        return (next.map(\.element.part), next.count == expired.count)
     }
 
     /// Counts the rows of partitions and drops the partitions, in one transaction. It is nil if their rows must be deleted one by one by
@@ -129,20 +136,20 @@ struct PartitionDrop {
     /// PostgreSQL manual, "Explicit Locking".
     ///
     /// - Parameter mustLeave: the date by which a row must stay readable. If none would, the call drops nothing and fails.
-    private func drop(_ leaves: [Leaf], mustLeave: DateAttribute?) throws -> Int? {
-        try session.batch("dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true) {
+    private func drop(_ parts: [Leaf], mustLeave: DateAttribute?) throws -> Int? {
+        try session.batch("dropping the partitions \(parts.map(\.name).joined(separator: ", "))", isExclusive: true) {
             if table.isDistributed {
                 try session.execute(script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = 50"])
             }
-            let list = leaves.map(\.sql).joined(separator: ", ")
-            let parents = Set(leaves.compactMap(\.parent)).sorted().map { "ONLY \($0)" }
+            let list = parts.map(\.sql).joined(separator: ", ")
+            let parents = Set(parts.compactMap(\.parent)).sorted().map { "ONLY \($0)" }
             func lock(_ tables: [String], _ mode: String) throws {
                 try session.execute("LOCK TABLE \(tables.joined(separator: ", ")) IN \(mode) MODE")
             }
             try lock(try self.parents().map { "ONLY \($0)" }, "SHARE UPDATE EXCLUSIVE")
             try lock([list], table.isDistributed ? "ACCESS EXCLUSIVE" : "EXCLUSIVE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
-            let rowCount = try session.countTogether(leaves, of: table)
+            let rowCount = try session.countTogether(parts, of: table)
             try lock(parents, "ACCESS EXCLUSIVE")
             try session.execute("DROP TABLE \(list)")
             try RowsThatStay(session: session, table: table).requireSome(by: mustLeave)
@@ -162,14 +169,14 @@ struct PartitionDrop {
 
 extension PostgresConnection {
     /// Counts all rows of tables to which nobody can write.
-    func countTogether(_ leaves: [Leaf], of table: PostgresTable) throws -> Int {
+    func countTogether(_ parts: [Leaf], of table: PostgresTable) throws -> Int {
         if table.isDistributed {
             // For a single query, the rows of several tables would all go to the coordinator.
-            return try leaves.reduce(0) { try $0 + count(SQLFragment("SELECT count(*) FROM \($1.sql)")) }
+            return try parts.reduce(0) { try $0 + count(SQLFragment("SELECT count(*) FROM \($1.sql)")) }
         }
         // Nobody else uses the rows any more, so several processes may count them.
         try execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
-        let all = leaves.map { "SELECT FROM \($0.sql)" }.joined(separator: " UNION ALL ")
+        let all = parts.map { "SELECT FROM \($0.sql)" }.joined(separator: " UNION ALL ")
         return try count(SQLFragment("SELECT count(*) FROM (\(all)) AS found"))
     }
 }

@@ -68,7 +68,7 @@ extension PostgresConnection {
         let lists =
             zip(present, pattern.values).map { attribute, values in
                 SQLFragment.bound(
-                    ServerArray.text(values), "\(scope.table.typeNames[attribute.name] ?? "text")[]")
+                    ServerArray.text(values), "\(scope.table.valueType(attribute.name))[]")
             } + [.bound(ServerArray.text(pattern.thresholds), "\(date.orderType)[]")]
         let names = present.indices.map { "g\($0)" } + ["threshold"]
         let same = zip(present, present.indices).map { SQLFragment("\(scope.column($0.name)) = kept.g\($1)") }

@@ -34,7 +34,7 @@ extension PostgresConnection {
     private func areHashable(_ names: [String], _ scope: RowScope) throws -> Bool {
         guard !names.isEmpty else { return true }
         let values = try names.map {
-            "NULL::\(scope.table.typeNames[try scope.attribute($0, store: name).name] ?? "text")"
+            "NULL::\(scope.table.valueType(try scope.attribute($0, store: name).name))"
         }
         do {
             _ = try execute("SELECT hash_record_extended(ROW(\(values.joined(separator: ", "))), 0)")

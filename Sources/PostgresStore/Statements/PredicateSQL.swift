@@ -61,7 +61,7 @@ extension PostgresConnection {
     func bound(_ value: StoreValue, _ attribute: Attribute, _ scope: RowScope) throws(StoreError) -> SQLFragment {
         let type = scope.table.type(attribute)
         switch (type, value) {
-        case (_, .null): return .bound(nil, scope.table.typeNames[attribute.name])
+        case (_, .null): return .bound(nil, scope.table.valueType(attribute.name))
         case (.text, _): return .bound(value.serverText, "text")
         case (.integer, .integer): return .bound(value.serverText, "int8")
         case (.integer, .real(let number)):
@@ -76,7 +76,7 @@ extension PostgresConnection {
                     message: "\(scope.table.name).\(attribute.name) holds numbers and is compared with a text")
             }
             return .bound(text, type == .real ? "float8" : "numeric")
-        default: return .bound(value.serverText)
+        default: return .bound(value.serverText, scope.table.enumTypes[attribute.name])
         }
     }
 
@@ -135,7 +135,7 @@ extension PostgresConnection {
         let lists = names.indices.map { place in
             SQLFragment.bound(
                 ServerArray.text(ids.map { $0.key[place].serverText }),
-                "\(scope.table.typeNames[names[place]] ?? "text")[]")
+                "\(scope.table.valueType(names[place]))[]")
         }
         return "(" + key.joined(separator: ", ") + ") IN (SELECT * FROM unnest("
             + .joined(lists, by: ", ", empty: .never) + "))"

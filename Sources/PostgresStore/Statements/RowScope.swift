@@ -23,7 +23,13 @@ struct RowScope {
     var from: String { "\(source) AS \(Self.alias)" }
 
     /// A column in SQL.
-    func column(_ name: String) -> String { "\(Self.alias).\(name.quotedIdentifier)" }
+    ///
+    /// The server compares no values of a domain over an enumerated type, so such a column has that type.
+    func column(_ name: String) -> String {
+        let column = "\(Self.alias).\(name.quotedIdentifier)"
+        guard let type = table.enumTypes[name], type != table.typeNames[name] else { return column }
+        return "\(column)::\(type)"
+    }
 
     /// The condition that a row is in one of some tables.
     static func isIn(_ oids: [Int]) -> SQLFragment { "\(alias).tableoid = ANY (" + .tables(oids) + ")" }

@@ -19,7 +19,7 @@ extension PostgresConnection {
         guard !found.counts.isEmpty else { return .always }
         let names = scope.table.entity.primaryKey
         let lists = zip(names, found.keys).map { name, values in
-            SQLFragment.bound(ServerArray.text(values), "\(scope.table.typeNames[name] ?? "text")[]")
+            SQLFragment.bound(ServerArray.text(values), "\(scope.table.valueType(name))[]")
         }
         let keys = names.indices.map { "k\($0)" }.joined(separator: ", ")
         // A subquery without outer references is hashed. A join might read it again for each row.

@@ -13,7 +13,8 @@ extension SurveyCounts {
         let attribute = try rows.scope.attribute(rows.request.date.name, store: session.name)
         let leaves = try session.leaves(of: table)
         guard !leaves.contains(where: \.isForeign) else { return nil }
-        let codes = try provedCodes(leaves.filter { $0.rangeColumn == attribute.name })
+        let partitions = try session.partitions(of: table)
+        let codes = try provedCodes(leaves, leaves.map { partitions.bounds(of: $0, by: attribute.name) })
         guard !codes.isEmpty else { return nil }
         let (column, isIndexed) = (attribute.name.quotedIdentifier, table.dateIndex(attribute) != nil)
 
@@ -35,8 +36,7 @@ extension SurveyCounts {
     }
 
     /// The code of ``DateSQL/code(before:)`` that the bounds of a partition prove for all of its rows, by `oid`.
-    private func provedCodes(_ leaves: [Leaf]) throws -> [Int: Int] {
-        let bounds = leaves.map(\.bounds)
+    private func provedCodes(_ leaves: [Leaf], _ bounds: [PartitionBounds?]) throws -> [Int: Int] {
         let areExpired = try rows.date.areTrue(rows.date.isWhollyBefore(rows.cutoff), of: bounds, session)
         let areKept = try rows.date.areTrue(rows.date.isWhollyReadableAfter(rows.cutoff), of: bounds, session)
         var codes: [Int: Int] = [:]

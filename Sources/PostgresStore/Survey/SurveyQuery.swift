@@ -18,8 +18,8 @@ struct SurveyQuery {
     func findings() throws -> Findings {
         let table = try session.requireTable(request.entity)
         let findings = try session.snapshot(of: table.entity.kind == .table ? table.sql : nil) {
-            (session.catalog.leaves, session.catalog.chunks, session.catalog.leafCounts) = ([:], [:], [:])
-            defer { (session.catalog.leaves, session.catalog.chunks) = (nil, nil) }
+            (session.catalog.partitions, session.catalog.chunks, session.catalog.leafCounts) = ([:], [:], [:])
+            defer { (session.catalog.partitions, session.catalog.chunks) = (nil, nil) }
             var survey = Findings()
             let scope = try session.scope(request.entity)
             if let reason = try unsupported(scope.table) {
@@ -219,7 +219,7 @@ struct SurveyQuery {
             let places = try chunks.expired(before: rows.cutoff)
             dropped = places.map { chunks.all[$0] }
             let others = try chunks.outside(places).condition
-            try tellDropped(dropped.map(\.leaf), of: "chunk", others: others, rows, into: &survey)
+            try tellDropped(dropped.map { [$0.leaf] }, of: "chunk", others: others, rows, into: &survey)
         }
         let parts = try CompressedChunks(session: session, scope: rows.scope, date: rows.date).parts(
             before: rows.cutoff, besides: Set(dropped.map(\.leaf.oid)))
@@ -235,15 +235,18 @@ struct SurveyQuery {
 
     /// Describes how many parts of a table are dropped, and how many rows are deleted besides.
     ///
-    /// - Parameter others: the condition of the rows in none of these parts.
+    /// - Parameters:
+    ///   - dropped: the real tables of each part.
+    ///   - others: the condition of the rows in none of these parts.
     private func tellDropped(
-        _ dropped: [Leaf], of part: String, others: SQLFragment, _ rows: SurveyRows, into survey: inout Findings
+        _ dropped: [[Leaf]], of part: String, others: SQLFragment, _ rows: SurveyRows, into survey: inout Findings
     ) throws {
         guard !dropped.isEmpty else { return }
-        let counts = dropped.compactMap { session.catalog.leafCounts[$0.oid] }
+        let tables = dropped.flatMap(\.self)
+        let counts = tables.compactMap { session.catalog.leafCounts[$0.oid] }
         let deletion = try session.condition(request.expired, rows.scope)
         let rest =
-            try counts.count == dropped.count
+            try counts.count == tables.count
             ? survey.expiredAloneCount - counts.reduce(0, +)
             : session.count(
                 "SELECT count(*) FROM \(rows.scope.from)" + SQLFragment.all([deletion, others]).whereClause)
@@ -276,14 +279,13 @@ struct SurveyQuery {
         let isDropping = survey.method == .partitions
         let dropped =
             isDropping
-            ? try ExpiredPartitions(session: session, table: table).leaves(rows.request.expired.dateRange).map(\.leaf)
-            : []
+            ? try ExpiredPartitions(session: session, table: table).parts(rows.request.expired.dateRange) : []
         if isDropping {
-            let others = outside(dropped, rows.date)
-            try tellDropped(dropped, of: "partition", others: others, rows, into: &survey)
+            let others = outside(dropped.map(\.part), rows.date)
+            try tellDropped(dropped.map(\.leaves), of: "partition", others: others, rows, into: &survey)
         }
         for leaf in try session.leaves(of: table)
-        where leaf.isColumnar && !dropped.contains(where: { $0.oid == leaf.oid }) {
+        where leaf.isColumnar && !dropped.contains(where: { $0.leaves.contains(leaf) }) {
             let part = RowScope(table, source: leaf.sql)
             let found = try session.count(
                 "SELECT count(*) FROM \(part.from)" + session.condition(rows.request.expired, part).whereClause)

@@ -149,6 +149,8 @@ public struct Attribute: Hashable, Sendable {
     public let dateEncoding: DateEncoding?
     /// How exactly the column holds numbers.
     package var precision = Precision.double
+    /// The values of an enumerated type, in its order; empty for any other type.
+    package var labels: [String] = []
 
     /// Makes a description of an attribute.
     public init(

@@ -237,7 +237,7 @@ extension Run {
             let count = Figures.count(rule.left.expired, "expired row")
             let keeper =
                 rule.planned.triggers.isEmpty
-                ? "" : ", or a trigger (\(rule.planned.triggers.joined(separator: ", "))) keeps rows"
+                ? "" : ", or a trigger (\(rule.planned.triggers.joined(separator: ", "))) inserts or keeps rows"
             report.warn(
                 logger, "rows left",
                 setup.options.savedPlan != nil

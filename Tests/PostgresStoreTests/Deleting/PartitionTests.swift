@@ -220,6 +220,54 @@ struct PartitionTests {
         #expect(try database.run("SELECT count(*) FROM q") == ["2"])
     }
 
+    /// A month that is divided further is dropped as a whole, and so is a wholly expired day of a month that is not.
+    @Test(arguments: [
+        "HASH (id)": ["FOR VALUES WITH (MODULUS 2, REMAINDER 0)", "FOR VALUES WITH (MODULUS 2, REMAINDER 1)"],
+        "LIST (symbol)": ["FOR VALUES IN ('XAU')", "DEFAULT"],
+        "RANGE (id)": ["FOR VALUES FROM (MINVALUE) TO (5)", "FOR VALUES FROM (5) TO (MAXVALUE)"],
+        "RANGE (at)": [
+            "FOR VALUES FROM (MINVALUE) TO ('2026-0M-03')", "FOR VALUES FROM ('2026-0M-03') TO ('2026-0M-05')",
+            "DEFAULT",
+        ],
+    ])
+    func partitionsOfPartitionsAreDroppedTogether(key: String, parts: [String]) throws {
+        let months = (1...3).map { month in
+            "CREATE TABLE m\(month) PARTITION OF q FOR VALUES FROM ('2026-0\(month)-01') TO ('2026-0\(month + 1)-01') PARTITION BY \(key);"
+                + parts.enumerated().map { "CREATE TABLE m\(month)_\($0) PARTITION OF m\(month) \($1);" }
+                .joined().replacing("0M", with: "0\(month)")
+        }
+        let database = try TestDatabase(
+            "CREATE TABLE q (id bigint, at timestamptz, symbol text) PARTITION BY RANGE (at); " + months.joined()
+                + """
+                INSERT INTO q SELECT n, timestamptz '2026-01-01' + n * interval '6 hours', CASE WHEN n % 2 = 0 THEN 'XAU' END
+                FROM generate_series(0, 350) n
+                """)
+        let survey = try database.writer().findings(Self.request("2026-02-10"))
+        let days = key == "RANGE (at)" ? 2 : 1
+        #expect(survey.expiredCount == 160 && survey.possibleMethods.first == .partitions)
+        #expect(
+            survey.reason
+                == "\(days.counted("partition", "is", "are")) dropped, and \(days == 1 ? 36 : 28) rows are deleted one by one"
+        )
+        _ = try carryOut(Self.request("2026-02-10"), database)
+        #expect(try database.run("SELECT count(*), min(at) FROM q") == ["191|2026-02-10 00:00:00+00"])
+        let left = try database.run("SELECT relid::regclass FROM pg_partition_tree('q') WHERE level > 0 ORDER BY relid")
+        #expect(left.filter { $0.hasPrefix("m1") } == [] && left.count == (parts.count + 1) * 2 - (days - 1))
+    }
+
+    @Test func aViewOfAMonthThatIsDividedFurtherNeedsItsRows() throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE q (id bigint, at timestamptz, price int) PARTITION BY RANGE (at);
+            CREATE TABLE m1 PARTITION OF q FOR VALUES FROM ('2026-01-01') TO ('2026-02-01') PARTITION BY HASH (id);
+            CREATE TABLE m1_0 PARTITION OF m1 FOR VALUES WITH (MODULUS 1, REMAINDER 0);
+            CREATE VIEW v AS SELECT * FROM m1; INSERT INTO q VALUES (1, '2026-01-02', 3)
+            """)
+        let survey = try database.writer().findings(Self.request("2026-02-10"))
+        #expect(survey.expiredCount == 1 && !survey.possibleMethods.contains(.partitions))
+        #expect(survey.reason == "nothing is dropped as a whole, because rule _RETURN on view v depends on m1")
+    }
+
     @Test(arguments: [
         "CREATE TABLE note (id bigint, at timestamptz, FOREIGN KEY (id, at) REFERENCES q ON DELETE CASCADE);",
         "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'; CREATE TRIGGER t BEFORE DELETE ON q FOR EACH ROW EXECUTE FUNCTION f();",

@@ -22,6 +22,7 @@ extension RandomDatabase {
         table.indexes.removeAll { $0.contains(" PARTITION OF ") }
         relationships = []
         let (name, date) = (table.name.quotedIdentifier, table.column(.date)?.name ?? "")
+        let symbol = table.column(.symbol)?.name ?? ""
         if layout.isHypertable || layout.isPartitioned {
             encoding = .native
             for index in table.columns.indices where table.columns[index].role == .date {
@@ -40,7 +41,16 @@ extension RandomDatabase {
                     "CREATE TABLE last PARTITION OF \(name) FOR VALUES FROM ('2026-10-25') TO ('2100-01-01')",
                 ] + table.indexes + (chance(50) ? ["CREATE TABLE rest PARTITION OF \(name) DEFAULT"] : [])
         }
-        let symbol = table.column(.symbol)?.name ?? ""
+        if layout.isPartitioned, !layout.isDistributed, chance(40) {
+            // Two partitions are divided further.
+            for part in [0, 1] {
+                let parent = ["early", "march"][part]
+                table.indexes[part] += " PARTITION BY HASH (\(symbol.quotedIdentifier))"
+                table.indexes += [0, 1].map {
+                    "CREATE TABLE \(parent)_\($0) PARTITION OF \(parent) FOR VALUES WITH (MODULUS 2, REMAINDER \($0))"
+                }
+            }
+        }
         if layout.isHypertable {
             table.indexes.insert(
                 "SELECT create_hypertable(\(name.quotedLiteral), by_range(\(date.quotedLiteral), interval '\(pick([1, 7, 30])) days'), "
