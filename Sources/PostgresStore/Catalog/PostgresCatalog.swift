@@ -224,6 +224,7 @@ extension PostgresConnection {
                         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.collated <> a.attcollation
                         JOIN pg_collation s ON s.oid = a.attcollation AND NOT s.collisdeterministic) AS is_unique,
                     i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree' AS is_ordered,
+                    i.indisvalid AND i.indpred IS NULL AND m.amname = 'brin' AS is_of_blocks,
                     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
                         AS k (attnum, place)
                     LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
@@ -236,7 +237,8 @@ extension PostgresConnection {
         ).map { row in
             PostgresTable.Index(
                 name: try row.text("relname"), columns: try row.list("columns"), isUnique: try row.isTrue("is_unique"),
-                isOrdered: try row.isTrue("is_ordered"), nullsAreEqual: try row.isTrue("nulls_are_equal"))
+                isOrdered: try row.isTrue("is_ordered"), isOfBlocks: try row.isTrue("is_of_blocks"),
+                nullsAreEqual: try row.isTrue("nulls_are_equal"))
         }
     }
 

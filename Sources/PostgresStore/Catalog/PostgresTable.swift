@@ -39,6 +39,8 @@ struct PostgresTable {
         let isUnique: Bool
         /// Whether it holds all rows in order: it is a `btree` without a condition.
         let isOrdered: Bool
+        /// Whether it has the least and the greatest value of each range of blocks: it is a BRIN index without a condition.
+        let isOfBlocks: Bool
         /// Whether it treats NULL values as equal.
         let nullsAreEqual: Bool
     }
@@ -92,5 +94,11 @@ struct PostgresTable {
         return indexes.filter { $0.isOrdered && $0.columns.first == attribute.name }.min {
             $0.columns.count < $1.columns.count
         }
+    }
+
+    /// The BRIN index that finds the blocks with dates of an attribute, if no index gives the rows in their order; nil if there is none.
+    func blockIndex(_ attribute: Attribute) -> Index? {
+        guard dateIndex(attribute) == nil, typeNames[attribute.name] != "real" else { return nil }
+        return indexes.first { $0.isOfBlocks && $0.columns.contains(attribute.name) }
     }
 }

@@ -54,6 +54,8 @@ public class PostgresConnection {
     package var didBeginPhase: ((String) -> Void)?
     /// The tables from which batches have deleted, in SQL, for a reclaim.
     var changedTables: Set<String> = []
+    /// The place of the last expired row of a real table, by its `oid`, if a BRIN index has found it.
+    var lastPlaces: [Int: String] = [:]
     /// The slices of a delete, by the table's `oid`.
     var slices: [Int: DateSlices] = [:]
     /// The parts of compressed chunks that a delete processes first, by the table's `oid`.

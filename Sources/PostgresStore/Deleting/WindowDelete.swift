@@ -34,12 +34,19 @@ extension BatchDelete {
         }
         guard index < leaves.count else { return nil }
         let leaf = leaves[index]
+        if after == nil {
+            connection.lastPlaces[leaf.oid] = nil
+            if let span = try blocks(of: leaf) {
+                guard let last = span.last else { return next(behind: index, of: leaves) }
+                (after, connection.lastPlaces[leaf.oid]) = (span.after, last)
+            }
+        }
         let place = "\(RowScope.alias).ctid"
         var window = after.map { "\(place) > " + .bound($0, "tid") } ?? .always
         if let limit = request.fetchRequest.fetchLimit {
-            guard let end = try windowEnd(of: leaf, after: after, mostRows: limit) else {
-                return next(behind: index, of: leaves)
-            }
+            guard let end = try windowEnd(of: leaf, after: after, mostRows: limit),
+                isInSpan(after, of: leaf)
+            else { return next(behind: index, of: leaves) }
             window = .all([window, "\(place) <= " + .bound(end, "tid")])
             var rows = SQLFragment.all([window, condition])
             if let most = request.allowedRows, most < limit {
@@ -52,6 +59,31 @@ extension BatchDelete {
         }
         try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")
         return next(behind: index, of: leaves)
+    }
+
+    /// The place of the last expired row of a real table, and a place before all of them, by a BRIN index. It is nil without such an
+    /// index; `last` is nil if there is no such row. Rows that expire later wait for the next run.
+    private func blocks(of leaf: Leaf) throws -> (after: String?, last: String?)? {
+        guard request.fetchRequest.fetchLimit != nil, let date, date.reading == .ordered,
+            let range = request.fetchRequest.predicate.dateRange,
+            scope.table.blockIndex(try scope.attribute(date.date.name, store: connection.name)) != nil
+        else { return nil }
+        let found = try connection.row(
+            "SELECT min(\(RowScope.alias).ctid) AS first, max(\(RowScope.alias).ctid) AS last FROM ONLY \(leaf.sql) AS "
+                + "\(RowScope.alias)" + date.readable(from: range.from, before: range.before).whereClause)
+        let page = try found?.optionalText("first").map(Self.numbers)?.first ?? 0
+        return (page == 0 ? nil : "(\(page - 1),\(Self.lastRow))", try found?.optionalText("last"))
+    }
+
+    /// Whether a place of a real table is before the last expired row, as far as that is known.
+    private func isInSpan(_ place: String?, of leaf: Leaf) -> Bool {
+        guard let place, let last = connection.lastPlaces[leaf.oid] else { return true }
+        return Self.numbers(place).lexicographicallyPrecedes(Self.numbers(last))
+    }
+
+    /// The page and the row of a place, such as (7,12).
+    private static func numbers(_ place: String) -> [Int] {
+        place.dropFirst().dropLast().split(separator: ",").compactMap { Int($0) }
     }
 
     /// No page has a row after this one.
@@ -77,9 +109,7 @@ extension BatchDelete {
                     + window.whereClause + " LIMIT \(max(1, mostRows))) AS next"
             ).first
         }
-        // A place is a page and a row in it, such as (7,12).
-        let numbers =
-            after.map { $0.dropFirst().dropLast().split(separator: ",").compactMap { Int($0) } } ?? [-1, Self.lastRow]
+        let numbers = after.map(Self.numbers) ?? [-1, Self.lastRow]
         guard numbers.count == 2 else { return nil }
         let page = numbers[0] + (numbers[1] == Self.lastRow ? 1 : 0)
         guard page < pageCount else { return nil }

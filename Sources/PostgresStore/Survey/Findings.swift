@@ -23,7 +23,7 @@ struct Findings: EngineFindings {
         var outline = DeletionOutline(method: method.phrase, isInBatches: method != .whole)
         outline.reason = reason
         outline.isOldestFirst = method == .range
-        outline.index = method == .range ? survey.index.name : nil
+        outline.index = [.range, .windows].contains(method) ? survey.index.name : nil
         // A delete blocks only sessions that want the same rows. So batches may be longer than in a file, and their fixed cost matters
         // less.
         outline.batchTarget = hasCostlyBatches ? .seconds(1) : .milliseconds(30)

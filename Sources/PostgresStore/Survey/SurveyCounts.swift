@@ -1,3 +1,4 @@
+@preconcurrency import Glibc
 import PriceStore
 
 /// The rows of a rule, counted by kind.
@@ -9,7 +10,7 @@ struct SurveyCounts {
     /// Counts the rows.
     ///
     /// One pass assigns every row to one of a few groups: readable or why not, expired, matching the filter, kept, another rule's. With a
-    /// date index, and if not all rows must be counted, only expired and unreadable rows are read.
+    /// date index or a BRIN index, and if not all rows must be counted, only expired and unreadable rows are read.
     ///
     /// - Parameter guards: what prevents reading partitions by their own names; nil if nothing does.
     func count(_ guards: TableGuards?, into survey: inout Findings) throws {
@@ -23,8 +24,10 @@ struct SurveyCounts {
         }
         let attribute = try rows.scope.attribute(request.date.name, store: session.name)
         let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
-        let isPartial = isIndexed && rows.date.reading == .ordered && !request.counts.all
-        if isPartial, rows.date.type == .timestamptz, rows.filter == .always, notKept == .always, others == .always {
+        let isPartial = (isIndexed || isInBlocks) && rows.date.reading == .ordered && !request.counts.all
+        if isPartial, isIndexed, rows.date.type == .timestamptz, rows.filter == .always, notKept == .always,
+            others == .always
+        {
             // The index counts the certain rows. Only the doubtful ones are read.
             let doubtful = try readGroups(notKept: notKept, others: others, among: rows.date.mayBeUnreadable)
                 .filter { !$0.isReadable }
@@ -38,6 +41,15 @@ struct SurveyCounts {
             try fill(&survey, from: groups)
         }
         if isPartial { try completePartial(&survey) }
+    }
+
+    /// Whether only a BRIN index finds the dates. It gives them in no order.
+    private var isInBlocks: Bool {
+        guard rows.scope.isTable, let attribute = rows.scope.table.entity.attribute(named: rows.request.date.name)
+        else {
+            return false
+        }
+        return rows.scope.table.blockIndex(attribute) != nil
     }
 
     /// Corrects the ends of the rows. Local times that a clock change skips are later than those after them, so an end among them is
@@ -230,9 +242,7 @@ struct SurveyCounts {
             let conditions =
                 [SQLFragment("\(rows.date.column) IS NOT NULL"), rows.date.isFinite]
                 + sentinels.map { "\(rows.date.column) <> " + $0 }
-            survey.dates.newestValue = try session.row(
-                "SELECT \(rows.date.column) FROM \(rows.scope.from)" + .all(conditions).whereClause
-                    + " ORDER BY 1 DESC LIMIT 1")?.value(at: 0)
+            survey.dates.newestValue = try last(.all(conditions))?.value(at: 0)
         }
         // It may begin before the cutoff: a day that has not ended then.
         if newestLeft != nil { survey.leavesReadableRows = true }
@@ -251,10 +261,26 @@ struct SurveyCounts {
 
     /// The oldest or newest date of some rows, by the index.
     private func edge(_ condition: SQLFragment, ascending: Bool = false) throws -> Instant? {
-        try session.row(
-            "SELECT \(rows.date.instantSQL("found")) AS edge FROM (SELECT \(rows.date.column) AS found FROM \(rows.scope.from)"
-                + condition.whereClause + " ORDER BY 1 \(ascending ? "ASC" : "DESC") LIMIT 1) AS edges"
-        ).flatMap { rows.date.instant(try $0.value("edge")) }
+        try last(condition, ascending: ascending).flatMap { rows.date.instant(try $0.value("edge")) }
+    }
+
+    /// The last value of some rows, and its instant as `edge`, by the index. A BRIN index gives no order, so the last days are looked at
+    /// first.
+    private func last(_ condition: SQLFragment, ascending: Bool = false) throws -> ServerRow? {
+        func query(_ condition: SQLFragment) -> SQLFragment {
+            "SELECT found, \(rows.date.instantSQL("found")) AS edge FROM (SELECT \(rows.date.column) AS found FROM "
+                + "\(rows.scope.from)" + condition.whereClause
+                + " ORDER BY 1 \(ascending ? "ASC" : "DESC") LIMIT 1) AS edges"
+        }
+        for days in isInBlocks ? [1, 30, 1000] as [Int64] : [] {
+            let (now, span) = (Instant(unixSeconds: Int64(time(nil))), days * 86_400_000_000)
+            let near =
+                ascending
+                ? rows.date.readable(before: rows.cutoff.advanced(byMicroseconds: span))
+                : rows.date.readable(from: now.advanced(byMicroseconds: -span))
+            if let found = try session.row(query(.all([condition, near]))) { return found }
+        }
+        return try session.row(query(condition))
     }
 
     private func text(of instant: Instant?) -> StoreValue? {

@@ -312,7 +312,8 @@ struct SurveyQuery {
         if possible.isEmpty { possible = [.whole] }
         survey.index.isInDateOrder = index != nil
         survey.hasCostlyBatches = table.isDistributed
-        survey.index.name = index?.name
+        survey.index.name =
+            index?.name ?? (rows.date.reading == .ordered ? table.blockIndex(attribute)?.name : nil)
         if survey.methodObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
         survey.possibleMethods = possible
         survey.method = possible[0]

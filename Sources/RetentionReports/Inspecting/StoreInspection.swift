@@ -119,7 +119,7 @@ extension StoreInspection.DateInspection {
         inspection.newest = survey.dates.newest
         inspection.readableCount = survey.readableCount
         inspection.unreadable = survey.unreadable
-        inspection.index = survey.index.isInDateOrder ? survey.index.name : nil
+        inspection.index = survey.index.name
         inspection.indexObstacle = survey.index.obstacle
         return inspection
     }

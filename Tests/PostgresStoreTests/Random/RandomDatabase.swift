@@ -138,6 +138,7 @@ struct RandomDatabase: RandomRules {
             table.indexes.append("CREATE INDEX ON \(on) (\(by)\(pick(["", "", " DESC", ", n"])))")
         }
         if chance(20) { table.indexes.append("CREATE INDEX ON \(on) (\(by)) WHERE n > 3") }
+        if chance(20) { table.indexes.append("CREATE INDEX ON \(on) USING brin (\(by)) WITH (pages_per_range = 1)") }
         tables = [table]
         if !table.rest.isEmpty { return }
         if chance(20) {

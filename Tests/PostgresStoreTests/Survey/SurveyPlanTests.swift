@@ -37,6 +37,42 @@ struct SurveyPlanTests {
         }
     }
 
+    /// A BRIN index finds the blocks with expired rows, and the last days; no query reads all rows.
+    @Test(arguments: [
+        ("timestamptz", "to_timestamp(t)", DateEncoding.native), ("bigint", "t * 1000", .unixMilliseconds),
+    ])
+    func aBlockIndexGivesTheExpiredRows(type: String, value: String, encoding: DateEncoding) throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE q (id int, at \(type), note text);
+            INSERT INTO q SELECT n, \(value), repeat('x', 200) FROM (
+                SELECT n, extract(epoch FROM now())::bigint - (99999 - n) * 60 AS t FROM generate_series(0::bigint, 99999) n) AS minutes;
+            CREATE INDEX brin ON q USING brin (at) WITH (pages_per_range = 8); ANALYZE q;
+            """)
+        let reader = try database.reader()
+        var plans: [String: [String]] = [:]
+        reader.trace = { plans[$0] = $1 }
+        let now = Instant(unixSeconds: Int64(Date().timeIntervalSince1970))
+        let cutoff = now.advanced(byMicroseconds: -95_000 * 60_000_000)
+        var request = SurveyRequest(entity: "q", date: .of("at", encoding), cutoff: cutoff)
+        request.counts = .init(all: false, kept: false, related: false)
+        let found = try reader.findings(request)
+        #expect(
+            (4998...5000).contains(found.expiredCount)
+                && found.dates.newest.map { $0 > now.advanced(byMicroseconds: -60_000_000) } == true)
+        #expect(found.method == .windows && found.outline.index == "brin")
+        for (statement, plan) in plans {
+            #expect(!plan.contains { $0.contains("Seq Scan on q") }, "\(statement)\n\(plan.joined(separator: "\n"))")
+        }
+        let writer = try database.writer()
+        let execution = try Laws.carryOut(request, batchRows: 1000, on: writer)
+        #expect(execution.total.deletedCount == found.expiredCount && execution.isComplete)
+        // Windows end with the last expired row.
+        #expect(execution.batchCounts.count < 60)
+        #expect(try writer.survey(request).expiredCount == 0)
+        #expect(try writer.survey(request).dates.oldest != nil)
+    }
+
     /// A feed that swaps its table: the rows that are there after the lock are counted.
     @Test func aTableThatIsFilledAgainIsCounted() throws {
         let database = try TestDatabase(
