@@ -10,7 +10,7 @@ struct SurveyCounts {
     /// Counts the rows.
     ///
     /// One pass assigns every row to one of a few groups: readable or why not, expired, matching the filter, kept, another rule's. With a
-    /// date index or a BRIN index, and if not all rows must be counted, only expired and unreadable rows are read.
+    /// date index or a BRIN index, only expired and unreadable rows are read; if all rows must be counted, the server counts them.
     ///
     /// - Parameter guards: what prevents reading partitions by their own names; nil if nothing does.
     func count(_ guards: TableGuards?, into survey: inout Findings) throws {
@@ -24,10 +24,9 @@ struct SurveyCounts {
         }
         let attribute = try rows.scope.attribute(request.date.name, store: session.name)
         let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
-        let isPartial = (isIndexed || isInBlocks) && rows.date.reading == .ordered && !request.counts.all
-        if isPartial, isIndexed, rows.date.type == .timestamptz, rows.filter == .always, notKept == .always,
-            others == .always
-        {
+        let isPartial = (isIndexed || isInBlocks) && rows.date.reading == .ordered
+        let isExact = [.timestamptz, .integer].contains(rows.date.type)
+        if isPartial, isIndexed, isExact, rows.filter == .always, notKept == .always, others == .always {
             // The index counts the certain rows. Only the doubtful ones are read.
             let doubtful = try readGroups(notKept: notKept, others: others, among: rows.date.mayBeUnreadable)
                 .filter { !$0.isReadable }
@@ -249,7 +248,7 @@ struct SurveyCounts {
         let isExpired = survey.expiredAloneCount + survey.kept.byRuleCount > 0
         // Doubtful values are judged by their share of all rows.
         let isDoubtful = survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
-        guard isDoubtful || isExpired && rows.request.counts.kept else {
+        guard isDoubtful || rows.request.counts.all || isExpired && rows.request.counts.kept else {
             survey.rowCount = nil
             survey.readableCount = nil
             return
@@ -384,11 +383,10 @@ extension DateSQL {
         return .any(parts)
     }
 
-    /// The rows whose date may be invalid, for an index; it may include others. Only for columns of the server's date types.
+    /// The rows whose date may be invalid, for an index; it may include others. Only for date types and whole numbers.
     var mayBeUnreadable: SQLFragment {
-        var parts = [
-            SQLFragment("\(column) IS NULL"), bound(.less, .earliest), SQLFragment("\(column) >= \(Self.endOfDates)"),
-        ]
+        var parts = [SQLFragment("\(column) IS NULL"), bound(.less, .earliest)]
+        if type.isDate { parts.append(SQLFragment("\(column) >= \(Self.endOfDates)")) }
         if date.latest != nil { parts.append(bound(.greater, .latest)) }
         parts += untrusted.map { "\(column) = " + $0 }
         return .any(parts)
