@@ -68,7 +68,7 @@ private struct TableLayout {
                 + "WHERE " + TimescaleSQL.isOf(table) + " ORDER BY j.id"
         ).map { try $0.text("proc_name") + ($0.optionalText("age").map { " (\($0))" } ?? "") }
         if !policies.isEmpty { text += "; policies of the server: \(policies.joined(separator: ", "))" }
-        return text
+        return ([text] + (try Aggregates(session: session, table: table).leastAges())).joined(separator: "; ")
     }
 
     private func distributed() throws -> String {

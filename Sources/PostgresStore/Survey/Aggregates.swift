@@ -34,11 +34,11 @@ struct Aggregates {
         try rows().map { try ContinuousAggregate($0, by: date) }
     }
 
-    /// The aggregates with the lengths of their buckets, such as `days (1 day, Europe/Berlin)`.
+    /// The aggregates with the lengths of their buckets, such as `days (buckets of 1 day, Europe/Berlin)`.
     func described() throws -> [String] {
         try rows().map { row in
             let zone = try row.optionalText("bucket_timezone").map { ", \($0)" } ?? ""
-            return "\(try row.text("name")) (\(try row.text("bucket_width"))\(zone))"
+            return "\(try row.text("name")) (buckets of \(try row.text("bucket_width"))\(zone))"
         }
     }
 
@@ -277,12 +277,28 @@ struct Aggregates {
             "SELECT 1 FROM (SELECT " + moment + " AS moment) AS policy WHERE " + column.bound(.less, .cutoff(instant)))
     }
 
-    private func refreshObstacle(_ aggregate: ContinuousAggregate, _ rows: SurveyRows) throws -> String? {
-        let jobs = try session.rows(
+    /// What the refresh policies of the aggregates demand of an age, each as a clause.
+    func leastAges() throws -> [String] {
+        try rows().filter { try $0.int("level") == 1 }.flatMap { row in
+            let name = try row.text("name")
+            return try refreshJobs(row.int("mat_hypertable_id")).map { job in
+                try job.optionalText("start_offset").map {
+                    "the refresh of \(name) reads the last \($0): a max_age must be longer"
+                } ?? "the refresh of \(name) reads all rows: give it a start_offset before a rule deletes"
+            }
+        }
+    }
+
+    /// The refresh policies of an aggregate: `id` and `start_offset`.
+    private func refreshJobs(_ materialized: Int) throws -> [ServerRow] {
+        try session.rows(
             "SELECT id, config ->> 'start_offset' AS start_offset FROM _timescaledb_config.bgw_job WHERE scheduled "
                 + "AND proc_name = 'policy_refresh_continuous_aggregate' AND (config ->> 'mat_hypertable_id')::int = "
-                + .bound("\(aggregate.materialized)", "int4") + " ORDER BY id")
-        for job in jobs {
+                + .bound("\(materialized)", "int4") + " ORDER BY id")
+    }
+
+    private func refreshObstacle(_ aggregate: ContinuousAggregate, _ rows: SurveyRows) throws -> String? {
+        for job in try refreshJobs(aggregate.materialized) {
             let (id, offset) = try (job.int("id"), job.optionalText("start_offset"))
             if let offset, try !isOffset(offset, before: rows.cutoff.advanced(byMicroseconds: -60_000_000), rows) {
                 continue

@@ -206,6 +206,7 @@ package struct PolicyDraft {
         case .likely: notes.append("The format is likely: \(date.recognition.reason).")
         case .unsure, .mixed, .none: break
         }
+        notes += entity.layout?.split(separator: "; ").map { $0.prefix(1).uppercased() + $0.dropFirst() + "." } ?? []
         let unreadable = date.unreadable.reduce(0) { $0 + $1.rowCount }
         if unreadable > 0 {
             notes.append("\(Figures.count(unreadable, "row")) whose date cannot be read would be kept.")

@@ -54,7 +54,8 @@ struct TimescaleCatalogTests {
                 proc_name name, owner regrole, scheduled bool, hypertable_id int, config jsonb);
             CREATE VIEW _timescaledb_config.bgw_job AS SELECT * FROM _timescaledb_catalog.bgw_job;
             INSERT INTO _timescaledb_catalog.bgw_job (id, proc_name, scheduled, hypertable_id, config) VALUES
-                (1000, 'policy_retention', true, 1, '{"drop_after": "100 days"}');
+                (1000, 'policy_retention', true, 1, '{"drop_after": "100 days"}'),
+                (1001, 'policy_refresh_continuous_aggregate', true, 2, '{"mat_hypertable_id": 2, "start_offset": "10 days"}');
             CREATE TABLE timescaledb_information.chunks (hypertable_schema name, hypertable_name name, chunk_schema name, chunk_name name,
                 primary_dimension name, primary_dimension_type regtype, range_start timestamptz, range_end timestamptz,
                 range_start_integer bigint, range_end_integer bigint, is_compressed bool, chunk_tablespace name, chunk_creation_time timestamptz);
@@ -80,7 +81,8 @@ struct TimescaleCatalogTests {
         let reader = try database.reader()
         #expect(
             try reader.layout(ofEntity: "q")
-                == "hypertable, 2 chunks of 7 days by at, 1 of them compressed; continuous aggregates: days (1 day); policies of the server: policy_retention (100 days)"
+                == "hypertable, 2 chunks of 7 days by at, 1 of them compressed; continuous aggregates: days (buckets of 1 day); policies of the server: policy_retention (100 days); "
+                + "the refresh of days reads the last 10 days: a max_age must be longer"
         )
         #expect(try reader.layout(ofEntity: "days")?.hasPrefix("continuous aggregate") == true)
         #expect(try reader.sizeBytes(ofEntity: "q") ?? 0 > 0)
