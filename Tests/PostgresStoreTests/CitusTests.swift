@@ -1,6 +1,7 @@
 import PostgresCluster
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import PostgresStore
@@ -130,6 +131,48 @@ struct CitusTests {
         #expect(execution.total.deletedCount == 24)
         request.cutoff = at("2026-01-03")
         #expect(try database.reader().survey(request).unsupported?.hasPrefix("24 expired rows are in q_2") == true)
+    }
+
+    /// The newest rows of each group stay, whether the groups are those of the shards or not, and NULL is a group.
+    @Test(arguments: [["symbol"], ["id"], ["note"], ["symbol", "note"]], [Self.distribute, ""])
+    func theNewestOfEachGroupStay(groups: [String], more: String) throws {
+        let database = try TestDatabase.citus(
+            Self.table
+                + "ALTER TABLE q ADD note text; UPDATE q SET note = CASE WHEN id % 3 > 0 THEN 'n' || id % 3 END; "
+                + "UPDATE q SET at = at + interval '5 days' WHERE symbol = 'A'; CREATE TABLE copy AS SELECT * FROM q; "
+                + more)
+        var request = Self.request
+        request.cutoff = at("2026-01-20")
+        request.keepers.keepLast = KeepLast(count: 2, groupedBy: groups, among: .all, date: request.date)
+        let columns = groups.joined(separator: ", ")
+        let left =
+            "SELECT symbol, id FROM (SELECT *, rank() OVER (PARTITION BY \(columns) ORDER BY at DESC) AS place FROM copy) AS r "
+            + "WHERE place <= 2 ORDER BY 1, 2"
+        let expected = try database.run(left)
+        let (survey, execution) = try database.dryAndReal(request)
+        #expect(survey.expiredCount == 300 - expected.count && execution.total.deletedCount == survey.expiredCount)
+        #expect(try database.run("SELECT symbol, id FROM q ORDER BY 1, 2") == expected)
+    }
+
+    /// A batch that deletes other rows than those counted just before is rolled back and repeated.
+    @Test func aRowThatArrivesBeforeTheDeleteRepeatsTheBatch() throws {
+        let database = try TestDatabase.citus(Self.table + Self.distribute)
+        let writer = try database.writer()
+        func rollbacks() throws -> Int {
+            try writer.execute("SELECT pg_stat_force_next_flush()")
+            return try database.connection().count(
+                SQLFragment("SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"))
+        }
+        let before = try rollbacks()
+        var hasArrived = false
+        writer.trace = { statement, _ in
+            guard statement.hasPrefix("DELETE"), !hasArrived else { return }
+            hasArrived = true
+            _ = try? database.run("INSERT INTO q VALUES ('A', 1000, '2026-01-01 00:30Z')")
+        }
+        let execution = try Laws.carryOut(Self.request, batchRows: 50, on: writer)
+        #expect(hasArrived && (144...145).contains(execution.total.deletedCount))
+        #expect(try eventually { try rollbacks() > before }, "\(before)")
     }
 
     @Test func foreignKeysOntoADistributedTableAreRefused() throws {

@@ -71,7 +71,9 @@ extension BatchDelete {
             end += 1
         } while end < all.slices.count && count + all.slices[end].rowCount <= limit
         let rows = SQLFragment.all([condition, Self.span(all, index, end, date)])
-        guard try fits(rows) else { return nil }
+        // The server divides the delete among shards, which the job does not see. So the rows are counted before it.
+        let matchingCount = try scope.table.isDistributed ? countRows(rows) : nil
+        guard try fits(rows, counted: matchingCount) else { return nil }
         if scope.table.isDistributed { try connection.execute(CitusSQL.sessionsPerWorker) }
         // A plan for any dates would read all partitions.
         try connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
@@ -83,6 +85,14 @@ extension BatchDelete {
         let began = ContinuousClock.now
         let deletedCount = try delete(rows)
         let elapsed = ContinuousClock.now - began
+        if let matchingCount, deletedCount != matchingCount, deletedCount > matchingCount || !firesTriggers {
+            throw StoreError(
+                .busy, store: connection.name,
+                message:
+                    "the server deleted \(deletedCount.counted("row")) of \(scope.table.name) where \(matchingCount) matched the rule "
+                    + "just before: another session inserts, changes or deletes expired rows, or the server is wrong",
+                engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
+        }
         if elapsed > .zero { all.rowsPerSecond = Double(deletedCount) / (elapsed / .seconds(1)) }
         connection.slices[table] = all
         return end < all.slices.count
@@ -99,10 +109,16 @@ extension BatchDelete {
     }
 
     /// Whether rows that cannot be divided are within the limit. It is checked only if the limit is strict.
-    func fits(_ rows: SQLFragment) throws -> Bool {
+    ///
+    /// - Parameter count: the number of the rows; nil to count them.
+    func fits(_ rows: SQLFragment, counted count: Int? = nil) throws -> Bool {
         let limits = [request.isRest ? request.fetchRequest.fetchLimit : nil, request.allowedRows]
         guard let limit = limits.compactMap(\.self).min() else { return true }
-        return try connection.count("SELECT count(*) FROM \(scope.from)" + rows.whereClause) <= limit
+        return try count ?? countRows(rows) <= limit
+    }
+
+    private func countRows(_ rows: SQLFragment) throws -> Int {
+        try connection.count("SELECT count(*) FROM \(scope.from)" + rows.whereClause)
     }
 }
 

@@ -86,10 +86,6 @@ struct SurveyQuery {
         if thins, table.entity.primaryKey.isEmpty {
             return "\(table.name) has no primary key, which thin needs to distinguish rows of one date"
         }
-        if table.isDistributed, keepers.contains(where: \.keepsGroups) {
-            return
-                "\(table.name) is distributed, and Citus does not compare rows with the newest of their group (keep_last.per)"
-        }
         if table.isDistributed, let key = table.entity.incomingRelationships.first {
             return
                 "\(key.source) refers to \(table.name), which is distributed: what its foreign keys cascade to cannot be "
@@ -341,13 +337,6 @@ extension SurveyRequest {
                 }
                 return "(" + .all(parts + [try session.condition(predicate, own)]) + ") IS NOT TRUE"
             })
-    }
-}
-
-extension StorePredicate {
-    /// Whether it spares the newest rows of each of several groups.
-    fileprivate var keepsGroups: Bool {
-        if case .notKept(let keepLast) = self { !keepLast.groupedBy.isEmpty } else { false }
     }
 }
 

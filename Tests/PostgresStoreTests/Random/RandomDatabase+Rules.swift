@@ -7,13 +7,11 @@ extension RandomDatabase {
         tables.map { table in
             RuleTable(
                 table.name, date: table.column(.date)?.name ?? "",
-                // Groups are refused on a distributed table.
-                groups: layout?.isDistributed == true
-                    ? [] : table.columns.filter { [.symbol, .volume, .up].contains($0.role) }.map(\.name),
+                groups: table.columns.filter { [.symbol, .volume, .up].contains($0.role) }.map(\.name),
                 filters: table.columns.filter { [.symbol, .volume].contains($0.role) }.map {
                     ($0.name, $0.role == .volume ? RuleTable.volumes : RuleTable.symbols)
                 },
-                // So is thinning, and that of rows that nothing distinguishes.
+                // Thinning of a distributed table is refused, and that of rows that nothing distinguishes.
                 thins: layout?.isDistributed != true
                     && (table.columns.contains { $0.rest.contains("PRIMARY KEY") }
                         || table.constraints.contains { $0.contains("PRIMARY KEY") })
