@@ -1,3 +1,4 @@
+import Foundation
 import PriceStore
 import StoreConformance
 
@@ -38,5 +39,15 @@ extension PostgresDatabase {
     func findings(_ request: SurveyRequest) throws -> Findings {
         _ = try survey(request)
         return try knownFindings(of: request)
+    }
+}
+
+/// A value that two threads share.
+final class Flag: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value = false
+    var isSet: Bool {
+        get { lock.withLock { value } }
+        set { lock.withLock { value = newValue } }
     }
 }

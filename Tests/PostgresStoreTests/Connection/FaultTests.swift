@@ -331,16 +331,6 @@ struct FaultTests {
     }
 }
 
-/// A value that two threads share.
-private final class Flag: @unchecked Sendable {
-    private let lock = NSLock()
-    private var value = false
-    var isSet: Bool {
-        get { lock.withLock { value } }
-        set { lock.withLock { value = newValue } }
-    }
-}
-
 /// A port on which connections are taken and nothing is said.
 private final class SilentHost {
     private let socket: Int32
