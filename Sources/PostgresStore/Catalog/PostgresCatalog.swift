@@ -162,7 +162,7 @@ extension PostgresConnection {
             refusingTriggers: Set((triggers + updateTriggers).filter(\.mayRefuse).map(\.name)),
             schema: try row.isTrue("is_visible") ? nil : row.text("nspname"))
         if try row.isTrue("is_part") { entity.containers = try containers(oid) }
-        return PostgresTable(
+        var table = PostgresTable(
             oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
             typeNames: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.attribute.declaredType) }),
@@ -177,6 +177,21 @@ extension PostgresConnection {
                 && exists(TimescaleSQL.isHypertable(schema: schema, relation: relation)),
             aggregate: aggregate, isColumnar: try row.isTrue("is_columnar"), isPartition: isPartition,
             lockMode: try row.optionalText("lock_mode"))
+        table.localRows = try localRows(of: table)
+        return table
+    }
+
+    /// The rows of a table without those of its foreign partitions; nil if it has none. A statement on the whole table would use their
+    /// servers.
+    private func localRows(of table: PostgresTable) throws -> String? {
+        guard table.isPartitioned, case let leaves = try leaves(of: table), leaves.contains(where: \.isForeign) else {
+            return nil
+        }
+        let columns = table.entity.attributes.map(\.name.quotedIdentifier) + ["tableoid", "ctid"]
+        let list = columns.joined(separator: ", ")
+        let parts = leaves.filter { !$0.isForeign }.map { "SELECT \(list) FROM ONLY \($0.sql)" }
+        return parts.isEmpty
+            ? "(SELECT \(list) FROM ONLY \(table.sql))" : "(\(parts.joined(separator: " UNION ALL ")))"
     }
 
     private func readColumns(_ oid: Int) throws -> [(attribute: Attribute, type: ColumnType, enumType: String?)] {

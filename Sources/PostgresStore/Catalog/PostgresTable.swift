@@ -23,6 +23,8 @@ struct PostgresTable {
     let isHypertable: Bool
     /// The aggregate, in SQL, whose rows this hypertable holds; nil for any other table.
     var aggregate: String?
+    /// The rows of its partitions on this server, as a query in SQL, if other partitions are foreign tables; nil for any other table.
+    var localRows: String?
     /// Whether its rows are in columnar storage, from which the server cannot delete single rows.
     let isColumnar: Bool
     /// Whether it is a part of another table.

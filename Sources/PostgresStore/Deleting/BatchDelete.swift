@@ -154,6 +154,11 @@ struct BatchDelete {
     /// Deletes everything in one statement; with a limit, the first rows in the order of the sort descriptors.
     private mutating func whole() throws -> BatchContinuation? {
         let fetch = request.fetchRequest
+        guard scope.table.localRows == nil else {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "\(scope.table.name) has foreign partitions, so its rows are not deleted by the method whole")
+        }
         guard fetch.fetchLimit != nil else {
             try delete(condition)
             return nil

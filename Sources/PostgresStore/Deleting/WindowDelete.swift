@@ -6,7 +6,7 @@ extension BatchDelete {
     /// It serves tables without a date index, and reads the table once, one window for each batch. A `ctid` is compared only within one
     /// real table, by that table's name: in another partition, the same `ctid` is another row.
     mutating func windows() throws -> BatchContinuation? {
-        let leaves = try connection.leaves(of: scope.table)
+        let leaves = try connection.leaves(of: scope.table).filter { !$0.isForeign }
         guard !leaves.isEmpty, scope.table.windowObstacle == nil else {
             throw StoreError(
                 .unsupported, store: connection.name,

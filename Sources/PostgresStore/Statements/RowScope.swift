@@ -13,7 +13,7 @@ struct RowScope {
 
     init(_ table: PostgresTable, source: String? = nil) {
         self.table = table
-        self.source = source ?? table.sql
+        self.source = source ?? table.localRows ?? table.sql
     }
 
     /// Whether the rows are the table's own.

@@ -67,10 +67,13 @@ struct SurveyQuery {
                     + "\(request.date.encoding.rawValue)"
                 : "\(table.name).\(attribute.name) is not a date type of the server; native needs one"
         }
-        if table.isPartitioned, let foreign = try session.leaves(of: table).first(where: \.isForeign) {
+        if table.localRows != nil, let foreign = try foreignPartitions(table).first,
+            request.deleting.archiveRule != nil || request.deleting.rollup != nil || request.deleting.maxRows != nil
+                || !table.entity.incomingRelationships.isEmpty
+        {
             return
-                "the partition \(foreign.name) of \(table.name) is a foreign table: a delete on two servers cannot be "
-                + "one transaction; give the other server a policy of its own and name the other partitions in rules"
+                "the partition \(foreign) of \(table.name) is a foreign table. Beside it rows are only deleted: without an archive, "
+                + "candles, `max_rows` and rows that refer to them"
         }
         if table.isHypertable, try session.chunkColumn(table) == nil {
             return
@@ -143,6 +146,12 @@ struct SurveyQuery {
     /// Describes the parts of a table: what is dropped, what cannot be deleted, and what the server's own jobs do with the rows.
     private func describe(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
+        if table.localRows != nil {
+            let names = try foreignPartitions(table)
+            survey.notes.append(
+                "\(names.count.counted("foreign partition", "is", "are")) left out (\(names.joined(separator: ", "))): give "
+                    + "their server a policy of its own")
+        }
         // Chunks, and what aggregates lack, are those of the table, also beside pending rows.
         guard rows.scope.isTable || table.isHypertable else { return }
         var rows = rows
@@ -162,6 +171,10 @@ struct SurveyQuery {
         } else if table.isPartitioned, rows.date.reading == .ordered {
             try judgePartitions(rows, into: &survey)
         }
+    }
+
+    private func foreignPartitions(_ table: PostgresTable) throws -> [String] {
+        try session.leaves(of: table).filter(\.isForeign).map(\.name)
     }
 
     /// Sentences that name the partitions whose concurrent detachment was interrupted: no statement on the table sees their rows.
@@ -303,8 +316,13 @@ struct SurveyQuery {
             ? "rows become candles in the order of their dates" : table.windowObstacle ?? guards?.leafObstacle
         survey.methodObstacles[.partitions] = try partitionObstacle(rows, guards)
         let byBlocks: [DeleteMethod] = survey.methodObstacles[.windows] == nil ? [.windows] : []
-        let byDate: [DeleteMethod] = rows.date.reading == .ordered ? [.range] : []
+        let byDate: [DeleteMethod] = rows.date.reading == .ordered && table.localRows == nil ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
+        if possible.isEmpty, table.localRows != nil {
+            survey.unsupported =
+                "\(table.name) has foreign partitions, and the others cannot be read one by one, because "
+                + (survey.methodObstacles[.windows] ?? "")
+        }
         if possible.isEmpty { possible = [.whole] }
         survey.index.isInDateOrder = index != nil
         survey.hasCostlyBatches = table.isDistributed

@@ -369,19 +369,32 @@ struct PartitionTests {
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
     }
 
-    @Test func aForeignPartitionRefusesTheRule() throws {
-        let database = try TestDatabase(
-            Self.months()
-                + """
-                CREATE EXTENSION postgres_fdw;
-                CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (dbname 'nothing');
-                CREATE FOREIGN TABLE q_far PARTITION OF q FOR VALUES FROM ('2025-01-01') TO ('2025-02-01') SERVER far;
-                """)
-        let reason = try database.writer().survey(Self.request()).unsupported
+    /// Nobody reaches the server of the foreign partition, and nothing asks it.
+    @Test(arguments: [false, true]) func foreignPartitionsAreLeftOut(keepsLast: Bool) throws {
+        let far = """
+            CREATE EXTENSION postgres_fdw;
+            CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '/nowhere', dbname 'nothing');
+            CREATE FOREIGN TABLE q_far PARTITION OF q FOR VALUES FROM ('2025-01-01') TO ('2025-02-01') SERVER far;
+            """
+        let (alone, database) = (try TestDatabase(Self.months()), try TestDatabase(Self.months() + far))
+        var request = Self.request()
+        if keepsLast {
+            request.keepers.keepLast = KeepLast(count: 3, groupedBy: ["price"], among: .all, date: request.date)
+        }
+        let expected = try alone.reader().survey(request).expiredCount
+        let (found, execution) = try database.dryAndReal(request)
+        #expect(found.expiredCount == expected && execution.total.deletedCount == expected)
+        #expect(found.method == .windows)
         #expect(
-            reason
-                == "the partition q_far of q is a foreign table: a delete on two servers cannot be one transaction; give the "
-                + "other server a policy of its own and name the other partitions in rules")
+            found.notes == ["1 foreign partition is left out (q_far): give their server a policy of its own"])
+        request.deleting.maxRows = 5
+        #expect(
+            try database.writer().survey(request).unsupported
+                == "the partition q_far of q is a foreign table. Beside it rows are only deleted: without an archive, candles, "
+                + "`max_rows` and rows that refer to them")
+        let deletion = try database.writer().deletion(of: Self.request("2026-09-01"))
+        let chosen = DeletionBounds(rows: nil, only: .compare("id", .less, .integer(5)))
+        #expect(storeError { _ = try deletion.deleteNext(chosen) }?.kind == .unsupported)
     }
 
     /// pg_partman's parent goes on to make partitions afterwards.

@@ -27,9 +27,10 @@ DISTRIBUTE = "SELECT create_distributed_table('ticks', 'symbol');"
 BY_DATE = "PARTITION BY RANGE (at)"
 INDEX = "CREATE INDEX ticks_at ON ticks (at);"
 
-COUNT = "SELECT count(*) FROM ticks WHERE at < '{cutoff} 00:00Z';"
-DROP_CHUNKS = "SELECT count(*) FROM drop_chunks('ticks', older_than => timestamptz '{cutoff} 00:00Z');"
-DELETE = {"`DELETE`": "DELETE FROM ticks WHERE at < '{cutoff} 00:00Z';"}
+COUNT = "SELECT count(*) FROM ticks WHERE at < {cutoff};"
+COUNT_ALL = "SELECT count(*) FROM ticks;"
+DROP_CHUNKS = "SELECT count(*) FROM drop_chunks('ticks', older_than => {cutoff});"
+DELETE = {"`DELETE`": "DELETE FROM ticks WHERE at < {cutoff};"}
 COUNT_AND_DROP = {"count + `drop_chunks`": COUNT + DROP_CHUNKS}
 DROP_AND_DELETE = {"`drop_chunks` + `DELETE`": DROP_CHUNKS + DELETE["`DELETE`"]}
 # What the job does with partitions, by hand.
@@ -68,17 +69,27 @@ class Shape:
     share: float = 1
     first: str = FIRST
     days: int = 364
+    # The type of the dates, and whether a dry run is measured too.
+    type: str = "timestamptz"
+    counts: bool = False
     # The sides that a writer is measured beside, and the most milliseconds of the job's longest lock, if that is measured.
     live: tuple = ()
     lock: int = 0
 
+    def value(self, date):
+        """A timestamptz in SQL as the column has it."""
+        return date if self.type == "timestamptz" else f"(extract(epoch FROM {date}) * 1000)::bigint"
+
+    def statement(self, text):
+        return text.format(cutoff=self.value(f"timestamptz '{self.cutoff} 00:00Z'"))
+
     def make(self, cluster, rows):
         """The table anew, so that each side finds the same."""
+        date = f"timestamptz '{self.first}' + n * (interval '{self.days} days' / {rows})"
         cluster.psql(f"""
             SET client_min_messages = error; SET timezone = 'UTC'; DROP TABLE IF EXISTS ticks;
-            CREATE TABLE ticks (id bigint, symbol text, price float8, at timestamptz NOT NULL) {self.rest}; {self.made}
-            INSERT INTO ticks SELECT n, 'S' || n % 1000, 1900 + n % 100,
-                timestamptz '{self.first}' + n * (interval '{self.days} days' / {rows})
+            CREATE TABLE ticks (id bigint, symbol text, price float8, at {self.type} NOT NULL) {self.rest}; {self.made}
+            INSERT INTO ticks SELECT n, 'S' || n % 1000, 1900 + n % 100, {self.value(date)}
             FROM generate_series(0, {rows} - 1) n;
             VACUUM ANALYZE ticks; CHECKPOINT; SELECT count(*), min(price) FROM ticks;""")
 
@@ -88,6 +99,10 @@ PLAIN = [
           first=MONTHS[0], live=("job",), lock=100),
     Shape("partitions by month", partitions(MONTHS) + INDEX, "2026-06-01", DELETE | COUNT_AND_DROP_PARTITIONS, 1.5,
           first=MONTHS[0], rest=BY_DATE, live=("job",)),
+    Shape("the same, dates as bigint milliseconds, a tenth expires", INDEX, "2026-01-06", DELETE, 1.4, share=5 / 3,
+          first=MONTHS[0], type="bigint", counts=True),
+    Shape("BRIN index, a tenth expires", "CREATE INDEX ticks_at ON ticks USING brin (at);", "2026-01-06", DELETE, 2,
+          share=5 / 3, first=MONTHS[0]),
     Shape("one table, no index on the date", "", "2026-04-23", DELETE, 2),
     Shape("the same, a third of the rows", "", "2026-04-23", DELETE, 2, share=1 / 3),
 ]
@@ -97,7 +112,7 @@ HYPERTABLES = [
     Shape("hypertable, cutoff inside a chunk", HYPERTABLE.format("91 days") + INDEX, "2026-06-07", DROP_AND_DELETE, 1.5,
           share=10 / 3),
     Shape("2,160 chunks of an hour", HYPERTABLE.format("1 hour") + INDEX, "2026-01-21", COUNT_AND_DROP, 1.5,
-          share=0.01, days=91, live=("job",), lock=1000),
+          share=0.01, days=91, live=("job", *COUNT_AND_DROP), lock=1000),
     Shape("hypertable, no index on the date", HYPERTABLE.format("28 days"), "2026-04-20", DELETE, 2),
 ]
 DISTRIBUTED = [
@@ -120,12 +135,16 @@ class Measurements:
     def command(self, shape, cluster, side):
         """What a side runs in the folder of the workshop."""
         folder = self.shop.folder
-        if side != "job":
-            (folder / "statements.sql").write_text(shape.peers[side].format(cutoff=shape.cutoff))
+        if side not in ("job", "dry run"):
+            (folder / "statements.sql").write_text(
+                COUNT_ALL if side == "count(*)" else shape.statement(shape.peers[side]))
             return cluster.session("-f", "statements.sql")
         write_policy(folder, (
             f"version: 1\nstore: postgresql://retention@/postgres?host={cluster.folder}\nrules:\n"
-            "  - { name: ticks, entity: ticks, date_attribute: at, max_age: 1s, accept: [future_dates] }\n"))
+            "  - { name: ticks, entity: ticks, date_attribute: at, max_age: 1s, accept: [future_dates]"
+            + (", date_format: unix_milliseconds" if shape.type == "bigint" else "") + " }\n"))
+        if side == "dry run":
+            return [*self.shop.job(as_of=f"{shape.cutoff}T00:00:01Z"), "--dry-run"]
         # A nightly job has a ledger; but this one would know how much the run before has deleted.
         self.shop.run_before(folder, forget=True)
         return self.shop.job(as_of=f"{shape.cutoff}T00:00:01Z")
@@ -137,7 +156,7 @@ class Measurements:
         with contextlib.ExitStack() as stack:
             others = [stack.enter_context(Asker(cluster, statement)) for statement in others]
             sample = run(command, self.shop.folder)
-        left = cluster.psql(COUNT.format(cutoff=shape.cutoff))
+        left = cluster.psql(shape.statement(COUNT))
         return (sample, others) if left == "0" else end(f"{shape.what}: {side} leaves {left} rows")
 
     def compare(self, shape, cluster):
@@ -150,6 +169,18 @@ class Measurements:
                 shape.what, count(self.rows(shape)), side, *medians((job, samples), "wall_ms"),
                 *ratios(job, samples, "wall_ms")])
         self.goals.append(Goal(f"{shape.what}: wall, beside {side}", shape.limit, ratio(job, samples, "wall_ms")))
+
+    def dry(self, shape, cluster):
+        """A dry run beside the server's own count of all rows."""
+        self.shop.note(f"{shape.what}, dry run")
+        shape.make(cluster, self.rows(shape))
+        found = self.shop.in_turn(
+            ("dry run", "count(*)"), lambda side: run(self.command(shape, cluster, side), self.shop.folder))
+        job, samples = found["dry run"], found["count(*)"]
+        self.lines.append([
+            f"{shape.what}: dry run", count(self.rows(shape)), "count(*)", *medians((job, samples), "wall_ms"),
+            *ratios(job, samples, "wall_ms")])
+        self.goals.append(Goal(f"{shape.what}: dry run, beside count(*)", 1.5, ratio(job, samples, "wall_ms")))
 
     def live(self, shape, cluster):
         """What a writer waits for beside the job, and beside psql; and the job's longest lock."""
@@ -171,7 +202,8 @@ class Measurements:
             self.goals.append(Goal(f"{shape.what}: a writer's p99", 20, p99, " ms"))
         else:
             self.goals.append(Goal(
-                f"{shape.what}: a writer's worst wait, beside that of `DELETE`", 1, worst["job"] / worst["`DELETE`"]))
+                f"{shape.what}: a writer's worst wait, beside that of {shape.live[1]}", 1,
+                worst["job"] / worst[shape.live[1]]))
 
 
 def start(stack, extension, settings):
@@ -197,6 +229,8 @@ def measure(shop):
             cluster = start(stack, extension, settings)
             for shape in shapes:
                 found.compare(shape, cluster)
+                if shape.counts:
+                    found.dry(shape, cluster)
                 if shape.live:
                     found.live(shape, cluster)
     heads = ["", "rows", "beside", "job, wall ms", "`psql`, wall ms", "ratio"]
