@@ -1,5 +1,16 @@
 import GRDB
+import GRDBSQLite
 import PriceStore
+
+/// Throws unless a function of SQLite's C interface returned the expected code.
+func requireResult(_ code: Int32, is expected: Int32 = SQLITE_OK) throws(DatabaseError) {
+    guard code == expected else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+}
+
+extension DatabaseError {
+    /// What SQLite says of it.
+    var reason: String { message ?? "no reason given" }
+}
 
 extension StoreError {
     /// Gives a SQLite error its kind, code and hint. A ``StoreError`` is unchanged.

@@ -78,7 +78,7 @@ final class ArchiveFile {
                         PRIMARY KEY (part, table_number)) WITHOUT ROWID;
                     """)
             let own = ["format": format, "run": request.run, "store": store, "engine": "sqlite", "complete": "0"]
-            for (name, value) in request.facts.merging(own, uniquingKeysWith: { $1 }) {
+            for (name, value) in Array(request.facts) + Array(own) {
                 try db.execute(
                     sql: "INSERT INTO retention_archive VALUES (?, ?)", arguments: [name, value])
             }

@@ -5,7 +5,7 @@ extension SQLiteFile {
     /// Why the rows of a request cannot be archived: something deleted with them cannot be seen, or could not be restored.
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") { db in
-            guard let table = try catalog.table(request.entity, db) else { return nil }
+            let table = try scope(request.entity, db).table
             // SQLite drops a byte order mark when it binds a text in UTF-16, so copies could differ from their rows.
             if let encoding = try String.fetchOne(db, sql: "PRAGMA main.encoding"), encoding != "UTF-8" {
                 return "the texts of the store are in \(encoding), and only those of stores in UTF-8 are archived"
@@ -17,7 +17,7 @@ extension SQLiteFile {
                 return try catalog.coreData(db)?.history == nil
                     ? nil : "the store keeps a persistent history, which a restoration could not continue"
             }
-            guard let keys = try keyGraph(of: request.entity, request.relationships, db) else { return nil }
+            let keys = try keyGraph(of: request.entity, request.relationships, db)
             for name in keys.losing where try StoredShape(of: name, db) == nil {
                 return "rows of \(name) cannot be identified"
             }
@@ -98,7 +98,7 @@ extension SQLiteFile {
             if let key = try danglingKey(of: table, RowScope.alias, in: rows, db) { return Self.text(of: key) }
         }
         for name in deletedByTriggers.sorted() {
-            guard let other = try catalog.table(name, db) else { continue }
+            let other = try scope(name, db).table
             let rows = SQLFragment("\(other.sql) AS other_row WHERE 1")
             if let key = try danglingKey(of: other, "other_row", in: rows, db) { return Self.text(of: key) }
         }

@@ -13,10 +13,7 @@ struct ArchiveReach {
     var isOnlyNamedRows = false
 
     init(of request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
-        guard let table = try connection.catalog.table(request.fetchRequest.entity, db) else {
-            (rows, references) = ([], [:])
-            return
-        }
+        let table = try connection.scope(request.fetchRequest.entity, db).table
         if table.managed != nil, let schema = try connection.catalog.coreData(db) {
             (rows, references) = (Set(schema.entities.values.map(\.table)).sorted(), [:])
             for link in schema.links.values.joined() {
@@ -31,12 +28,12 @@ struct ArchiveReach {
             return
         }
         let keys = try connection.keyGraph(of: table.name, request.relationships, db)
-        references = keys?.clearing ?? [:]
-        let setsOffTriggers = try keys?.firesTriggers(connection, db) == true
-        rows = try setsOffTriggers ? connection.ordinaryTables(db) : (keys?.losing ?? [table.tableName]).sorted()
+        references = keys.clearing
+        let setsOffTriggers = try keys.firesTriggers(connection, db)
+        rows = try setsOffTriggers ? connection.ordinaryTables(db) : keys.losing.sorted()
         // Rows that triggers delete can clear references, too.
         for name in setsOffTriggers ? rows : [] {
-            for key in try connection.catalog.table(name, db)?.entity.relationships ?? [] where key.clears {
+            for key in try connection.scope(name, db).table.entity.relationships where key.clears {
                 references[name, default: []].addMissing(key.sourceAttributes)
             }
         }

@@ -227,10 +227,8 @@ struct StoredShape {
     private static func rowIDAlias(_ table: String, _ rows: [Row], _ db: Database) throws -> String? {
         let keys = rows.filter { $0[5] > 0 }
         guard keys.count == 1, (keys[0][2] as String).uppercased() == "INTEGER" else { return nil }
-        let hasIndex =
-            try Int.fetchOne(
-                db,
-                sql: "SELECT count(*) FROM pragma_index_list(?, 'main') WHERE origin = 'pk'", arguments: [table]) ?? 0
-        return hasIndex == 0 ? keys[0][1] : nil
+        let index = try Row.fetchOne(
+            db, sql: "SELECT 1 FROM pragma_index_list(?, 'main') WHERE origin = 'pk'", arguments: [table])
+        return index == nil ? keys[0][1] : nil
     }
 }

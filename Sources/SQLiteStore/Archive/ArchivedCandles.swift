@@ -25,7 +25,7 @@ extension CandleStates {
                 try body(
                     ArchivedCandle(
                         row: row["row"], first: row["first"], isMade: row["is_made"], isWritten: row["is_written"],
-                        follows: row["follows"] ?? false, isBefore: row["is_before"] ?? false))
+                        follows: (row["follows"] as Bool?) == true, isBefore: (row["is_before"] as Bool?) == true))
             }
         }
         let left = Array(parts.prefix(partCount))

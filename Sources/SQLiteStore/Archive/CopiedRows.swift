@@ -83,7 +83,7 @@ final class CopiedRows {
         for value in values {
             parameter += 1
             let code = sqlite3_bind_value(statement, parameter, value)
-            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+            try requireResult(code)
         }
         waitingBytes += copies.add(values, from: start, width: width)
         if let column = table.rowIDColumn, (start..<start + values.count).contains(column) {
@@ -105,7 +105,7 @@ final class CopiedRows {
         // Otherwise large values stay in memory until others replace them.
         if waitingBytes > Self.mostBytes { sqlite3_clear_bindings(statement) }
         waitingBytes = 0
-        guard code == SQLITE_DONE else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        try requireResult(code, is: SQLITE_DONE)
     }
 
     /// Throws unless the archive returns the copies as they were written.

@@ -25,7 +25,7 @@ extension SQLiteFileConnection {
                     for statement in statements { _ = try db.makeStatement(sql: statement) }
                     return nil
                 } catch let error as DatabaseError {
-                    return "SQLite cannot insert rows into \(table): \(error.message ?? "no reason given")"
+                    return "SQLite cannot insert rows into \(table): \(error.reason)"
                 }
             }
         }

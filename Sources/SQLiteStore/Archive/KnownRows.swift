@@ -30,7 +30,7 @@ struct KnownRows {
         self.references = references
         for (number, table) in archive.tables.enumerated() where table.kind == .rows {
             guard let search = table.searchForMovedRows(references[number] ?? []),
-                try Bool.fetchOne(db, sql: "SELECT EXISTS (\(search.isNeeded))") ?? false
+                try Bool.fetchOne(db, sql: "SELECT EXISTS (\(search.isNeeded))") == true
             else { continue }
             moved[number] = try Int64.fetchSet(db, sql: search.rows)
         }

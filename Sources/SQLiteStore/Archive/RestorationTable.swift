@@ -60,15 +60,15 @@ struct RestorationTable: RestorableSource {
         guard let shape = try StoredShape(of: name, db) else {
             throw refused("the store has no table \(name) any more")
         }
-        let stored = Dictionary(shape.columns.map { ($0.name.folded, $0) }) { first, _ in first }
-        for column in columns where stored[column.folded] == nil {
+        let stored = Set(shape.columns.map { $0.name.folded })
+        for column in columns where !stored.contains(column.folded) {
             throw refused("the table \(name) has no column \(column) any more, and the archive has values for it")
         }
         let known = Set(columns.map { $0.folded })
         let isIdentified =
             kind == .rows
             ? Set(shape.key.map { $0.folded }) == Set(recordedKey.map { $0.folded })
-            : recordedKey.allSatisfy { stored[$0.folded] != nil }
+            : recordedKey.allSatisfy { stored.contains($0.folded) }
         guard isIdentified else {
             throw refused("the rows of \(name) are identified by other columns than when they were deleted")
         }
@@ -88,9 +88,9 @@ struct RestorationTable: RestorableSource {
             }
         }
         let archivedInfo = try Row.fetchAll(db, sql: "PRAGMA \(schema).table_info(\(entry.archived.quotedIdentifier))")
-        let types = Dictionary(
-            archivedInfo.map { (($0[1] as String).folded, ($0[2] as String? ?? "").uppercased()) }
-        ) { first, _ in first }
+        let types: [String: String] = archivedInfo.reduce(into: [:]) {
+            $0[($1[1] as String).folded] = ($1[2] as String).uppercased()
+        }
         let needed = kind == .rows ? columns : key + columns.map { "old_" + $0 } + columns.map { "new_" + $0 }
         guard needed.allSatisfy({ types[$0.folded] != nil }) else {
             throw AttachedArchive.damaged(archive, "its table \(entry.archived) is missing or lacks columns")
@@ -101,8 +101,8 @@ struct RestorationTable: RestorableSource {
         }
         let model = try connection.catalog.coreData(db)
         relationships =
-            try model.map { $0.references(ofTable: shape.name) } ?? connection.catalog.table(table, db)?.entity
-            .relationships ?? []
+            try model.map { $0.references(ofTable: shape.name) }
+            ?? connection.scope(table, db).table.entity.relationships
         // A program that has the object in memory notices the change by its version.
         let hasVersion = model != nil && info.contains { $0[1] == "Z_OPT" }
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
@@ -172,8 +172,7 @@ struct RestorationTable: RestorableSource {
 
     /// Whether the store's table has an index now.
     func hasIndex(_ db: Database) throws -> Bool {
-        try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM pragma_index_list(?, 'main'))", arguments: [table])
-            ?? false
+        try Row.fetchOne(db, sql: "SELECT 1 FROM pragma_index_list(?, 'main')", arguments: [table]) != nil
     }
 
     // MARK: SQL
@@ -354,7 +353,7 @@ struct RestorationTable: RestorableSource {
 
     /// Counts the rows whose references the update would change. Archived rows of a table stand in for rows missing from the store.
     func referenceCount(_ rows: RestorationTable?) -> String {
-        let first = (key.first ?? "").quotedIdentifier
+        let first = key[0].quotedIdentifier
         let needs = columns.map { column in
             let (name, new, old) = (
                 column.quotedIdentifier, "r.\(("new_" + column).quotedIdentifier)",
@@ -449,7 +448,7 @@ struct RestorationTable: RestorableSource {
     // MARK: Rows beside references
 
     private func exists(_ rows: RestorationTable?) -> String {
-        let first = (key.first ?? "").quotedIdentifier
+        let first = key[0].quotedIdentifier
         return rows == nil ? "m.\(first) IS NOT NULL" : "coalesce(m.\(first), a.\(first)) IS NOT NULL"
     }
 
@@ -498,14 +497,13 @@ private struct ListedTable {
 extension CoreDataSchema {
     /// The columns of a table that refer to objects.
     fileprivate func references(ofTable table: String) -> [Relationship] {
-        func relationship(_ columns: [String], to destination: String) -> Relationship? {
-            guard let column = columns.last else { return nil }
-            return Relationship(
-                source: table, sourceAttributes: [column], destination: destination, destinationAttributes: ["Z_PK"],
-                deleteRule: .noAction, isIndexed: false)
+        func relationship(_ columns: [String], to destination: String) -> Relationship {
+            Relationship(
+                source: table, sourceAttributes: columns.suffix(1), destination: destination,
+                destinationAttributes: ["Z_PK"], deleteRule: .noAction, isIndexed: false)
         }
         return links.values.joined().flatMap { link in
-            var found: [Relationship?] = []
+            var found: [Relationship] = []
             switch link.storage {
             case .own(let reference) where link.table == table:
                 found.append(relationship([reference.column], to: link.destinationTable))
@@ -516,7 +514,7 @@ extension CoreDataSchema {
             if link.destinationTable == table, let pointing = link.pointing {
                 found.append(relationship([pointing.column], to: link.table))
             }
-            return found.compactMap { $0 }
+            return found
         }
     }
 }

@@ -265,8 +265,9 @@ final class RowArchiver {
                 SQLValues(rebasing: values.dropFirst(CopiedRows.leadingArguments)),
                 from: Int(sqlite3_value_int64(values[1])))
         } catch {
-            failure = file.failure(error, doing: "a row cannot be archived")
-            sqlite3_result_error(context, failure?.message ?? "", -1)
+            let cause = file.failure(error, doing: "a row cannot be archived")
+            failure = cause
+            sqlite3_result_error(context, cause.message, -1)
         }
     }
 
@@ -303,6 +304,7 @@ private func noteDeleted(
     _ archiver: UnsafeMutableRawPointer?, _ change: Int32, _ schema: UnsafePointer<CChar>?,
     _ table: UnsafePointer<CChar>?, _ rowID: Int64
 ) {
-    guard let archiver, change == SQLITE_DELETE else { return }
-    Unmanaged<RowArchiver>.fromOpaque(archiver).takeUnretainedValue().note(deleted: rowID)
+    if let archiver, change == SQLITE_DELETE {
+        Unmanaged<RowArchiver>.fromOpaque(archiver).takeUnretainedValue().note(deleted: rowID)
+    }
 }

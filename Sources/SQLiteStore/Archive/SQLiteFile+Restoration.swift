@@ -32,12 +32,12 @@ extension AttachedArchive {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
             for rows in table.holdsCandles ? [] : parts.joinedRows(of: number) {
                 guard table.holdsRows else {
-                    let range: StatementArguments = [rows.lowerBound, rows.upperBound]
+                    let range = [rows.lowerBound.databaseValue, rows.upperBound.databaseValue]
                     let other = tables.first { $0.kind == .rows && $0.table == table.table }
-                    counts[index].referenceCount +=
-                        try Int.fetchOne(db, sql: table.referenceCount(other), arguments: range) ?? 0
-                    counts[index].skippedReferenceCount +=
-                        try Int.fetchOne(db, sql: table.lostReferenceCount(other), arguments: range) ?? 0
+                    counts[index].referenceCount += try connection.count(
+                        SQLFragment(table.referenceCount(other), range), db)
+                    counts[index].skippedReferenceCount += try connection.count(
+                        SQLFragment(table.lostReferenceCount(other), range), db)
                     continue
                 }
                 try known.forEachFound(table, [rows], db) {

@@ -112,8 +112,9 @@ final class SQLiteRestoration: RestorationWork {
     }
 
     func key(of row: Int64, in table: Int) throws -> [StoreValue] {
-        let values = try Row.fetchOne(db, sql: archive.tables[table].keyQuery, arguments: [row])?.databaseValues
-        return values.map { Array($0).map { StoreValue($0) } } ?? []
+        try Row.fetchAll(db, sql: archive.tables[table].keyQuery, arguments: [row]).flatMap {
+            $0.databaseValues.map { StoreValue($0) }
+        }
     }
 
     // MARK: Inserted
@@ -142,7 +143,7 @@ final class SQLiteRestoration: RestorationWork {
     func insert(_ row: Int64, of number: Int) throws -> RowRefusal? {
         let table = archive.tables[number]
         // A row with a new rowid may have taken this one.
-        let isTaken = try table.isPlaceTaken.map { try Bool.fetchOne(db, sql: $0, arguments: [row]) ?? false } ?? false
+        let isTaken = try table.isPlaceTaken.flatMap { try Bool.fetchOne(db, sql: $0, arguments: [row]) } == true
         failure = nil
         var isIgnored = false
         let isInserted = try attempt {
@@ -181,7 +182,7 @@ final class SQLiteRestoration: RestorationWork {
     /// Why the last attempt was undone.
     private var refusal: RowRefusal {
         guard let failure, failure.extendedResultCode != .SQLITE_CONSTRAINT_FOREIGNKEY else { return .lacksParent }
-        let said = writer.outOfStepIndex(failure, db)?.fact ?? failure.message ?? "a constraint"
+        let said = writer.outOfStepIndex(failure, db)?.fact ?? failure.reason
         return failure.extendedResultCode == .SQLITE_CONSTRAINT_TRIGGER
             ? RowRefusal("a trigger refuses it: \(said)", mayPass: true) : RowRefusal("the store refuses it: \(said)")
     }
@@ -203,10 +204,10 @@ final class SQLiteRestoration: RestorationWork {
         }
         for row in rows.rows.reversed() {
             // It is already listed as a skipped row.
-            if let isOwnRowSkipped, try Bool.fetchOne(isOwnRowSkipped, arguments: [row]) ?? false { continue }
+            if let isOwnRowSkipped, try Bool.fetchOne(isOwnRowSkipped, arguments: [row]) == true { continue }
             var isChanged = false
             for update in updates {
-                if let isBlocked = update.isBlocked, try Bool.fetchOne(isBlocked, arguments: [row]) ?? false {
+                if let isBlocked = update.isBlocked, try Bool.fetchOne(isBlocked, arguments: [row]) == true {
                     found.obstacles[row] = "the row that it refers to was not restored"
                     continue
                 }
@@ -261,7 +262,7 @@ final class SQLiteRestoration: RestorationWork {
         let wasMade = try db.cachedStatement(sql: table.candleWasMade)
         var (restored, deleted): ([Int64], [Int64]) = ([], [])
         for row in rows.rows.reversed() {
-            let isMade = try Bool.fetchOne(wasMade, arguments: [row]) ?? false
+            let isMade = try Bool.fetchOne(wasMade, arguments: [row]) == true
             try db.cachedStatement(sql: isMade ? table.candleDelete : table.candleUpdate).execute(arguments: [row])
             guard db.changesCount == 1 else { return nil }
             if isMade { deleted.append(row) } else { restored.append(row) }

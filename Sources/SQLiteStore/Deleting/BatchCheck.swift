@@ -19,7 +19,7 @@ extension BatchDelete {
     func requireNoOtherChange(since before: Int) throws {
         let changedCount = db.totalChangesCount - before - db.changesCount
         guard changedCount != 0, temporaries.history?.isKept != true,
-            let keys = try connection.keyGraph(of: statement.scope.table.name, work.relationships, db),
+            case let keys = try connection.keyGraph(of: statement.scope.table.name, work.relationships, db),
             !keys.takesOthers, keys.clearing.isEmpty, try !keys.firesTriggers(connection, db)
         else { return }
         throw defect(

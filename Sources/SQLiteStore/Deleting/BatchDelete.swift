@@ -88,17 +88,17 @@ struct BatchDelete {
     }
 
     private mutating func deleteRows(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
-        if objects != nil {
-            try objects?.delete(statement.keys(condition, by: path), whole: statement.condition())
-            deletedCount = objects?.deletedCount ?? 0
-            (cascadedCount, nullifiedCount) = (objects?.cascadedCount ?? 0, objects?.nullifiedCount ?? 0)
-            objectIDs = objects?.objectIDs ?? []
+        if var objects {
+            try objects.delete(statement.keys(condition, by: path), whole: statement.condition())
+            (deletedCount, cascadedCount) = (objects.deletedCount, objects.cascadedCount)
+            (nullifiedCount, objectIDs) = (objects.nullifiedCount, objects.objectIDs)
+            self.objects = objects
             return
         }
         if choosesRows {
             guard !isUnfinished else { return }
             let scope = try connection.tableScope(of: work.fetchRequest, db)
-            guard let graph = try connection.keyGraph(of: scope.table.name, work.relationships, db) else { return }
+            let graph = try connection.keyGraph(of: scope.table.name, work.relationships, db)
             var chosen = try ChosenRows(
                 statement.keys(condition, by: path), of: work, scope, graph, connection, db)
             isUnfinished = try !chosen.delete(atMost: cascadeBound)
@@ -241,7 +241,7 @@ extension StorePredicate {
                 }),
                 case .date(let range) = parts.remove(at: index)
             else { return (nil, self) }
-            return (range, parts.dropFirst().reduce(parts.first ?? .all) { $0 && $1 })
+            return (range, parts.reduce(.all) { $0 && $1 })
         default: return (nil, self)
         }
     }

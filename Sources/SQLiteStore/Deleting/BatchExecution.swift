@@ -60,9 +60,9 @@ extension SQLiteFileConnection {
     func choosesRows(_ request: BatchDeleteRequest, _ db: Database) throws -> Bool {
         let fetch = request.fetchRequest
         if request.resultType == .objectIDs || fetch.predicate.namesObjectIDs { return true }
-        guard try catalog.table(fetch.entity, db)?.managed == nil else { return false }
+        guard try scope(fetch.entity, db).table.managed == nil else { return false }
         let keys = try keyGraph(of: fetch.entity, request.relationships, db)
-        return request.relationships != .asDeclared && keys?.keys.isEmpty == false || keys?.takesOthers == true
+        return request.relationships != .asDeclared && !keys.keys.isEmpty || keys.takesOthers
     }
 }
 

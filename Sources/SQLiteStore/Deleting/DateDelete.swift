@@ -25,9 +25,9 @@ extension BatchDelete {
         let rows = SQLFragment.all([statement.isAmong(keys), statement.condition()])
         if let end, first == end, try !mayGoTogether(rows, by: .any) { return try connection.dropDateList(db) }
         try deleteChecked(rows, by: .any, nil)
-        guard let stretch else { return try connection.dropDateList(db) }
+        guard let stretch, let end else { return try connection.dropDateList(db) }
         try connection.execute(SQLFragment("DELETE FROM temp.\(list) WHERE ") + stretch, db)
-        return BatchContinuation(position: [end ?? .null])
+        return BatchContinuation(position: [end])
     }
 
     /// Whether the rows of one date, which become candles together, are within the rule's limit.

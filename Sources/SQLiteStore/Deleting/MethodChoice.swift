@@ -37,7 +37,7 @@ extension SQLiteFileConnection {
         survey.possibleMethods.append(.rebuild)
         let rebuildPart = isInFileOrder ? Self.orderedRebuildPart : Self.randomRebuildPart
         survey.rebuildPays =
-            try isMany && survey.rowCount.map { Double(survey.expiredCount) >= Double($0) * rebuildPart } ?? false
+            try isMany && survey.rowCount.map { Double(survey.expiredCount) >= Double($0) * rebuildPart } == true
             && roomObstacle(db) == nil
     }
 
@@ -51,7 +51,9 @@ extension SQLiteFileConnection {
     private func rebuildObstacle(_ request: SurveyRequest, _ table: SQLiteTable, _ db: Database) throws -> String? {
         let keepers = request.ownKeepers + request.keepers.others
         if keepers.contains(where: \.isThinning) { return "a copy cannot apply thin" }
-        if keepers.contains(where: \.keepsGroups) { return "a copy cannot apply keep_last per group" }
+        if keepers.contains(where: { $0.keptRows.contains { !$0.groupedBy.isEmpty } }) {
+            return "a copy cannot apply keep_last per group"
+        }
         if request.deleting.archiveRule != nil {
             return "a copy does not report the deleted rows, which the archive needs"
         }
@@ -93,7 +95,7 @@ extension SQLiteFileConnection {
                 } catch let error as StoreError {
                     return error.message
                 } catch let error as DatabaseError {
-                    return "\(entry.name) cannot be copied: \(error.message ?? "no reason given")"
+                    return "\(entry.name) cannot be copied: \(error.reason)"
                 }
             }
             return nil
@@ -103,8 +105,6 @@ extension SQLiteFileConnection {
     /// Whether rows are stored in date order, by a sample from across the table. Some disorder is harmless, because neighbours in time are
     /// still neighbours in the file.
     private func liesInDateOrder(_ date: DateAttribute, _ table: SQLiteTable, _ db: Database) throws -> Bool {
-        guard !table.isWithoutRowID else { return true }
-        if table.rowIDAlias == date.name { return true }
         let scope = RowScope(table)
         let dateSQL = try dateSQL(date, scope, db)
         guard let rowIDs = try rowIDs(of: table, db), rowIDs.lowerBound < rowIDs.upperBound else { return true }
@@ -112,15 +112,11 @@ extension SQLiteFileConnection {
         // Read by rowid, whatever indexes there are, each lookup reads one page.
         let statement =
             "SELECT \(dateSQL.orderValue) FROM \(scope.target()) NOT INDEXED WHERE \(key) >= ? ORDER BY \(key) LIMIT 1"
-        var previous: Double?
+        var previous: DateKey?
         var (found, inversions) = (0, 0)
         for place in rowIDs.spread(over: Self.sampleCount) {
-            let next: Double
-            switch try row(SQLFragment(statement, [place.databaseValue]), db)?.first {
-            case .integer(let value): next = Double(value)
-            case .real(let value): next = value
-            default: continue
-            }
+            let value = try row(SQLFragment(statement, [place.databaseValue]), db)?.first
+            guard let next = value.flatMap({ DateKey($0) }) else { continue }
             found += 1
             if let previous, next < previous { inversions += 1 }
             previous = next
@@ -131,7 +127,7 @@ extension SQLiteFileConnection {
 
     /// The first and last rowid of a table, or nil if it has none or no row.
     private func rowIDs(of table: SQLiteTable, _ db: Database) throws -> ClosedRange<Int64>? {
-        guard let rowID = table.rowID?.quotedIdentifier, !table.isWithoutRowID else { return nil }
+        guard let rowID = table.rowID?.quotedIdentifier else { return nil }
         let query = "SELECT (SELECT min(\(rowID)) FROM \(table.sql)), (SELECT max(\(rowID)) FROM \(table.sql))"
         guard let ends = try row(SQLFragment(query), db), case .integer(let first) = ends[0],
             case .integer(let last) = ends[1]
@@ -149,13 +145,6 @@ extension SQLiteFileConnection {
     private static let sampleCount = 200
     /// The largest part of inversions in an order. In random order half of the neighbours are inverted.
     private static let mostInversions = 0.15
-}
-
-extension StorePredicate {
-    /// Whether the predicate keeps the newest rows of each of several groups.
-    fileprivate var keepsGroups: Bool {
-        if case .notKept(let keepLast) = self { !keepLast.groupedBy.isEmpty } else { false }
-    }
 }
 
 extension ClosedRange<Int64> {

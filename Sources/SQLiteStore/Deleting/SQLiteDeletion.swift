@@ -99,8 +99,7 @@ extension SQLiteFile {
 
     /// The findings for a request with the method that it asks for. Makes a survey if there is none.
     func findings(of request: SurveyRequest) throws(StoreError) -> Findings {
-        if surveys[request] == nil { _ = try survey(request) }
-        var found = surveys[request] ?? Findings()
+        var found = if let known = surveys[request] { known } else { try surveyed(request) }
         // If nothing is deleted, nothing has to be copied.
         let isIdle = request.deleting.method == DeleteMethod.rebuild.rawValue && found.expiredCount == 0
         if !isIdle { try found.takeMethod(of: request, store: name) }

@@ -18,16 +18,19 @@ struct CopiedTable {
         }
         let attributes = table.entity.attributes
         let written = attributes.filter { !$0.isGenerated }.map(\.name)
-        let hasHiddenRowID = !table.isWithoutRowID && table.rowIDAlias == nil
-        if hasHiddenRowID, table.rowID == nil {
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message:
-                    "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken), which a rebuild must keep"
-            )
+        var hidden: [String] = []
+        if !table.isWithoutRowID, table.rowIDAlias == nil {
+            guard let rowID = table.rowID else {
+                throw StoreError(
+                    .unsupported, store: connection.name,
+                    message:
+                        "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken), which a rebuild must keep"
+                )
+            }
+            hidden = [rowID]
         }
-        columns = (hasHiddenRowID ? [table.rowID ?? ""] : []) + written
-        isPlain = !hasHiddenRowID && written.count == attributes.count
+        columns = hidden + written
+        isPlain = hidden.isEmpty && written.count == attributes.count
         hint = table.tableHint
     }
 

@@ -19,12 +19,16 @@ struct SchemaEntry: Hashable {
 
     /// All entries of a connection's main schema, in its order.
     static func all(_ db: Database) throws -> [SchemaEntry] {
-        try Row.fetchAll(db, sql: "SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_schema ORDER BY rowid")
-            .map { row in
-                SchemaEntry(
-                    type: row["type"], name: row["name"], table: row["tbl_name"], sql: row["sql"],
-                    hasPages: (row["rootpage"] as Int? ?? 0) > 0)
-            }
+        try Row.fetchAll(
+            db,
+            sql:
+                "SELECT type, name, tbl_name, sql, coalesce(rootpage, 0) > 0 AS has_pages FROM main.sqlite_schema ORDER BY rowid"
+        )
+        .map { row in
+            SchemaEntry(
+                type: row["type"], name: row["name"], table: row["tbl_name"], sql: row["sql"],
+                hasPages: row["has_pages"])
+        }
     }
 
     /// The statement that created a table, whose name is compared ignoring case, or an empty text if there is none.

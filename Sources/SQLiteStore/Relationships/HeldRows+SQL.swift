@@ -102,7 +102,7 @@ struct CascadeWay {
             tables = Set(graph.reachedTables().map { $0.folded })
         } else {
             let keys = try connection.keyGraph(of: scope.table.name, rule, db)
-            tables = Set((keys?.cascading ?? []).map { $0.folded })
+            tables = Set(keys.cascading.map { $0.folded })
         }
     }
 
@@ -191,7 +191,7 @@ struct CascadeWay {
         let graph = try connection.graph(request, rows, step: 0, db)
         while !frontier.isEmpty {
             var reached: [String: SQLiteTable] = [:]
-            for (name, table) in frontier.sorted(by: { $0.key < $1.key }) {
+            for (name, table) in frontier {
                 let parents =
                     try graph.map { try modelParents($0, of: name, wave) } ?? keyParents(of: table, rows, wave)
                 for parent in parents {
@@ -239,8 +239,7 @@ struct CascadeWay {
     /// The rows whose delete cascades to recorded rows of a table, through relationships of a model.
     private func modelParents(_ graph: ObjectGraph, of name: String, _ wave: Int) throws -> [Parents] {
         try graph.leading(to: name).compactMap { link in
-            guard reachesTable(link.table) || link.table == graph.entity.table else { return nil }
-            guard let table = try modelTable(link.table, graph) else { return nil }
+            guard isLosing(link.table), let table = try modelTable(link.table, graph) else { return nil }
             return Parents(table: table, columns: "parent.Z_PK", rows: link.rows + " AND held.wave = \(wave)")
         }
     }

@@ -38,16 +38,16 @@ extension SQLiteFileConnection {
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
             losing.addMissing(graph.reachedTables().sorted())
             // Not every one of these tables loses references, but Core Data creates no triggers that fire on that.
-            for entity in try catalog.coreData(db)?.entities.values.map(\.self) ?? [] {
+            for entity in graph.schema.entities.values {
                 clearing[entity.table] = .some(nil)
-                let attributes = try catalog.table(entity.name, db)?.entity.attributes.filter(\.isGenerated) ?? []
+                let attributes = try scope(entity.name, db).table.entity.attributes.filter(\.isGenerated)
                 let columns = attributes.map { ($0.column ?? $0.name).folded }
                 derived = (derived ?? [:]).merging([entity.table.folded: Set(columns)]) { $0.union($1) }
             }
         } else {
             let keys = try keyGraph(of: own.name, request.relationships, db)
-            losing.addMissing(keys?.losing ?? [])
-            clearing = keys?.clearing ?? [:]
+            losing.addMissing(keys.losing)
+            clearing = keys.clearing
         }
         return try TriggerEffects(
             of: losing, clearing: clearing, writing: target.map { TriggerText.Change.writes(into: $0) } ?? [],
@@ -79,7 +79,7 @@ extension SQLiteFileConnection {
         try Bool.fetchOne(
             db,
             sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' OR sql LIKE '%REPLACE%')"
-        ) ?? true
+        ) != false
     }
 }
 
@@ -108,7 +108,7 @@ extension SQLiteFile {
         changing attributes: [String]
     ) throws(StoreError) -> Bool {
         try run("following the relationships of \(entity)") { db in
-            guard let own = try catalog.table(entity, db) else { return false }
+            let own = try scope(entity, db).table
             let way = try way(from: own, relationships, db)
             return try tables(named: other, db).contains { table in
                 try table.isSame(as: own) || way.reaches(table) || !way.cleared(table, attributes).isEmpty
@@ -122,8 +122,7 @@ extension SQLiteFile {
         _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> [String] {
         try run("following the relationships of \(entity)") { db in
-            guard let own = try catalog.table(entity, db) else { return [] }
-            let way = try way(from: own, relationships, db)
+            let way = try way(from: scope(entity, db).table, relationships, db)
             return try tables(named: other, db).flatMap { try way.cleared($0, attributes).flatMap(\.attributes) }
         }
     }
@@ -133,9 +132,8 @@ extension SQLiteFile {
         _ table: String, afterDeletesFrom entity: String, _ relationships: BatchDeleteRequest.RelationshipRule
     ) throws(StoreError) -> Bool {
         try run("looking at the triggers of \(entity)") { db in
-            guard let own = try catalog.table(entity, db) else { return false }
             let request = BatchDeleteRequest(
-                fetchRequest: StoreFetchRequest(entity: own.name),
+                fetchRequest: StoreFetchRequest(entity: entity),
                 relationships: relationships == .deny ? .asDeclared : relationships)
             guard let effects = try triggerEffects(of: request, writing: nil, db) else { return false }
             return try tables(named: table, db).contains { effects.mayTouch($0.tableName) }

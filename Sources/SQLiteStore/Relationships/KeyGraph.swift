@@ -36,7 +36,7 @@ struct KeyGraph {
         try visit(own, [], &found, request, connection, db)
         losing = found.reversed()
         for name in losing {
-            for key in try connection.catalog.table(name, db)?.entity.incomingRelationships ?? [] {
+            for key in try connection.scope(name, db).table.entity.incomingRelationships {
                 let acting = key.with(deleteRule: request.deleteRule(of: key))
                 keys.append(acting)
                 if acting.clears, ![.nullify, .noAction].contains(key.deleteRule) { forced.append(acting) }
@@ -72,13 +72,13 @@ struct KeyGraph {
 }
 
 extension SQLiteFileConnection {
-    /// The foreign keys that act on a delete from a plain table, or nil if there is no such table.
+    /// The foreign keys that act on a delete from a table.
     func keyGraph(
         of entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
-    ) throws -> KeyGraph? {
+    ) throws -> KeyGraph {
         let cause = KeyGraph.Cause(entity: entity.folded, relationships: relationships)
         if let known = catalog.keyGraphs[cause] { return known }
-        guard let table = try catalog.table(entity, db) else { return nil }
+        let table = try scope(entity, db).table
         let request = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: table.name), relationships: relationships)
         let graph = try KeyGraph(table, request, self, db)

@@ -5,11 +5,10 @@ import PriceStore
 extension SQLiteFileConnection {
     /// Why a reference that a delete clears may not become NULL, whatever the deleted rows are; nil: it may.
     func fixedReference(of delete: BatchDeleteRequest, _ db: Database) throws -> String? {
-        guard delete.relationships != .deny,
-            let graph = try keyGraph(of: delete.fetchRequest.entity, delete.relationships, db)
-        else { return nil }
+        guard delete.relationships != .deny else { return nil }
+        let graph = try keyGraph(of: delete.fetchRequest.entity, delete.relationships, db)
         for key in graph.keys where key.clears {
-            guard let table = try catalog.table(key.source, db) else { continue }
+            let table = try scope(key.source, db).table
             let cleared = "\(key.source) (\(key.sourceAttributes.joined(separator: ", "))) would be cleared"
             if try table.isFixed(key, db) {
                 return

@@ -36,7 +36,7 @@ extension SQLiteFileConnection {
     }
 
     private func isNullable(_ key: Relationship, _ db: Database) throws -> Bool {
-        guard let child = try catalog.table(key.source, db) else { return true }
+        let child = try scope(key.source, db).table
         return key.sourceAttributes.allSatisfy { child.isNullable($0) }
     }
 
@@ -49,7 +49,6 @@ extension SQLiteFileConnection {
         for key in table.entity.relationships(choosing: request.expired) {
             // Each rule may override the relationship.
             let changing = (0...step).filter { removed.request($0).deleteRule(of: key) == .nullify }
-            guard !changing.isEmpty else { continue }
             let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
             let steps = changing.map(String.init).joined(separator: ", ")
             let rows = try references(key, removed, "removed.step IN (\(steps)) AND \(isThere)", [], db)

@@ -23,7 +23,7 @@ extension SQLiteFileConnection {
     /// Whether any of the deletes can reach rows through a foreign key, so that counting alone does not predict it.
     func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
         for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {
-            guard let table = try catalog.table(entity, db) else { continue }
+            let table = try scope(entity, db).table
             if table.managed != nil {
                 return try objectsAreInPlay(request, db)
             } else if !table.entity.incomingRelationships.isEmpty {
@@ -37,9 +37,7 @@ extension SQLiteFileConnection {
     func followRelationships(_ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database)
         throws
     {
-        let removed = temporaries.removedRows ?? RemovedRows()
-        temporaries.removedRows = removed
-        try align(removed, to: request.preceding, db)
+        let removed = try removedRows(of: request.preceding, db)
         let step = removed.steps.count
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(
@@ -62,10 +60,18 @@ extension SQLiteFileConnection {
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
         if survey.unsupported == nil, request.relationships.deleteRule != nil {
             survey.unsupported = try scope.table.entity.conflictOfOverride {
-                try catalog.table($0, db)?.entity.incomingRelationships ?? []
+                try self.scope($0, db).table.entity.incomingRelationships
             }
         }
         survey.followsRelationships = true
+    }
+
+    /// The rows that some deletes remove.
+    func removedRows(of deletes: [BatchDeleteRequest], _ db: Database) throws -> RemovedRows {
+        let removed = temporaries.removedRows ?? RemovedRows()
+        temporaries.removedRows = removed
+        try align(removed, to: deletes, db)
+        return removed
     }
 
     /// Forgets steps that are not among the preceding deletes and predicts the missing ones.
@@ -99,8 +105,8 @@ extension SQLiteFileConnection {
             try graph.cascade()
             return direct
         }
-        guard let keys = try keyGraph(of: scope.table.name, delete.relationships, db), delete.relationships != .deny
-        else { return direct }
+        let keys = try keyGraph(of: scope.table.name, delete.relationships, db)
+        guard delete.relationships != .deny else { return direct }
         for name in keys.losing {
             for key in keys.keys(into: name) where key.deleteRule == .cascade {
                 let child = try self.scope(key.source, db).table
@@ -119,7 +125,7 @@ extension SQLiteFileConnection {
     func keys(
         into table: String, of request: BatchDeleteRequest, _ db: Database
     ) throws -> [Relationship] {
-        try keyGraph(of: request.fetchRequest.entity, request.relationships, db)?.keys(into: table) ?? []
+        try keyGraph(of: request.fetchRequest.entity, request.relationships, db).keys(into: table)
     }
 
     func removedTable(_ table: SQLiteTable, _ removed: RemovedRows, _ db: Database) throws -> String {

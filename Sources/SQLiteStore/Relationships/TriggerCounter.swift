@@ -49,7 +49,7 @@ final class TriggerCounter {
     func take(own: [String: Int]) -> [String: Int] {
         defer { forget() }
         let others = zip(tables, counts).map { ($0, $1 - (own[$0] ?? 0)) }
-        return Dictionary(others.filter { $0.1 > 0 }, uniquingKeysWith: +)
+        return Dictionary(uniqueKeysWithValues: others.filter { $0.1 > 0 })
     }
 
     /// Forgets what was counted since the last batch.

@@ -27,7 +27,6 @@ final class CellEnds {
     private var open: [OpenCell] = []
     private var places: [[UInt8]: Int] = [:]
     private var key: [UInt8] = []
-    private var error: DatabaseError?
 
     /// - Parameters:
     ///   - table: a table with the columns of the group, the date and the row count.
@@ -63,40 +62,29 @@ final class CellEnds {
             sqlite3_create_function_v2(
                 db.sqliteConnection, name, Int32(groupCount + 1), SQLITE_UTF8, nil, nil, nil, nil, nil)
         }
-        do {
-            try query(name)
-        } catch {
-            throw ends.error ?? error
-        }
+        try query(name)
         try ends.writeAll()
     }
 
-    /// Adds a row. Returns false if a cell could not be written.
-    fileprivate func add(_ values: SQLValues) -> Bool {
+    /// Adds a row.
+    fileprivate func add(_ values: SQLValues) throws(DatabaseError) {
         guard let value = values[0], let cell = cells.cell(of: value), let date = DateKey(StoreValue(value)) else {
-            return true
+            return
         }
         key.removeAll(keepingCapacity: true)
         for value in values.dropFirst() { if let value { addToKey(value) } }
-        do {
-            guard let place = places[key] else {
-                if open.count == Self.mostGroups { try writeAll() }
-                places[key] = open.count
-                open.append(
-                    OpenCell(cell: cell, date: date, size: 1, group: values.dropFirst().map(sqlite3_value_dup)))
-                return true
-            }
-            if open[place].cell == cell {
-                open[place].size += 1
-                if isLast ? open[place].date < date : date < open[place].date { open[place].date = date }
-            } else {
-                try write(open[place])
-                (open[place].cell, open[place].date, open[place].size) = (cell, date, 1)
-            }
-            return true
-        } catch {
-            self.error = error
-            return false
+        guard let place = places[key] else {
+            if open.count == Self.mostGroups { try writeAll() }
+            places[key] = open.count
+            open.append(OpenCell(cell: cell, date: date, size: 1, group: values.dropFirst().map(sqlite3_value_dup)))
+            return
+        }
+        if open[place].cell == cell {
+            open[place].size += 1
+            if isLast ? open[place].date < date : date < open[place].date { open[place].date = date }
+        } else {
+            try write(open[place])
+            (open[place].cell, open[place].date, open[place].size) = (cell, date, 1)
         }
     }
 
@@ -126,7 +114,7 @@ final class CellEnds {
         sqlite3_bind_int64(statement, place + 2, cell.size)
         let code = sqlite3_step(statement)
         sqlite3_reset(statement)
-        guard code == SQLITE_DONE else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        try requireResult(code, is: SQLITE_DONE)
     }
 
     private func writeAll() throws(DatabaseError) {
@@ -142,6 +130,9 @@ final class CellEnds {
 }
 
 private func addRow(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    let isAdded = functionObject(context, CellEnds.self)?.add(SQLValues(start: values, count: Int(count)))
-    if isAdded != true { sqlite3_result_error_code(context, SQLITE_ABORT) }
+    do throws(DatabaseError) {
+        try functionObject(context, CellEnds.self)?.add(SQLValues(start: values, count: Int(count)))
+    } catch {
+        sqlite3_result_error_code(context, error.extendedResultCode.rawValue)
+    }
 }

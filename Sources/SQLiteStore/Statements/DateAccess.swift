@@ -23,7 +23,7 @@ extension SQLiteTable {
             return DateAccess(index: nil, label: "primary key", isDescending: false, needsFilter: false)
         }
         let fixed = Set(filter.fixedAttributes.compactMap { entity.attribute(named: $0)?.name })
-        var best: (access: DateAccess, columnCount: Int)?
+        var best: (access: DateAccess, rank: (Int, Int))?
         for index in indexes where !index.isPartial {
             let prefix = index.columns.prefix { $0.name.map(fixed.contains) ?? false }
             guard prefix.count < index.columns.count, index.columns[prefix.count].name == attribute.name else {
@@ -38,10 +38,8 @@ extension SQLiteTable {
             guard !isWithoutRowID || !column.isDescending else { continue }
             let access = DateAccess(
                 index: index.name, label: index.name, isDescending: column.isDescending, needsFilter: !prefix.isEmpty)
-            let isBetter = best.map {
-                (access.needsFilter ? 1 : 0, index.columns.count) < ($0.access.needsFilter ? 1 : 0, $0.columnCount)
-            }
-            if isBetter ?? true { best = (access, index.columns.count) }
+            let rank = (min(prefix.count, 1), index.columns.count)
+            if best.map({ rank < $0.rank }) ?? true { best = (access, rank) }
         }
         return best?.access
     }

@@ -38,8 +38,7 @@ final class DateFunction {
     func span(_ value: OpaquePointer) -> (start: Int64, end: Int64)? {
         switch sqlite3_value_type(value) {
         case SQLITE_TEXT:
-            guard let text = sqlite3_value_text(value) else { return nil }
-            let bytes = UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
+            let bytes = UnsafeBufferPointer(start: sqlite3_value_text(value), count: Int(sqlite3_value_bytes(value)))
             if key.encoding == .iso8601, let start = recentDay.pointee.read(bytes) { return (start, start + 1) }
             return key.encoding.readText(bytes, zone: key.zone)
         case SQLITE_INTEGER:
@@ -53,9 +52,9 @@ final class DateFunction {
 }
 
 private func isInRange(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    guard let state = sqlite3_user_data(context), let values, let value = values[0] else { return }
-    let function = Unmanaged<DateFunction>.fromOpaque(state).takeUnretainedValue()
-    guard let span = function.span(value) else { return sqlite3_result_int(context, 0) }
+    guard let values, let value = values[0], let span = functionObject(context, DateFunction.self)?.span(value) else {
+        return sqlite3_result_int(context, 0)
+    }
     let isInside =
         span.start >= sqlite3_value_int64(values[1]) && span.end <= sqlite3_value_int64(values[2])
         && span.start <= sqlite3_value_int64(values[3])
@@ -63,9 +62,9 @@ private func isInRange(_ context: OpaquePointer?, _ count: Int32, _ values: Unsa
 }
 
 private func start(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    guard let state = sqlite3_user_data(context), let value = values?[0] else { return }
-    let function = Unmanaged<DateFunction>.fromOpaque(state).takeUnretainedValue()
-    guard let span = function.span(value) else { return sqlite3_result_null(context) }
+    guard let value = values?[0], let span = functionObject(context, DateFunction.self)?.span(value) else {
+        return sqlite3_result_null(context)
+    }
     sqlite3_result_int64(context, span.start)
 }
 

@@ -22,7 +22,7 @@ extension Database {
                 Unmanaged.passRetained(object).toOpaque(), isAggregate ? nil : function.body,
                 isAggregate ? function.body : nil, isAggregate ? { _ in } : nil,
                 { context in if let context { Unmanaged<AnyObject>.fromOpaque(context).release() } })
-            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+            try requireResult(code)
         }
     }
 }

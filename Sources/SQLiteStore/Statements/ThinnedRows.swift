@@ -38,8 +38,7 @@ extension SQLiteFileConnection {
                 SQLFragment("SELECT count(*) FROM (") + missingRows(of: kept, keepLast, scope, db) + ")", db)
         }
         for thinning in predicate.thinnings {
-            guard let query = try thinnedRows(thinning, scope, db).query else { continue }
-            count += try self.count(query.lostCount, db)
+            if let query = try thinnedRows(thinning, scope, db).query { count += try self.count(query.lostCount, db) }
         }
         return count
     }
@@ -261,11 +260,8 @@ private struct ThinningQuery {
                 "INSERT INTO temp.\(kept) SELECT \(list), max(tier) FROM temp.\(picks) WHERE expired GROUP BY \(list)"))
         for table in [ends, rows] { try run(SQLFragment("DROP TABLE temp.\(table)")) }
         try run(SQLFragment("DROP TABLE IF EXISTS temp.\(parts)"))
-        let counts = try store.rows(
-            SQLFragment("SELECT tier, count(*) FROM temp.\(kept) GROUP BY tier ORDER BY tier"), db)
-        return counts.compactMap { row in
-            guard case .integer(let tier) = row[0], case .integer(let count) = row[1] else { return nil }
-            return .init(unit: thinning.tiers[Int(tier)].unit, rowCount: Int(count))
+        return try Row.fetchAll(db, sql: "SELECT tier, count(*) FROM temp.\(kept) GROUP BY tier ORDER BY tier").map {
+            .init(unit: thinning.tiers[$0[0]].unit, rowCount: $0[1])
         }
     }
 

@@ -16,7 +16,7 @@ extension SQLiteFileConnection {
         {
             return reason
         }
-        let reached = try keyGraph(of: table.name, request.relationships, db)?.keys.map(\.source) ?? []
+        let reached = try keyGraph(of: table.name, request.relationships, db).keys.map(\.source)
         for name in [table.name] + reached where try catalog.table(name, db)?.keySQL.isEmpty == true {
             return "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken)"
         }
@@ -31,7 +31,7 @@ extension SQLiteFileConnection {
                 _ = try db.makeStatement(sql: statement)
             }
         } catch let error as DatabaseError {
-            return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
+            return "SQLite cannot delete from \(table.name): \(error.reason)"
         }
         if let reason = try obstacleBehindKeys(table, request.relationships, db) { return reason }
         let delete = BatchDeleteRequest(
@@ -84,7 +84,7 @@ extension SQLiteFileConnection {
                 for statement in statements { _ = try db.makeStatement(sql: statement) }
                 return nil
             } catch let error as DatabaseError {
-                return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
+                return "SQLite cannot delete from \(table.name): \(error.reason)"
             }
         }
     }
@@ -117,7 +117,7 @@ extension SQLiteFileConnection {
 
     /// Why rows cannot be deleted children first, as a sentence, or nil if they can.
     func obstacleOfOrder(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
-        if let circle = try keyGraph(of: request.fetchRequest.entity, request.relationships, db)?.circle {
+        if let circle = try keyGraph(of: request.fetchRequest.entity, request.relationships, db).circle {
             return circle.leadsBack
         }
         let effects = try triggerEffects(of: request, writing: nil, db)
@@ -146,7 +146,7 @@ extension SQLiteFileConnection {
     private func unlikeTypes(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> String? {
-        let keys = try keyGraph(of: table.name, rule, db)?.keys ?? []
+        let keys = try keyGraph(of: table.name, rule, db).keys
         for (index, key) in keys.enumerated() {
             let other = keys[..<index].first {
                 $0.source == key.source && $0.destination == key.destination
@@ -157,8 +157,7 @@ extension SQLiteFileConnection {
                     "\(key.source) (\(key.sourceAttributes.joined(separator: ", "))) has two foreign keys to \(key.destination) with "
                     + "different actions. Remove one of them"
             }
-            guard let child = try catalog.table(key.source, db), let parent = try catalog.table(key.destination, db)
-            else { continue }
+            let (child, parent) = try (scope(key.source, db).table, scope(key.destination, db).table)
             for (source, destination) in zip(key.sourceAttributes, key.destinationAttributes) {
                 // A join compares RTRIM texts by a hash that includes their length. Source: filterHash() in SQLite's vdbe.c.
                 if [child.collations[source.folded], parent.collations[destination.folded]].contains(where: {

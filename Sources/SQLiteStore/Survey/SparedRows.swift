@@ -8,7 +8,7 @@ extension SQLiteFile {
     ) throws(StoreError) -> Int {
         try run("counting the rows of \(entity) that stay") { db in
             let areRelated = try deletes.contains { delete in
-                guard let table = try catalog.table(delete.fetchRequest.entity, db) else { return false }
+                let table = try scope(delete.fetchRequest.entity, db).table
                 return table.managed != nil || !table.entity.incomingRelationships.isEmpty
             }
             guard areRelated else {
@@ -16,9 +16,7 @@ extension SQLiteFile {
                 return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
             }
             return try snapshot(db) {
-                let removed = temporaries.removedRows ?? RemovedRows()
-                temporaries.removedRows = removed
-                try align(removed, to: deletes, db)
+                let removed = try removedRows(of: deletes, db)
                 let scope = try scope(entity, db)
                 let table = try removedTable(scope.table, removed, db)
                 let query =

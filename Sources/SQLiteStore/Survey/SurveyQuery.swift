@@ -3,7 +3,10 @@ package import PriceStore
 
 extension SQLiteFile {
     /// What a rule would find and delete in one state of the store.
-    package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
+    package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try surveyed(request).survey }
+
+    /// The same, with what a deletion needs. It is remembered.
+    func surveyed(_ request: SurveyRequest) throws(StoreError) -> Findings {
         try run("counting the rows of \(request.entity)") { db in
             let found = try countingTemporaryRows(db) {
                 try snapshot(db) { () throws -> Findings in
@@ -16,7 +19,7 @@ extension SQLiteFile {
                 }
             }
             surveys[request] = found
-            return found.survey
+            return found
         }
     }
 

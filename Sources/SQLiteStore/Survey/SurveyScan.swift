@@ -66,7 +66,7 @@ final class TallyFunction {
         let flags = SQLITE_UTF8 | 0x0008_0000 /* SQLITE_DIRECTONLY, a macro that is not imported */
         let code = sqlite3_create_function_v2(
             db.sqliteConnection, Self.name, 3, flags, place, nil, addRow, { sqlite3_result_null($0) }, nil)
-        guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        try requireResult(code)
     }
 
     deinit {
@@ -87,7 +87,8 @@ final class TallyFunction {
 }
 
 private func addRow(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    guard let values, let date = values[0] else { return }
-    sqlite3_user_data(context)?.assumingMemoryBound(to: SurveyTally?.self).pointee?
-        .add(date, rowID: sqlite3_value_int64(values[1]), sqlite3_value_int(values[2]))
+    if let values, let date = values[0] {
+        sqlite3_user_data(context)?.assumingMemoryBound(to: SurveyTally?.self).pointee?
+            .add(date, rowID: sqlite3_value_int64(values[1]), sqlite3_value_int(values[2]))
+    }
 }

@@ -95,7 +95,26 @@ struct BatchDeleteTests {
         } throws: {
             ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("object IDs of t belong to another store")
         }
+        let wide = ObjectID(entity: "t", key: [.integer(1), .integer(2)])
+        #expect {
+            try writer.execute(BatchDeleteRequest(objectIDs: t + [wide]))
+        } throws: {
+            "\($0)".contains("an object ID of t does not have the 1 values of its key")
+        }
         #expect(try store.rows("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)") == ["1|1"])
+    }
+
+    /// The first rows by name, of those before a date.
+    @Test func rowsGoInTheOrderOfAnotherAttributeThanTheDate() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, name TEXT); CREATE INDEX t_at ON t (at)",
+            "INSERT INTO t VALUES (1, 10, 'c'), (2, 20, 'a'), (3, 30, 'b'), (4, 9000, 'a')")
+        let fetch = StoreFetchRequest(
+            entity: "t", predicate: .date(DateRange(OneLookTests.date, before: Instant(unixSeconds: 1000))),
+            sortDescriptors: [StoreSortDescriptor("name")], fetchLimit: 2)
+        let result = try store.writer().execute(BatchDeleteRequest(fetchRequest: fetch, resultType: .count))
+        #expect(result.deletedCount == 2)
+        #expect(try store.rows("SELECT id FROM t") == ["1", "4"])
     }
 
     @Test(arguments: [BatchResultType.statusOnly, .objectIDs])

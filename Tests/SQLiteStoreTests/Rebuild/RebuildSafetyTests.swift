@@ -1,5 +1,6 @@
 @preconcurrency import Foundation
 import GRDB
+import GRDBSQLite
 import PriceStore
 import Testing
 
@@ -77,6 +78,50 @@ struct RebuildSafetyTests {
         }
         #expect(try store.rows("SELECT count(*) FROM t") == ["60"])
         #expect(!FileManager.default.fileExists(atPath: PrivateFile.path(of: store.path)))
+    }
+
+    /// Why a copy cannot carry out a delete, and what makes it so.
+    private static let impossible: [(reason: String, change: @Sendable (inout DeleteWork) -> Void)] = [
+        ("it reports no object IDs, has no offset and uses its own transaction", { $0.resultType = .objectIDs }),
+        ("it reports no object IDs, has no offset and uses its own transaction", { $0.fetchRequest.fetchOffset = 1 }),
+        (
+            "a copy cannot apply thin",
+            {
+                $0.fetchRequest.predicate = .notPicked(
+                    Thinning(tiers: [], groupedBy: [], among: .all, date: OneLookTests.date))
+            }
+        ),
+        (
+            "a copy cannot apply keep_last per group",
+            {
+                $0.fetchRequest.predicate = .notKept(
+                    KeepLast(count: 1, groupedBy: ["at"], among: .all, date: OneLookTests.date))
+            }
+        ),
+    ]
+
+    @Test(arguments: impossible.indices) func aDeleteThatACopyCannotDoIsRefused(_ index: Int) throws {
+        let (reason, change) = Self.impossible[index]
+        let store = try store()
+        var work = DeleteWork(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "t")))
+        work.method = .rebuild
+        change(&work)
+        let error = #expect(throws: StoreError.self) { try store.writer().rebuild(work) }
+        #expect(error?.message == "a rebuild is not possible for t: " + reason)
+        #expect(try store.rows("SELECT count(*) FROM t") == ["60"])
+    }
+
+    /// An extension of SQLite may have bytes of its own at the end of each page.
+    @Test func pagesWithReservedBytesAreNotCopied() throws {
+        let store = try TemporaryStore()
+        try store.change { db in
+            var reserved: Int32 = 8
+            sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
+            try db.execute(
+                sql: "PRAGMA journal_mode = WAL; CREATE TABLE t (at INTEGER); INSERT INTO t VALUES (1), (5000)")
+        }
+        let error = #expect(throws: StoreError.self) { try store.reader().outline(of: request()) }
+        #expect(error?.message.contains("its pages have bytes that belong to an extension of SQLite") == true)
     }
 
     /// Another program may change the store between the plan and the lock, and close it again.

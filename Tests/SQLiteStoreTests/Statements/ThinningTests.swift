@@ -13,7 +13,7 @@ import Testing
 struct ThinningTests {
     /// A kind of store, and how it is thinned.
     enum Kind: CaseIterable {
-        case withoutIndex, byDate, bySymbolAndDate, coreData
+        case withoutIndex, byDate, bySymbolAndDate, reals, coreData
 
         func make(_ rows: ThinningCase) throws -> (TemporaryStore, ThinningCase.Store) {
             let store = try self == .coreData ? coreDataStore(rows) : table(rows)
@@ -28,7 +28,7 @@ struct ThinningTests {
 
         private func table(_ rows: ThinningCase) throws -> TemporaryStore {
             let store = try TemporaryStore(
-                "CREATE TABLE Price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)",
+                "CREATE TABLE Price (id INTEGER PRIMARY KEY, at \(self == .reals ? "REAL" : "INTEGER"), symbol TEXT)",
                 self == .byDate ? "CREATE INDEX price_at ON Price (at)" : "",
                 self == .bySymbolAndDate ? "CREATE INDEX price_by ON Price (symbol, at)" : "", inMemory: true)
             try store.change { db in
