@@ -72,7 +72,7 @@ final class AttachedArchive {
         } catch let error as DatabaseError
             where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode)
         {
-            throw damaged(path, error.message ?? "it cannot be read")
+            throw damaged(path, error.reason)
         } catch let error as DecodingError {
             throw damaged(path, "a list of names in it cannot be read: \(error)")
         }
@@ -117,10 +117,11 @@ final class AttachedArchive {
         where !names.contains(name) {
             throw damaged(path, "it has no table \(name)")
         }
-        let facts = Dictionary(
-            try Row.fetchAll(db, sql: "SELECT name, CAST(value AS TEXT) FROM \(schema).retention_archive")
-                .map { ($0[0] as String? ?? "", $0[1] as String? ?? "") }
-        ) { first, _ in first }
+        let facts: [String: String] = try Row.fetchAll(
+            db,
+            sql:
+                "SELECT CAST(name AS TEXT), CAST(value AS TEXT) FROM \(schema).retention_archive WHERE name || value NOTNULL"
+        ).reduce(into: [:]) { $0[$1[0]] = $1[1] }
         guard facts["format"] == ArchiveFile.format else {
             throw refused(
                 "the archive has the format \(facts["format"] ?? "?"), and this version reads \(ArchiveFile.format)",
@@ -174,7 +175,11 @@ final class AttachedArchive {
         let ranges = Dictionary(grouping: list, by: \.table).mapValues { $0.map(\.rows) }
         var numbers: [Int] = []
         var tables: [RestorationTable] = []
-        let entries = try Row.fetchAll(db, sql: "SELECT * FROM \(schema).retention_tables ORDER BY number").map {
+        let entries = try Row.fetchAll(
+            db,
+            sql:
+                "SELECT number, kind, store_table, archive_table, key, columns, sql FROM \(schema).retention_tables ORDER BY number"
+        ).map {
             (number: Int(try wholeNumber($0, "number")), row: $0)
         }
         for (number, row) in entries where requested.tables.contains(number) {

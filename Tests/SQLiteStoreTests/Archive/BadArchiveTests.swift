@@ -71,6 +71,26 @@ struct BadArchiveTests {
             sql("UPDATE retention_archive SET value = 2 WHERE name = 'format'")
         ),
         (
+            "without a format", .unsupported, "the archive has the format ?, and this version reads 1",
+            sql("UPDATE retention_archive SET value = NULL WHERE name = 'format'")
+        ),
+        (
+            "of no run", .unsupported, "the archive is of run ?, not of",
+            sql("DELETE FROM retention_archive WHERE name = 'run'")
+        ),
+        (
+            "of no engine", .unsupported, "the archive is of another engine: ?",
+            sql("DELETE FROM retention_archive WHERE name = 'engine'")
+        ),
+        (
+            "with pages of nothing", .inputOutput, "the archive is damaged: its check fails",
+            sql("CREATE INDEX i ON price (at); PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'i'")
+        ),
+        (
+            "without a column of its list", .inputOutput, "the archive is damaged: no such column: kind",
+            sql("ALTER TABLE retention_tables DROP COLUMN kind")
+        ),
+        (
             "another run's", .unsupported, "the archive is of run X, not of",
             sql("UPDATE retention_archive SET value = 'X' WHERE name = 'run'")
         ),
