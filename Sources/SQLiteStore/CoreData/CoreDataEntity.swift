@@ -38,7 +38,7 @@ struct CoreDataEntity: Hashable {
     }
 
     /// Whether values of its rows can be in files beside the store.
-    var keepsFiles: Bool { managed?.attributes.values.contains { $0.isExternal && !$0.isTransient } ?? false }
+    var keepsFiles: Bool { managed?.attributes.values.contains { $0.isExternal && !$0.isTransient } == true }
 
     /// The condition that a row belongs to this entity, or nil if every row of the table does.
     func membership(_ alias: String) -> String? {

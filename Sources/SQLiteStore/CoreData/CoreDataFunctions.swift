@@ -16,7 +16,7 @@ enum CoreDataFunctions {
                 db.sqliteConnection, name, -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,
                 { context, _, _ in sqlite3_result_null(context) }, nil,
                 nil, nil)
-            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+            try requireResult(code)
         }
     }
 

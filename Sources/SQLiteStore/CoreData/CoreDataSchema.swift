@@ -93,9 +93,9 @@ struct CoreDataSchema {
                 SELECT Z_ENT, Z_NAME, CASE typeof(Z_SUPER) WHEN 'integer' THEN Z_SUPER END AS Z_SUPER
                 FROM main.Z_PRIMARYKEY WHERE typeof(Z_ENT) = 'integer' AND typeof(Z_NAME) = 'text' ORDER BY Z_ENT
                 """)
-        let tables = Dictionary(
-            try String.fetchAll(db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table'")
-                .map { ($0.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })
+        let tables: [String: String] = try String.fetchAll(
+            db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table'"
+        ).reduce(into: [:]) { $0[$1.lowercased()] = $1 }
         ownTables = Set(
             tables.keys.filter {
                 ["z_metadata", "z_primarykey", "z_modelcache", "achange", "atransaction", "atransactionstring"]
@@ -106,7 +106,7 @@ struct CoreDataSchema {
         var stored: [Int64: String] = [:]
         var named: [Int64: String] = [:]
         for row in rows {
-            guard let number = row["Z_ENT"] as Int64?, let name = row["Z_NAME"] as String? else { continue }
+            let (number, name): (Int64, String) = (row["Z_ENT"], row["Z_NAME"])
             stored[number] = name
             named[number] = model?.entity(formerlyNamed: name)?.name ?? name
             if let parent = row["Z_SUPER"] as Int64?, parent != 0, parent != number { parents[number] = parent }
@@ -130,9 +130,7 @@ struct CoreDataSchema {
                 name: name, number: number, table: table, parent: chain.count > 1 ? named[chain[1]] : nil,
                 numbers: members, sharesTable: members.count < family.count,
                 subentities: members.filter { $0 != number }.compactMap { named[$0] }.sorted(),
-                memberNames: Dictionary(
-                    members.compactMap { member in named[member].map { (member, $0) } },
-                    uniquingKeysWith: { first, _ in first }), managed: model?.entities[name])
+                memberNames: members.reduce(into: [:]) { $0[$1] = named[$1] }, managed: model?.entities[name])
             if model != nil, entity.managed == nil {
                 entity.unsupported = "the model of the store does not contain the entity \(name)"
             }
@@ -140,12 +138,13 @@ struct CoreDataSchema {
             names.append(name)
             ownTables.insert(table.folded)
         }
-        for key in entities.keys { try readColumns(of: key, db) }
+        for entity in entities.values { try readColumns(of: entity, db) }
     }
 
     /// Finds the columns of an entity's properties: `Z` and the name in upper case.
-    private mutating func readColumns(of key: String, _ db: Database) throws {
-        guard var entity = entities[key] else { return }
+    private mutating func readColumns(of entity: CoreDataEntity, _ db: Database) throws {
+        var entity = entity
+        let key = entity.name.folded
         let columns = try String.fetchAll(
             db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [entity.table])
         guard let managed = entity.managed else {

@@ -67,7 +67,7 @@ private struct ModelVersions {
 
     /// The name of the version that a store was written with.
     func name(matching store: Hashes?) throws(ModelArchiveError) -> String {
-        guard let name = store == nil ? current : names(matching: store ?? [:]).first else {
+        guard let name = if let store { names(matching: store).first } else { current } else {
             throw store == nil
                 ? ModelArchiveError("\(folder): VersionInfo.plist names no current version; give the .mom file itself")
                 : ModelArchiveError("\(folder): no version of this model is the one that the store was written with")

@@ -28,8 +28,8 @@ extension ObjectGraph {
             }
         }
         return found.sorted {
-            ($0.relationship.source, $0.relationship.sourceAttributes.first ?? "")
-                < ($1.relationship.source, $1.relationship.sourceAttributes.first ?? "")
+            ($0.relationship.source, $0.relationship.sourceAttributes.joined())
+                < ($1.relationship.source, $1.relationship.sourceAttributes.joined())
         }
     }
 
@@ -66,13 +66,8 @@ extension ObjectGraph {
     func togetherObstacle() throws -> String? {
         for table in try losingTables() {
             for link in links(of: table) {
-                let mustStay: Bool
-                switch link.relationship.deleteRule {
-                case .nullify: mustStay = link.inverse?.isOptional == false
-                case .deny: mustStay = true
-                case .cascade, .noAction: mustStay = false
-                }
-                guard mustStay else { continue }
+                // A rule to deny has refused the delete by now.
+                guard link.relationship.deleteRule == .nullify, link.inverse?.isOptional == false else { continue }
                 let other = try connection.removedObjects(link.destinationTable, removed, db)
                 // A row that the cascade of its other end deletes is always in the same batch.
                 let condition =

@@ -82,6 +82,46 @@ struct CoreDataArchiveTests {
         #expect(try store.reader().restorable(request).allSatisfy { $0.restorableCount == 0 && $0.conflictCount == 0 })
     }
 
+    /// Points and notes that refer to each other, one to one by two columns or many to many by pairs.
+    @Test(arguments: [false, true]) func bothEndsOfARelationshipAreRestored(isMany: Bool) throws {
+        let (own, back) = isMany ? ("notes", "points") : ("note", "point")
+        let store = try CoreDataStoreTests.store(of: [
+            .init(
+                name: "Point", attributes: [.init(name: "at", kind: .date)],
+                relationships: [.init(name: own, destination: "Note", inverse: back, rule: .nullify, isToMany: isMany)]),
+            .init(
+                name: "Note",
+                relationships: [.init(name: back, destination: "Point", inverse: own, rule: .nullify, isToMany: isMany)]
+            ),
+        ]) { db, layout in
+            for key in 1...6 {
+                try db.execute(
+                    sql: """
+                        INSERT INTO ZPOINT (Z_PK, Z_ENT, Z_OPT, ZAT) VALUES (\(key), \(layout.numbers["Point"] ?? 0), 1,
+                            \(key < 5 ? 700_000_000 + key : 810_000_000));
+                        INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT) VALUES (\(key), \(layout.numbers["Note"] ?? 0), 1);
+                        """)
+            }
+            try db.execute(
+                sql: isMany
+                    ? "INSERT INTO Z_1POINTS (Z_1NOTES, Z_2POINTS) SELECT Z_PK, 7 - Z_PK FROM ZNOTE"
+                    : "UPDATE ZPOINT SET ZNOTE = Z_PK; UPDATE ZNOTE SET ZPOINT = Z_PK")
+        }
+        let queries = [
+            "SELECT Z_PK, ZAT FROM ZPOINT",
+            isMany ? "SELECT * FROM Z_1POINTS ORDER BY 1" : "SELECT Z_PK, ZPOINT FROM ZNOTE",
+        ]
+        let before = try queries.map(store.rows)
+        let archive = try run(store)
+        #expect(archive?.rowCount == 4 && archive?.referenceCount == (isMany ? 0 : 4))
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["2"])
+        #expect(try store.rows(queries[1]) != before[1])
+        let restoration = try store.writer().restoration(
+            of: RestorationRequest(archive: store.folder.path + "/RUN.sqlite", run: "RUN"))
+        while try restoration.restoreNext(rows: 3).hasMore {}
+        #expect(try queries.map(store.rows) == before)
+    }
+
     @Test func objectsOfASkippedObjectAreNotGivenToTheOneWithItsKey() throws {
         let store = try CoreDataStoreTests.store(rule: .cascade)
         _ = try run(store)

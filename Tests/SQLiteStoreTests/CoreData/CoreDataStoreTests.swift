@@ -33,8 +33,6 @@ struct CoreDataStoreTests {
         noteHasFiles: Bool = false, noteNeedsPoint: Bool = false, photoPoint: Bool = false, history: Bool = false,
         _ change: (inout ModelDescription.Entity) -> Void = { _ in }
     ) throws -> TemporaryStore {
-        let store = try TemporaryStore()
-        try FileManager.default.removeItem(atPath: store.path)
         var point = ModelDescription.Entity(
             name: "Point",
             attributes: [.init(name: "at", kind: .date, isOptional: false), .init(name: "photo", kind: .binary)],
@@ -50,10 +48,7 @@ struct CoreDataStoreTests {
             ])
         let sub = ModelDescription.Entity(
             name: "PhotoPoint", parent: "Point", attributes: [.init(name: "scan", kind: .binary, isExternal: true)])
-        let model = ModelDescription(entities: [point, note] + (photoPoint ? [sub] : []))
-        var file = CoreDataStore(path: store.path, model: model)
-        file.hasHistory = history
-        try file.write { db, layout in
+        return try Self.store(of: [point, note] + (photoPoint ? [sub] : []), history: history) { db, layout in
             for key in 1...6 {
                 try db.execute(
                     sql: "INSERT INTO ZPOINT (Z_PK, Z_ENT, Z_OPT, ZAT) VALUES (?, ?, 1, ?)",
@@ -63,6 +58,16 @@ struct CoreDataStoreTests {
                     arguments: [key, layout.numbers["Note"], key])
             }
         }
+    }
+
+    /// A store of a model, with the rows that are inserted.
+    static func store(
+        of entities: [ModelDescription.Entity], history: Bool = false, _ fill: (Database, CoreDataLayout) throws -> Void
+    ) throws -> TemporaryStore {
+        let store = try TemporaryStore()
+        try FileManager.default.removeItem(atPath: store.path)
+        try CoreDataStore(path: store.path, model: ModelDescription(entities: entities), hasHistory: history).write(
+            fill)
         return store
     }
 
@@ -124,7 +129,8 @@ struct CoreDataStoreTests {
 
     @Test(arguments: [
         "ALTER TABLE ACHANGE ADD COLUMN ZNEWS BLOB", "ALTER TABLE ATRANSACTION DROP COLUMN ZPROCESSIDTS",
-        "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'CHANGE'",
+        "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'CHANGE'", "ALTER TABLE ACHANGE RENAME COLUMN ZCOLUMNS TO ZOTHER",
+        "ALTER TABLE ATRANSACTIONSTRING RENAME COLUMN ZNAME TO ZOTHER",
     ]) func aHistoryOfAnUnknownFormIsNotContinued(_ change: String) throws {
         let store = try Self.store(history: true)
         try store.change {
@@ -138,6 +144,17 @@ struct CoreDataStoreTests {
             try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point")))
         }
         #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["6"])
+    }
+
+    /// The attributes of points that a history keeps of deleted rows.
+    @Test(arguments: [
+        (["code"], "ACHANGE has no tombstone column for the value that Point preserves"),
+        (["code", "mark"], "Point preserves code, mark of deleted rows, and it is unknown which column is for which"),
+    ]) func whatAHistoryCannotKeepIsFound(_ names: [String], _ reason: String) throws {
+        let store = try Self.store(history: true) {
+            $0.attributes += names.map { .init(name: $0, kind: .string, isPreserved: true) }
+        }
+        #expect(try store.reader().survey(Self.survey("Point")).losses.history == reason)
     }
 
     // MARK: Files beside the store
@@ -305,6 +322,47 @@ struct CoreDataStoreTests {
             try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point", "ZAT1"))).deletedCount == 4)
     }
 
+    /// Changes after which the tables do not have what the model says.
+    @Test(arguments: [
+        ("ALTER TABLE ZNOTE RENAME COLUMN ZPOINT TO ZOTHER", "it is unknown where its relationship notes is stored"),
+        ("ALTER TABLE ZNOTE ADD COLUMN ZPOINT1 INTEGER", "several columns could hold its relationship notes"),
+        (
+            "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'Note'",
+            "its relationship notes leads to Note, which does not exist"
+        ),
+        ("DROP TABLE ZNOTE", "its relationship notes leads to Note, which does not exist"),
+        (
+            "INSERT INTO Z_PRIMARYKEY VALUES (3, 'Spot', 2, 0)",
+            "Spot: the model of the store does not contain the entity Spot"
+        ),
+    ]) func aModelThatTheTablesDoNotFitForbidsTheDelete(_ change: String, _ reason: String) throws {
+        let store = try Self.store()
+        try store.change { try $0.execute(sql: "PRAGMA foreign_keys = OFF; " + change) }
+        #expect(try store.reader().survey(Self.survey("Point")).unsupported?.contains(reason) == true)
+        #expect(try Self.refusal(of: Self.expired("Point"), store)?.message.contains(reason) == true)
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["6"])
+    }
+
+    @Test func anAttributeWithoutItsColumnIsNotThere() throws {
+        let store = try Self.store()
+        try store.change { try $0.execute(sql: "ALTER TABLE ZPOINT RENAME COLUMN ZPHOTO TO ZOTHER") }
+        #expect(try store.reader().entity(named: "Point")?.attributes.map(\.name) == ["at"])
+        #expect(try Self.refusal(of: Self.expired("Point"), store) == nil)
+    }
+
+    @Test func aModelThatCannotBeReadIsAnErrorOfTheStore() throws {
+        let store = try Self.store()
+        try store.change { try $0.execute(sql: "UPDATE Z_MODELCACHE SET Z_CONTENT = x'FF'") }
+        let error = #expect(throws: StoreError.self) { try store.reader().entityNames() }
+        #expect(error?.kind == .inputOutput && error?.message.hasPrefix("the model cannot be read: ") == true)
+        #expect(error?.hint == "give the model's .mom file as `store: { path:, model: }`")
+        let plain = try TemporaryStore("CREATE TABLE t (id INTEGER PRIMARY KEY)")
+        let other = #expect(throws: StoreError.self) {
+            try SQLiteReader(path: plain.path, modelPath: "/x.mom").entityNames()
+        }
+        #expect(other?.message == "the store is not a Core Data store, so the model /x.mom cannot be used")
+    }
+
     @Test func rowsInTheWriteAheadLogCount() throws {
         let store = try Self.store()
         let other = try DatabaseQueue(path: store.path)
@@ -321,12 +379,9 @@ struct CoreDataStoreTests {
     }
 
     @Test func aRowOfASubEntityHasOneObjectID() throws {
-        let store = try TemporaryStore()
-        try FileManager.default.removeItem(atPath: store.path)
-        let model = ModelDescription(entities: [
+        let store = try Self.store(of: [
             .init(name: "Book", attributes: [.init(name: "at", kind: .date)]), .init(name: "Novel", parent: "Book"),
-        ])
-        try CoreDataStore(path: store.path, model: model).write { db, layout in
+        ]) { db, layout in
             for (key, entity) in [(1, "Book"), (2, "Novel"), (3, "Novel")] {
                 try db.execute(
                     sql: "INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZAT) VALUES (?, ?, 1, 1)",

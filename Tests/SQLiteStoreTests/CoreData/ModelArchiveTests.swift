@@ -47,6 +47,22 @@ struct ModelArchiveTests {
         #expect(try ManagedObjectModel.read(archive: sample.bytes).entities.keys.sorted() == ["Folder", "Item"])
     }
 
+    @Test func aFlagMayBeANumber() throws {
+        for (number, isSet) in [(1, true), (0, false)] {
+            var sample = ArchiveSample()
+            sample.set("NSIsTransient", of: ArchiveSample.itemDate, to: .integer(number))
+            let model = try ManagedObjectModel.read(archive: sample.bytes)
+            #expect(model.entities["Item"]?.attributes["at"]?.isTransient == isSet)
+        }
+    }
+
+    @Test func anArchiveThatIsTooLargeIsNotRead() {
+        let bytes = [UInt8](repeating: 0, count: ModelArchive.largestSizeBytes + 1)
+        #expect(throws: ModelArchiveError("the model is larger than 67108864 bytes")) {
+            try ManagedObjectModel.read(archive: bytes)
+        }
+    }
+
     @Test func aModelWithoutEntitiesIsEmpty() throws {
         var sample = ArchiveSample()
         sample.set("NSEntities", of: ArchiveSample.model, to: .uid(0))
