@@ -67,7 +67,7 @@ package struct ArchiveFolder {
             return [
                 Diagnostic(
                     at: policy.marks.value("archive.schema"),
-                    "'archive.schema' cannot be used: \(error.message)\(error.hint.map { "; \($0)" } ?? "")")
+                    "'archive.schema' cannot be used: \(words(error))")
             ]
         }
     }
@@ -82,9 +82,13 @@ package struct ArchiveFolder {
             return [
                 Diagnostic(
                     at: policy.marks.value("archive.folder"),
-                    "'archive.folder' cannot be used: \(path): \(error.message)\(error.hint.map { "; \($0)" } ?? "")")
+                    "'archive.folder' cannot be used: \(path): \(words(error))")
             ]
         }
+    }
+
+    private static func words(_ error: StoreError) -> String {
+        [error.message, error.hint].compactMap(\.self).joined(separator: "; ")
     }
 
     // MARK: Its space
@@ -119,8 +123,7 @@ package struct ArchiveFolder {
 
     /// The space in bytes that the rows of a step take, with the rows deleted by cascades.
     private static func estimate(_ step: Plan.Step, _ reader: any RetentionReader) throws(StoreError) -> Int64 {
-        let entity = step.surveyRequest?.entity ?? step.rule.entity
-        var size = try estimate(step.survey.expiredCount, of: entity, reader)
+        var size = try estimate(step.survey.expiredCount, of: step.rule.entity, reader)
         for (entity, count) in step.survey.related.cascadedCounts where count > 0 {
             size += try estimate(count, of: entity, reader)
         }
@@ -132,10 +135,10 @@ package struct ArchiveFolder {
         -> Int64
     {
         let isEntity = try reader.entity(named: entity) != nil
-        var size = isEntity ? try reader.sizeBytes(ofEntity: entity) : nil
-        if size == nil { size = try reader.sizeBytes() }
+        let known = isEntity ? try reader.sizeBytes(ofEntity: entity) : nil
+        let size = if let known { known } else { try reader.sizeBytes() }
         let rows = isEntity ? max(1, try reader.count(StoreFetchRequest(entity: entity))) : count
-        return Int64(clamping: Int128(size ?? 0) * Int128(min(count, rows)) / Int128(rows))
+        return Int64(clamping: Int128(size) * Int128(min(count, rows)) / Int128(rows))
     }
 
     /// The bytes that an unprivileged process can still write there; nil: unknown.

@@ -1,22 +1,20 @@
-package import PriceStore
+import PriceStore
 
 /// What past runs say about the system clock.
-package enum ClockGuard {
+enum ClockGuard {
     private static let minute: Int64 = 60_000_000
     private static let day: Int64 = 86_400_000_000
 
     /// Whether the clock is more than 60 s earlier than the end of the last recorded run.
-    package static func isMovedBack(clock: Instant, memory: RunMemory) -> Bool {
-        guard let last = memory.lastRun else { return false }
-        return clock < last.advanced(byMicroseconds: -minute)
+    static func isMovedBack(clock: Instant, lastRun: Instant) -> Bool {
+        clock < lastRun.advanced(byMicroseconds: -minute)
     }
 
     /// Whether the clock is more than 7 days, and more than 3 times the longest gap, past the last run. Without a recorded gap, the 7 days
     /// decide alone.
-    package static func isJump(clock: Instant, memory: RunMemory) -> Bool {
-        guard let last = memory.lastRun else { return false }
-        let gap = clock.since(last)
-        return gap > .seconds(7 * 86_400) && gap > (memory.longestGap ?? .zero) * 3
+    static func isJump(clock: Instant, lastRun: Instant, longestGap: Duration?) -> Bool {
+        let gap = clock.since(lastRun)
+        return gap > .seconds(7 * 86_400) && gap > (longestGap ?? .zero) * 3
     }
 
     /// Whether the entity has a row newer than the last run and at most a day later than the clock, which shows that time has really
@@ -24,7 +22,7 @@ package enum ClockGuard {
     ///
     /// Fetches one row. A date that represents a day counts with its first instant, so a row of the day of the last run is not newer than
     /// that run.
-    package static func hasRows(
+    static func hasRows(
         of entity: String, date: DateAttribute, since lastRun: Instant, clock: Instant, in reader: any RetentionReader
     ) throws(StoreError) -> Bool {
         let soon = clock.advanced(byMicroseconds: day)
@@ -33,6 +31,6 @@ package enum ClockGuard {
             predicate: .date(DateRange(date, from: lastRun, before: soon)),
             sortDescriptors: [StoreSortDescriptor(date.name, ascending: false)], fetchLimit: 1)
         guard let value = try reader.fetch(request, attributes: [date.name]).first?.first else { return false }
-        return date.encoding.read(value, zone: date.zone).start.map { $0 > lastRun } ?? false
+        return date.encoding.read(value, zone: date.zone).start.map { $0 > lastRun } == true
     }
 }

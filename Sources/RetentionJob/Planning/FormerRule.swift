@@ -63,9 +63,9 @@ struct FormerRule {
             try former.map { try planner.changedSiblings(of: rule, entity, together, former: $0.beside, reader) } ?? []
         if isWider || !changedSiblings.isEmpty {
             let rules =
-                try isWider
-                ? ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.record)
-                : former.map { [$0.record] + $0.beside } ?? []
+                if let former, !isWider { [former.record] + former.beside } else {
+                    try ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.record)
+                }
             let requests = rules.compactMap { rule in
                 rule.request(in: entity, asOf: planner.asOf, holds: request.keepers.holds + removedRows).map {
                     (rule, $0)
@@ -106,8 +106,8 @@ extension RecordedRule {
     init(_ rule: Rule, of entity: Entity, zone: CalendarZone, _ reader: any RetentionReader) throws {
         func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
         var named = rule
-        named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []
-        named.thin?.per = rule.thin?.per.map(spelled) ?? []
+        if let per = rule.keepLast?.per { named.keepLast?.per = per.map(spelled) }
+        if let per = rule.thin?.per { named.thin?.per = per.map(spelled) }
         if let rollup = rule.rollup {
             named.rollup?.target = try reader.entity(named: rollup.target)?.name ?? rollup.target
             named.rollup?.per = rollup.per.map(spelled)
@@ -125,8 +125,7 @@ extension Planner {
         _ reader: any RetentionReader
     ) throws -> [String] {
         guard rule.keepsRows else { return [] }
-        let before = Dictionary(
-            former.map { ($0.rule.name, $0.canonical) }, uniquingKeysWith: { first, _ in first })
+        let before: [String: String] = former.reduce(into: [:]) { $0[$1.rule.name] = $1.canonical }
         var now: [String: String] = [:]
         for other in together.enabled[entity.name] ?? [] {
             now[other.name] = try RecordedRule(other, of: entity, zone: policy.timezone, reader).canonical
@@ -250,7 +249,7 @@ package struct LateRows: Sendable {
         run = former.run
         cutoff = former.cutoff
         let survey = step.survey
-        guard survey.expiredCount > 0, survey.dates.oldest.map({ $0 < former.cutoff }) ?? true,
+        guard survey.expiredCount > 0, survey.dates.oldest.map({ $0 < former.cutoff }) != false,
             let before = former.record.request(
                 in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds)?.expired
         else { return }
@@ -271,9 +270,6 @@ package struct LateRows: Sendable {
             limit = max(Rule.Limits.lateRows, rows / 100)
         }
     }
-
-    /// Whether the rule is refused because of them.
-    var isTooMany: Bool { limit.map { rowCount > $0 } ?? false }
 }
 
 extension SurveyRequest {

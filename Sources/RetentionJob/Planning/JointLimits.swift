@@ -124,24 +124,23 @@ struct JointLimits {
         let takers = takers.filter { !accepts(.tooLargeFraction, plan.steps[$0.index].rule) }
         let deletes = takers.compactMap { plan.steps[$0.index].wholeDelete }
         for step in plan.steps {
-            guard case .planned = step.disposition, let limit = step.rule.limits.maxFraction,
+            guard case .planned = step.disposition, let request = step.surveyRequest,
+                let limit = step.rule.limits.maxFraction,
                 !accepts(.tooLargeFraction, step.rule), try tableName(step.rule.entity) == table,
                 // A run does not count the rows of a rule that expires none, and the dry run must judge as the run does.
                 step.survey.expiredAloneCount > 0, let readable = step.survey.readableCount, readable > 0,
-                let date = step.rule.date(zone: policy.timezone),
                 // Counts of the plan are cheap, and usually suffice.
                 Double(takers.reduce(0) { $0 + $1.count }) / Double(readable) > limit
             else { continue }
             let deletedCount =
                 try readable
                 - reader.countSpared(
-                    step.surveyRequest?.entity ?? step.rule.entity, date: date,
-                    filter: step.surveyRequest?.filter ?? step.rule.filter, by: deletes, limit: nil)
+                    request.entity, date: request.date, filter: request.filter, by: deletes, limit: nil)
             guard Double(deletedCount) / Double(readable) > limit else { continue }
             let refused = takers.filter { taker in
                 taker.cascaded > 0 || !plan.steps[taker.index].rule.filter.isDisjoint(from: step.rule.filter)
             }
-            let share = Figures.percent(deletedCount, of: readable).map { " (\($0))" } ?? ""
+            let share = Figures.share(deletedCount, of: readable)
             return refused.map { taker in
                 (
                     taker.index,

@@ -15,7 +15,7 @@ struct KeptRowsCheck {
     /// All rules that keep rows count, even if `--rule` leaves them out or they are refused.
     func violation() throws -> (index: Int, refusal: Refusal)? {
         if let found = try lostCandles() { return found }
-        let keepers = plan.together?.keepers(asOf: asOf) ?? []
+        let keepers = plan.keepers(asOf: asOf)
         guard !keepers.isEmpty else { return nil }
         for (index, step) in plan.steps.enumerated() {
             guard let request = step.request, step.survey.expiredAloneCount > 0,
@@ -116,7 +116,7 @@ struct KeptRowsCheck {
                 $0.source == own
                     && ($0.deleteRule == .cascade || delete.relationships == .cascade || reader.looksAtRowsToKeep)
             }
-        } ?? false
+        } == true
     }
 
     private func refusal(of rule: Rule, _ loss: String) -> Refusal {

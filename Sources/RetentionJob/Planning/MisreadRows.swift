@@ -24,14 +24,14 @@ package struct MisreadRows: Hashable, Sendable {
     init?(_ values: [StoreValue], date: DateAttribute, cutoff: Instant, clock: Instant) {
         let recent = clock.advanced(byMicroseconds: -20 * FormatReading.year)
         let expired = Self.expired(values, date, cutoff)
-        let believable = expired.count { (date.encoding.read($0, zone: date.zone).start ?? .distantPast) >= recent }
+        let believable = expired.compactMap { date.encoding.read($0, zone: date.zone).start }.count { $0 >= recent }
         guard !expired.isEmpty, believable * 10 < expired.count else { return nil }
         let present = max(cutoff, recent)...clock.advanced(byMicroseconds: FormatReading.day)
         // A format that reads today's date as a recent date too reads all old dates so; it shows nothing.
         let today = date.encoding.value(of: clock, zone: date.zone)
         let others = DateEncoding.allCases.filter { encoding in
             guard encoding.isNumeric, encoding != date.encoding else { return false }
-            return encoding.read(today, zone: date.zone).start.map { $0 > present.upperBound || $0 < recent } ?? true
+            return encoding.read(today, zone: date.zone).start.map { $0 > present.upperBound || $0 < recent } != false
         }
         let readings = others.map { encoding in
             (encoding, expired.compactMap { encoding.read($0, zone: date.zone).start }.filter(present.contains))
@@ -63,7 +63,7 @@ package struct MisreadRows: Hashable, Sendable {
     /// The values of rows that would be deleted.
     private static func expired(_ values: [StoreValue], _ date: DateAttribute, _ cutoff: Instant) -> [StoreValue] {
         values.filter {
-            date.encoding.read($0, zone: date.zone).start.map { $0 >= date.earliest && $0 < cutoff } ?? false
+            date.encoding.read($0, zone: date.zone).start.map { $0 >= date.earliest && $0 < cutoff } == true
         }
     }
 

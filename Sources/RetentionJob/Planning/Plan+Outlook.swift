@@ -6,30 +6,31 @@ extension Plan {
     func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any RetentionReader) throws -> Forecast? {
         guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
         /// The request of a rule some days later.
-        func later(_ step: Step, days: Int64) -> SurveyRequest? {
-            guard var request = step.surveyRequest, step.survey.unsupported == nil else { return nil }
+        func later(_ request: SurveyRequest, of step: Step, days: Int64) -> SurveyRequest {
+            var request = request
             let asOf = asOf.advanced(byMicroseconds: days * 86_400_000_000)
             request.cutoff = step.rule.cutoff(asOf: asOf, zone: zone)
             together?.keepRows(&request, of: step.rule, asOf: asOf)
             return request
         }
         // Rules on other rows are left out: with a thousand rules, building their conditions would cost more than the counts.
-        let related = steps.enumerated().filter {
-            $1.surveyRequest?.entity == request.entity && !request.filter.isDisjoint(from: $1.rule.filter)
+        let related: [(place: Int, step: Step, request: SurveyRequest)] = steps.enumerated().compactMap { place, step in
+            guard let own = step.surveyRequest, own.entity == request.entity, step.survey.unsupported == nil,
+                !request.filter.isDisjoint(from: step.rule.filter)
+            else { return nil }
+            return (place, step, own)
         }
-        let siblings = related.filter { $0.offset < index }.map(\.element)
         func count(from first: Int64, to last: Int64) throws -> Int {
-            guard let now = later(steps[index], days: first), let then = later(steps[index], days: last) else {
-                return 0
-            }
+            let now = later(request, of: steps[index], days: first)
+            let then = later(request, of: steps[index], days: last)
             // Rows before the current cutoff are deleted now, or are kept in any case unless a tier keeps them only for some time.
             let isThinned = steps[index].rule.thin != nil || !request.keepers.others.isEmpty
             let others =
-                related.filter { isThinned || $0.offset != index }.map { later($0.element, days: first) }
-                + siblings.map { later($0, days: last) }
+                related.filter { isThinned || $0.place != index }.map { later($0.request, of: $0.step, days: first) }
+                + related.filter { $0.place < index }.map { later($0.request, of: $0.step, days: last) }
             let rows = StoreFetchRequest(
                 entity: request.entity, predicate: then.expired(from: isThinned ? nil : now.cutoff))
-            return try reader.count(rows.besides(others.compactMap { $0?.expired }))
+            return try reader.count(rows.besides(others.map(\.expired)))
         }
         return Forecast(nextDay: try count(from: 0, to: 1), nextWeek: try count(from: 1, to: 8))
     }

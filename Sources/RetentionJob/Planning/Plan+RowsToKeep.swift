@@ -2,13 +2,16 @@ import PriceStore
 import RetentionPolicy
 
 extension Plan {
+    /// The rules that keep rows at an instant, each with its request.
+    func keepers(asOf: Instant) -> [(rule: Rule, request: SurveyRequest)] { together?.keepers(asOf: asOf) ?? [] }
+
     /// Notes the rows that no cascade of a rule's batches may take: held rows, rows that `thin` and `keep_last` keep, rows of tables that
     /// an undo has restored, and the last readable row of an entity. Refusals that are accepted for the rule are left out.
     mutating func noteRowsToKeep(_ planner: Planner, reader: any RetentionReader) throws {
         let held = holds.inForce.filter(\.isThere).map {
             RowsToKeep.Kept($0.rows, keeper: "the hold '\($0.hold.name)'")
         }
-        let kept = (together?.keepers(asOf: planner.asOf) ?? []).flatMap { keeper in
+        let kept = keepers(asOf: planner.asOf).flatMap { keeper in
             keeper.request.keptRows.map { rows in
                 // Rows for which that is unknown are not held.
                 let held = HeldRows(

@@ -51,7 +51,7 @@ package struct Planner {
         self.asOf = asOf
         self.clock = clock
         self.memory = memory
-        former = Dictionary(memory.rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
+        former = memory.rulesByKey(of: policy)
         self.options = options
         self.countsAllRows = countsAllRows
     }
@@ -96,7 +96,7 @@ package struct Planner {
             var refused = try together.violations()
             if refused.isEmpty, let (index, refusal) = try kept.violation() ?? drift() { refused = [index: refusal] }
             guard let first = refused.keys.min() else { break }
-            withheld.merge(refused) { $1 }
+            for (index, refusal) in refused { withheld[index] = refusal }
             plan.steps.removeSubrange(first...)
         }
         try plan.noteRowsToKeep(self, reader: reader)
@@ -395,7 +395,9 @@ package struct Planner {
 
     /// Whether rows show that time has passed since the last run. Queries the store only if the clock seems to have jumped.
     private func hasRowsSinceLastRun(of rules: [Rule], reader: any RetentionReader) throws -> Bool {
-        guard let lastRun = memory.lastRun, ClockGuard.isJump(clock: clock, memory: memory) else { return true }
+        guard let lastRun = memory.lastRun,
+            ClockGuard.isJump(clock: clock, lastRun: lastRun, longestGap: memory.longestGap)
+        else { return true }
         for rule in rules where rule.isEnabled {
             guard let date = rule.date(zone: policy.timezone), try reader.entity(named: rule.entity)?.kind == .table
             else { continue }

@@ -146,13 +146,13 @@ package struct Refusals {
     }
 
     private func rowsCameBack() -> Refusal? {
-        guard let late = doubts.late, late.isTooMany else { return nil }
+        guard let late = doubts.late, let limit = late.limit, late.rowCount > limit else { return nil }
         return Refusal(
             .rowsCameBack,
             reason: begin(
                 "\(Figures.count(late.rowCount, "expired row"))\(Figures.span(late.oldest, late.newest)) came back: run \(late.run) had "
                     + "left none before \(late.cutoff.toSecond.rfc3339), and max_late_rows allows "
-                    + Figures.grouped(late.limit ?? 0)),
+                    + Figures.grouped(limit)),
             remedy: "if they may be deleted, pass --accept rows_came_back once; to keep them, write a hold")
     }
 
@@ -235,7 +235,7 @@ package struct Refusals {
         }
         let nonNull = rowCount - survey.unreadable.reduce(0) { $0 + ($1.reason == .null ? $1.rowCount : 0) }
         guard nonNull > 0, Int128(bad) * 100 > Int128(nonNull) else { return nil }
-        let share = Figures.percent(bad, of: nonNull).map { " (\($0))" } ?? ""
+        let share = Figures.share(bad, of: nonNull)
         return refusal(
             .mixedFormats,
             "\(Figures.grouped(bad)) of \(Figures.count(nonNull, "value"))\(share) of \(rule.dateAttribute) cannot be "
@@ -275,7 +275,7 @@ package struct Refusals {
         guard let limit = rule.limits.maxFraction, let readable = survey.readableCount, readable > 0 else { return nil }
         // Both sides are the doubles nearest to a decimal fraction, so 99 of 100 is not more than 0.99.
         guard Double(survey.expiredCount) / Double(readable) > limit else { return nil }
-        let share = Figures.percent(survey.expiredCount, of: readable).map { " (\($0))" } ?? ""
+        let share = Figures.share(survey.expiredCount, of: readable)
         return refusal(
             .tooLargeFraction,
             "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(readable, "readable row"))\(share) would be deleted, "
@@ -285,7 +285,7 @@ package struct Refusals {
     // MARK: The clock
 
     private func clockMovedBack() -> Refusal? {
-        guard let last = memory.lastRun, ClockGuard.isMovedBack(clock: clock, memory: memory) else { return nil }
+        guard let last = memory.lastRun, ClockGuard.isMovedBack(clock: clock, lastRun: last) else { return nil }
         return refusal(
             .clockMovedBack,
             "the system clock says \(clock.toSecond.rfc3339), but the last run ended at \(last.toSecond.rfc3339). Is the clock right?"
@@ -293,9 +293,9 @@ package struct Refusals {
     }
 
     private func clockJumped() -> Refusal? {
-        guard let last = memory.lastRun, !hasRowsSinceLastRun, ClockGuard.isJump(clock: clock, memory: memory) else {
-            return nil
-        }
+        guard let last = memory.lastRun, !hasRowsSinceLastRun,
+            ClockGuard.isJump(clock: clock, lastRun: last, longestGap: memory.longestGap)
+        else { return nil }
         let gap =
             memory.longestGap.map { ", where the longest time between two runs was \(Figures.duration($0))" } ?? ""
         return refusal(

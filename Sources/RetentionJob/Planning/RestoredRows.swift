@@ -36,7 +36,7 @@ package struct RestoredRows {
             var alone = request
             alone.preceding = []
             // There may be many undos, and usually no row is that old.
-            let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } ?? true
+            let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
             if isOld, !own.isEmpty || !gone.isEmpty && isNew {
                 let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
                 let count = try alone.narrowed(to: old, reader).expiredAloneCount

@@ -153,7 +153,7 @@ struct RuleCheck {
             return
         }
         if let reason = survey.unsupported {
-            return reportRefusal(reason + (survey.remedy.map { "; \($0)" } ?? ""), true)
+            return reportRefusal([reason, survey.remedy].compactMap(\.self).joined(separator: "; "), true)
         }
         try reportDates(entity, date, survey)
         try reportTriggers(entity)

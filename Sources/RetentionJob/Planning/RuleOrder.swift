@@ -29,16 +29,14 @@ struct RuleOrder {
         for rule in rules where entities[rule.entity] == nil {
             entities[rule.entity] = try reader.entity(named: rule.entity)
         }
-        let enabled = rules.filter { $0.isEnabled && entities[$0.entity] != nil }
+        let enabled = rules.compactMap { rule in rule.isEnabled ? entities[rule.entity].map { (rule, $0) } : nil }
         var deletes: [Delete: [String]] = [:]
-        for rule in enabled {
-            let delete = Delete(
-                entity: entities[rule.entity]?.name ?? rule.entity, relationships: rule.relationships.request)
-            deletes[delete, default: []].append(rule.name)
+        for (rule, entity) in enabled {
+            deletes[Delete(entity: entity.name, relationships: rule.relationships.request), default: []].append(
+                rule.name)
         }
         var known: [Question: Bool] = [:]
-        for rule in enabled where rule.filter != .all {
-            guard let entity = entities[rule.entity] else { continue }
+        for (rule, entity) in enabled where rule.filter != .all {
             let names = entity.relationships(choosing: rule.filter).flatMap(\.sourceAttributes)
             guard !names.isEmpty else { continue }
             for (delete, deleting) in deletes {

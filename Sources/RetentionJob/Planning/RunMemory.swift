@@ -156,6 +156,11 @@ extension RunMemory {
         return rules.filter { $0.policy == last.policy }
     }
 
+    /// The same by their keys.
+    func rulesByKey(of policy: Policy) -> [[String]: CarriedOut] {
+        Dictionary(rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
+    }
+
     /// Whether an undo has restored rows since a rule was carried out. Then nothing is known of what that run had left.
     func hasUndo(since former: CarriedOut) -> Bool { restorations.contains { $0.ended > former.ended } }
 
@@ -179,9 +184,9 @@ extension RunMemory {
     func ruleLines(after plan: Plan, _ report: RunReport, policy: Policy, clock: Instant) -> [String] {
         let file = Self.file(of: policy)
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
-        var former = Dictionary(rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
+        var former = rulesByKey(of: policy)
         let isFirst = rules.isEmpty && damagedRules.isEmpty
-        let places = Dictionary(plan.steps.enumerated().map { ($1.rule.name, $0) }) { first, _ in first }
+        let places: [String: Int] = plan.steps.enumerated().reduce(into: [:]) { $0[$1.element.rule.name] = $1.offset }
         func done(_ rule: Rule) -> RunReport.RuleReport? {
             places[rule.name].map { report.rules[$0] }.flatMap {
                 [.completed, .interrupted, .failed].contains($0.outcome) ? $0 : nil

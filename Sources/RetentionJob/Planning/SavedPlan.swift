@@ -159,8 +159,8 @@ extension SavedPlan.Step {
         case "  newest": return SavedPlan.read(value) { newest = $0 }
         case "  digest": digest = value
         case "  keys":
-            let ends = value.split(separator: ".").map { Int64($0) }
-            guard case .numbers(var ranges) = keys, let first = ends.first ?? nil, let last = ends.last ?? nil,
+            let ends = value.split(separator: ".").compactMap { Int64($0) }
+            guard case .numbers(var ranges) = keys, let first = ends.first, let last = ends.last,
                 first <= last
             else { return false }
             // The list must have one owner while it grows.

@@ -46,6 +46,9 @@ package enum Figures {
         return "\(perMille / 10).\(perMille % 10)%"
     }
 
+    /// The same in parentheses after a blank; empty if the whole is 0.
+    static func share(_ part: Int, of whole: Int) -> String { percent(part, of: whole).map { " (\($0))" } ?? "" }
+
     /// A size in the largest binary unit that keeps it at 1 or more: `12.3 MiB`.
     package static func bytes(_ count: Int64) -> String {
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB"]

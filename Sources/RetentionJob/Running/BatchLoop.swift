@@ -95,7 +95,6 @@ package struct BatchLoop {
     package mutating func didDelete(
         _ part: DeletionPart, elapsed: Duration = .zero, isInUseByOthers: () -> Bool = { false }
     ) {
-        guard case .deleting = state else { return }
         pacing.didCommit(elapsed: elapsed)
         let count = part.result.deletedCount
         deletedCount += count

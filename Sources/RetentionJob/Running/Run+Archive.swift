@@ -9,10 +9,10 @@ extension Run {
     func beginArchive(of plan: Plan) -> Bool {
         let steps = plan.archivedSteps
         guard let settings = setup.policy.archive, !steps.isEmpty else { return true }
-        let place =
+        let (place, path) =
             switch settings.place {
-            case .folder(let path): ArchiveFolder(path).path
-            case .schema(let name): name
+            case .folder(let path): (ArchiveFolder(path).path, FilePlace.path(report.runID + ".sqlite", in: path))
+            case .schema(let name): (name, name)
             }
         do throws(StoreError) {
             try writer.beginArchive(
@@ -22,7 +22,7 @@ extension Run {
                     rules: steps.map {
                         ArchiveRequest.Rule(name: $0.rule.name, entity: $0.rule.entity, cutoff: $0.cutoff)
                     }))
-            hasArchive = true
+            archivePath = path
             return true
         } catch {
             end(because: error)
@@ -32,19 +32,13 @@ extension Run {
 
     /// Completes the archive. An archive that cannot be completed stays as it is, and the run fails.
     func completeArchive() {
-        guard hasArchive else { return }
+        guard let archivePath else { return }
         do {
             guard var archive = try writer.completeArchive().map(RunReport.Archive.init) else { return }
             if archive.sizeBytes != nil { archive.sha256 = try FileHash.sha256(ofFile: archive.path) }
             report.archive = archive
         } catch {
-            let place =
-                switch setup.policy.archive?.place {
-                case .folder(let path): FilePlace.path(report.runID + ".sqlite", in: path)
-                case .schema(let name): name
-                case nil: ""
-                }
-            report.archive = RunReport.Archive(path: place, rows: report.archivedCount ?? 0, isComplete: false)
+            report.archive = RunReport.Archive(path: archivePath, rows: report.archivedCount ?? 0, isComplete: false)
             end(because: error)
         }
     }

@@ -40,7 +40,7 @@ extension Run {
             // The plan already contains it.
             if isUntouched, step.isByDateAlone { continue }
             let request = StoreFetchRequest(entity: survey.entity, predicate: survey.expired)
-            report.rules[index].left.oldest = (try? oldest(request, of: step)) ?? nil
+            report.rules[index].left.oldest = try? oldest(request, of: step)
         }
     }
 
@@ -50,7 +50,7 @@ extension Run {
         var request = rows
         request.sortDescriptors = [StoreSortDescriptor(date.name)]
         request.fetchLimit = 1
-        guard let value = try writer.fetch(request, attributes: [date.name]).first?.first else { return nil }
-        return date.encoding.read(value, zone: date.zone).start
+        let value = try writer.fetch(request, attributes: [date.name]).first?.first
+        return value.flatMap { date.encoding.read($0, zone: date.zone).start }
     }
 }

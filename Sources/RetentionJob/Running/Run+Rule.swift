@@ -12,8 +12,7 @@ extension Run {
         do throws(StoreError) {
             try leaveRowsWithoutCandles(&step, plan.steps[..<index])
         } catch {
-            guard let request = step.request else { return }
-            return fail(index, because: error, residue: BatchDeleteRequest(request).fetchRequest)
+            return fail(index, because: error, residue: step.request.map { BatchDeleteRequest($0).fetchRequest })
         }
         guard let request = step.request, var outline = step.outline else {
             report.rules[index].outcome = .completed
@@ -80,7 +79,7 @@ extension Run {
                 let part = try deletion.deleteNext(bounds)
                 let elapsed = setup.uptime() - began
                 // If this fails, assume that others use the store.
-                loop.didDelete(part, elapsed: elapsed) { (try? writer.isInUseByOthers()) ?? true }
+                loop.didDelete(part, elapsed: elapsed) { (try? writer.isInUseByOthers()) != false }
                 note(part.result, of: index)
                 if !deletion.outline.isInBatches {
                     report.rules[index].done.lockElapsed = part.result.lockElapsed ?? elapsed
@@ -159,7 +158,7 @@ extension Run {
         }
     }
 
-    private func fail(_ index: Int, because error: StoreError, residue: StoreFetchRequest) {
+    private func fail(_ index: Int, because error: StoreError, residue: StoreFetchRequest?) {
         let committed = report.rules[index].done.deleted
         let done =
             committed == 0
@@ -171,7 +170,7 @@ extension Run {
         case .constraint, .unsupported:
             report.rules[index].outcome = .failed
             status.note(error)
-            if let count = try? writer.count(residue) { report.rules[index].left.expired = count }
+            if let residue, let count = try? writer.count(residue) { report.rules[index].left.expired = count }
         case .busy, .cancelled:
             // It is unknown for how long a store is busy; each following rule would wait as long again.
             report.rules[index].outcome = .interrupted
@@ -216,18 +215,19 @@ extension Run {
     func recountResidue(_ plan: Plan) {
         guard !isOver else { return }
         for (index, step) in plan.steps.enumerated() where report.rules[index].left.expired > 0 {
-            guard let survey = step.surveyRequest else { continue }
-            let hasChanged = plan.steps.indices.contains {
-                let mayMatter = step.disposition != .planned || $0 > index
-                return mayMatter && report.rules[$0].done.deleted > 0
-                    && plan.steps[$0].surveyRequest?.entity == survey.entity
+            func hasChanged(_ entity: String) -> Bool {
+                plan.steps.indices.contains {
+                    let mayMatter = step.disposition != .planned || $0 > index
+                    return mayMatter && report.rules[$0].done.deleted > 0
+                        && plan.steps[$0].surveyRequest?.entity == entity
+                }
             }
-            guard hasChanged else { continue }
+            guard let survey = step.surveyRequest, hasChanged(survey.entity) else { continue }
             let others = step.disposition == .planned ? leftBehind(plan.steps[..<index], of: survey.entity) : []
             let request = BatchDeleteRequest(survey).fetchRequest.besides(others)
             guard let count = try? writer.count(request) else { continue }
             report.rules[index].left.expired = count
-            report.rules[index].left.oldest = count == 0 ? nil : (try? oldest(request, of: step)) ?? nil
+            report.rules[index].left.oldest = count == 0 ? nil : try? oldest(request, of: step)
         }
     }
 

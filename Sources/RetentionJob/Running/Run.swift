@@ -16,8 +16,8 @@ package final class Run {
     var status = RunStatus()
     /// Whether the log already says that the store makes the run wait.
     var isWaitReported = false
-    /// Whether an archive has begun.
-    var hasArchive = false
+    /// Where the archive of the run is; nil: none has begun.
+    var archivePath: String?
     /// Whether an error has ended the run; no step begins after it.
     var isOver = false
 
@@ -142,8 +142,7 @@ package final class Run {
         let modes = zip(plan.steps, report.rules)
             .filter { $1.done.deleted > 0 || $1.done.cascaded > 0 }.map(\.0.rule.reclaim)
         guard !isOver,
-            let mode = modes.max(by: { strength.firstIndex(of: $0) ?? 0 < strength.firstIndex(of: $1) ?? 0 }),
-            mode != .none
+            let mode = strength.last(where: modes.contains), mode != .none
         else { return }
         guard mayContinue else { return noteInterruption(rowsRemain: false) }
         setup.observer?.runDidBegin(stage: "reclaiming")
@@ -163,7 +162,7 @@ package final class Run {
 
     /// Pauses between two slices for as long as the last slice took.
     private func pauseAfterSlice(elapsed: Duration) {
-        if (try? writer.isInUseByOthers()) ?? true { pauses.wait(elapsed) }
+        if (try? writer.isInUseByOthers()) != false { pauses.wait(elapsed) }
     }
 
     /// Measures the store, if something will be deleted.
@@ -206,7 +205,7 @@ package final class Run {
         guard setup.policy.metricsFile != nil else { return }
         // This reads all pages of the entity, so it needs a request for metrics.
         for index in report.rules.indices where report.rules[index].outcome != .disabled {
-            report.rules[index].left.entityBytes = (try? writer.sizeBytes(ofEntity: report.rules[index].entity)) ?? nil
+            report.rules[index].left.entityBytes = try? writer.sizeBytes(ofEntity: report.rules[index].entity)
         }
     }
 
@@ -232,7 +231,7 @@ package final class Run {
     }
 
     private var signalText: String? {
-        signal().map { "stopped by \($0 == 2 ? "SIGINT" : $0 == 15 ? "SIGTERM" : "a signal")" }
+        signal().map { "stopped by \($0 == 2 ? "SIGINT" : "SIGTERM")" }
     }
 
     /// Why an error ends a rule or the run: a signal ends the running statement.

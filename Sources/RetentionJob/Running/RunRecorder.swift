@@ -11,11 +11,3 @@ package protocol RunRecorder: AnyObject {
     /// What is recorded about some runs of this store, by identifier; unknown runs are missing.
     func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun]
 }
-
-extension RunRecorder {
-    /// Nil, because a recorder need not keep a chain.
-    package func chainHead() throws -> String? { nil }
-
-    /// Empty, because a recorder need not know archives.
-    package func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }
-}

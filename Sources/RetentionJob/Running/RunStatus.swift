@@ -67,7 +67,6 @@ package struct RunStatus: Hashable, Sendable {
         switch code {
         case 66, 78: 1000
         case 69...77: 500 - code
-        case 65: 100
         default: 0
         }
     }

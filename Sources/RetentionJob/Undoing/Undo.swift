@@ -175,8 +175,9 @@ package final class Undo {
             let count = Figures.count(undo.done.restoredCount, "row")
             let done =
                 undo.done.restoredCount == 0 ? "nothing was restored" : "\(count) restored before it and committed"
-            report.failure = "\(error.description); \(done)"
-            logger.error("undo failed", metadata: ["reason": "\(report.failure ?? "")"])
+            let failure = "\(error.description); \(done)"
+            report.failure = failure
+            logger.error("undo failed", metadata: ["reason": "\(failure)"])
         }
         finish()
         findWaitingRules()
@@ -272,7 +273,7 @@ package final class Undo {
             if let reason = try writer.boundSideFiles() { report.warn(logger, "side file grows", reason) }
             guard part.hasMore else { break }
             // If this fails, assume that others use the store.
-            if let pause = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
+            if let pause = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) != false }) {
                 pauses.wait(pause)
             }
         }
@@ -351,7 +352,7 @@ package final class Undo {
         var metadata = undo.metadata
         (metadata["run"], metadata["undoes"]) = ("\(report.runID)", "\(request.run)")
         metadata["exit_code"] = .init(report.exitCode)
-        if !undo.triggers.isEmpty { metadata["triggers"] = "\(undo.triggerChoice?.rawValue ?? "")" }
+        if !undo.triggers.isEmpty { metadata["triggers"] = undo.triggerChoice.map { "\($0.rawValue)" } }
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
         logger.info("undo finished", metadata: metadata)
     }

@@ -50,6 +50,11 @@ struct ArchiveFolderTests {
         #expect(symlink("nowhere", link) == 0 && failure(link)?.kind == .cannotCreate)
     }
 
+    @Test func aFolderWhoseNameIsTooLongIsRefused() throws {
+        let error = try #require(failure("/" + String(repeating: "x", count: 256)))
+        #expect(error.kind == .inputOutput && error.description.contains("cannot be accessed: File name too long"))
+    }
+
     @Test(arguments: [0o777, 0o770, 0o1777, 0o702] as [mode_t])
     func aFolderThatOthersCanWriteIsRefused(mode: mode_t) throws {
         let place = try Place()

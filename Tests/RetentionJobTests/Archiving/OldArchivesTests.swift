@@ -148,6 +148,19 @@ struct OldArchivesTests {
         #expect(try Set(place.names) == Set(before).subtracting([run + ".sqlite"]))
     }
 
+    /// A file with the name of an archive that a run of this store recorded.
+    @Test(arguments: [
+        "DROP TABLE retention_archive", "UPDATE retention_archive SET value = 'other' WHERE name = 'run'",
+        "DROP TABLE retention_archive; CREATE VIEW retention_archive AS SELECT 'run' AS name, 'x' AS value",
+    ]) func aFileThatIsNotTheArchiveOfTheRunIsLeftAlone(_ change: String) throws {
+        let place = try Place()
+        let run = try place.archive(daysAgo: 400)
+        let queue = try DatabaseQueue(path: place.path(run + ".sqlite"))
+        try queue.writeWithoutTransaction { try $0.execute(sql: change) }
+        try queue.close()
+        #expect(try place.findings(keep: "30d") == OldArchives.Findings())
+    }
+
     @Test func anArchiveWithTwoNamesIsLeftAlone() throws {
         let place = try Place()
         let run = try place.archive(daysAgo: 400)

@@ -1,10 +1,30 @@
 import PriceObjects
 import PriceStore
 
+/// A restoration that tells before each batch.
+private final class HookedRestoration: Restoration {
+    private let restoration: any Restoration
+    private let willChange: (HookedWriter.Change) throws(StoreError) -> Void
+
+    init(_ restoration: any Restoration, _ willChange: @escaping (HookedWriter.Change) throws(StoreError) -> Void) {
+        self.restoration = restoration
+        self.willChange = willChange
+    }
+
+    var rules: [String] { restoration.rules }
+    var tables: [RestorableTable] { restoration.tables }
+    var mayDiffer: Bool { restoration.mayDiffer }
+
+    func restoreNext(rows: Int) throws(StoreError) -> RestorationPart {
+        try willChange(.restore)
+        return try restoration.restoreNext(rows: rows)
+    }
+}
+
 /// A real store that tells before each change what it is about to do, so that a test can change a file, or break the
 /// run off, at that instant.
 final class HookedWriter: ObjectStore, RetentionWriter {
-    enum Change: Equatable { case begin, insert, commit, delete, create, drop }
+    enum Change: Equatable { case begin, insert, commit, delete, create, drop, archive, complete, reclaim, restore }
 
     private let writer: any ObjectStore & RetentionWriter
     private let willChange: (Change) throws(StoreError) -> Void
@@ -100,11 +120,18 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         try writer.restorable(request)
     }
 
-    func beginArchive(_ request: ArchiveRequest) throws(StoreError) { try writer.beginArchive(request) }
-    func completeArchive() throws(StoreError) -> ArchiveResult? { try writer.completeArchive() }
+    func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
+        try willChange(.archive)
+        try writer.beginArchive(request)
+    }
+
+    func completeArchive() throws(StoreError) -> ArchiveResult? {
+        try willChange(.complete)
+        return try writer.completeArchive()
+    }
 
     func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
-        try writer.restoration(of: request)
+        HookedRestoration(try writer.restoration(of: request), willChange)
     }
 
     func insert(
@@ -180,5 +207,8 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         try writer.dropEntity(named: name)
     }
 
-    func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult { try writer.reclaim(request) }
+    func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
+        try willChange(.reclaim)
+        return try writer.reclaim(request)
+    }
 }

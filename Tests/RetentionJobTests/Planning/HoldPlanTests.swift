@@ -1,8 +1,9 @@
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import TestSupport
 import Testing
+
+@testable import RetentionJob
 
 /// Which holds are in force, which cannot be evaluated, and what they mean for rules.
 @Suite struct HoldPlanTests {
@@ -97,22 +98,36 @@ import Testing
                 $0.entity = "other"; $0.from = HoldPlanTests.instant(daysAgo: 9)
             }, "no rule names one of other"
         ),
-        ({ $0.entity = "seen" }, "seen is a view"),
+        ({ $0.entity = "seen" }, "seen is a view"), ({ $0.entity = "words" }, "words is a virtual table"),
     ]
 
     @Test(arguments: mistakes.indices) func whatCannotBeEvaluatedRefusesTheRulesThatItMayConcern(_ index: Int) throws {
         let file = try PriceFile(
             """
             CREATE TABLE other (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price ON DELETE CASCADE, at INTEGER);
-            CREATE TABLE third (id INTEGER PRIMARY KEY, at INTEGER); CREATE VIEW seen AS SELECT * FROM price
+            CREATE TABLE third (id INTEGER PRIMARY KEY, at INTEGER); CREATE VIEW seen AS SELECT * FROM price;
+            CREATE VIRTUAL TABLE words USING fts5(word)
             """)
         try file.addPrices(daysOld: [0, 50])
         let mistake = Self.mistakes[index]
         let found = try plan(
             file, [Self.hold("audit", mistake.change)], [.prices(), .prices("third") { $0.entity = "third" }])
-        // The rows of a view may be anybody's.
-        #expect(refusals(found) == [.holdUnusable, index == 2 ? .holdUnusable : nil])
+        // The rows of a view or a virtual table may be anybody's.
+        #expect(refusals(found) == [.holdUnusable, index > 1 ? .holdUnusable : nil])
         #expect(found.steps[0].report.message?.contains(mistake.text) == true, "\(found.steps[0].report.message ?? "")")
+    }
+
+    /// Whatever such a hold means, no pending row may replace a row that it may concern.
+    @Test func pendingRowsReplaceNothingBesideAHoldWithoutAnEntity() throws {
+        let file = try PriceFile()
+        var policy = policy(file, [Self.hold { $0.entity = "prices" }], [.prices()])
+        policy.pending = ["price", "nothing"].map {
+            PendingSource(
+                files: "*.csv", baseFolder: "/", entity: $0, marks: Marks(whole: Mark(line: 3, column: 5)))
+        }
+        #expect(
+            try HoldPlan.rowsToSpare(policy, clock: PriceFile.now, reader: file.reader())
+                == [HeldRows(name: "audit", entity: "price", rows: .all)])
     }
 
     // MARK: Holds by references
@@ -178,6 +193,7 @@ import Testing
         try file.addPrices(daysOld: [0, 50])
         let found = try plan(file, [Self.hold { $0.expires = PriceFile.now }])
         #expect(found.steps[0].survey.expiredCount == 1 && found.holds.ended.count == 1)
+        #expect(found.holdReports.map(\.report.state) == [.ended])
         #expect(found.holds.warnings.map(\.title) == ["hold ended"])
     }
 

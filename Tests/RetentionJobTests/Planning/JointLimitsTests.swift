@@ -56,6 +56,16 @@ import Testing
             ])
     }
 
+    @Test func ofManyRulesOnlySomeAreNamed() throws {
+        let file = try PriceFile()
+        let symbols = ["A", "B", "C", "D", "E", "F", "G"]
+        for symbol in symbols { try file.addPrices(daysOld: 31...32, symbol: symbol) }
+        let found = try refusals(file, symbols.map { rule($0) })
+        #expect(
+            found[0]?.message.contains("E deletes 2 rows and 2 other rules delete 4 rows") == true,
+            "\(String(describing: found[0]))")
+    }
+
     @Test func aRuleThatAddsNothingIsNotRefused() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 31...40)

@@ -1,9 +1,10 @@
 import PriceObjects
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import TestSupport
 import Testing
+
+@testable import RetentionJob
 
 @Suite struct PlannerTests {
     private func plan(
@@ -35,6 +36,18 @@ import Testing
         #expect(step.advice.isEmpty)
     }
 
+    @Test func aRuleWithoutAFormatOrAnEntityIsNotCarriedOut() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        let steps = try plan(file, [.prices { $0.dateFormat = nil }, .prices("others")])
+        #expect(refusals(steps) == [.unsupportedSchema, nil])
+        #expect(
+            steps[0].report.message?.contains("neither date_format nor the store says how at is read") == true,
+            "\(steps[0].report.message ?? "")")
+        let error = #expect(throws: StoreError.self) { try plan(file, [.prices { $0.entity = "prce" }]) }
+        #expect(error?.kind == .unknownName)
+    }
+
     @Test func asOfMovesTheCutoffAndNotTheClock() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 100])
@@ -51,6 +64,52 @@ import Testing
         let steps = try plan(file, [gold, .prices("all")])
         #expect(steps.map(\.survey.expiredCount) == [69, 69])
         #expect(steps.map(\.survey.expiredAloneCount) == [69, 138])
+    }
+
+    @Test func aSampleHasNoRowsOfTheRulesBefore() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [90, 80], symbol: "XAU")
+        try file.addPrices(daysOld: [70, 60, 0], symbol: "EUR")
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        let steps = try plan(file, [gold, .prices("all")])
+        func ids(_ rows: [[StoreValue]]?) -> [StoreValue]? { rows?.map { $0[0] } }
+        let sample = try steps[1].sample(5, before: steps[..<1], reader: file.reader())
+        #expect(ids(sample?.oldest) == [.integer(3), .integer(4)] && ids(sample?.newest) == [])
+        #expect(ids(sample?.kept) == [.integer(5)])
+        let short = try steps[1].sample(1, before: steps[..<1], reader: file.reader())
+        #expect(ids(short?.oldest) == [.integer(3)] && ids(short?.newest) == [.integer(4)])
+    }
+
+    /// A plan of two rules, one of which has been changed since or is not in it.
+    @Test func aSavedPlanIsComparedRuleByRule() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [90, 80], symbol: "XAU")
+        try file.addPrices(daysOld: [70, 60, 0], symbol: "EUR")
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        var policy = file.policy()
+        policy.rules = [gold, .prices("all")]
+        func plan(_ saved: SavedPlan?) throws -> Plan {
+            var options = Planner.Options()
+            options.savedPlan = saved
+            return try Planner(
+                policy: policy, asOf: PriceFile.now, clock: PriceFile.now, options: options, countsAllRows: true
+            ).plan(reader: file.reader())
+        }
+        let first = try plan(nil)
+        var saved = SavedPlan(
+            policySHA256: "", store: "", asOf: PriceFile.now, made: PriceFile.now, validUntil: PriceFile.now)
+        saved.steps = try [0, 1].compactMap { try first.saved($0, reader: file.reader()) }
+        #expect(saved.steps.map(\.keys) == [.numbers([1...2]), .numbers([3...4])])
+        #expect(try refusals(plan(saved).steps) == [nil, nil])
+        var other = saved
+        other.steps[1].digest = "00"
+        let changed = try plan(other).steps
+        #expect(refusals(changed) == [nil, .planDrifted])
+        #expect(changed[1].report.message?.contains("which has 2 rows: its digest does not match its keys") == true)
+        other.steps.removeLast()
+        let missing = try plan(other).steps
+        #expect(refusals(missing) == [nil, .planDrifted])
+        #expect(missing[1].report.message?.contains("which has 0 rows: 2 rows added (keys 3, 4)") == true)
     }
 
     @Test func whatARefusedRuleWouldDeleteIsCountedByTheNext() throws {

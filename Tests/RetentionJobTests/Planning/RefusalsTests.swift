@@ -1,7 +1,8 @@
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import Testing
+
+@testable import RetentionJob
 
 @Suite struct RefusalsTests {
     static let day: Int64 = 86_400_000_000
@@ -160,6 +161,8 @@ import Testing
             $0.rule.isFormatStored = true
             $0.survey.dates.newestValue = .integer(1_795_132_800_000)
         },
+        Row("the newest value is NULL", []) { $0.survey.dates.newestValue = .null },
+        Row("a text for a number", []) { $0.survey.dates.newestValue = .text("x") },
         Row("no value at all", []) {
             $0.survey.dates.newestValue = nil
             $0.survey.dates.newestOfEntity = nil
@@ -250,6 +253,64 @@ import Testing
             #expect(refusal.message.hasPrefix("refusing to delete from Price: "))
             #expect(refusal.message.contains("--accept \(refusal.code.rawValue)") == refusal.isAcceptable)
         }
+    }
+
+    /// Words that a refusal has for what the survey found.
+    @Test(arguments: [
+        Row("3 rows of Trade (price) refer to rows that would be deleted, and 1 other relationship too", []) {
+            $0.survey.related.obstacles = [obstacle(.restrict), obstacle(.noAction)]
+        },
+        Row("Trade.price is deny, which a batch delete cannot carry out (Core Data's error 134060); 3 rows", []) {
+            $0.survey.related.obstacles = [obstacle(.noAction, .denyRule)]
+        },
+        Row("would be at its other end; 1 other relationship too", []) {
+            $0.survey.related.obstacles = [obstacle(.noAction, .denyRule), obstacle(.noAction, .denyRule)]
+        },
+        Row("1 row of Trade.price refers to rows that would be deleted, and the model has no inverse", []) {
+            $0.survey.related.obstacles = [obstacle(.noAction, .noInverse)]
+            $0.survey.related.obstacles[0].rowCount = 1
+        },
+        Row("this cannot be accepted; delete those rows first", []) {
+            $0.rule.entity = "Market"
+            $0.survey.related.obstacles = [obstacle(.restrict)]
+        },
+        Row(
+            "no readable row would be left: 1 row is older than the cutoff 2026-10-22T00:00:00Z, and 2 newer rows are",
+            []
+        ) {
+            $0.survey.leavesReadableRows = false
+            $0.survey.expiredAloneCount = 1
+            $0.survey.related.cascadedCounts = ["price": 2]
+        },
+        Row(
+            "no readable row would be left: 100 rows are older than the cutoff 2026-10-22T00:00:00Z, and 1 newer row is",
+            []
+        ) {
+            $0.survey.leavesReadableRows = false
+            $0.survey.related.cascadedCounts = ["price": 1]
+        },
+        Row("days lacks rows. If no row of that time was deleted before: REFRESH days; to accept", []) {
+            $0.survey.losses.aggregates = .init("days lacks rows", oldest: clock, statement: "REFRESH days")
+        },
+        Row("days lacks rows. To materialize them: REFRESH days; to accept", []) {
+            $0.survey.losses.aggregates = .init("days lacks rows", oldest: clock, statement: "REFRESH days")
+            $0.memory.crashedAsOf = clock
+        },
+        Row("days lacks rows. Earlier runs may have deleted rows before 2026-10-22T00:00:00Z", []) {
+            $0.survey.losses.aggregates = .init("days lacks rows", oldest: .distantPast, statement: "REFRESH days")
+            $0.memory.crashedAsOf = clock
+        },
+        Row("1 of 1 sampled row that would be deleted are recent in unix_seconds, up to 2026-10-20", []) {
+            $0.rule.dateFormat = .unixMilliseconds
+            $0.date = DateAttribute(name: "at", encoding: .unixMilliseconds)
+            $0.survey.dates.newestValue = .integer(1_795_219_000_000)
+            $0.doubts.misread = MisreadRows(
+                [.integer(1_792_454_400)], date: $0.date, cutoff: clock.advanced(byMicroseconds: -40 * day),
+                clock: clock)
+        },
+    ]) func saysWhatTheSurveyFound(_ row: Row) {
+        let messages = row.refusals.all().map(\.message)
+        #expect(messages.contains { $0.contains(row.name) }, "\(messages)")
     }
 
     /// What a model denies can only be changed there.

@@ -47,6 +47,15 @@ struct RollupCheckTests {
         Case(
             format: "unix_days", rollup: "every: 1d, price: price, session: { zone: Asia/Tokyo }",
             message: "unix_days has whole days of UTC"),
+        Case(
+            format: "unix_days", zone: "Europe/Berlin", rollup: "every: 1d, price: price",
+            message: "unix_days has whole days of UTC"),
+        Case(
+            format: "yyyymmdd", rollup: "every: 1d, price: price, session: { start: \"17:00\" }",
+            message: "yyyymmdd has whole days of timezone"),
+        Case(
+            tick: "id INTEGER PRIMARY KEY, symbol BLOB, at INTEGER, price REAL, size INTEGER", candle: candle,
+            message: "candle.symbol is a column for text, which cannot hold values of any kind"),
         Case(format: "yyyymmdd", rollup: "every: 1w, price: price"),
         Case(
             format: "yyyymmddhhmmss", zone: "Europe/Berlin", rollup: "every: 2h, price: price",

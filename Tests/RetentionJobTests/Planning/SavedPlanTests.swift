@@ -1,6 +1,7 @@
 import Foundation
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 import Testing
 
 /// The text of a plan's file, read back.
@@ -15,12 +16,15 @@ struct SavedPlanTests {
         texts.keys = .lines(["'a\u{0}\r\t\u{202E}'|5", #"'a\n'"#, "'e\u{301}'"].map { Array($0.utf8) })
         (numbers.cutoff, texts.cutoff) = (instant, instant)
         plan.steps = [numbers, texts]
+        plan.accept = [.wrongUnit, .futureDates]
+        plan.ruleNames = ["numbers"]
         return plan
     }
 
     @Test func whatIsWrittenIsReadBack() throws {
         let plan = plan
         #expect(plan.text.contains(#"  key: 'a\u{0}\r\t\u{202E}'|5"# + "\n") && plan.text.contains("  rows: 17\n"))
+        #expect(plan.text.contains("\naccept: future_dates\naccept: wrong_unit\nonly_rule: numbers\n"))
         #expect(SavedPlan(text: plan.text) == plan)
     }
 
@@ -31,6 +35,8 @@ struct SavedPlanTests {
         ("rows: 17", "rows: -5"), ("rows: 17", "rows: 9223372036854775807"), ("  keys: 10\n", ""),
         ("as_of: 2027", "as_of: 27"), ("store: ", "shop: "), ("store: ", "store:"), ("  key: 'a\\\\n'\n", ""),
         ("'e\u{301}'", "'\u{E9}'\n  key: 'e\u{301}'"), ("rule: texts\n", ""), ("  digest: \n", ""), ("\n", "\r\n"),
+        ("accept: wrong_unit", "accept: all"), ("  digest: \n", "  digest: \n  more: 1\n"),
+        ("keys: 10\n", "keys: x..10\n"),
     ]) func aFileThatNoDryRunWritesIsRefused(part: String, other: String) throws {
         func forged(_ body: String) -> String { body + "sha256: \(SavedPlan.hash(body))\n" }
         let text = plan.text

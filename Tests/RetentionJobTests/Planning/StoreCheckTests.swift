@@ -95,6 +95,39 @@ import Testing
         #expect(empty.contains("no values"))
     }
 
+    /// Values of `at` in a column without a format, and what is said of them.
+    @Test(arguments: [
+        ("'x'", "its values look like \"x\"; its name suggests a date, but no format reads"),
+        ("7", "its values look like 7"), ("x'00'", "its values look like"),
+    ]) func aMissingFormatThatNoValueShowsIsSaidSo(_ value: String, _ text: String) throws {
+        let file = try PriceFile()
+        try file.execute("INSERT INTO price (at) VALUES (\(value))")
+        let message = try #require(try check(file, .prices { $0.dateFormat = nil }).first).message
+        #expect(message.contains(text) && !message.contains("date_format: "), "\(message)")
+    }
+
+    /// A format, and what is said of it for a column of integers.
+    @Test(arguments: [
+        (
+            DateEncoding.native,
+            "'native' is for the date types of PostgreSQL, and price.at has another type: set the format of its values"
+        ), (.iso8601, "price.at is a column for numbers, and iso8601 reads text only"),
+    ]) func aFormatOfAnotherColumnIsReported(_ format: DateEncoding, _ text: String) throws {
+        let file = try PriceFile()
+        let found = try check(file, .prices { $0.dateFormat = format }, includingAdvice: false)
+        #expect(found.map { $0.message.hasPrefix(text) } == [true], "\(found)")
+    }
+
+    @Test func aRuleThatTheSchemaRefusesIsAnErrorWithItsRemedy() throws {
+        let file = try PriceFile(
+            "CREATE TABLE part (code TEXT, at INTEGER); CREATE TABLE child (part TEXT REFERENCES part (code))")
+        let found = try check(file, .prices { $0.entity = "part" })
+        #expect(
+            found.map(\.message).contains {
+                $0.contains("the foreign key of child (part) does not refer to a primary key or a unique key of part")
+            }, "\(found)")
+    }
+
     @Test func aViewIsAnErrorAsInTheRun() throws {
         let file = try PriceFile("CREATE VIEW recent AS SELECT * FROM price")
         let found = try check(file, .prices { $0.entity = "recent" })

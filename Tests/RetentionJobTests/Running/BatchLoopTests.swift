@@ -34,6 +34,15 @@ import Testing
         #expect(loop.batchCount == 3)
     }
 
+    @Test func noMoreRowsAreDeletedThanTheLimit() {
+        var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10), maxRows: 20)
+        loop.didDelete(part(10, hasMore: true))
+        loop.didDelete(part(10, hasMore: true))
+        #expect(loop.next(mayContinue: true) == .countResidue)
+        loop.didCount(residue: 5)
+        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 5))
+    }
+
     @Test func askingTwiceGivesTheSameAnswer() {
         var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
         #expect(loop.next(mayContinue: true) == loop.next(mayContinue: true))

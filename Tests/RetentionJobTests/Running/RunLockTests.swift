@@ -40,6 +40,15 @@ import Testing
         _ = try RunLock.acquire(storePath: store)
     }
 
+    @Test func aStoreThatIsMissingHasNoLock() throws {
+        let missing = store + "x"
+        let reason = "No such file or directory"
+        #expect(throws: RunLock.Failure.cannotCreate(path: missing + ".retention-lock", reason: reason)) {
+            try RunLock.acquire(storePath: missing)
+        }
+        #expect(!RunLock.isHeld(storePath: missing))
+    }
+
     /// A run that began before the store was moved, and a link was left in its place.
     @Test func findsTheLockBesideALink() throws {
         let other = try holder()

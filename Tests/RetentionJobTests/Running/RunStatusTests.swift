@@ -33,6 +33,10 @@ import Testing
         Row("the server cannot be reached", 69) { $0.failures = [.unreachable] },
         Row("the store is missing", 66) { $0.failures = [.missing] },
         Row("an unknown name", 78) { $0.failures = [.unknownName] },
+        Row("a missing store before a refusal", 66) {
+            $0.failures = [.missing]
+            $0.hasRefusedRule = true
+        },
         Row("SIGINT", 130) { $0.signal = 2 },
         Row("SIGTERM", 143) { $0.signal = 15 },
         Row("a signal before all else", 143) {

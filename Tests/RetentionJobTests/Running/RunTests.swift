@@ -15,6 +15,8 @@ import Testing
         func memory() throws -> RunMemory { past }
         func begin(_ report: RunReport) throws { begun.append(report) }
         func finish(_ report: RunReport) throws { finished.append(report) }
+        func chainHead() throws -> String? { nil }
+        func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }
     }
 
     /// Does something after each batch, as another process would.
@@ -50,10 +52,13 @@ import Testing
         }
 
         func run(
-            _ file: PriceFile, _ rules: Rule..., pending: Bool = false, observer: (any RunObserver)? = nil
+            _ file: PriceFile, _ rules: Rule..., pending: Bool = false, observer: (any RunObserver)? = nil,
+            archive: String? = nil, writer: (any RetentionWriter)? = nil
         ) throws -> RunReport {
-            try Run(
-                setup: setup(policy(file, rules, pending), observer), writer: try file.writer(), recorder: recorder,
+            var policy = policy(file, rules, pending)
+            policy.archive = archive.map { ArchiveSettings(place: .folder($0)) }
+            return try Run(
+                setup: setup(policy, observer), writer: try writer ?? file.writer(), recorder: recorder,
                 logger: Logger(label: "test") { _ in self.log }, signal: { self.signal }
             ).perform()
         }
@@ -326,6 +331,73 @@ import Testing
         #expect(try file.count() == 80)
     }
 
+    /// A writer that fails once before a step.
+    private func failing(
+        _ file: PriceFile, before step: HookedWriter.Change, _ kind: StoreError.Kind
+    ) throws -> HookedWriter {
+        var hasFailed = false
+        return HookedWriter(try file.writer()) { change throws(StoreError) in
+            guard change == step, !hasFailed else { return }
+            hasFailed = true
+            throw StoreError(kind, store: "prices", message: "no")
+        }
+    }
+
+    @Test func aDiskThatFailsEndsTheRunBeforeTheNextRule() throws {
+        let file = try PriceFile()
+        for symbol in ["XAU", "XAG"] { try file.addPrices(daysOld: 0..<100, symbol: symbol) }
+        func rule(_ symbol: String) -> Rule {
+            .prices(symbol) { $0.filter = .compare("symbol", .equal, .text(symbol)) }
+        }
+        let report = try bench.run(
+            file, rule("XAU"), rule("XAG"), writer: try failing(file, before: .delete, .inputOutput))
+        #expect(report.rules.map(\.outcome) == [.failed, .interrupted])
+        #expect(report.rules.map(\.left.expired) == [69, 69])
+        #expect(
+            report.rules[1].message == "the run ended before this rule was completed; 69 expired rows are left")
+        #expect(report.failure?.hasSuffix("no; nothing was deleted") == true)
+        #expect(report.exitCode == 74)
+        #expect(try file.count() == 200)
+    }
+
+    @Test func withoutItsArchiveARunDeletesNothing() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let report = try bench.run(
+            file, .prices { $0.isArchived = true }, archive: file.folder.path,
+            writer: try failing(file, before: .archive, .cannotCreate))
+        #expect(report.rules.map(\.outcome) == [.planned] && report.archive == nil)
+        #expect(report.failure?.hasSuffix("no; nothing was deleted") == true)
+        #expect(report.exitCode == 73)
+        #expect(try file.count() == 100)
+    }
+
+    @Test func anArchiveThatCannotBeCompletedIsNamed() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let report = try bench.run(
+            file, .prices { $0.isArchived = true }, archive: file.folder.path,
+            writer: try failing(file, before: .complete, .inputOutput))
+        #expect(report.archive?.path == file.folder.path + "/01TEST.sqlite")
+        #expect(report.archive?.rows == 69 && report.archive?.isComplete == false)
+        #expect(report.failure?.hasSuffix("no; 69 rows are deleted and committed") == true)
+        #expect(report.exitCode == 74)
+        #expect(try file.count() == 31)
+    }
+
+    /// Why space is not given back, the exit code, and what is said.
+    @Test(arguments: [(StoreError.Kind.busy, Int32(0)), (.inputOutput, 74)])
+    func spaceThatIsNotReclaimedFailsTheRunUnlessTheStoreIsBusy(_ kind: StoreError.Kind, _ exitCode: Int32) throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let report = try bench.run(
+            file, .prices { $0.reclaim = .vacuum }, writer: try failing(file, before: .reclaim, kind))
+        #expect(report.deletedCount == 69 && report.exitCode == exitCode)
+        #expect((report.failure == nil) == (exitCode == 0))
+        #expect(
+            report.warnings.contains { $0.hasPrefix("space not reclaimed") } == (exitCode == 0), "\(report.warnings)")
+    }
+
     @Test func aPolicyThatDoesNotFitIsRecordedAndDeletesNothing() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
@@ -343,6 +415,8 @@ import Testing
             func memory() throws -> RunMemory { throw StoreError(.cannotCreate, store: "ledger", message: "no") }
             func begin(_ report: RunReport) throws {}
             func finish(_ report: RunReport) throws {}
+            func chainHead() throws -> String? { nil }
+            func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }
         }
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
