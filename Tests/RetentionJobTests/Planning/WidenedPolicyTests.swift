@@ -316,6 +316,17 @@ import Testing
         #expect(try count("name: all, max_age: 60d, where: { symbol: [XAU, EUR] }", rules: ["rest"]) == between)
     }
 
+    /// Rows that the former setting could not delete are all due to the change, with those that cascades take.
+    @Test func aRuleThatItsFormerSettingRefusedDeletesAllRowsByTheChange() throws {
+        let file = try PriceFile(
+            "CREATE TABLE child (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price ON DELETE CASCADE)")
+        try file.addPrices(daysOld: [0, 40, 50])
+        try file.execute("INSERT INTO child (price) SELECT id FROM price")
+        let memory = try Self.memory(of: Self.read("", ["name: all, max_age: 30d, relationships: deny"], in: file))
+        let step = try Self.step(file, Self.read("", ["name: all, max_age: 30d"], in: file), memory)
+        #expect(step.widened?.rowCount == 4)
+    }
+
     /// What a rule keeps depends on the other rules of its entity.
     @Test func aRuleThatKeptRowsFromAnotherOneIsMissed() throws {
         let file = try Self.store()

@@ -52,6 +52,17 @@ struct ArchivePlaceTests {
         #expect(last?.message == error?.message)
     }
 
+    @Test func withoutAnArchiveNothingIsDeleted() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER)", "INSERT INTO t VALUES (1, 1), (2, 90)")
+        var request = ArchivedStore.request("t")
+        request.deleting.archiveRule = "rule"
+        let deletion = try store.writer().deletion(of: request)
+        let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 10)) }
+        #expect(error?.message == "rows must be archived, but no archive was started")
+        #expect(try store.rows("SELECT count(*) FROM t") == ["2"])
+    }
+
     @Test func aFileThatTookItsPlaceIsNotRemoved() throws {
         let archived = try ArchivedStore(Self.store)
         let (writer, _) = try begin(archived)

@@ -104,6 +104,30 @@ struct BatchDeleteTests {
         #expect(try store.rows("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)") == ["1|1"])
     }
 
+    @Test func rowsWithoutAKeyHaveNoIDs() throws {
+        let store = try TemporaryStore("CREATE TABLE t (rowid, _rowid_, oid)", "INSERT INTO t VALUES (1, 1, 1)")
+        let id = ObjectID(entity: "t", key: [.integer(1)])
+        let error = #expect(throws: StoreError.self) {
+            try store.writer().execute(BatchDeleteRequest(objectIDs: [id]))
+        }
+        #expect(error?.kind == .unsupported)
+        let reading = #expect(throws: StoreError.self) {
+            try store.reader().count(StoreFetchRequest(entity: "t", predicate: .objectIDs([id])))
+        }
+        #expect(reading?.message == error?.message)
+        #expect(try store.rows("SELECT count(*) FROM t") == ["1"])
+    }
+
+    @Test func aDeletionThatTheSurveyRefusesIsNotBegun() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER); CREATE VIEW v AS SELECT * FROM t")
+        let error = #expect(throws: StoreError.self) {
+            try store.writer().deletion(
+                of: SurveyRequest(entity: "v", date: OneLookTests.date, cutoff: Instant(unixSeconds: 1000)))
+        }
+        #expect(error?.kind == .unsupported && error?.message == "v is a view: name the table that holds its rows")
+    }
+
     /// The first rows by name, of those before a date.
     @Test func rowsGoInTheOrderOfAnotherAttributeThanTheDate() throws {
         let store = try TemporaryStore(
