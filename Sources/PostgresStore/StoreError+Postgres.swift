@@ -57,7 +57,8 @@ extension StoreError {
         case (_, "28000"): "the server's pg_hba.conf does not allow this user to connect from this host"
         case (_, "25006"): "this server is a standby, or set to read only: name the primary in `store`"
         case (_, "42501"): "give this user SELECT and DELETE on the table"
-        case (_, "55P03"): "another session holds a lock on the table; try again later, or raise store.busy_timeout"
+        case (_, "55P03"):
+            "another session holds a lock on the table or on a row of it; try again later, or raise store.busy_timeout"
         case (_, "53400"):
             "see the limit that the message names, such as timescaledb.max_tuples_decompressed_per_dml_transaction"
         case (_, "53100"): "the server's disk is full; what was committed before stays committed"

@@ -22,6 +22,9 @@ struct PostgresCatalog {
     /// - Parameter former: the catalog of a lost session, with which the plan was made.
     init(after former: PostgresCatalog? = nil) { fingerprints = former?.fingerprints ?? [:] }
 
+    /// Replaces the fingerprint of a table whose partitions this session has dropped.
+    mutating func renew(_ fingerprint: String?, of table: String) { fingerprints[table] = fingerprint }
+
     /// Keeps the fingerprint of a table unless there is an older one.
     mutating func keep(_ fingerprint: String, of table: String) {
         fingerprints[table] = fingerprints[table] ?? fingerprint
@@ -199,12 +202,17 @@ extension PostgresConnection {
         return try rows(
             SQLFragment(
                 """
-                SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type_name, coalesce(nullif(t.typbasetype, 0), t.oid) AS type,
+                SELECT a.attname, format_type(a.atttypid, a.atttypmod) AS type_name, b.oid AS type,
                     a.attnotnull, a.attgenerated <> '' AS is_generated, a.atthasdef OR a.attidentity <> '' AS has_default,
                     e.labels, CASE WHEN e.labels IS NOT NULL THEN format_type(e.oid, NULL) END AS enum_type
                 FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+                CROSS JOIN LATERAL (
+                    -- A domain may be over another one.
+                    WITH RECURSIVE way (oid, base) AS (SELECT t.oid, t.typbasetype
+                        UNION ALL SELECT u.oid, u.typbasetype FROM way JOIN pg_type u ON u.oid = way.base)
+                    SELECT oid FROM way WHERE base = 0) AS b
                 LEFT JOIN (SELECT enumtypid, array_agg(enumlabel::text ORDER BY enumsortorder) FROM pg_enum GROUP BY enumtypid)
-                    AS e (oid, labels) ON e.oid = coalesce(nullif(t.typbasetype, 0), t.oid)
+                    AS e (oid, labels) ON e.oid = b.oid
                 WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid = \(oid) ORDER BY a.attnum
                 """)
         ).map { row in

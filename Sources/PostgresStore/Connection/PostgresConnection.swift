@@ -329,19 +329,18 @@ public class PostgresConnection {
     /// - Parameters:
     ///   - usesOnePlan: whether repeated statements are planned once, whatever their values.
     ///   - locks: a statement that runs before the transaction sees a state of the database; empty for none.
-    ///   - repeatsWithoutLock: whether it retries after a lock was unavailable.
-    ///   - isExclusive: whether it locks others out. A session that waits for such a lock blocks all later ones, so each attempt waits for
-    ///     only 50 ms and is repeated after growing pauses.
+    ///   - waitsBriefly: whether an attempt waits for only 50 ms for a lock, and is repeated after growing pauses for the time of
+    ///     ``Options/lockTimeout``. What the attempt has locked before, others wait for.
     func batch<T>(
         _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, locks: String = "",
-        repeatsWithoutLock: Bool = true, isExclusive: Bool = false,
+        waitsBriefly: Bool = false,
         _ body: () throws -> T
     ) throws(StoreError) -> T {
         guard transactionDepth == 0 else { return try run(what) { try transaction(.normal, body) } }
         var failures = 0
         let (lockEnd, lossEnd) = (ContinuousClock.now + options.lockTimeout, ContinuousClock.now + options.patience)
         let wait =
-            (isExclusive ? "SET LOCAL lock_timeout = \(Self.exclusiveWait); " : "") + locks
+            (waitsBriefly ? "SET LOCAL lock_timeout = \(Self.briefWait); " : "") + locks
         while true {
             // A commit without an answer may have succeeded.
             var committing: (xid: Int?, value: T)?
@@ -360,15 +359,16 @@ public class PostgresConnection {
             } catch {
                 let storeError = StoreError(error, store: name, doing: what)
                 failures += 1
+                if isStopped(), storeError.isLockUnavailable {
+                    throw StoreError(.cancelled, store: name, message: "\(what): stopped before its end")
+                }
                 if storeError.kind == .unreachable {
                     try reconnect(after: storeError)
                     if let committing, let xid = committing.xid, try isCommitted(xid) {
                         return committing.value
                     }
                     guard ContinuousClock.now < lossEnd else { throw storeError }
-                } else if storeError.isWorthRepeating, repeatsWithoutLock || !storeError.isLockUnavailable,
-                    failures < 5 || isExclusive && ContinuousClock.now < lockEnd
-                {
+                } else if storeError.isWorthRepeating, failures < 5 || waitsBriefly && ContinuousClock.now < lockEnd {
                     recoverPrepared()
                     usleep(UInt32(20_000 << min(failures, 5)))
                 } else {
@@ -378,8 +378,8 @@ public class PostgresConnection {
         }
     }
 
-    /// The wait for an exclusive lock in one attempt, in milliseconds.
-    private static let exclusiveWait = 50
+    /// The wait for a lock in an attempt that waits briefly, in milliseconds.
+    static let briefWait = 50
 
     private func isCommitted(_ xid: Int) throws(StoreError) -> Bool {
         do {

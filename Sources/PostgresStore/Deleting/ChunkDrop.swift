@@ -21,7 +21,7 @@ struct ChunkDrop {
             let functions = try session.schema(ofExtension: "timescaledb")
         else { return nil }
         let began = ContinuousClock.now
-        let dropped = try session.batch("dropping chunks of \(table.name)", isExclusive: true) {
+        let dropped = try session.batch("dropping chunks of \(table.name)", waitsBriefly: true) {
             () -> (leaves: [Leaf], rowCount: Int, areAll: Bool)? in
             try session.execute("LOCK TABLE ONLY \(table.sql) IN SHARE UPDATE EXCLUSIVE MODE")
             let (chunks, areAll) = try next(date, before)

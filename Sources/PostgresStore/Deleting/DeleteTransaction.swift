@@ -98,7 +98,7 @@ struct DeleteTransaction {
         let result = try session.batch(
             Self.what(work), isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
             usesOnePlan: !reach.overridesRules && BatchDelete.usesOnePlan(work, table), locks: isOneState ? locks : "",
-            repeatsWithoutLock: !maySkip
+            waitsBriefly: true
         ) {
             if reach.overridesRules { return try overrideRules(&part) }
             guard listsKept else { return try deleteBatch(&part, isOneState: isOneState) }

@@ -137,7 +137,7 @@ struct PartitionDrop {
     ///
     /// - Parameter mustLeave: the date by which a row must stay readable. If none would, the call drops nothing and fails.
     private func drop(_ parts: [Leaf], mustLeave: DateAttribute?) throws -> Int? {
-        try session.batch("dropping the partitions \(parts.map(\.name).joined(separator: ", "))", isExclusive: true) {
+        try session.batch("dropping the partitions \(parts.map(\.name).joined(separator: ", "))", waitsBriefly: true) {
             if table.isDistributed {
                 try session.execute(script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = 50"])
             }
@@ -149,9 +149,12 @@ struct PartitionDrop {
             try lock(try self.parents().map { "ONLY \($0)" }, "SHARE UPDATE EXCLUSIVE")
             try lock([list], table.isDistributed ? "ACCESS EXCLUSIVE" : "EXCLUSIVE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
+            try session.requireSchema(of: [table], since: "the plan was made: nothing is dropped")
             let rowCount = try session.countTogether(parts, of: table)
             try lock(parents, "ACCESS EXCLUSIVE")
             try session.execute("DROP TABLE \(list)")
+            // What was declared on these partitions alone is gone with them.
+            session.catalog.renew(try session.fingerprints(of: [table.sql])[table.sql], of: table.sql)
             try RowsThatStay(session: session, table: table).requireSome(by: mustLeave)
             return rowCount
         }

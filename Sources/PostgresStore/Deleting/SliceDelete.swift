@@ -80,7 +80,7 @@ extension BatchDelete {
         if scope.table.isDistributed {
             // Otherwise a worker waits for a lock without limit.
             try connection.execute(CitusSQL.propagatesSettings)
-            try connection.execute("SET LOCAL lock_timeout = \(connection.options.lockTimeout.milliseconds)")
+            try connection.execute("SET LOCAL lock_timeout = \(PostgresConnection.briefWait)")
         }
         let began = ContinuousClock.now
         let deletedCount = try delete(rows)

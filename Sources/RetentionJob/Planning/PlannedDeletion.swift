@@ -66,6 +66,7 @@ final class PlannedDeletion: Deletion {
     static func outline(_ outline: DeletionOutline) -> DeletionOutline {
         var own = DeletionOutline(method: "batches by key", isInBatches: true)
         own.reason = "only rows of the plan are deleted"
+        own.locker = outline.locker
         own.firstBatchRows = outline.firstBatchRows
         own.batchTarget = outline.batchTarget
         own.batchTargetAlone = outline.batchTargetAlone

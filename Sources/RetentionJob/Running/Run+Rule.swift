@@ -171,6 +171,9 @@ extension Run {
             report.rules[index].outcome = .failed
             status.note(error)
             if let residue, let count = try? writer.count(residue) { report.rules[index].left.expired = count }
+        case .cancelled where !mayContinue:
+            report.rules[index].outcome = .interrupted
+            noteInterruption(rowsRemain: true)
         case .busy, .cancelled:
             // It is unknown for how long a store is busy; each following rule would wait as long again.
             report.rules[index].outcome = .interrupted
@@ -242,8 +245,10 @@ extension Run {
                 logger, "rows left",
                 setup.options.savedPlan != nil
                     ? "\(rule.name) deletes only rows of the plan; \(Figures.count(rule.left.expired, "expired row", "is", "are")) left"
-                    : "\(rule.name) leaves \(count) for the next run: rows arrived or changed during this one, and a run deletes no "
-                        + "more rows than its plan counted\(keeper)")
+                    : rule.done.deleted < rule.planned.expired
+                        ? "\(rule.name) leaves \(count) for the next run: rows changed during this one\(keeper)"
+                        : "\(rule.name) leaves \(count) for the next run: rows arrived or changed during this one, and a run deletes "
+                            + "no more rows than its plan counted\(keeper)")
         }
     }
 }

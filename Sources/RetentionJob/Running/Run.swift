@@ -37,7 +37,6 @@ package final class Run {
         self.signal = signal
         began = setup.uptime()
         report = setup.report(mode: .run, engine: writer.engine)
-        writer.isStopped = { signal() != nil }
     }
 
     /// Carries out the run, once.
@@ -46,6 +45,7 @@ package final class Run {
     /// - Throws: errors of the ledger before anything is done; ``PolicyError/invalid(_:_:)`` if the policy does not fit the store: this is
     ///   recorded and nothing is deleted.
     package func perform() throws -> RunReport {
+        writer.isStopped = { [weak self] in self?.mayContinue == false }
         let memory = try recorder?.memory() ?? RunMemory()
         try recorder?.begin(report)
         report.ruleLines = memory.ruleLines
@@ -234,14 +234,15 @@ package final class Run {
         signal().map { "stopped by \($0 == 2 ? "SIGINT" : "SIGTERM")" }
     }
 
-    /// Why an error ends a rule or the run: a signal ends the running statement.
+    /// Why an error ends a rule or the run: a signal or the end of the budget ends the running statement.
     func cause(_ error: any Error) -> String {
         let isStopped = (error as? StoreError)?.kind == .cancelled
-        return (isStopped ? signalText : nil) ?? Self.text(of: error)
+        return isStopped && !mayContinue ? reasonToStop : Self.text(of: error)
     }
 
     /// Ends the run with an error, and says what is committed.
     func end(because error: any Error) {
+        let cause = cause(error)
         isOver = true
         status.note(error)
         if (error as? StoreError)?.kind == .cancelled { noteInterruption(rowsRemain: true) }
@@ -249,7 +250,7 @@ package final class Run {
             report.deletedCount == 0
             ? "nothing was deleted"
             : "\(Figures.count(report.deletedCount, "row", "is", "are")) deleted and committed"
-        let failure = "\(cause(error)); \(done)"
+        let failure = "\(cause); \(done)"
         report.failure = failure
         logger.error("run failed", metadata: ["reason": "\(failure)"])
     }

@@ -161,6 +161,7 @@ package final class Undo {
                 try writer.verify(entity: table.name)
             }
         }
+        writer.isStopped = { [weak self] in self?.mayContinue == false }
         try recorder?.begin(report)
         logger.info(
             "undo started",
@@ -171,13 +172,11 @@ package final class Undo {
         do throws(StoreError) {
             try restore(restoration)
         } catch {
-            status.note(error)
-            let count = Figures.count(undo.done.restoredCount, "row")
-            let done =
-                undo.done.restoredCount == 0 ? "nothing was restored" : "\(count) restored before it and committed"
-            let failure = "\(error.description); \(done)"
-            report.failure = failure
-            logger.error("undo failed", metadata: ["reason": "\(failure)"])
+            if error.kind == .cancelled, !mayContinue {
+                noteInterruption()
+            } else {
+                fail(because: error)
+            }
         }
         finish()
         findWaitingRules()
@@ -324,6 +323,16 @@ package final class Undo {
 
     private var mayContinue: Bool {
         signal() == nil && restoredFirst.map { !setup.isBudgetSpent(since: $0) } ?? true
+    }
+
+    private func fail(because error: StoreError) {
+        status.note(error)
+        let count = Figures.count(undo.done.restoredCount, "row")
+        let done =
+            undo.done.restoredCount == 0 ? "nothing was restored" : "\(count) restored before it and committed"
+        let failure = "\(error.description); \(done)"
+        report.failure = failure
+        logger.error("undo failed", metadata: ["reason": "\(failure)"])
     }
 
     private func noteInterruption() {

@@ -1,6 +1,8 @@
+import Foundation
 import PostgresCluster
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import PostgresStore
@@ -43,6 +45,28 @@ struct LockedRowTests {
             ExpiringRows.schema
                 + "; ALTER TABLE q DROP CONSTRAINT q_pkey; SELECT create_hypertable('q', 'at', migrate_data => true)")
         try check(database)
+    }
+
+    /// While a batch waits for a locked row, nobody waits long for the rows that it has deleted before.
+    @Test func nobodyWaitsForABatchThatWaits() throws {
+        let database = try TestDatabase(ExpiringRows.schema)
+        let (other, third) = (try database.connection(), try database.connection())
+        try other.execute("BEGIN")
+        try other.execute("SELECT FROM q WHERE id = 40 FOR UPDATE")
+        let writer = try PostgresWriter(database.address, lockTimeout: .seconds(4))
+        nonisolated(unsafe) let session = writer
+        let isOver = Flag()
+        Thread {
+            _ = try? session.execute(ExpiringRows.batch())
+            isOver.isSet = true
+        }.start()
+        #expect(database.hasWaiter())
+        let began = ContinuousClock.now
+        try third.execute("UPDATE q SET at = now() WHERE id = 20")
+        #expect(ContinuousClock.now - began < .seconds(1) && !isOver.isSet)
+        #expect(eventually { isOver.isSet })
+        try other.execute("ROLLBACK")
+        #expect(try database.run("SELECT array_agg(id) FROM q WHERE id < 51") == ["{40,20}"])
     }
 
     /// A batch of one method, and its rows in an archive.

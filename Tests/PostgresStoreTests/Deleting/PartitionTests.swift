@@ -255,6 +255,29 @@ struct PartitionTests {
         #expect(left.filter { $0.hasPrefix("m1") } == [] && left.count == (parts.count + 1) * 2 - (days - 1))
     }
 
+    /// What is declared on a partition alone is gone with it, and the other rows still go.
+    @Test(arguments: [
+        "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; "
+            + "CREATE TRIGGER t BEFORE INSERT ON q_01 FOR EACH ROW EXECUTE FUNCTION f();",
+        "CREATE RULE r AS ON UPDATE TO q_02 DO ALSO SELECT 1;",
+        "ALTER TABLE q_02 ENABLE ROW LEVEL SECURITY;",
+    ])
+    func aDropDoesNotChangeTheSchemaOfThePlan(more: String) throws {
+        let database = try TestDatabase(Self.months(more))
+        _ = try carryOut(Self.request(), database)
+        #expect(try database.run("SELECT min(at) FROM q") == ["2026-03-10 00:00:00+00"])
+    }
+
+    @Test func aPartitionIsNotDroppedAfterAChangeOfTheSchema() throws {
+        let database = try TestDatabase(Self.months())
+        let writer = try database.writer()
+        let deletion = try writer.deletion(of: Self.request())
+        try database.run("ALTER TABLE q ADD COLUMN note text")
+        let told = storeError { _ = try deletion.deleteNext(DeletionBounds()) }
+        #expect(told?.message == "the schema of q has changed since the plan was made: nothing is dropped")
+        #expect(try database.run(Self.partitionNames) == ["q_01 q_02 q_03 q_04"])
+    }
+
     @Test func aViewOfAMonthThatIsDividedFurtherNeedsItsRows() throws {
         let database = try TestDatabase(
             """

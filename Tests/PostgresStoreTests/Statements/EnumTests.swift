@@ -11,7 +11,8 @@ struct EnumTests {
     @Test func aDomainIsComparedAsItsType() throws {
         let database = try TestDatabase(
             ExpiringRows.schema + """
-                CREATE SCHEMA other; CREATE TYPE other.side AS ENUM ('sell', 'buy'); CREATE DOMAIN way AS other.side;
+                CREATE SCHEMA other; CREATE TYPE other.side AS ENUM ('sell', 'buy'); CREATE DOMAIN step AS other.side;
+                CREATE DOMAIN way AS step;
                 ALTER TABLE q ADD side other.side, ADD way way;
                 UPDATE q SET side = CASE WHEN id % 2 = 0 THEN 'buy' ELSE 'sell' END::other.side, way = 'buy';
                 CREATE TABLE copy AS SELECT * FROM q

@@ -1,6 +1,6 @@
 import Foundation
 import PriceStore
-import RetentionJob
+@testable import RetentionJob
 import RetentionPolicy
 import Testing
 
@@ -44,5 +44,12 @@ struct SavedPlanTests {
         let lines = String(text[..<body]) + "\n"
         #expect(forged(lines) == text && lines.contains(part))
         #expect(SavedPlan(text: forged(lines.replacing(part, with: other))) == nil)
+    }
+
+    /// Who has locked rows that the engine skipped is named.
+    @Test func theOutlineOfThePlannedRowsNamesALocker() {
+        var outline = DeletionOutline(method: "range batches", isInBatches: true)
+        outline.locker = "another session"
+        #expect(PlannedDeletion.outline(outline).locker == "another session")
     }
 }

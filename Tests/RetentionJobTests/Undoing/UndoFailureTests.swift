@@ -48,12 +48,16 @@ struct UndoFailureTests {
     /// Undoes the run.
     ///
     /// - Parameter failingBatch: the batch that fails, from 1.
-    private func undo(failingBatch: Int? = nil, signal: @escaping () -> Int32? = { nil }) throws -> RunReport {
-        var batches = 0
+    private func undo(
+        failingBatch: Int? = nil, with kind: StoreError.Kind = .inputOutput, signal: (() -> Int32?)? = nil
+    ) throws -> RunReport {
+        var (batches, stop): (Int, Int32?) = (0, nil)
         let writer = HookedWriter(try file.writer()) { change throws(StoreError) in
             guard change == .restore else { return }
             batches += 1
-            if batches == failingBatch { throw StoreError(.inputOutput, store: "prices", message: "no disk") }
+            // A server ends the running statement at a signal.
+            if batches == failingBatch, kind == .cancelled { stop = 15 }
+            if batches == failingBatch { throw StoreError(kind, store: "prices", message: "no disk") }
         }
         let setup = RunSetup(
             policy: file.policy(.prices()), runID: "01UNDO", asOf: PriceFile.now, clock: { PriceFile.now },
@@ -61,7 +65,7 @@ struct UndoFailureTests {
         let archive = RunReport.Archive(path: file.folder.path + "/\(run).sqlite", rows: 3000, isComplete: false)
         return try Undo(
             Undo.Request(run: run, archive: archive), setup: setup, writer: writer, recorder: recorder,
-            logger: Logger(label: "test") { _ in LogCapture() }, signal: signal
+            logger: Logger(label: "test") { _ in LogCapture() }, signal: signal ?? { stop }
         ).perform()
     }
 
@@ -94,6 +98,13 @@ struct UndoFailureTests {
             stopped.warnings.contains(
                 "undo stopped: some rows are not restored yet; run the same undo again to continue"))
         #expect(try file.count() < 3001)
+        #expect(try undo().exitCode == 0)
+        #expect(try file.count() == 3001)
+    }
+
+    @Test func aStatementThatASignalEndsStopsIt() throws {
+        let stopped = try undo(failingBatch: 2, with: .cancelled)
+        #expect(stopped.exitCode == 143 && stopped.failure == nil && stopped.undo?.isInterrupted == true)
         #expect(try undo().exitCode == 0)
         #expect(try file.count() == 3001)
     }
