@@ -325,7 +325,9 @@ struct SurveyQuery {
         }
         if possible.isEmpty { possible = [.whole] }
         survey.index.isInDateOrder = index != nil
-        survey.hasCostlyBatches = table.isDistributed
+        // Without a key the kept rows cannot be listed, and each batch finds them again.
+        let keepsRows = !(request.ownKeepers + request.keepers.others).isEmpty
+        survey.hasCostlyBatches = table.isDistributed || keepsRows && table.entity.primaryKey.isEmpty
         survey.index.name =
             index?.name ?? (rows.date.reading == .ordered ? table.blockIndex(attribute)?.name : nil)
         if survey.methodObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }

@@ -317,4 +317,14 @@ struct KeptRowsTests {
         _ = try Laws.carryOut(request, method: "partitions", batchRows: 10, on: writer)
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 0)
     }
+
+    /// Without a key the kept rows cannot be listed. Finding them again is the cost of a batch, whatever its rows.
+    @Test(arguments: [("", Duration.milliseconds(30)), ("ALTER TABLE q DROP CONSTRAINT q_pkey", .seconds(1))])
+    func batchesThatFindTheKeptRowsAgainAreLong(more: String, target: Duration) throws {
+        let database = try TestDatabase(ExpiringRows.schema + more)
+        var request = ExpiringRows.request
+        request.keepers.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: request.date)
+        #expect(try database.reader().findings(request).outline.batchTarget == target)
+        #expect(try database.dryAndReal(request).0.expiredCount == 299)
+    }
 }
