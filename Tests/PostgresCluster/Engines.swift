@@ -57,7 +57,8 @@ package final class CitusCluster: Sendable {
 
     /// The servers speak to each other through their sockets.
     private static let settings = [
-        "shared_preload_libraries = 'citus'", "max_prepared_transactions = 200",
+        // Each session of the coordinator opens up to one for each shard.
+        "shared_preload_libraries = 'citus'", "max_prepared_transactions = 200", "max_connections = 500",
         "citus.node_conninfo = 'sslmode=prefer'",
         "citus.enable_statistics_collection = off",
         // Each database has a daemon of its own, which ends what lost sessions have prepared.
