@@ -27,9 +27,14 @@ extension PostgresWriter {
             return try transaction.execute()
         } catch {
             guard error.isLockUnavailable, locker == nil, transaction.maySkip else { throw error }
-            locker = try run("looking for locks") {
-                try lockHolder(of: requireTable(work.fetchRequest.entity), writesRows: true)
+            let found = try run("looking for locks") { () -> String? in
+                let table = try requireTable(work.fetchRequest.entity)
+                // Compressed rows have no places.
+                if table.isHypertable, try !rows(TimescaleSQL.compressedChunks(table)).isEmpty { return nil }
+                return try lockHolder(of: table, writesRows: true)
             }
+            guard let found else { throw error }
+            locker = found
             return try transaction.execute()
         }
     }
@@ -44,8 +49,7 @@ struct DeleteTransaction {
     private let firesTriggers: Bool
     /// Whether kept rows are listed in temporary tables.
     private let listsKept: Bool
-    /// Whether the batch can leave out rows that another session has locked: nothing else is copied, counted or changed with its rows, and
-    /// the rows have places.
+    /// Whether the batch can leave out rows that another session has locked: nothing else is copied, counted or changed with its rows.
     let maySkip: Bool
 
     init(_ work: DeleteWork, _ session: PostgresWriter) throws(StoreError) {
@@ -57,9 +61,7 @@ struct DeleteTransaction {
             let predicate = work.fetchRequest.predicate
             let (table, mayList) = (self.table, predicate.sparesKeptRows && !reach.overridesRules)
             listsKept = try mayList && session.run(Self.what(work)) { try session.canListKept(predicate, table) }
-            maySkip =
-                try work.rollup == nil && reach.keys.isEmpty && !table.isDistributed
-                && (!table.isHypertable || session.rows(TimescaleSQL.compressedChunks(table)).isEmpty)
+            maySkip = work.rollup == nil && reach.keys.isEmpty && !table.isDistributed
         } catch {
             throw StoreError(error, store: session.name, doing: Self.what(work))
         }
