@@ -92,7 +92,8 @@ struct Partitions {
 
     /// The real tables in a partition.
     func leaves(in part: Leaf) -> [Leaf] {
-        all.filter { leaf in !leaf.isPartitioned && path(from: leaf).contains { $0.oid == part.oid } }
+        guard part.isPartitioned else { return [part] }
+        return all.filter { leaf in !leaf.isPartitioned && path(from: leaf).contains { $0.oid == part.oid } }
     }
 }
 

@@ -54,8 +54,6 @@ public class PostgresConnection {
     package var didBeginPhase: ((String) -> Void)?
     /// The tables from which batches have deleted, in SQL, for a reclaim.
     var changedTables: Set<String> = []
-    /// The place of the last expired row of a real table, by its `oid`, if a BRIN index has found it.
-    var lastPlaces: [Int: String] = [:]
     /// The slices of a delete, by the table's `oid`.
     var slices: [Int: DateSlices] = [:]
     /// The parts of compressed chunks that a delete processes first, by the table's `oid`.
@@ -64,8 +62,6 @@ public class PostgresConnection {
     var chunkPortion = 64
     /// Who blocks the drop of partitions or chunks, so that their rows are deleted instead; nil if nobody does.
     var dropTrouble: String?
-    /// Who has locked rows of the current deletion, which its batches skip, as a phrase; nil if nobody has.
-    var locker: String?
     /// The findings of surveys, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
     /// Copies rows to the archive of the run; nil if there is none.

@@ -22,20 +22,19 @@ extension PostgresWriter {
             }
             if let dropped { return dropped }
         }
-        let transaction = try DeleteTransaction(work, self)
-        do {
-            return try transaction.execute()
-        } catch {
-            guard error.isLockUnavailable, locker == nil, transaction.maySkip else { throw error }
-            let found = try run("looking for locks") { () -> String? in
-                let table = try requireTable(work.fetchRequest.entity)
-                // Compressed rows have no places.
-                if table.isHypertable, try !rows(TimescaleSQL.compressedChunks(table)).isEmpty { return nil }
-                return try lockHolder(of: table, writesRows: true)
-            }
-            guard let found else { throw error }
-            locker = found
-            return try transaction.execute()
+        return try DeleteTransaction(work, self).execute()
+    }
+
+    /// Who has locked rows that a batch can skip, as a phrase. It is nil if the batch cannot skip rows: others are copied, counted or changed
+    /// with them, or they have no places.
+    func lockerToSkip(_ work: DeleteWork) throws(StoreError) -> String? {
+        try run("looking for locks") {
+            let table = try requireTable(work.fetchRequest.entity)
+            guard work.rollup == nil, !table.isDistributed,
+                try ReachOfDelete(of: table, work.asDeclared.relationships, self).keys.isEmpty,
+                try !table.isHypertable || rows(TimescaleSQL.compressedChunks(table)).isEmpty
+            else { return nil }
+            return try lockHolder(of: table, writesRows: true)
         }
     }
 }
@@ -49,8 +48,6 @@ struct DeleteTransaction {
     private let firesTriggers: Bool
     /// Whether kept rows are listed in temporary tables.
     private let listsKept: Bool
-    /// Whether the batch can leave out rows that another session has locked: nothing else is copied, counted or changed with its rows.
-    let maySkip: Bool
 
     init(_ work: DeleteWork, _ session: PostgresWriter) throws(StoreError) {
         (self.work, self.session) = (work, session)
@@ -61,7 +58,6 @@ struct DeleteTransaction {
             let predicate = work.fetchRequest.predicate
             let (table, mayList) = (self.table, predicate.sparesKeptRows && !reach.overridesRules)
             listsKept = try mayList && session.run(Self.what(work)) { try session.canListKept(predicate, table) }
-            maySkip = work.rollup == nil && reach.keys.isEmpty && !table.isDistributed
         } catch {
             throw StoreError(error, store: session.name, doing: Self.what(work))
         }
@@ -144,7 +140,7 @@ struct DeleteTransaction {
         var result = try guarded(&part) { part in
             var batch = try BatchDelete(
                 work, session, part, looksAgain: listsKept && !isOneState,
-                firesTriggers: firesTriggers, skipsLocked: session.locker != nil && maySkip)
+                firesTriggers: firesTriggers)
             let continuation = try batch.run()
             var result = BatchDeleteResult(
                 deletedCount: batch.deletedCount, continuation: continuation)

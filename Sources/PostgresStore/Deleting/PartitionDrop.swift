@@ -139,7 +139,8 @@ struct PartitionDrop {
     private func drop(_ parts: [Leaf], mustLeave: DateAttribute?) throws -> Int? {
         try session.batch("dropping the partitions \(parts.map(\.name).joined(separator: ", "))", waitsBriefly: true) {
             if table.isDistributed {
-                try session.execute(script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = 50"])
+                try session.execute(
+                    script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = \(PostgresConnection.briefWait)"])
             }
             let list = parts.map(\.sql).joined(separator: ", ")
             let parents = Set(parts.compactMap(\.parent)).sorted().map { "ONLY \($0)" }

@@ -35,7 +35,6 @@ final class PostgresDeletion: Deletion {
         maxRows = request.deleting.maxRows
         plannedCount = findings.expiredCount
         outline = findings.outline
-        writer.locker = nil
     }
 
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
@@ -58,8 +57,7 @@ final class PostgresDeletion: Deletion {
         }
         // Windows with as few rows as may still be deleted would be very many.
         if bounds.isRest, bounds.rows != nil, work.method == .windows { part.method = .whole }
-        let result = try writer.execute(part)
-        outline.locker = writer.locker
+        let result = try execute(part)
         deletedCount += result.deletedCount
         work.candles = result.candles
         if let trouble = writer.dropTrouble {
@@ -72,6 +70,22 @@ final class PostgresDeletion: Deletion {
         }
         defer { work.continuation = result.continuation }
         return DeletionPart(result, from: work.continuation)
+    }
+
+    /// Runs a batch. If it cannot have the locks of rows, it and all later batches skip them.
+    private func execute(_ part: DeleteWork) throws(StoreError) -> BatchDeleteResult {
+        do {
+            return try writer.execute(part)
+        } catch {
+            guard error.isLockUnavailable, !part.skipsLocked, let locker = try writer.lockerToSkip(part) else {
+                throw error
+            }
+            outline.locker = locker
+            work.skipsLocked = true
+            var skipping = part
+            skipping.skipsLocked = true
+            return try writer.execute(skipping)
+        }
     }
 
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {

@@ -71,7 +71,6 @@ extension BatchDelete {
             end += 1
         } while end < all.slices.count && count + all.slices[end].rowCount <= limit
         let rows = SQLFragment.all([condition, Self.span(all, index, end, date)])
-        // The server divides the delete among shards, which the job does not see. So the rows are counted before it.
         let matchingCount = try scope.table.isDistributed ? countRows(rows) : nil
         guard try fits(rows, counted: matchingCount) else { return nil }
         if scope.table.isDistributed { try connection.execute(CitusSQL.sessionsPerWorker) }
@@ -85,14 +84,7 @@ extension BatchDelete {
         let began = ContinuousClock.now
         let deletedCount = try delete(rows)
         let elapsed = ContinuousClock.now - began
-        if let matchingCount, deletedCount != matchingCount, deletedCount > matchingCount || !firesTriggers {
-            throw StoreError(
-                .busy, store: connection.name,
-                message:
-                    "the server deleted \(deletedCount.counted("row")) of \(scope.table.name) where \(matchingCount) matched the rule "
-                    + "just before: another session inserts, changes or deletes expired rows, or the server is wrong",
-                engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
-        }
+        if let matchingCount { try requireSame(matchingCount, deletedCount) }
         if elapsed > .zero { all.rowsPerSecond = Double(deletedCount) / (elapsed / .seconds(1)) }
         connection.slices[table] = all
         return end < all.slices.count
@@ -117,7 +109,7 @@ extension BatchDelete {
         return try count ?? countRows(rows) <= limit
     }
 
-    private func countRows(_ rows: SQLFragment) throws -> Int {
+    func countRows(_ rows: SQLFragment) throws -> Int {
         try connection.count("SELECT count(*) FROM \(scope.from)" + rows.whereClause)
     }
 }

@@ -25,27 +25,25 @@ extension BatchDelete {
         }
         let position = request.continuation?.position
         var index = 0
-        var after: String?
+        var (after, last): (String?, String?)
         if case .integer(let number)? = position?.first {
             index = leaves.firstIndex { Int64($0.oid) >= number } ?? leaves.count
-            if index < leaves.count, Int64(leaves[index].oid) == number, case .text(let place)? = position?.last {
-                after = place
+            if index < leaves.count, Int64(leaves[index].oid) == number {
+                let places = position?.dropFirst().map(\.serverText) ?? []
+                (after, last) = (places.first ?? nil, places.dropFirst().first ?? nil)
             }
         }
         guard index < leaves.count else { return nil }
         let leaf = leaves[index]
-        if after == nil {
-            connection.lastPlaces[leaf.oid] = nil
-            if let span = try blocks(of: leaf) {
-                guard let last = span.last else { return next(behind: index, of: leaves) }
-                (after, connection.lastPlaces[leaf.oid]) = (span.after, last)
-            }
+        if after == nil, let span = try blocks(of: leaf) {
+            guard span.last != nil else { return next(behind: index, of: leaves) }
+            (after, last) = span
         }
         let place = "\(RowScope.alias).ctid"
         var window = after.map { "\(place) > " + .bound($0, "tid") } ?? .always
         if let limit = request.fetchRequest.fetchLimit {
             guard let end = try windowEnd(of: leaf, after: after, mostRows: limit),
-                isInSpan(after, of: leaf)
+                Self.isBefore(last, after)
             else { return next(behind: index, of: leaves) }
             window = .all([window, "\(place) <= " + .bound(end, "tid")])
             var rows = SQLFragment.all([window, condition])
@@ -55,7 +53,8 @@ extension BatchDelete {
                 rows = .all([rows, "\(place) = ANY (ARRAY(" + first + "))"])
             }
             try delete(rows, from: "ONLY \(leaf.sql)")
-            return BatchContinuation(position: [.integer(Int64(leaf.oid)), .text(end)])
+            return BatchContinuation(
+                position: [.integer(Int64(leaf.oid)), .text(end)] + (last.map { [.text($0)] } ?? []))
         }
         try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")
         return next(behind: index, of: leaves)
@@ -75,10 +74,10 @@ extension BatchDelete {
         return (page == 0 ? nil : "(\(page - 1),\(Self.lastRow))", try found?.optionalText("last"))
     }
 
-    /// Whether a place of a real table is before the last expired row, as far as that is known.
-    private func isInSpan(_ place: String?, of leaf: Leaf) -> Bool {
-        guard let place, let last = connection.lastPlaces[leaf.oid] else { return true }
-        return Self.numbers(place).lexicographicallyPrecedes(Self.numbers(last))
+    /// Whether a place is before the last one, as far as both are known.
+    private static func isBefore(_ last: String?, _ place: String?) -> Bool {
+        guard let place, let last else { return true }
+        return numbers(place).lexicographicallyPrecedes(numbers(last))
     }
 
     /// The page and the row of a place, such as (7,12).

@@ -201,7 +201,7 @@ package protocol RetentionWriter: RetentionInserter, StoreWriter {
     /// - Throws: ``StoreError`` of kind `busy` if the files are so large that nothing more should be written.
     func boundSideFiles() throws(StoreError) -> String?
 
-    /// Whether a signal asks to stop. A server asks during a statement; the statements of a file are short or read only.
+    /// Whether to stop: a signal has come, or the time budget is spent. A server asks during a statement, a file only between batches.
     var isStopped: () -> Bool { get set }
 
     /// How long the next batch should wait beyond its pause; nil: not at all.

@@ -54,10 +54,10 @@ struct LockedRowTests {
         try other.execute("BEGIN")
         try other.execute("SELECT FROM q WHERE id = 40 FOR UPDATE")
         let writer = try PostgresWriter(database.address, lockTimeout: .seconds(4))
-        nonisolated(unsafe) let session = writer
+        nonisolated(unsafe) let deletion = try writer.deletion(of: ExpiringRows.request)
         let isOver = Flag()
         Thread {
-            _ = try? session.execute(ExpiringRows.batch())
+            _ = try? deletion.deleteNext(DeletionBounds(rows: 50))
             isOver.isSet = true
         }.start()
         #expect(database.hasWaiter())
@@ -69,7 +69,18 @@ struct LockedRowTests {
         #expect(try database.run("SELECT array_agg(id) FROM q WHERE id < 51") == ["{40,20}"])
     }
 
-    /// A batch of one method, and its rows in an archive.
+    /// Only the deletion of a rule can say what it has skipped.
+    @Test func aRequestSkipsNothing() throws {
+        let database = try TestDatabase(ExpiringRows.schema)
+        let other = try database.connection()
+        try other.execute("BEGIN")
+        try other.execute("SELECT FROM q WHERE id = 40 FOR UPDATE")
+        let writer = try PostgresWriter(database.address, lockTimeout: .milliseconds(100))
+        #expect(storeError { _ = try writer.execute(ExpiringRows.batch()) }?.kind == .busy)
+        #expect(try database.run("SELECT count(*) FROM q") == ["500"])
+    }
+
+    /// A rule's batches.
     private func check(_ database: TestDatabase) throws {
         let writer = try PostgresWriter(database.address, lockTimeout: .milliseconds(200))
         let other = try database.connection()

@@ -106,7 +106,7 @@ struct ModelVersionTests {
         Case(
             path: "/One.mom", store: store(["Point": 7]),
             expected: "$F/One.mom: \(another), which is not in this folder"),
-        // A file that is none of the versions is not compared.
+        // A model outside the folder's versions is not compared with the store.
         Case(path: "/other", store: store(["Point": 7]), expected: "Point"),
         Case(path: "/none.mom", expected: "$F/none.mom cannot be read: No such file or directory"),
         Case(path: "/pipe.mom", expected: "$F/pipe.mom: $F/pipe.mom is not a regular file"),
