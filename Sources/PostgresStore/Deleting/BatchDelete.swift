@@ -42,7 +42,7 @@ struct BatchDelete {
         let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
         self.scope = scope
         condition = try connection.condition(request.fetchRequest.predicate, scope)
-        _ = try connection.order(request.fetchRequest.sortDescriptors, scope)
+        _ = try connection.order(request.fetchRequest, scope)
         usesOnePlan = Self.usesOnePlan(request, scope.table)
         date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
     }
@@ -190,7 +190,7 @@ struct BatchDelete {
             try delete(condition)
             return nil
         }
-        let order = try connection.order(fetch.sortDescriptors, scope)
+        let order = try connection.order(fetch, scope)
         try delete(try rows(condition, order: order, limit: connection.limits(fetch)))
         return nil
     }
@@ -221,12 +221,14 @@ struct BatchDelete {
 }
 
 extension PostgresConnection {
-    /// The sort descriptors in SQL, with ties broken by key.
-    func order(_ descriptors: [StoreSortDescriptor], _ scope: RowScope) throws -> String {
-        let sorted = try descriptors.map { descriptor in
-            // NULL sorts first, as in all other stores.
-            scope.column(try scope.attribute(descriptor.attribute, store: name).name)
-                + (descriptor.ascending ? " ASC NULLS FIRST" : " DESC NULLS LAST")
+    /// The sort descriptors of a request in SQL, with ties broken by key.
+    func order(_ request: StoreFetchRequest, _ scope: RowScope) throws -> String {
+        let sorted = try request.sortDescriptors.map { descriptor in
+            let attribute = try scope.attribute(descriptor.attribute, store: name)
+            let isNeverNull = attribute.isRequired || request.predicate.dateRange?.date.name == attribute.name
+            // NULL sorts first, as in all other stores. The server reads no index in this order.
+            let nulls = isNeverNull ? "" : descriptor.ascending ? " NULLS FIRST" : " NULLS LAST"
+            return scope.column(attribute.name) + (descriptor.ascending ? " ASC" : " DESC") + nulls
         }
         return (sorted + scope.key).joined(separator: ", ")
     }

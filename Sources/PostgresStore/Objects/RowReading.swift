@@ -5,7 +5,7 @@ extension PostgresDatabase {
     public func count(_ request: StoreFetchRequest) throws(StoreError) -> Int {
         try run("counting the rows of \(request.entity)") {
             let scope = try scope(request.entity)
-            _ = try order(request.sortDescriptors, scope)
+            _ = try order(request, scope)
             let condition = try condition(request.predicate, scope)
             guard request.fetchLimit != nil || request.fetchOffset > 0 else {
                 return try count("SELECT count(*) FROM \(scope.from)" + condition.whereClause)
@@ -44,7 +44,7 @@ extension PostgresDatabase {
         var query =
             "SELECT \(columns.isEmpty ? "NULL" : columns.joined(separator: ", ")) FROM \(scope.from)"
             + (try condition(request.predicate, scope)).whereClause
-        let order = try order(request.sortDescriptors, scope)
+        let order = try order(request, scope)
         if !order.isEmpty { query += " ORDER BY \(order)" }
         return query + limits(request)
     }

@@ -24,7 +24,7 @@ struct RemovedRows {
         let limits = connection.limits(delete.fetchRequest)
         var chosen = SQLFragment("")
         if limits != SQLFragment("") {
-            let order = try connection.order(delete.fetchRequest.sortDescriptors, scope)
+            let order = try connection.order(delete.fetchRequest, scope)
             chosen = SQLFragment(order.isEmpty ? "" : " ORDER BY \(order)") + limits
         }
         try add(

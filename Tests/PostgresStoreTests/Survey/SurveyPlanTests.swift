@@ -32,6 +32,15 @@ struct SurveyPlanTests {
         request.counts = .init(all: false, kept: false, related: false)
         #expect(try reader.survey(request).expiredCount == 240)
         #expect(plans.values.contains { $0.contains { $0.contains("Index") } })
+        // The first row, the newest one before an instant, and the number of those between.
+        var rows = StoreFetchRequest(entity: "q", predicate: .date(DateRange(request.date, before: at("2027-01-01"))))
+        rows.fetchLimit = 1
+        for ascending in [true, false] {
+            rows.sortDescriptors = [StoreSortDescriptor("at", ascending: ascending)]
+            let found = try reader.fetch(rows, attributes: ["id"]).first?.first
+            // A date has 24 rows.
+            #expect((ascending ? 0...23 : 17496...17519).contains { found == .integer($0) })
+        }
         for (statement, plan) in plans {
             #expect(!plan.contains { $0.contains("Seq Scan on q") }, "\(statement)\n\(plan.joined(separator: "\n"))")
         }
