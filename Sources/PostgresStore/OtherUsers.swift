@@ -65,7 +65,8 @@ extension PostgresConnection {
 }
 
 extension PostgresConnection {
-    /// The other session with the oldest transaction among those that hold a lock on a table or a part of it, as a phrase.
+    /// The other session with the oldest transaction among those that hold a lock on a table or a part of it, and how many more there are, as
+    /// a phrase.
     ///
     /// - Parameter writesRows: whether only locks of sessions count that lock or change rows.
     func lockHolder(of table: PostgresTable, writesRows: Bool) throws -> String {
@@ -73,13 +74,15 @@ extension PostgresConnection {
             SQLFragment(
                 """
                 \(Self.tree("\(table.oid)::oid"))
-                SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-                WHERE l.relation IN (SELECT oid FROM tree) AND l.granted AND a.pid <> pg_backend_pid()
-                \(writesRows ? "AND l.mode <> 'AccessShareLock'" : "") ORDER BY a.xact_start LIMIT 1
+                SELECT a.pid, a.application_name, count(*) OVER () AS holders FROM pg_stat_activity a WHERE a.pid IN (
+                    SELECT l.pid FROM pg_locks l WHERE l.relation IN (SELECT oid FROM tree) AND l.granted
+                    \(writesRows ? "AND l.mode <> 'AccessShareLock'" : "")) AND a.pid <> pg_backend_pid()
+                ORDER BY a.xact_start LIMIT 1
                 """))
         guard let holder else { return "another session" }
         let program = try holder.optionalText("application_name").flatMap { $0.isEmpty ? nil : "\($0), " } ?? ""
-        return "another session (\(program)server process \(try holder.int("pid")))"
+        let (process, others) = (try holder.int("pid"), try holder.int("holders") - 1)
+        return "another session (\(program)server process \(process)\(others > 0 ? ", and \(others) more" : ""))"
     }
 }
 

@@ -23,6 +23,7 @@ extension StoreError {
 
     private static func kind(of fault: ServerFault) -> Kind {
         if fault.isPasswordMissing { return .permission }
+        if fault.isAddressWrong { return .unknownName }
         guard let code = fault.code else { return fault.isConnectionLost ? .unreachable : .unsupported }
         switch code {
         case "28P01", "28000", "42501": return .permission
@@ -50,6 +51,8 @@ extension StoreError {
 
     private static func hint(of fault: ServerFault, _ kind: Kind) -> String? {
         switch (kind, fault.isPasswordMissing ? "28P01" : fault.code) {
+        case (.unknownName, nil):
+            "write the URL in `store` as libpq reads it: postgresql://USER@HOST:PORT/DATABASE?OPTION=VALUE"
         case (.unreachable, nil): "is the server running, and is the address right?"
         case (.unreachable, _): "the server is starting or stopping; try again later"
         case (_, "28P01"): "give the password in `password_file`, in PGPASSWORD or in ~/.pgpass"

@@ -154,6 +154,19 @@ struct CitusTests {
         #expect(try database.run("SELECT symbol, id FROM q ORDER BY 1, 2") == expected)
     }
 
+    /// A batch that deletes other rows than the survey counted is rolled back, and repeated with a count of its own.
+    @Test func aRowThatIsAddedAfterTheCountIsNoFault() throws {
+        let database = try TestDatabase.citus(Self.table + Self.distribute)
+        let writer = try database.writer()
+        let deletion = try writer.deletion(of: Self.request)
+        try database.run("INSERT INTO q VALUES ('A', 1000, timestamptz '2025-12-01')")
+        var counts = 0
+        writer.trace = { statement, _ in if statement.hasPrefix("SELECT count(*)") { counts += 1 } }
+        #expect(try deletion.deleteNext(DeletionBounds(rows: 50_000)).result.deletedCount == 145)
+        #expect(counts == 1)
+        #expect(try database.run("SELECT count(*) FROM q") == ["156"])
+    }
+
     /// A batch that deletes other rows than those counted just before is rolled back and repeated; here there are others each time.
     @Test func aBatchWhoseRowsChangeAllTheTimeIsBusy() throws {
         let database = try TestDatabase.citus(Self.table + Self.distribute)

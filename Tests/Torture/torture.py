@@ -14,6 +14,7 @@ import tempfile
 import time
 
 import candles as feeds
+import locks as servers
 from powerloss import Disk, Recording
 from rules import try_policy
 from scenario import Broken, Program, Scenario, require
@@ -157,15 +158,20 @@ def writers(bench, chance, folder):
     yield from try_writer(bench.program, chance, folder)
 
 
+def locks(bench, chance, folder):
+    """Runs on a server beside sessions that lock rows, and runs that get a signal, against a judge."""
+    yield from servers.try_locks(bench.program, chance, folder)
+
+
 def years(bench, chance, folder):
     """Stores for many nights, and what happens to them, against a judge of each night."""
     yield from try_years(bench.program, chance, folder)
 
 
-MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "years": years, "kills": kill, "power": power,
-         "faults": fault}
+MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "locks": locks, "years": years, "kills": kill,
+         "power": power, "faults": fault}
 # Their trials make stores of their own.
-BARE = ["rules", "together", "writers", "candles", "years"]
+BARE = ["rules", "together", "writers", "candles", "locks", "years"]
 
 
 def portion(mode, seed, numbers, program, base):
@@ -227,6 +233,9 @@ def main():
         options.candles, options.prices = 0, None
     if options.prices:
         print(f"prices: {feeds.try_prices(program, options.prices, f'{base}/prices')} candles of real prices compared")
+    if options.locks and not servers.is_installed():
+        print("locks: SKIPPED, because PostgreSQL is not installed; apt-get install postgresql")
+        options.locks = 0
     for mode in MODES:
         count = getattr(options, mode)
         if not count:
@@ -242,6 +251,7 @@ def main():
                     print("BROKEN", line, flush=True)
         said = ", ".join(f"{value} {key}" for key, value in sorted(results.items()))
         print(f"{mode}: {count} trials with seed {options.seed} from {options.first} on, in {time.monotonic() - began:.0f} s: {said}")
+    servers.stop()
     if all_broken:
         sys.exit(f"{len(all_broken)} trials broke a law")
     shutil.rmtree(base)

@@ -56,6 +56,10 @@ public class PostgresConnection {
     var changedTables: Set<String> = []
     /// The slices of a delete, by the table's `oid`.
     var slices: [Int: DateSlices] = [:]
+    /// The distributed tables whose rows have changed since their slices were counted, by `oid`.
+    var changedSlices: Set<Int> = []
+    /// How long batches have waited for others, in attempts that were rolled back.
+    var waited = Duration.zero
     /// The parts of compressed chunks that a delete processes first, by the table's `oid`.
     var segments: [Int: [SegmentPart]] = [:]
     /// The number of chunks of the next drop.
@@ -338,6 +342,7 @@ public class PostgresConnection {
         let wait =
             (waitsBriefly ? "SET LOCAL lock_timeout = \(Self.briefWait); " : "") + locks
         while true {
+            let began = ContinuousClock.now
             // A commit without an answer may have succeeded.
             var committing: (xid: Int?, value: T)?
             do {
@@ -354,6 +359,7 @@ public class PostgresConnection {
                 }
             } catch {
                 let storeError = StoreError(error, store: name, doing: what)
+                waited += ContinuousClock.now - began
                 failures += 1
                 if isStopped(), storeError.isLockUnavailable {
                     throw StoreError(.cancelled, store: name, message: "\(what): stopped before its end")

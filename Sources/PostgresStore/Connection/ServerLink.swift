@@ -95,9 +95,13 @@ import PriceStore
             }
             guard PQstatus(handle) == CONNECTION_OK else {
                 let (code, message) = Self.split(verbose: text(PQerrorMessage(handle)))
+                // libpq refuses such an address before it looks for a server, and every other message names one.
+                let isAddressWrong =
+                    code == nil && PQsocket(handle) < 0
+                    && !["connection to server", "could not translate host name"].contains(where: message.hasPrefix)
                 throw ServerFault(
                     code: code, message: message, isConnectionLost: true,
-                    isPasswordMissing: PQconnectionNeedsPassword(handle) == 1)
+                    isPasswordMissing: PQconnectionNeedsPassword(handle) == 1, isAddressWrong: isAddressWrong)
             }
             return true
         }
@@ -319,6 +323,8 @@ struct ServerFault: Error {
     var isConnectionLost: Bool
     /// Whether the server requires a password and there is none. libpq reports that itself, without a SQLSTATE.
     var isPasswordMissing = false
+    /// Whether libpq cannot read the address.
+    var isAddressWrong = false
     /// Whether the session itself ended the statement.
     var isCancelled = false
 }

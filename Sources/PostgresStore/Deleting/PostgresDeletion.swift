@@ -57,6 +57,7 @@ final class PostgresDeletion: Deletion {
         }
         // Windows with as few rows as may still be deleted would be very many.
         if bounds.isRest, bounds.rows != nil, work.method == .windows { part.method = .whole }
+        writer.waited = .zero
         let result = try execute(part)
         deletedCount += result.deletedCount
         work.candles = result.candles
@@ -68,8 +69,10 @@ final class PostgresDeletion: Deletion {
             work.continuation = nil
             return DeletionPart(result, hasMore: true)
         }
-        defer { work.continuation = result.continuation }
-        return DeletionPart(result, from: work.continuation)
+        var done = DeletionPart(result, from: work.continuation)
+        done.waited = writer.waited
+        work.continuation = result.continuation
+        return done
     }
 
     /// Runs a batch. If it cannot have the locks of rows, it and all later batches skip them.

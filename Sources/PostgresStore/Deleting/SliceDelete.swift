@@ -71,7 +71,10 @@ extension BatchDelete {
             end += 1
         } while end < all.slices.count && count + all.slices[end].rowCount <= limit
         let rows = SQLFragment.all([condition, Self.span(all, index, end, date)])
-        let matchingCount = try scope.table.isDistributed ? countRows(rows) : nil
+        var matchingCount: Int?
+        if scope.table.isDistributed {
+            matchingCount = try connection.changedSlices.contains(table) ? countRows(rows) : count
+        }
         guard try fits(rows, counted: matchingCount) else { return nil }
         if scope.table.isDistributed { try connection.execute(CitusSQL.sessionsPerWorker) }
         // A plan for any dates would read all partitions.
@@ -84,7 +87,11 @@ extension BatchDelete {
         let began = ContinuousClock.now
         let deletedCount = try delete(rows)
         let elapsed = ContinuousClock.now - began
-        if let matchingCount { try requireSame(matchingCount, deletedCount) }
+        if let matchingCount {
+            // The rows have changed since the slices were counted. From the next attempt on, each batch counts its own rows.
+            if matchingCount != deletedCount { connection.changedSlices.insert(table) }
+            try requireSame(matchingCount, deletedCount)
+        }
         if elapsed > .zero { all.rowsPerSecond = Double(deletedCount) / (elapsed / .seconds(1)) }
         connection.slices[table] = all
         return end < all.slices.count
@@ -152,7 +159,7 @@ private struct SliceCount {
         var scan = ContinuousClock.now - began
         if low != high, ends.rowCount > limit {
             let isSampled =
-                try ends.rowCount > Self.sampledRows
+                try ends.rowCount > Self.sampledRows && !scope.table.isDistributed
                 && (!scope.table.isHypertable || session.rows(TimescaleSQL.compressedChunks(scope.table)).isEmpty)
             let share = isSampled ? Double(Self.sampledRows) / 2 / Double(ends.rowCount) : 1
             let sample = isSampled ? " TABLESAMPLE SYSTEM (\(share * 100))" : ""

@@ -11,10 +11,12 @@ struct Findings: EngineFindings {
     var followsRelationships = false
     /// The first and the last date of the rows that the rule deletes; nil if there are none, or if the dates were not read.
     var ends: DateEnds?
-    /// Whether the fixed cost of a batch is that of many rows: it goes to several servers, or reads all rows.
-    var hasCostlyBatches = false
+    /// The rows of the first batch, as long as a row deletes and changes no others.
+    var firstBatchRows = Self.fewRows
     var possibleMethods: [DeleteMethod] = []
     var methodObstacles: [DeleteMethod: String] = [:]
+
+    private static let fewRows = 5_000
 
     mutating func take(_ method: DeleteMethod) { (self.method, reason) = (method, nil) }
 
@@ -26,10 +28,10 @@ struct Findings: EngineFindings {
         outline.index = [.range, .windows].contains(method) ? survey.index.name : nil
         // A delete blocks only sessions that want the same rows. So batches may be longer than in a file, and their fixed cost matters
         // less.
-        outline.batchTarget = hasCostlyBatches ? .seconds(1) : .milliseconds(30)
-        if !hasCostlyBatches { outline.batchTargetAlone = .milliseconds(250) }
-        outline.firstBatchRows = hasCostlyBatches ? 200_000 : 5_000
-        if followsRelationships { outline.firstBatchRows = 1 }
+        let isCostly = firstBatchRows > Self.fewRows
+        outline.batchTarget = isCostly ? .seconds(1) : .milliseconds(30)
+        if !isCostly { outline.batchTargetAlone = .milliseconds(250) }
+        outline.firstBatchRows = followsRelationships ? 1 : firstBatchRows
         return outline
     }
 }

@@ -70,6 +70,8 @@ package struct DeletionPart: Hashable, Sendable {
     package var result: BatchDeleteResult
     /// Whether there may be more rows that another part can delete.
     package var hasMore: Bool
+    /// How long it waited for others, in attempts that were rolled back.
+    package var waited = Duration.zero
 
     /// Makes a part; engines do.
     package init(_ result: BatchDeleteResult, hasMore: Bool) {

@@ -10,8 +10,10 @@ struct Pacing {
     private(set) var rows: Int
     /// The fewest rows of a batch.
     private var fewestRows = 1
-    /// How long the last batch of at least ``smallRows`` took; nil: there was none.
-    private var elapsedOfMany: Duration?
+    /// The rows of the largest batch, at most ``smallRows``.
+    private var manyRows = 1
+    /// How long the last batch of at least as many rows took.
+    private var elapsedOfMany = Duration.zero
     /// Whether others used the store after the last batch, if that was checked.
     private var isInUseByOthers = false
 
@@ -23,10 +25,11 @@ struct Pacing {
     /// Adjusts the size to the target, at most to half or twice, because one batch may have met a checkpoint or a busy disk. Small batches
     /// shrink only while a quarter of the rows takes less than half of the time: fewer rows do not reduce the fixed cost of a transaction.
     mutating func didCommit(elapsed: Duration) {
-        if rows >= Self.smallRows {
+        manyRows = min(max(manyRows, rows), Self.smallRows)
+        if rows >= manyRows {
             elapsedOfMany = elapsed
-        } else if rows <= Self.smallRows / 4, let elapsedOfMany, elapsed * 2 > elapsedOfMany {
-            fewestRows = Self.smallRows
+        } else if rows <= manyRows / 4, elapsed * 2 > elapsedOfMany {
+            fewestRows = manyRows
         }
         guard var target = setting.target, elapsed > .zero else { return }
         if !isInUseByOthers, let alone = setting.targetAlone { target = alone }

@@ -79,7 +79,7 @@ extension Run {
                 let part = try deletion.deleteNext(bounds)
                 let elapsed = setup.uptime() - began
                 // If this fails, assume that others use the store.
-                loop.didDelete(part, elapsed: elapsed) { (try? writer.isInUseByOthers()) != false }
+                loop.didDelete(part, elapsed: elapsed - part.waited) { (try? writer.isInUseByOthers()) != false }
                 note(part.result, of: index)
                 if !deletion.outline.isInBatches {
                     report.rules[index].done.lockElapsed = part.result.lockElapsed ?? elapsed

@@ -299,6 +299,27 @@ struct FaultTests {
         #expect(told?.message.hasSuffix("the server at 127.0.0.1, port \(silent.port), did not answer in time") == true)
     }
 
+    /// What libpq cannot read is a mistake of the policy, and no server is looked for.
+    @Test(arguments: [
+        ("localhost:1/x?sslmode=foo", "invalid sslmode value"),
+        ("localhost:1/x?foo=bar", "invalid URI query parameter"),
+        ("localhost:abc/x", "invalid integer value"), ("[::1/x", "end of string reached"),
+        ("localhost:1/x?service=none", "definition of service \"none\" not found"),
+        ("a,b/x?port=1,2,3", "could not match 3 port numbers to 2 hosts"),
+    ])
+    func anAddressThatCannotBeReadIsAMistake(url: String, reason: String) {
+        let told = storeError { _ = try PostgresReader(PostgresAddress(url: "postgresql://" + url)) }
+        #expect(told?.kind == .unknownName)
+        #expect(told?.message.contains(reason) == true, "\(String(describing: told))")
+        #expect(told?.hint?.hasPrefix("write the URL in `store` as libpq reads it") == true)
+    }
+
+    @Test(arguments: ["localhost:1/x", "no-such-host.invalid/x"])
+    func anAddressWithoutAServerIsNoMistake(url: String) {
+        let told = storeError { _ = try PostgresReader(PostgresAddress(url: "postgresql://" + url)) }
+        #expect(told?.kind == .unreachable)
+    }
+
     /// A former session is known by its process and its start, whatever it is called.
     @Test func theLockOfAFormerSessionIsTakenOver() throws {
         let database = try TestDatabase()

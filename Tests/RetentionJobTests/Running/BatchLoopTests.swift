@@ -148,6 +148,19 @@ import Testing
         for rows in [200, 100, 50, 25, 100, 100] { #expect(took(80) == rows) }
     }
 
+    /// A policy may ask for less time than any batch takes.
+    @Test func batchesThatAreSmallFromTheStartDoNotShrinkToOneRow() {
+        var setting = Rule.BatchSetting()
+        (setting.rows, setting.target) = (50, .milliseconds(5))
+        var loop = BatchLoop(expiredCount: 100_000, batch: setting)
+        var sizes: [Int?] = []
+        for _ in 0..<6 {
+            loop.didDelete(part(1, hasMore: true), elapsed: .milliseconds(20))
+            sizes.append(loop.batchRows)
+        }
+        #expect(sizes == [25, 12, 50, 50, 50, 50])
+    }
+
     /// As with a trigger that indexes a text: 9 ms a row.
     @Test func rowsThatCostMuchAreDeletedOneByOne() {
         var loop = BatchLoop(expiredCount: 100_000, batch: Rule.BatchSetting())
