@@ -25,7 +25,7 @@ extension PolicyBuilder {
         let limits = group.group("limits")
         rule.limits = Rule.Limits(
             maxRows: limits?.integer("max_rows"), maxFraction: limits?.fraction("max_fraction"),
-            maxLateRows: limits?.integer("max_late_rows"))
+            maxLateRows: limits?.integer("max_late_rows"), maxSilence: limits?.age("max_silence"))
         rule.accept = Set(group.texts("accept").compactMap(RefusalCode.init(rawValue:)))
         if let batch = group.group("batch") { rule.batch = Self.batch(batch) }
         rule.reclaim = group.word("reclaim", as: ReclaimMode.self) ?? .auto

@@ -178,6 +178,9 @@ extension PolicyKey {
             "max_late_rows", .integer(0...Int.max),
             "The largest number of expired rows that may come back after a run that left none; default: 1000, or 1 % of the rows"
         ),
+        PolicyKey(
+            "max_silence", .age,
+            "How long the newest row may stay the same; default: 7d, or three times the longest time between two runs"),
     ]
 
     static let batch: [PolicyKey] = [

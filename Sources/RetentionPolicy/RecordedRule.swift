@@ -101,6 +101,7 @@ package struct RecordedRule: Hashable, Sendable {
         add("limits.max_rows", rule.limits.maxRows.map { "\($0)" })
         add("limits.max_fraction", rule.limits.maxFraction.map { "\($0)" })
         add("limits.max_late_rows", rule.limits.maxLateRows.map { "\($0)" })
+        add("limits.max_silence", word: rule.limits.maxSilence?.canonical)
         add("archive", word: rule.isArchived ? nil : "none")
         return settings
     }

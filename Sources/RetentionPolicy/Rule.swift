@@ -145,10 +145,19 @@ package struct Rule: Sendable {
         /// The minimum of the default of ``maxLateRows``.
         package static let lateRows = 1000
 
-        package init(maxRows: Int? = nil, maxFraction: Double? = nil, maxLateRows: Int? = nil) {
+        /// How long the newest row may stay the same before nothing is deleted; nil: the longer of ``silence`` and three times the longest
+        /// gap between runs.
+        package var maxSilence: MaxAge?
+        /// The minimum of the default of ``maxSilence``.
+        package static let silence = Duration.seconds(7 * 86_400)
+
+        package init(
+            maxRows: Int? = nil, maxFraction: Double? = nil, maxLateRows: Int? = nil, maxSilence: MaxAge? = nil
+        ) {
             self.maxRows = maxRows
             self.maxFraction = maxFraction
             self.maxLateRows = maxLateRows
+            self.maxSilence = maxSilence
         }
     }
 }
@@ -163,6 +172,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case mixedFormats = "mixed_formats"
     case clockMovedBack = "clock_moved_back"
     case clockJumped = "clock_jumped"
+    case feedStopped = "feed_stopped"
     case relationshipDenied = "relationship_denied"
     case historyTracking = "history_tracking"
     case aggregateIncomplete = "aggregate_incomplete"

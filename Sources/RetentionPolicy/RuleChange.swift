@@ -53,6 +53,13 @@ package struct RuleChange: Hashable, Sendable {
         ("accept", { new, old, _ in new.accept.intersection(RefusalCode.acceptable).isSubset(of: old.accept) }),
         ("limits.max_rows", smaller(\.limits.maxRows)), ("limits.max_fraction", smaller(\.limits.maxFraction)),
         ("limits.max_late_rows", smaller(\.limits.maxLateRows, unset: Rule.Limits.lateRows)),
+        (
+            "limits.max_silence",
+            { new, old, zone in
+                guard let before = old.limits.maxSilence else { return false }
+                return new.limits.maxSilence.map { before.isAtLeast($0, isUTC: zone.isUTC) } ?? false
+            }
+        ),
         ("archive", { new, _, _ in new.isArchived }),
     ]
 

@@ -23,7 +23,7 @@ struct RetentionCommand: ParsableCommand {
             """,
         version: ([version] + StoreOpening.libraries).joined(separator: "\n"),
         subcommands: [
-            RunCommand.self, CheckCommand.self, InspectCommand.self, InitCommand.self, LogCommand.self,
+            RunCommand.self, CheckCommand.self, WhyCommand.self, InspectCommand.self, InitCommand.self, LogCommand.self,
             UndoCommand.self, ReportCommand.self, SchemaCommand.self,
         ])
 

@@ -6,9 +6,11 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts"))
 from benchmark.cluster import Cluster
 from scenario import AS_OF, require
 

@@ -30,6 +30,7 @@ class NightLaws:
         """No refusal without a reason."""
         life, code = self.life, said["refusal"]
         is_fine = code in (None, "clock_jumped", "clock_moved_back", "would_empty_entity") or {
+            "feed_stopped": self.night > 7,
             "policy_widened": self.has_changed, "restored_rows": bool(self.restored), "rows_came_back": life.max_late is not None,
             "hold_unusable": life.children == "trigger"}.get(code, False)
         require(is_fine, said["name"], "is refused:", said["message"])

@@ -19,7 +19,7 @@ from undos import Run, Undos
 from writers import Laws, Turns, Writer
 
 # Refusals that people accept by hand.
-BY_HAND = ["policy_widened", "restored_rows", "rows_came_back", "clock_jumped", "clock_moved_back", "would_empty_entity"]
+BY_HAND = ["policy_widened", "restored_rows", "rows_came_back", "clock_jumped", "clock_moved_back", "would_empty_entity", "feed_stopped"]
 
 
 class Years(NightLaws, Undos):

@@ -3,7 +3,7 @@ import Testing
 
 /// Each command's `--help` has two examples at least, and they work.
 struct HelpTests {
-    static let commands = ["run", "check", "inspect", "init", "log", "undo", "report"]
+    static let commands = ["run", "check", "why", "inspect", "init", "log", "undo", "report"]
 
     private func help(_ arguments: [String]) throws -> String {
         let folder = try TemporaryFolder()
@@ -74,7 +74,7 @@ struct HelpTests {
         64: [
             Wrong("prune", "unknown command 'prune'"), Wrong("rn", "did you mean 'run'?"),
             Wrong("chek", "did you mean 'check'?"), Wrong("inspct", "did you mean 'inspect'?"),
-            Wrong("destroy", "the commands are run, check, inspect, init, log, undo, report"),
+            Wrong("destroy", "the commands are run, check, why, inspect, init, log, undo, report"),
             Wrong("run --no-such-flag", "Unknown option '--no-such-flag'"),
             Wrong("run --strategy range", "Unknown option '--strategy'"),
             Wrong("run --rule glod", "did you mean 'gold'?"), Wrong("run --rule silver", "the rules are gold"),

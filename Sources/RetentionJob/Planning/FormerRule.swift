@@ -11,6 +11,8 @@ struct FormerRule {
     private(set) var narrowed: [RuleChange] = []
     /// Expired rows that came back; nil: unknown.
     private(set) var late: LateRows?
+    /// The newest date, if it is that of an earlier run; nil: there are newer rows, or no run is known.
+    private(set) var stopped: RunMemory.CarriedOut.Feed?
 
     /// Compares a rule with the past.
     ///
@@ -45,6 +47,11 @@ struct FormerRule {
         }
         let former = try planner.former[[rule.name, entity.name.folded]].flatMap {
             try $0.isLive && $0.includes(entity, reader) ? $0 : nil
+        }
+        if let former, former.record.choosesRows(as: record), let feed = former.feed,
+            let newest = step.survey.dates.newest, newest <= feed.newest
+        {
+            stopped = feed
         }
         let changes = former.map { RuleChange.changes(from: $0.record, to: record) } ?? []
         let wider = changes.filter(\.isWider)

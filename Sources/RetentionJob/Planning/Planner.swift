@@ -266,7 +266,7 @@ package struct Planner {
         let former = try FormerRule(
             step, entity, together: around.together, holds: around.holds, hasTriggers: hasTriggers,
             isHeld: doubts.restored != nil, choosesLate: around.choosesLate, planner: self, reader: reader)
-        (doubts.widened, doubts.late) = (former.widened, former.late)
+        (doubts.widened, doubts.late, doubts.stopped) = (former.widened, former.late, former.stopped)
         doubts.settings = try settings(past: look.survey, of: look.request, reader)
         return (doubts, former)
     }

@@ -18,6 +18,8 @@ package struct Refusals {
         package var restored: RestoredRows?
         /// Why the rule is wider than before; nil: it is not, or no earlier run is known.
         package var widened: WidenedRule?
+        /// The newest date, if earlier runs have seen it; nil: there are newer rows, or no earlier run is known.
+        package var stopped: RunMemory.CarriedOut.Feed?
         /// Rows that came back; nil: none, or no earlier run is known.
         package var late: LateRows?
         /// The settings of `relationships` with which related rows would not prevent the delete.
@@ -53,7 +55,7 @@ package struct Refusals {
     package func all() -> [Refusal] {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
-            wrongUnit(), clockMovedBack(), clockJumped(), mixedFormats(), futureDates(),
+            wrongUnit(), clockMovedBack(), clockJumped(), mixedFormats(), futureDates(), feedStopped(),
             restoredRows(), policyWidened(), rowsCameBack(),
             relationshipDenied(), historyTracking(), aggregateIncomplete(), notArchivable(),
             wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
@@ -302,6 +304,26 @@ package struct Refusals {
             .clockJumped,
             "the system clock says \(clock.toSecond.rfc3339), \(Figures.duration(clock.since(last))) after the last run"
                 + "\(gap), and no entity of the rules has a row newer than that run. Is the clock right?")
+    }
+
+    // MARK: The feed
+
+    /// While no rows arrive, a rule would delete what is left, night after night.
+    private func feedStopped() -> Refusal? {
+        guard let feed = doubts.stopped, feed.newest <= clock, survey.expiredCount > 0 else { return nil }
+        let allowed: (words: String, since: Instant)
+        if let limit = rule.limits.maxSilence {
+            allowed = (limit.written, Cutoff.instant(asOf: clock, maxAge: limit, align: nil, zone: date.zone))
+        } else {
+            let silence = max(Rule.Limits.silence, (memory.longestGap ?? .zero) * 3)
+            allowed = (Figures.duration(silence), clock.advanced(byMicroseconds: -silence.wholeMicroseconds))
+        }
+        guard feed.since < allowed.since else { return nil }
+        return refusal(
+            .feedStopped,
+            "no newer row has arrived since \(Figures.instant(feed.since.toSecond)): the newest is dated "
+                + "\(Figures.instant(feed.newest.toSecond)), as in that run, and limits.max_silence allows \(allowed.words). "
+                + "Do new rows still arrive?")
     }
 
     // MARK: Words

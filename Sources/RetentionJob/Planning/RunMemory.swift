@@ -80,6 +80,25 @@ package struct RunMemory: Hashable, Sendable {
         package var beside: [RecordedRule]
         /// Whether no row has ever matched its `where`.
         var isUnmatched = false
+        /// The newest date of its rows, and when a run first saw it; nil: there was none.
+        var feed: Feed?
+
+        /// How far the rows of a rule had come.
+        package struct Feed: Hashable, Sendable {
+            package var newest: Instant
+            package var since: Instant
+
+            package init(newest: Instant, since: Instant) { (self.newest, self.since) = (newest, since) }
+
+            /// What is known after a run of a rule; nil: it has no rows.
+            fileprivate init?(_ last: CarriedOut?, _ record: RecordedRule, newest: Instant?, _ clock: Instant) {
+                guard let newest else { return nil }
+                self.init(newest: newest, since: clock)
+                guard let last, last.record.choosesRows(as: record), let feed = last.feed, newest <= feed.newest
+                else { return }
+                self = feed
+            }
+        }
 
         package init(
             _ record: RecordedRule, state: State, run: String, ended: Instant, cutoff: Instant, keptCount: Int,
@@ -97,13 +116,14 @@ package struct RunMemory: Hashable, Sendable {
         }
 
         /// The ledger's line, separated by tabs: state, run, end, cutoff, kept rows, policy, rule, `-` if no row has ever matched it, each
-        /// hold, and after a `+` each rule beside it.
+        /// hold, after a `+` each rule beside it, and after a `@` the newest date and since when it is the newest.
         package var line: String {
             ([
                 state.rawValue, run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
                 SafeText.line(policy), record.canonical,
-            ] + (isUnmatched ? ["-"] : []) + holds.map(\.record) + beside.map { "+" + $0.canonical }).joined(
-                separator: "\t")
+            ] + (isUnmatched ? ["-"] : []) + holds.map(\.record) + beside.map { "+" + $0.canonical }
+                + [feed].compactMap(\.self).map { "@\($0.newest.microseconds),\($0.since.microseconds)" }).joined(
+                    separator: "\t")
         }
 
         /// Nil: the line is damaged.
@@ -114,7 +134,11 @@ package struct RunMemory: Hashable, Sendable {
                 let rule = RecordedRule(canonical: parts[6])
             else { return nil }
             let isUnmatched = parts.count > 7 && parts[7] == "-"
-            let others = parts[(isUnmatched ? 8 : 7)...]
+            var others = parts[(isUnmatched ? 8 : 7)...]
+            let feed = others.last.flatMap {
+                $0.hasPrefix("@") ? $0.dropFirst().split(separator: ",").compactMap { Int64($0) } : nil
+            }
+            if feed?.count == 2 { others.removeLast() }
             let beside = others.filter { $0.hasPrefix("+") }.compactMap {
                 RecordedRule(canonical: String($0.dropFirst()))
             }
@@ -125,6 +149,9 @@ package struct RunMemory: Hashable, Sendable {
                 cutoff: Instant(microseconds: cutoff), keptCount: min(max(0, keptCount), 1 << 48), policy: parts[5],
                 holds: holds, beside: beside)
             self.isUnmatched = isUnmatched
+            if let feed, feed.count == 2 {
+                self.feed = Feed(newest: Instant(microseconds: feed[0]), since: Instant(microseconds: feed[1]))
+            }
         }
     }
 
@@ -176,6 +203,8 @@ extension RunMemory {
     /// A link to the file may lead to another file after each deployment.
     private static func file(of policy: Policy) -> String { SafeText.line(FilePlace(policy.file.path).path) }
 
+    private static let carriedOut: Set<RunReport.Outcome> = [.completed, .interrupted, .failed]
+
     /// The lines of the rules as last carried out, after a run has ended.
     ///
     /// A rule that the run did not carry out stays unchanged. Of the rules removed from the policy, one for each entity stays once the run
@@ -188,13 +217,12 @@ extension RunMemory {
         let isFirst = rules.isEmpty && damagedRules.isEmpty
         let places: [String: Int] = plan.steps.enumerated().reduce(into: [:]) { $0[$1.element.rule.name] = $1.offset }
         func done(_ rule: Rule) -> RunReport.RuleReport? {
-            places[rule.name].map { report.rules[$0] }.flatMap {
-                [.completed, .interrupted, .failed].contains($0.outcome) ? $0 : nil
-            }
+            places[rule.name].map { report.rules[$0] }.flatMap { Self.carriedOut.contains($0.outcome) ? $0 : nil }
         }
         let isWhole = isFirst || policy.rules.allSatisfy { !$0.isEnabled || done($0) != nil }
+        func step(_ rule: Rule) -> Plan.Step? { places[rule.name].map { plan.steps[$0] } }
         func recorded(_ rule: Rule) -> RecordedRule {
-            places[rule.name].flatMap { plan.steps[$0].record }
+            step(rule)?.record
                 ?? RecordedRule(
                     rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
         }
@@ -220,7 +248,8 @@ extension RunMemory {
                 cutoff: done?.cutoff ?? .distantPast,
                 keptCount: done.map { $0.kept.byRuleCount + $0.kept.heldCount } ?? 0,
                 holds: rule.isEnabled ? holds : last?.holds ?? [])
-            now.isUnmatched = places[rule.name].map { plan.steps[$0].isMatched } != true && !hasMatched(record)
+            now.isUnmatched = step(rule)?.isMatched != true && !hasMatched(record)
+            now.feed = .init(last, record, newest: step(rule)?.survey.dates.newest, clock)
             if rule.isEnabled, rule.keepsRows {
                 now.beside = policy.rules.filter {
                     $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded

@@ -12,10 +12,8 @@ import Testing
 
     /// A rule and a survey that nothing speaks against: 1,000 rows, 100 of them expired.
     static func harmless() -> Refusals {
-        var age = MaxAge(written: "30d")
-        age.days = 30
         var rule = Rule(
-            name: "prices", entity: "Price", dateAttribute: "at", maxAge: age,
+            name: "prices", entity: "Price", dateAttribute: "at", maxAge: maxAge(days: 30),
             marks: Marks(whole: Mark(line: 1, column: 1)))
         rule.dateFormat = .unixSeconds
         var survey = Survey()
@@ -47,6 +45,17 @@ import Testing
 
     static func unreadable(_ reason: Survey.Unreadable, _ count: Int) -> Survey.UnreadableRows {
         Survey.UnreadableRows(reason: reason, rowCount: count, example: .text("n/a"))
+    }
+
+    /// A newest row that a run saw some days ago, and some microseconds.
+    static func feed(daysAgo days: Int64, and more: Int64 = 0) -> RunMemory.CarriedOut.Feed {
+        .init(newest: .distantPast, since: clock.advanced(byMicroseconds: -days * day - more))
+    }
+
+    static func maxAge(days: Int) -> MaxAge {
+        var age = MaxAge(written: "\(days)d")
+        age.days = days
+        return age
     }
 
     static func obstacle(
@@ -214,6 +223,33 @@ import Testing
             $0.hasRowsSinceLastRun = false
         },
         Row("no run yet", []) { $0.hasRowsSinceLastRun = false },
+        Row("the newest row is the same for 7 days", []) { $0.doubts.stopped = feed(daysAgo: 7) },
+        Row("the newest row is the same for longer", [.feedStopped]) {
+            $0.doubts.stopped = feed(daysAgo: 7, and: 1)
+        },
+        Row("the newest row is the same for longer, and nothing expires", []) {
+            $0.doubts.stopped = feed(daysAgo: 8)
+            $0.survey.expiredCount = 0
+        },
+        Row("the newest row is in the future", []) {
+            $0.doubts.stopped = .init(newest: clock.advanced(byMicroseconds: 1), since: .distantPast)
+        },
+        Row("three times the longest gap without a newer row", []) {
+            $0.memory.longestGap = .seconds(10 * 86_400)
+            $0.doubts.stopped = feed(daysAgo: 30)
+        },
+        Row("more than three times the longest gap without a newer row", [.feedStopped]) {
+            $0.memory.longestGap = .seconds(10 * 86_400)
+            $0.doubts.stopped = feed(daysAgo: 30, and: 1)
+        },
+        Row("longer than the rule allows", [.feedStopped]) {
+            $0.rule.limits.maxSilence = maxAge(days: 2)
+            $0.doubts.stopped = feed(daysAgo: 2, and: 1)
+        },
+        Row("as long as the rule allows", []) {
+            $0.rule.limits.maxSilence = maxAge(days: 30)
+            $0.doubts.stopped = feed(daysAgo: 30)
+        },
     ]
 
     static let schemaRows = [

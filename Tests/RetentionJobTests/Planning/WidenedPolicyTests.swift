@@ -98,6 +98,10 @@ import Testing
         Change("max_age: 30d", "max_age: 30d, limits: { max_fraction: 0.99 }", .narrower),
         Change("max_age: 30d", "max_age: 30d, limits: { max_late_rows: 2000 }", .wider),
         Change("max_age: 30d", "max_age: 30d, limits: { max_late_rows: 10 }", .narrower),
+        Change("max_age: 30d", "max_age: 30d, limits: { max_silence: 30d }", .wider),
+        Change(
+            "max_age: 30d, limits: { max_silence: 30d }", "max_age: 30d, limits: { max_silence: 4w }", .narrower),
+        Change("max_age: 30d, limits: { max_silence: 4w }", "max_age: 30d, limits: { max_silence: 30d }", .wider),
         Change("max_age: 30d, relationships: deny", "max_age: 30d", .wider),
         Change("max_age: 30d", "max_age: 30d, relationships: deny", .wider),
         Change("max_age: 30d, relationships: nullify", "max_age: 30d, relationships: cascade", .wider),

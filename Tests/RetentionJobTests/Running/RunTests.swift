@@ -39,6 +39,7 @@ import Testing
         var signal: Int32?
         var maxRuntime: Duration?
         var uptime = Duration.zero
+        var now = PriceFile.now
         var options = Planner.Options()
         var recorder = Recorder()
         var log = LogCapture()
@@ -47,8 +48,8 @@ import Testing
 
         private func setup(_ policy: Policy, _ other: (any RunObserver)? = nil) -> RunSetup {
             RunSetup(
-                policy: policy, runID: "01TEST", asOf: PriceFile.now, options: options, maxRuntime: maxRuntime,
-                clock: { PriceFile.now }, uptime: { self.uptime }, observer: other ?? observer)
+                policy: policy, runID: "01TEST", asOf: now, options: options, maxRuntime: maxRuntime,
+                clock: { self.now }, uptime: { self.uptime }, observer: other ?? observer)
         }
 
         func run(
@@ -429,6 +430,31 @@ import Testing
             signal: { nil })
         #expect(throws: StoreError.self) { try run.perform() }
         #expect(try file.count() == 2)
+    }
+
+    /// The rows of a feed that has died stay, until rows arrive again.
+    @Test func aFeedThatHasStoppedKeepsItsRows() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<60)
+        func night(_ number: Int64) throws -> RunReport.RuleReport {
+            bench.now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
+            let report = try bench.run(file, .prices())
+            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0) }
+            #expect(bench.recorder.past.rules.count == 1)
+            return report.rules[0]
+        }
+        #expect(try night(0).done.deleted == 29)
+        for number in 1...7 { #expect(try night(Int64(number)).done.deleted == 1) }
+        for number in 8...9 {
+            let rule = try night(Int64(number))
+            #expect(rule.refusal == .feedStopped && rule.done.deleted == 0)
+            #expect(rule.message?.contains("no newer row has arrived since 2026-11-21 00:00:00Z") == true)
+        }
+        try file.addPrices(daysOld: [-9])
+        #expect(try night(10).done.deleted == 3)
+        // From here on this row is the newest.
+        #expect(try night(17).refusal == nil)
+        #expect(try night(18).refusal == .feedStopped)
     }
 
     // MARK: Reports

@@ -1,0 +1,102 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// What each rule of a plan says about one row: whether and when it goes, and what keeps it.
+package struct RowExplanation {
+    /// What one rule says.
+    package struct Verdict {
+        package var rule: String
+        /// The date of the row as it is stored, and as the rule reads it; nil: the rule is about other rows.
+        package var date: String?
+        /// The cutoff of the rule, now.
+        package var cutoff: Instant
+        /// What happens to the row, as a sentence without a full stop.
+        package var text: String
+    }
+
+    /// In the order of the plan.
+    package private(set) var verdicts: [Verdict] = []
+
+    /// Explains a row.
+    ///
+    /// - Parameters:
+    ///   - row: a condition that only this row meets.
+    ///   - entity: its entity, as the store has it.
+    package init(
+        of row: StorePredicate, in entity: Entity, plan: Plan, policy: Policy, asOf: Instant,
+        reader: any RetentionReader
+    ) throws {
+        func matches(_ condition: StorePredicate) throws -> Bool {
+            try reader.count(StoreFetchRequest(entity: entity.name, predicate: row && condition, fetchLimit: 1)) > 0
+        }
+        var deleter: String?
+        for step in plan.steps where step.rule.entity.folded == entity.name.folded {
+            let rule = step.rule
+            guard let date = rule.date(zone: policy.timezone) else { continue }
+            let value =
+                try reader.fetch(StoreFetchRequest(entity: entity.name, predicate: row), attributes: [date.name])
+                .first?.first ?? .null
+            let read = date.encoding.read(value, zone: date.zone).start
+            let shown =
+                "\(rule.dateAttribute) is \(SafeText.example(value))" + (read.map { ", \(Figures.instant($0))" } ?? "")
+            var verdict = Verdict(rule: rule.name, date: shown, cutoff: step.cutoff, text: "")
+            if !rule.isEnabled {
+                (verdict.text, verdict.date) = ("the rule is disabled", nil)
+            } else if !(try matches(rule.filter)) {
+                (verdict.text, verdict.date) = ("the row does not match its `where`", nil)
+            } else if !(try matches(.readable(date))) {
+                verdict.text = "stays, because its date cannot be read"
+            } else if let request = step.surveyRequest {
+                let isOld = try matches(.date(DateRange(date, before: step.cutoff)))
+                if !isOld, let read {
+                    let due = Self.expiry(of: read, rule, after: asOf, policy.timezone).map(Figures.instant) ?? "never"
+                    verdict.text =
+                        "stays; it expires at \(due), and the next run after that deletes it unless something keeps it"
+                } else if let keeper = try Self.keeper(request, matches) {
+                    verdict.text = "is expired and stays: \(keeper)"
+                } else if let refusal = step.refusals.first {
+                    verdict.text = "is expired, and the rule deletes nothing now (\(refusal.code.rawValue))"
+                } else if let deleter {
+                    verdict.text = "is expired; \(deleter) deletes it before"
+                } else {
+                    verdict.text = "is expired; the next run deletes it"
+                    if step.disposition == .planned { deleter = rule.name }
+                }
+            } else {
+                verdict.text = "is not judged: \(step.refusals.first?.message ?? "the rule was not surveyed")"
+            }
+            verdicts.append(verdict)
+        }
+    }
+
+    /// What keeps an expired row, as a clause; nil: nothing.
+    private static func keeper(_ request: SurveyRequest, _ matches: (StorePredicate) throws -> Bool) throws -> String? {
+        func keeps(_ change: (inout SurveyRequest) -> Void) throws -> Bool {
+            var only = request
+            (only.keepers.keepLast, only.keepers.thinning, only.keepers.others, only.keepers.holds) = (nil, nil, [], [])
+            change(&only)
+            return try !matches(only.expired)
+        }
+        for hold in request.keepers.holds where try keeps({ $0.keepers.holds = [hold] }) {
+            return "the hold '\(hold.name)' keeps it"
+        }
+        if try keeps({ $0.keepers.keepLast = request.keepers.keepLast }) { return "keep_last keeps it" }
+        if try keeps({ $0.keepers.thinning = request.keepers.thinning }) { return "thin keeps it for its bucket" }
+        if try keeps({ $0.keepers.others = request.keepers.others }) { return "another rule of the entity keeps it" }
+        return try matches(request.expired) ? nil : "the rule leaves it to another rule"
+    }
+
+    /// The first instant at which a rule expires a date; nil: not within 300 years.
+    private static func expiry(of date: Instant, _ rule: Rule, after asOf: Instant, _ zone: CalendarZone) -> Instant? {
+        func isExpired(_ seconds: Int64) -> Bool {
+            date < rule.cutoff(asOf: asOf.advanced(byMicroseconds: seconds * 1_000_000), zone: zone)
+        }
+        var (before, after): (Int64, Int64) = (0, 300 * 366 * 86_400)
+        guard isExpired(after) else { return nil }
+        while before + 1 < after {
+            let middle = (before + after) / 2
+            if isExpired(middle) { after = middle } else { before = middle }
+        }
+        return asOf.advanced(byMicroseconds: after * 1_000_000).toSecond
+    }
+}

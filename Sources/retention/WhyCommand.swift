@@ -1,0 +1,84 @@
+import ArgumentParser
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import RetentionReports
+
+/// `retention why`: what each rule says about one row.
+struct WhyCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "why",
+        abstract: "Shows why a row is kept or deleted, and when it goes.",
+        discussion: """
+            Opens the store read-only and changes nothing. For each rule of the entity it shows the date of the row as the \
+            rule reads it, the cutoff, and what keeps the row: its age, a hold, keep_last, thin, another rule, a refusal, or a \
+            date that cannot be read. A row may also go with a row that it refers to.
+
+            EXAMPLES
+              retention why YahooGoldPricePoint id=190
+              retention why YahooGoldPricePoint symbol=XAUUSD id=190 -c prices.yaml
+            """)
+
+    @Argument(help: ArgumentHelp("The entity of the row.", valueName: "entity"))
+    var entity: String
+    @Argument(help: ArgumentHelp("Attributes that only this row has, such as its primary key.", valueName: "key=value"))
+    var values: [String]
+    @OptionGroup var policyOption: PolicyOption
+    @OptionGroup var asOfOption: AsOfOption
+
+    func run(_ console: Console) throws -> Int32 {
+        let clock = SystemClock.now()
+        let file = try policyOption.read()
+        let asOf = try asOfOption.instant(for: file, clock: clock)
+        let opening = StoreOpening(file)
+        let reader = try opening.reader()
+        let policy = try file.completed(from: reader)
+        guard let found = try reader.entity(named: entity) else {
+            throw CommandFailure(
+                exitCode: 66,
+                message:
+                    "the store has no entity '\(SafeText.line(entity))'"
+                    + NearestName.suggestion(for: entity, in: try reader.entityNames(), otherwise: ""))
+        }
+        let row = StorePredicate.and(try values.map { try Self.condition($0, found) })
+        let count = try reader.count(StoreFetchRequest(entity: found.name, predicate: row, fetchLimit: 2))
+        guard count == 1 else {
+            let words = SafeText.line(values.joined(separator: " "))
+            throw CommandFailure(
+                exitCode: 66,
+                message: count == 0
+                    ? "no row of \(found.name) has \(words)" : "several rows of \(found.name) have \(words)",
+                hint: found.primaryKey.isEmpty
+                    ? "name as many attributes as distinguish the row"
+                    : "name the whole primary key: \(found.primaryKey.joined(separator: ", "))")
+        }
+        let plan = try Planner(
+            policy: policy, asOf: asOf, clock: clock, memory: opening.memory(), countsAllRows: false
+        ).plan(reader: reader)
+        let verdicts = try RowExplanation(
+            of: row, in: found, plan: plan, policy: policy, asOf: asOf, reader: reader
+        ).verdicts
+        let lines = verdicts.flatMap { verdict in
+            ["\(verdict.rule): \(verdict.text)"]
+                + [verdict.date].compactMap(\.self).map { "  \($0); the cutoff is \(Figures.instant(verdict.cutoff))" }
+        }
+        let all = lines.isEmpty ? ["no rule is about \(found.name), so the row stays"] : lines
+        try console.report(all.flatMap { TextWidth.fit($0, width: console.width) }.map { $0 + "\n" }.joined())
+        return 0
+    }
+
+    /// The condition of an argument `key=value`.
+    private static func condition(_ words: String, _ entity: Entity) throws -> StorePredicate {
+        let parts = words.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2 else {
+            throw CommandFailure.usage("'\(SafeText.line(words))' is not KEY=VALUE", hint: "such as id=42")
+        }
+        guard let attribute = entity.attribute(named: parts[0]) else {
+            let near = NearestName.suggestion(for: parts[0], in: entity.attributes.map(\.name), otherwise: "")
+            throw CommandFailure.usage("\(entity.name) has no attribute '\(SafeText.line(parts[0]))'\(near)")
+        }
+        let number = Int64(parts[1]).map(StoreValue.integer) ?? Double(parts[1]).map(StoreValue.real)
+        return .compare(
+            attribute.name, .equal, attribute.affinity == .text ? .text(parts[1]) : number ?? .text(parts[1]))
+    }
+}
