@@ -72,12 +72,13 @@ struct LogCommand: ConsoleCommand {
             last: runID == nil ? last : nil, rule: rule, since: since, outcome: outcome, run: runID)
         let runs = try PastRuns(opening).runs(query)
         let missedRuns = try policy.expectedEvery == nil ? nil : missedRuns(policy, opening, since: nil)
-        try console.report(try text(of: runs, missedRuns, console))
+        try console.report(try text(of: runs, missedRuns, PastRuns(opening).names(), console))
         return 0
     }
 
-    private func text(of runs: [LedgerRun], _ missed: MissedRuns?, _ console: Console) throws(CommandFailure) -> String
-    {
+    private func text(
+        of runs: [LedgerRun], _ missed: MissedRuns?, _ names: RunNames, _ console: Console
+    ) throws(CommandFailure) -> String {
         if let runID {
             guard let first = runs.first else {
                 throw CommandFailure(
@@ -88,16 +89,10 @@ struct LogCommand: ConsoleCommand {
                 throw .usage(
                     "--run '\(runID)' matches \(runs.count) runs", hint: "give more characters of the ID")
             }
-            if format == .text {
-                return LogReport.full(
-                    first, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
-            }
+            if format == .text { return LogReport.full(first, console.layout) }
         }
-        let report = LogReport(runs, missed: missed)
-        return format == .json
-            ? report.json
-            : report.table(
-                width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
+        let report = LogReport(runs, missed: missed, names: names)
+        return format == .json ? report.json : report.table(console.layout)
     }
 
     // MARK: Verify

@@ -81,7 +81,9 @@ struct OutputOptions: ParsableArguments {
 
     /// The log that these options and later the policy describe.
     func log(isVerbose: Bool = false, isDryRun: Bool) -> LogOpening {
-        LogOpening(format: logFormat, level: logLevel, isQuiet: quiet, isVerbose: isVerbose, isDryRun: isDryRun)
+        LogOpening(
+            format: logFormat, level: logLevel, isQuiet: quiet, reportsText: format == .text, isVerbose: isVerbose,
+            isDryRun: isDryRun)
     }
 
     /// The progress bar; nil: none is shown.
@@ -92,16 +94,23 @@ struct OutputOptions: ParsableArguments {
             width: { console.progressWidth })
     }
 
-    /// Prints a report: the failure on standard error, the rest in the requested format.
+    /// Prints a report: the failure on standard error, unless its reader gets it with the report, and the rest in the requested format.
     ///
+    /// - Parameters:
+    ///   - log: the log of the run. If it is silent and no report is printed, warnings are shown.
+    ///   - summary: the line that the journal gets instead of a report.
     /// - Returns: the exit status.
-    func show(_ report: RunReport, _ console: Console, text: () -> String) throws(CommandFailure) -> Int32 {
-        if let failure = report.failure {
-            let line = "retention: error: " + SafeText.line(failure)
-            let lines = console.errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]
-            console.diagnose(lines.joined(separator: "\n"))
+    func show(
+        _ report: RunReport, _ console: Console, _ log: LogOpening.Log, summary: String? = nil, text: () -> String
+    ) throws(CommandFailure) -> Int32 {
+        if let failure = report.failure, format == .json || !console.isOneStream { console.diagnose("error", failure) }
+        guard !quiet || report.exitCode != 0 else {
+            if log.isSilent, logLevel != .error {
+                for warning in report.warnings { console.diagnose("warning", warning) }
+            }
+            if console.isJournal, let summary { console.diagnose(summary) }
+            return report.exitCode
         }
-        guard !quiet || report.exitCode != 0 else { return report.exitCode }
         try console.report(format == .json ? report.document : text())
         return report.exitCode
     }

@@ -62,6 +62,12 @@ struct PastRuns {
         return found.filter { $0.report.archive != nil }
     }
 
+    /// How tables name the runs, so that ``run(_:)`` finds them.
+    func names() throws -> RunNames {
+        let known = try opening.ledgerReader().map { try opening.history($0).identifiers() }
+        return RunNames(known ?? [], now: SystemClock.now())
+    }
+
     /// The run of this store whose ID begins with the given text.
     func run(_ id: String) throws -> LedgerRun {
         let found = try runs(.init(run: id))

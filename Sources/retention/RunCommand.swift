@@ -108,11 +108,11 @@ struct RunCommand: ConsoleCommand {
         session.sampleCount = sample ?? 0
         session.planFile = planFile
         guard dryRun else {
-            return try show(try session.run(), console)
+            return try show(try session.run(), console, session.log)
         }
         let (report, saved) = try session.dryRun(planValidity: savePlan == nil ? nil : validity ?? PlanFile.validity)
         if let savePlan, let saved { try PlanFile.write(saved, to: savePlan) }
-        let code = try show(report, console)
+        let code = try show(report, console, session.log)
         if let savePlan, let saved, !output.quiet, output.format == .text {
             try console.report(
                 "The plan is saved in \(SafeText.line(savePlan)), valid until \(Figures.instant(saved.validUntil.toSecond)).\n"
@@ -135,11 +135,8 @@ struct RunCommand: ConsoleCommand {
         }
     }
 
-    private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) -> Int32 {
-        try output.show(report, console) {
-            TextReport(
-                report, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour
-            ).text
-        }
+    private func show(_ report: RunReport, _ console: Console, _ log: LogOpening.Log) throws(CommandFailure) -> Int32 {
+        let text = TextReport(report, host: MachineFacts.process.host, console.layout)
+        return try output.show(report, console, log, summary: text.summary) { text.text }
     }
 }

@@ -10,7 +10,9 @@ struct RunSession {
     let policy: Policy
     let asOf: Instant
     let options: Planner.Options
-    var log: LogOpening.Log
+    var log: LogOpening.Log {
+        didSet { log = log.naming(runID, of: policy.store.written) }
+    }
     /// The command line's time budget; nil: the policy's.
     var maxRuntime: Duration?
     var observer: (any RunObserver)?
@@ -28,7 +30,7 @@ struct RunSession {
         self.policy = policy
         self.asOf = asOf
         self.options = options
-        self.log = log
+        self.log = log.naming(runID, of: policy.store.written)
     }
 
     /// Predicts what a run would do.
@@ -79,11 +81,11 @@ struct RunSession {
             }
             return report
         } catch {
-            for line in ExitStatus(of: error).lines.prefix(1) {
-                log.fileLogger?.error("run not carried out", metadata: ["reason": "\(line)"])
-            }
             var report = reportOfRunNotCarriedOut(error)
+            log.fileLogger?.error("run not carried out", metadata: ["reason": "\(report.failure ?? "")"])
             if !hasBegun { record(&report, because: error) }
+            // The figures are those of the run that holds the lock.
+            if !(error is RunLock.Failure) { writeMetrics(&report) }
             notifyOfRunNotCarriedOut(report)
             throw error
         }
@@ -97,11 +99,12 @@ struct RunSession {
         let interruption = Interruption()
         defer { withExtendedLifetime(lock) {} }
         let writer = try opening.writer()
-        let ledger = try opening.ledgerUnderLock(logger: log.logger)
+        let ledger = try opening.ledgerUnderLock(log, console)
         try planFile?.check(writer, ledger?.history)
+        var setup = self.setup(try policy.completed(from: writer))
+        setup.didProgress = try showProgress(after: ledger?.history.ends(store: opening.realStorePath()))
         let run = Run(
-            setup: setup(try policy.completed(from: writer)), writer: writer, recorder: ledger, logger: log.logger,
-            signal: { interruption.signal })
+            setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })
         hasBegun = true
         return try run.perform()
     }

@@ -56,7 +56,8 @@ struct UndoCommand: ConsoleCommand {
         let store = StoreOpening(policy)
         let past = PastRuns(store)
         guard let runID else {
-            return try show(past.withArchives(), unknownStore: store.memory().unknownStoreText, console)
+            return try show(
+                past.withArchives(), names: past.names(), unknownStore: store.memory().unknownStoreText, console)
         }
         let run: LedgerRun
         do {
@@ -79,16 +80,12 @@ struct UndoCommand: ConsoleCommand {
         }
         var opening = output.log(isDryRun: dryRun)
         opening.settings = policy.log
-        var session = UndoSession(policy: policy, request: request, log: try opening.open(console))
+        var session = UndoSession(console: console, policy: policy, request: request, log: try opening.open(console))
         session.maxRuntime = budget
         session.observer = output.observer(console)
         let report = try dryRun ? session.dryRun() : session.run()
-        return try output.show(report, console) {
-            report.undo.map {
-                UndoText(
-                    report, $0, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour
-                ).text
-            } ?? ""
+        return try output.show(report, console, session.log) {
+            report.undo.map { UndoText(report, $0, console.layout).text } ?? ""
         }
     }
 
@@ -171,18 +168,13 @@ struct UndoCommand: ConsoleCommand {
     // MARK: Reports
 
     private func show(
-        _ runs: [LedgerRun], unknownStore: String?, _ console: Console
+        _ runs: [LedgerRun], names: RunNames, unknownStore: String?, _ console: Console
     ) throws(CommandFailure) -> Int32 {
-        switch output.format {
-        case .text:
-            if runs.isEmpty, let text = unknownStore {
-                console.diagnose("retention: warning: store not known: \(SafeText.line(text))")
-            }
-            try console.report(
-                UndoList(runs).text(
-                    width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour))
-        case .json: try console.report(LogReport(runs).json)
+        let report = LogReport(runs, names: names)
+        if runs.isEmpty, output.format == .text, let text = unknownStore {
+            console.diagnose("warning", "store not known: \(text)")
         }
+        try console.report(output.format == .json ? report.json : report.undoList(console.layout))
         return 0
     }
 }

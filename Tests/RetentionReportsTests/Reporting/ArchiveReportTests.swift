@@ -27,7 +27,7 @@ struct ArchiveReportTests {
         return report
     }
 
-    private func text(_ report: RunReport) -> String { TextReport(report, width: 200).text }
+    private func text(_ report: RunReport) -> String { TextReport(report, .init(width: 200)).text }
 
     @Test func theTextShowsWhatIsArchived() {
         let text = text(report())
@@ -193,12 +193,12 @@ struct ArchiveReportTests {
         #expect(try !page(nil).contains("Archived"))
     }
 
-    @Test func theTableOfRunsHasArchivedRows() throws {
+    @Test func aPastRunHasArchivedRows() throws {
         let (_, run) = try recorded(report())
         #expect(
-            LogReport([run]).table(width: 200).contains("ARCHIVED")
+            LogReport.full(run, .init(width: 200)).contains("ARCHIVED")
                 && LogReport([run]).json.contains("\"archive_present\": null"))
         let (_, plain) = try recorded(report(archived: nil))
-        #expect(!LogReport([plain]).table(width: 200).contains("ARCHIVED"))
+        #expect(!LogReport.full(plain, .init(width: 200)).contains("ARCHIVED"))
     }
 }

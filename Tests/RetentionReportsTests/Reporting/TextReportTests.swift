@@ -7,7 +7,8 @@ import Testing
 
 struct TextReportTests {
     private func lines(_ report: RunReport, width: Int = 120) -> [String] {
-        TextReport(report, width: width).text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        TextReport(report, .init(width: width)).text.split(separator: "\n", omittingEmptySubsequences: false).map(
+            String.init)
     }
 
     private func dryRun(_ rules: [RunReport.RuleReport]) -> RunReport { ReportSample.report(.dryRun, rules: rules) }
@@ -49,29 +50,89 @@ struct TextReportTests {
     }
 
     @Test(arguments: [80, 120, 160])
-    func refusalIsWrappedInPlaceOfFigures(width: Int) throws {
+    func refusalIsBelowItsRow(width: Int) throws {
         let text = lines(dryRun([ReportSample.refused]), width: width)
         let start = try #require(text.firstIndex { $0.hasPrefix("old-fx") })
-        #expect(text[start].contains("30d      refused: the newest of 8,200 rows"))
-        #expect(!text[start].contains("2026-10-22"))
+        #expect(text[start].hasSuffix("  refused") && !text[start].contains("2026-10-22"))
+        #expect(text[start + 1].hasPrefix("    refused: the newest of 8,200 rows"))
         let end = try #require(text.firstIndex { $0.hasSuffix("(wrong_unit)") })
-        let column = try #require(text[start].range(of: "refused:")).lowerBound.utf16Offset(in: text[start])
         for line in text[start...end].dropFirst() {
-            #expect(line.prefix { $0 == " " }.count == column)
+            #expect(line.hasPrefix("    ") && line.count <= width, "\(line)")
         }
-        for line in text[start...end] { #expect(line.count <= max(width, column + 40)) }
     }
 
+    /// Whatever columns are left, a reason is not under the heading of a figure.
+    @Test func refusalIsNotADeletedRow() throws {
+        let text = lines(ReportSample.report(.run, rules: [ReportSample.refused]))
+        let heading = try #require(text.first { $0.hasPrefix("RULE") })
+        let row = try #require(text.first { $0.hasPrefix("old-fx") })
+        #expect(heading.hasSuffix("  DELETED  OUTCOME") && row.hasSuffix("        0  refused"), "\(text)")
+    }
+
+    @Test func whatRepeatsIsLeftOut() {
+        var other = ReportSample.rule("Tick", entity: "Tick")
+        #expect(!TextReport(dryRun([other])).text.contains("ENTITY"))
+        #expect(TextReport(dryRun([other])).text.contains("  2026-10-22 00:00  "))
+        other.cutoff = other.cutoff.advanced(byMicroseconds: 4_000_000)
+        let text = TextReport(dryRun([other, ReportSample.gold])).text
+        #expect(text.contains("ENTITY") && text.contains("  2026-10-22 00:00:04  "), "\(text)")
+    }
+
+    /// On a narrow terminal the less important columns are below their row.
     @Test(arguments: [40, 60, 80, 100])
-    func aTerminalFoldsRowsBetweenCells(width: Int) {
+    func aTerminalBreaksNoRow(width: Int) {
         let report = dryRun([ReportSample.gold, ReportSample.refused])
-        let text = TextReport(report, width: width, tableWidth: width).text
+        let text = TextReport(report, .init(width: width, tableWidth: width)).text
         for line in text.split(separator: "\n") { #expect(line.count <= width, "\(line)") }
-        for cell in ["yahoo-gold", "543,200", "500,000", "92.0%", "CUTOFF (UTC)", "2026-10-22 00:00:00"] {
-            #expect(text.contains(cell), "\(cell)\n\(text)")
+        #expect(text.contains(#/\nRULE +.*EXPIRED/#) && text.contains(#/\nyahoo-gold +.*500,000  92.0%/#), "\(text)")
+        for part in ["543,200", "2026-10-22 00:00", "YahooGoldPricePoint", "updateTime", "index ix_time"] {
+            #expect(text.replacing(#/\s+/#, with: " ").contains(part), "\(part)\n\(text)")
         }
-        let wide = TextReport(report, width: 300, tableWidth: 300).text
-        #expect(wide == TextReport(report, width: 300).text)
+        let wide = TextReport(report, .init(width: 300, tableWidth: 300)).text
+        #expect(wide == TextReport(report, .init(width: 300)).text)
+    }
+
+    @Test func aLongNameHasALineOfItsOwn() {
+        var rule = ReportSample.gold
+        rule.name = String(repeating: "n", count: 40)
+        let text = TextReport(dryRun([rule, ReportSample.refused]), .init(width: 80, tableWidth: 80)).text
+        #expect(text.contains("\nRULE\n  MAX AGE") && text.contains("\n\(rule.name)\n  30d"), "\(text)")
+        for line in text.split(separator: "\n") { #expect(line.count <= 80, "\(line)") }
+    }
+
+    @Test func theHeadOfARunNamesItAndItsMachine() {
+        let report = ReportSample.report(.run, rules: [ReportSample.gold])
+        let text = TextReport(report, host: "gold").text
+        #expect(text.hasPrefix("run · \(report.runID) on gold · prices.sqlite · as of "), "\(text)")
+    }
+
+    /// What ended the run is said once, however many rules it ended.
+    @Test func noReasonIsThereTwice() {
+        func rule(_ name: String, _ message: String) -> RunReport.RuleReport {
+            var rule = ReportSample.rule(name, outcome: .interrupted)
+            rule.message = message
+            return rule
+        }
+        var report = ReportSample.report(
+            .run,
+            rules: [
+                rule("a", "locked; nothing was deleted"), rule("b", "the run ended before"),
+                rule("c", "the run ended before"),
+            ])
+        (report.failure, report.exitCode) = ("locked; 3 rows are deleted and committed", 75)
+        let text = TextReport(report).text
+        #expect(text.matches(of: #/locked/#).count == 1 && text.contains("\nb, c: the run ended before\n"), "\(text)")
+        #expect(text.contains("\nhelp: man retention (exit codes), man retention-run (options)\n"))
+    }
+
+    @Test func theCommandThatAcceptsIsWhole() {
+        var rule = ReportSample.rule("a b", outcome: .refused)
+        rule.refusals = [.init(code: .tooManyRows, message: "refusing to", isAcceptable: true)]
+        rule.refusal = .tooManyRows
+        let command = "retention run -c conf/retention.yaml --rule 'a b' --accept too_many_rows"
+        #expect(TextReport(dryRun([rule])).text.contains("a b: to accept that for one run: \(command)\n"))
+        rule.refusals.append(.init(code: .futureDates, message: "refusing to", isAcceptable: true))
+        #expect(!TextReport(dryRun([rule])).text.contains("to accept that"))
     }
 
     @Test func closingSentenceOfADryRunSaysWhatARunWouldDo() {
@@ -149,7 +210,7 @@ struct TextReportTests {
             .init(reason: .null, rowCount: 2, example: .null),
         ]
         rule.method.index = "ix\u{7}\nevil"
-        let text = TextReport(dryRun([rule]), usesColour: false).text
+        let text = TextReport(dryRun([rule])).text
         #expect(text.contains("1,234 unreadable rows kept: not a date"))
         #expect(text.contains(#""x\ny\u{1B}[31m\u{202E}zzz"#) && text.contains("z…\""))
         #expect(text.contains("2 unreadable rows kept: no value\n"))
@@ -162,10 +223,10 @@ struct TextReportTests {
         rule.kept.byRuleCount = 1353
         rule.kept.byTier = [.init(unit: .hour, rowCount: 1312), .init(unit: .month, rowCount: 41)]
         #expect(
-            TextReport(dryRun([rule]), width: 200, usesColour: false).text.contains(
+            TextReport(dryRun([rule]), .init(width: 200)).text.contains(
                 ": 1,353 rows before the cutoff kept by thin: keeps 41 monthly, 1,312 hourly\n"))
         rule.kept.byRuleCount = 1360
-        #expect(TextReport(dryRun([rule]), width: 200, usesColour: false).text.contains("by keep_last and thin: keeps"))
+        #expect(TextReport(dryRun([rule]), .init(width: 200)).text.contains("by keep_last and thin: keeps"))
     }
 
     @Test func spendsALineOnEverythingElseThatHappened() {
@@ -178,7 +239,7 @@ struct TextReportTests {
         var report = ReportSample.report(.run, rules: [rule])
         report.warnings = ["no room for a vacuum"]
         report.failure = "disk full"
-        let text = TextReport(report, width: 200).text
+        let text = TextReport(report, .init(width: 200)).text
         for line in [
             "yahoo-gold: 12 rows before the cutoff kept by keep_last\n", "yahoo-gold: 3 related rows cascaded\n",
             "yahoo-gold: 1 reference nullified\n", "future_dates", "advice: Tick.gold has no index: CREATE INDEX",
@@ -190,7 +251,7 @@ struct TextReportTests {
 
     @Test func coloursOnlyWhenAskedAndNeverInTheAlignment() {
         let report = dryRun([ReportSample.gold, ReportSample.refused])
-        let coloured = TextReport(report, usesColour: true).text
+        let coloured = TextReport(report, .init(usesColour: true)).text
         #expect(coloured.contains("\u{1B}["))
         let bare = coloured.replacing(#/\u{1B}\[[0-9]+m/#, with: "")
         #expect(bare == TextReport(report).text)
