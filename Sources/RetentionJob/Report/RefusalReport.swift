@@ -31,7 +31,8 @@ extension RunReport.RuleReport {
         guard !refusals.isEmpty, refusals.allSatisfy(\.isAcceptable),
             codes.count == 1 || RefusalCode.doubts.isDisjoint(with: codes)
         else { return nil }
-        return codes.flatMap { ["--accept", $0.rawValue] }
+        // What was accepted for this run has to be accepted again.
+        return (accepted + codes).flatMap { ["--accept", $0.rawValue] }
     }
 
     /// The reasons after the first one, each as a clause with its code.

@@ -130,7 +130,8 @@ package struct LogReport {
         }
         let text =
             run.report.undo.map { UndoText(run.report, $0, layout).text } ?? TextReport(run.report, layout).text
-        return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + text
+        let deleted = deletedLines(run.report).flatMap { TextWidth.fit($0, width: layout.width, indent: 10) }
+        return (lines + deleted).joined(separator: "\n") + "\n\n" + text
     }
 
     /// The deleted rows, one line for each rule that deleted any.

@@ -256,8 +256,8 @@ package struct TextReport {
         let table = TextTable(
             columns: [.init("WOULD BE")] + sample.columns.map { .init(SafeText.line($0), isAlwaysShown: true) },
             rows: rows)
-        return ["", "\(name): oldest and newest rows to delete, first rows to keep"]
-            + table.lines(layout)
+        let title = "\(name): oldest and newest rows to delete, first rows to keep"
+        return [""] + TextWidth.fit(title, width: layout.width, indent: 4) + table.lines(layout)
     }
 
     /// The rows that a hold keeps, and why if they are not held themselves.
