@@ -109,7 +109,7 @@ package struct LogReport {
 
     /// One run in full, ending with a line end.
     package static func full(_ run: LedgerRun, _ layout: TextLayout = TextLayout()) -> String {
-        let process = run.process
+        let (process, width) = (run.process, layout.tableWidth ?? .max)
         let heading: [(String, String)] =
             [
                 ("run", run.report.runID), ("outcome", run.outcome.rawValue),
@@ -121,16 +121,16 @@ package struct LogReport {
             ] + (run.undoText.map { [("undo", $0)] } ?? [])
         let lines = heading.flatMap { label, value in
             TextWidth.fit(
-                label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value), width: layout.width,
+                label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value), width: width,
                 indent: 10
             )
         }
         guard run.isFinished else {
-            return (lines + TextWidth.fit(unfinished(run), width: layout.width)).joined(separator: "\n") + "\n"
+            return (lines + TextWidth.fit(unfinished(run), width: width)).joined(separator: "\n") + "\n"
         }
         let text =
             run.report.undo.map { UndoText(run.report, $0, layout).text } ?? TextReport(run.report, layout).text
-        let deleted = deletedLines(run.report).flatMap { TextWidth.fit($0, width: layout.width, indent: 10) }
+        let deleted = deletedLines(run.report).flatMap { TextWidth.fit($0, width: width, indent: 10) }
         return (lines + deleted).joined(separator: "\n") + "\n\n" + text
     }
 
