@@ -1,5 +1,5 @@
 package import PriceStore
-package import RetentionPolicy
+import RetentionPolicy
 
 /// Formats numbers, durations and instants for people. Uses only integer arithmetic: a formatter would load locale data in every run.
 package enum Figures {
@@ -12,15 +12,6 @@ package enum Figures {
             text.unicodeScalars.append(Unicode.Scalar(digit))
         }
         return text
-    }
-
-    /// A report value in a table: whole numbers in groups, blank if unknown.
-    package static func text(_ value: JSONText) -> String {
-        switch value {
-        case .null: ""
-        case .integer(let number): grouped(number)
-        default: value.description
-        }
     }
 
     /// A number and its noun: `1 rule`, `2,000 rows`.

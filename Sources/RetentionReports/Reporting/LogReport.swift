@@ -159,7 +159,8 @@ package struct LogReport {
         ]).document + "\n"
     }
 
-    private static func value(_ run: LedgerRun) -> JSONText {
+    /// A run of that list.
+    static func value(_ run: LedgerRun) -> JSONText {
         let members =
             run.report.members.filter { $0.name != "schema" } + [.init("outcome", run.outcome.rawValue.json)]
             + run.process.members
@@ -179,11 +180,6 @@ package struct LogReport {
         ]
         return .object(members + record)
     }
-}
-
-extension LedgerRun {
-    /// Whether the end of the run is recorded.
-    fileprivate var isFinished: Bool { outcome != .running && outcome != .crashed }
 }
 
 extension RunReport.Outcome {

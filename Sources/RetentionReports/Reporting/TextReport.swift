@@ -277,7 +277,8 @@ package struct TextReport {
 
     // MARK: Closing sentence
 
-    private var closing: String {
+    /// What was done and what is left, ending with a full stop.
+    var closing: String {
         let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
         let refused = report.rules.count { $0.outcome == .refused }
         let failed = report.rules.count { $0.outcome == .failed }

@@ -185,8 +185,8 @@ struct ArchiveReportTests {
     @Test func thePageHasArchivedRows() throws {
         func page(_ archived: Int?) throws -> String {
             ReviewPage(
-                plan: ReportSample.report(.dryRun, rules: [ReportSample.gold]),
-                runs: [try recorded(report(archived: archived)).run], ages: [], storeSizeBytes: 1
+                ReviewSample.review(
+                    [ReportSample.gold], [try recorded(report(archived: archived)).run])
             ).html
         }
         #expect(try page(500_030).contains("Archived") && page(500_030).contains("500,030"))
