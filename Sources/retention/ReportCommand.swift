@@ -28,7 +28,7 @@ struct ReportCommand: ConsoleCommand {
 
     func run(_ console: Console) throws -> Int32 {
         guard !html.isEmpty else { throw CommandFailure.usage("--html needs a file name", hint: "name a file, or '-'") }
-        let policy = try policyOption.read()
+        let policy = try policyOption.read(orInstalled: true)
         let opening = StoreOpening(policy)
         let isForOutput = html == "-"
         let outputs = try opening.outputs()

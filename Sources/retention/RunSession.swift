@@ -13,6 +13,8 @@ struct RunSession {
     var log: LogOpening.Log
     /// The command line's time budget; nil: the policy's.
     var maxRuntime: Duration?
+    /// How long to wait for a locked store before the run begins; nil: not longer than `busy_timeout`.
+    var wait: Duration?
     var observer: (any RunObserver)?
     /// The plan to carry out; nil: the policy decides.
     var planFile: PlanFile?
@@ -93,10 +95,9 @@ struct RunSession {
     private func runLocked(_ hasBegun: inout Bool) throws -> RunReport {
         let opening = opening
         try opening.requireDatabase()
-        let lock = try opening.lock()
+        let (lock, writer) = try open(opening)
         let interruption = Interruption()
         defer { withExtendedLifetime(lock) {} }
-        let writer = try opening.writer()
         let ledger = try opening.ledgerUnderLock(logger: log.logger)
         try planFile?.check(writer, ledger?.history)
         let run = Run(
@@ -104,6 +105,23 @@ struct RunSession {
             signal: { interruption.signal })
         hasBegun = true
         return try run.perform()
+    }
+
+    /// Takes the run lock and opens the store. While they are locked it is tried again each second, until the time to wait is over.
+    private func open(_ opening: StoreOpening) throws -> (RunLock?, any RetentionWriter) {
+        guard let wait else { return (try opening.lock(), try opening.writer()) }
+        let end = SystemClock.uptime() + wait
+        while true {
+            do {
+                let found = (try opening.lock(), try opening.writer())
+                // Only a change shows whether the store is locked.
+                try found.1.transaction(.normal) {}
+                return found
+            } catch {
+                guard ExitStatus(of: error).code == 75, SystemClock.uptime() < end else { throw error }
+                SystemClock.sleep(.seconds(1))
+            }
+        }
     }
 
     var opening: StoreOpening {

@@ -19,7 +19,7 @@ struct StoreOpening {
     }
 
     /// The libraries of the engines in this process, with their versions.
-    static let libraries = [EngineComponent.sqlite.description]
+    static let libraries = Servers.libraries + [EngineComponent.sqlite.description]
 
     /// Opens a store for reading without a policy.
     ///
