@@ -115,6 +115,8 @@ package struct RunReport: Sendable {
     /// Whether the policy has pending sources.
     package var hasPendingSources = false
     package var rules: [RuleReport] = []
+    /// Whether the ledger knows no earlier run of the store. It is only for texts.
+    package var isFirst = false
     /// The archive of the run; nil: there is none.
     package var archive: Archive?
     /// What was restored; nil: the run is not an undo.

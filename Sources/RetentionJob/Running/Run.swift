@@ -50,6 +50,7 @@ package final class Run {
         try recorder?.begin(report)
         report.ruleLines = memory.ruleLines
         logger.info("run started", metadata: startMetadata)
+        report.isFirst = memory.isBeforeFirstRun && recorder != nil
         if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
         var mistake: PolicyError?
         do {

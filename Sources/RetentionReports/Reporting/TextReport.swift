@@ -45,7 +45,7 @@ package struct TextReport {
         }
         lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
         if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
-        lines += TextWidth.wrap(closing, width: layout.width)
+        lines += firstRun + TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -96,7 +96,7 @@ package struct TextReport {
                 .init("TIME", .right),
             ]
         }
-        columns.append(.init(isDryRun ? "PLAN" : "OUTCOME"))
+        if !isDryRun { columns.append(.init("OUTCOME")) }
         return TextTable(columns: columns, rows: report.rules.map(row))
     }
 
@@ -114,10 +114,7 @@ package struct TextReport {
                 rule.planned.expired > 0
                     ? rule.planned.rows.flatMap { Figures.percent(rule.planned.expired, of: $0) } ?? "" : "",
             ]
-            if isDryRun {
-                cells.append(plan(rule))
-                return .init(cells: cells)
-            }
+            if isDryRun { return .init(cells: cells) }
             cells += [
                 Figures.grouped(rule.done.deleted), rule.done.archived.map { Figures.grouped($0) } ?? "",
                 rule.left.expired > 0 ? Figures.grouped(rule.left.expired) : "",
@@ -133,14 +130,6 @@ package struct TextReport {
         if !text.lowercased().hasPrefix("refus") { text = "refused: " + text }
         if let code = rule.refusal, !text.contains(code.rawValue) { text += " (\(code.rawValue))" }
         return text
-    }
-
-    private func plan(_ rule: RunReport.RuleReport) -> String {
-        guard rule.planned.expired > 0 else { return "nothing expired" }
-        var parts: [String] = []
-        if let method = rule.method.name { parts.append(method) }
-        if let index = rule.method.index { parts.append("index " + SafeText.line(index)) }
-        return parts.joined(separator: ", ")
     }
 
     // MARK: Notes
@@ -263,9 +252,8 @@ package struct TextReport {
 
     /// Why another method than the usual one is used, and how long the store was locked, as a sentence; nil: neither is shown.
     private func method(_ rule: RunReport.RuleReport) -> String? {
-        guard rule.planned.expired > 0, let method = rule.method.name else { return nil }
-        var parts: [String] = []
-        if let reason = rule.method.reason { parts.append("\(method): \(reason)") }
+        guard rule.planned.expired > 0 else { return nil }
+        var parts = [rule.method.reason].compactMap(\.self)
         if let lock = rule.done.lockElapsed, lock >= Self.shortestShownLock {
             parts.append("the store was locked for \(Figures.duration(lock))")
         }
@@ -276,6 +264,34 @@ package struct TextReport {
     private static let shortestShownLock = Duration.milliseconds(50)
 
     // MARK: Closing sentence
+
+    /// What part of the rows the first run deletes, and how they could be restored; empty: it is not the first run, or their number is not
+    /// known exactly.
+    private var firstRun: [String] {
+        let rules = report.rules.filter { $0.outcome != .disabled }
+        let gone = rules.reduce(0) { $0 + (isDryRun ? $1.planned.expired : $1.done.deleted) }
+        let rows = rules.compactMap(\.planned.rows)
+        let isRefused = isDryRun && rules.contains { $0.outcome == .refused }
+        guard report.isFirst, gone > 0, rows.count == rules.count, Set(rules.map(\.entity.folded)).count == rules.count,
+            rules.allSatisfy({
+                [.planned, .completed].contains($0.outcome) || isRefused && $0.planned.isCounted
+            })
+        else { return [] }
+        let all = rows.reduce(0, +)
+        var text = "\(isDryRun ? "This would be" : "This was") the first run: \(Figures.grouped(gone)) of "
+        text += Figures.count(all, "row") + (Figures.percent(gone, of: all).map { " (\($0))" } ?? "")
+        text += isRefused ? " are expired." : "."
+        guard rules.allSatisfy({ $0.done.archived == nil }) else { return TextWidth.wrap(text, width: layout.width) }
+        text += " Without an archive they \(isDryRun ? "could not" : "cannot") be restored."
+        guard isDryRun else { return TextWidth.wrap(text, width: layout.width) }
+        let (make, key) =
+            report.engine == "sqlite"
+            ? ("mkdir -m 700 archive", "folder: archive")
+            : ("CREATE SCHEMA retention_archive", "schema: retention_archive")
+        return TextWidth.wrap(text + " To keep copies for 30 days:", width: layout.width) + [
+            "  \(make)", "  archive: { \(key), keep: 30d }    # in the policy",
+        ]
+    }
 
     private var closing: String {
         let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
