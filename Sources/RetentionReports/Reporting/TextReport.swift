@@ -265,25 +265,28 @@ package struct TextReport {
 
     // MARK: Closing sentence
 
-    /// What part of the rows the first run deletes, and how they could be restored; empty: it is not the first run, or their number is not
-    /// known exactly.
+    /// What part of the rows the first run deletes, if that is known exactly, and how they could be restored; empty: it is not the first run.
     private var firstRun: [String] {
         let rules = report.rules.filter { $0.outcome != .disabled }
         let gone = rules.reduce(0) { $0 + (isDryRun ? $1.planned.expired : $1.done.deleted) }
-        let rows = rules.compactMap(\.planned.rows)
         let isRefused = isDryRun && rules.contains { $0.outcome == .refused }
-        guard report.isFirst, gone > 0, rows.count == rules.count, Set(rules.map(\.entity.folded)).count == rules.count,
-            rules.allSatisfy({
-                [.planned, .completed].contains($0.outcome) || isRefused && $0.planned.isCounted
-            })
+        guard report.isFirst, gone > 0,
+            rules.allSatisfy({ [.planned, .completed].contains($0.outcome) || isRefused && $0.planned.isCounted })
         else { return [] }
-        let all = rows.reduce(0, +)
-        var text = "\(isDryRun ? "This would be" : "This was") the first run: \(Figures.grouped(gone)) of "
-        text += Figures.count(all, "row") + (Figures.percent(gone, of: all).map { " (\($0))" } ?? "")
-        text += isRefused ? " are expired." : "."
-        guard rules.allSatisfy({ $0.done.archived == nil }) else { return TextWidth.wrap(text, width: layout.width) }
-        text += " Without an archive they \(isDryRun ? "could not" : "cannot") be restored."
-        guard isDryRun else { return TextWidth.wrap(text, width: layout.width) }
+        let rows = rules.compactMap(\.planned.rows)
+        let isExact =
+            rows.count == rules.count && Set(rules.map(\.entity.folded)).count == rules.count
+            && rules.allSatisfy { $0.done.goneCount == $0.done.deleted && $0.planned.triggers.isEmpty }
+        let isArchived = rules.contains { $0.done.archived != nil }
+        guard isExact || isDryRun && !isArchived else { return [] }
+        var text = "\(isDryRun ? "This would be" : "This was") the first run"
+        if isExact {
+            let all = rows.reduce(0, +)
+            text += ": \(Figures.grouped(gone)) of \(Figures.count(all, "row"))"
+            text += (Figures.percent(gone, of: all).map { " (\($0))" } ?? "") + (isRefused ? " are expired" : "")
+        }
+        text += isArchived ? "." : ". Without an archive the rows \(isDryRun ? "could not" : "cannot") be restored."
+        guard isDryRun, !isArchived else { return TextWidth.wrap(text, width: layout.width) }
         let (make, key) =
             report.engine == "sqlite"
             ? ("mkdir -m 700 archive", "folder: archive")
