@@ -278,7 +278,7 @@ package struct TextReport {
             rows.count == rules.count && Set(rules.map(\.entity.folded)).count == rules.count
             && rules.allSatisfy { $0.done.goneCount == $0.done.deleted && $0.planned.triggers.isEmpty }
         let isArchived = rules.contains { $0.done.archived != nil }
-        guard isExact || isDryRun && !isArchived else { return [] }
+        guard isExact || isDryRun && !isArchived && !isRefused else { return [] }
         var text = "\(isDryRun ? "This would be" : "This was") the first run"
         if isExact {
             let all = rows.reduce(0, +)
