@@ -31,6 +31,13 @@ extension KnownDefect {
     }
 }
 
+extension EngineComponent {
+    /// The library that talks to servers; nil: the package was built without it.
+    package static var libpq: EngineComponent? {
+        ServerLink.libraryVersion.map { EngineComponent(name: "libpq", version: $0) }
+    }
+}
+
 extension PostgresConnection {
     /// Switches off the faulty optimization of an installed extension. Other versions may not have the setting.
     static func avoidKnownDefects(_ link: ServerLink) throws(ServerFault) {

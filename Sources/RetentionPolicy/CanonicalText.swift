@@ -60,7 +60,7 @@ enum CanonicalText {
     /// Reads the part that a recorded text describes; nil: the text is damaged, or this version does not know it.
     static func read<Part>(_ record: String, _ part: (inout PolicyBuilder, YAMLNode) -> Part?) -> Part? {
         let text = PolicyText(bytes: Array(record.utf8), path: "")
-        guard text.mistake == nil, let root = YAMLReader.read(text).0 else { return nil }
+        guard text.mistake == nil, let root = YAMLReader.read(text).root else { return nil }
         var builder = PolicyBuilder(reader: SettingReader(baseFolder: "/"), source: text.source)
         let found = part(&builder, root)
         return builder.reader.diagnostics.isEmpty ? found : nil

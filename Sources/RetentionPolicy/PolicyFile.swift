@@ -30,14 +30,12 @@ package enum PolicyFile {
         if let line = text.source.lines.firstIndex(where: Secrets.areIn) {
             throw secret(path, at: Mark(line: line + 1, column: 1))
         }
-        let (root, mistakes) = YAMLReader.read(text)
+        let (root, mistakes, password) = YAMLReader.read(text)
+        if let password { throw secret(path, at: password) }
         var builder = PolicyBuilder(reader: SettingReader(baseFolder: baseFolder), source: text.source)
         let policy = root.flatMap { builder.policy($0) }
         var diagnostics = mistakes + builder.reader.diagnostics
-        if diagnostics.isEmpty, let policy {
-            if let url = policy.store.kind.url, Secrets.areIn(url) { throw secret(path, at: policy.store.mark) }
-            return policy
-        }
+        if diagnostics.isEmpty, let policy { return policy }
         if diagnostics.isEmpty {
             diagnostics = [Diagnostic(at: Mark(line: 1, column: 1), "the file has no store and no rules")]
         }

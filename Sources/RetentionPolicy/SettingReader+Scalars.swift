@@ -8,7 +8,10 @@ extension SettingReader {
         do throws(Complaint) {
             return try read(scalar, shape, name: name)
         } catch {
-            let message = error.message ?? "'\(name)' must be \(shape.expected); found \(node.described)"
+            let bare = scalar.text.wholeMatch(of: #/[“”„‘’]+(.*?)[“”„‘’]*/#)
+            let message =
+                bare.map { "remove the curly quotes: write \($0.1)" } ?? error.message
+                ?? "'\(name)' must be \(shape.expected); found \(node.described)"
             report(node.mark, message + (error.hint.map { "; \($0)" } ?? ""))
             return nil
         }
@@ -94,7 +97,8 @@ extension SettingReader {
             do throws(DurationMistake) {
                 return .age(try MaxAge(parsing: text))
             } catch {
-                throw Complaint(message: error.message)
+                throw Complaint(
+                    message: error.message + (PolicyKey.frequencies[text.lowercased()].map { "; write \($0)" } ?? ""))
             }
         case .duration(let milliseconds):
             switch PolicyDuration.parse(text, allowsMilliseconds: milliseconds) {
@@ -192,15 +196,23 @@ extension SettingReader {
         if lowercased.hasPrefix("file:") {
             throw Complaint(message: "'\(name)' cannot be a file: URI; write the path itself")
         }
-        if lowercased.contains("://") { throw Complaint(message: "'\(name)' must be a path; found the URL '\(path)'") }
+        if lowercased.contains("://") {
+            // As SQLAlchemy writes a path.
+            let file = path.wholeMatch(of: #/sqlite:///(.+)/#)
+            throw Complaint(
+                message: "'\(name)' must be a path; found the URL '\(path)'", hint: file.map { "write \($0.1)" })
+        }
         try refuseHome(path)
         return absolutePath(path)
     }
 
-    /// Throws if the path begins with `~`, because that is never meant as the name of a folder.
+    /// Throws if the path begins with `~` or a variable, because that is never meant as the name of a folder.
     private func refuseHome(_ path: String) throws(Complaint) {
         if path == "~" || path.hasPrefix("~/") {
             throw Complaint(message: "'~' is not expanded in '\(path)'; write the folder in full")
+        }
+        if path.prefixMatch(of: #/\$\{?[A-Za-z_]/#) != nil {
+            throw Complaint(message: "$VARIABLES are not expanded in '\(path)'; write the folder in full")
         }
     }
 

@@ -25,8 +25,12 @@ struct SettingReader {
             let examples = keys.prefix(3).map(\.name).joined(separator: ", ")
             let subject = name.map { "'\($0)' must be" } ?? "expected"
             var message = "\(subject) a mapping with keys such as \(examples); found \(node.described)"
-            if case .scalar(let scalar) = node.content, PolicyKey.isMissingSpace(in: scalar.text) {
-                message = PolicyKey.missingSpace(after: scalar.text.prefix { $0 != ":" })
+            if case .scalar(let scalar) = node.content {
+                if PolicyKey.isMissingSpace(in: scalar.text) {
+                    message = PolicyKey.missingSpace(after: scalar.text.prefix { $0 != ":" })
+                } else if let meant = shorthand(scalar, node, keys) {
+                    message += "; write { \(meant) }"
+                }
             }
             report(node.mark, message)
             return nil
@@ -41,6 +45,21 @@ struct SettingReader {
             group[pair.key] = setting(pair, key.shape)
         }
         return group
+    }
+
+    /// The key that a value in place of a mapping is probably meant for, with the value; nil: there is none.
+    private func shorthand(_ scalar: YAMLNode.Scalar, _ node: YAMLNode, _ keys: [PolicyKey]) -> String? {
+        guard keys.count(where: \.isRequired) < 2, scalar.text != "none" else { return nil }
+        if keys.contains(where: { $0.name == scalar.text }) { return "\(scalar.text): 2y" }
+        let possible = keys.filter { accepts(scalar, node, $0.shape) }
+        // Nearly every text is a path.
+        let best = possible.first { !["folder", "file", "schema"].contains($0.name) } ?? possible.first
+        return best.map { "\($0.name): \(scalar.text)" }
+    }
+
+    private func accepts(_ scalar: YAMLNode.Scalar, _ node: YAMLNode, _ shape: PolicyShape) -> Bool {
+        var trial = SettingReader(baseFolder: baseFolder)
+        return trial.scalarValue(scalar, node, shape, name: "") != nil
     }
 
     private mutating func setting(_ pair: YAMLNode.Pair, _ shape: PolicyShape) -> Setting {
@@ -75,6 +94,10 @@ struct SettingReader {
             report(pair.keyMark, PolicyKey.missingSpace(after: key))
             return String(key)
         }
+        if let advice = PolicyKey.advice(on: pair.key, among: keys) {
+            report(pair.keyMark, "unknown key '\(pair.key)'; \(advice.text)")
+            return advice.key
+        }
         let near = NearestName.match(pair.key, in: keys.map(\.name))
         var hint = near.map { "; did you mean '\($0)'?" }
         if hint == nil, let home = keys.first(where: { $0.shape.holds(key: pair.key) }) {
@@ -104,13 +127,15 @@ struct SettingReader {
         }
     }
 
-    private mutating func mismatch(_ node: YAMLNode, _ shape: PolicyShape, name: String) {
-        report(node.mark, "'\(name)' must be \(shape.expected); found \(node.described)")
+    private mutating func mismatch(_ node: YAMLNode, _ shape: PolicyShape, name: String, hint: String = "") {
+        report(node.mark, "'\(name)' must be \(shape.expected); found \(node.described)\(hint)")
     }
 
     private mutating func named(_ node: YAMLNode, _ shape: PolicyShape, name: String) -> Setting.Value? {
         guard case .mapping(let pairs) = node.content else {
-            mismatch(node, .named(shape), name: name)
+            let written: String? = if case .scalar(let scalar) = node.content { scalar.text } else { nil }
+            let sql = written.flatMap { PolicyKey.condition(ofSQL: $0) }
+            mismatch(node, .named(shape), name: name, hint: sql.map { "; write \(name): \($0)" } ?? "")
             return nil
         }
         if pairs.isEmpty { report(node.mark, "'\(name)' is empty; name at least one attribute or leave it out") }
@@ -124,7 +149,20 @@ struct SettingReader {
     ) -> Setting.Value? {
         guard case .sequence(let nodes) = node.content else {
             var message = "'\(name)' must be a list; found \(node.described)"
-            if case .scalar(let scalar) = node.content { message += "; write [\(scalar.text)]" }
+            switch node.content {
+            case .scalar(let scalar):
+                if accepts(scalar, node, shape) {
+                    message += "; write [\(scalar.text)]"
+                } else if case .word(let words) = shape, let word = words.first(where: { $0.unavailable == nil }) {
+                    let near = NearestName.match(scalar.text, in: words.map(\.name))
+                    message += "; name each entry, as in [\(near ?? word.name)]"
+                }
+            case .mapping(let pairs):
+                guard let key = pairs.first?.key, case .group(let keys) = shape else { break }
+                message +=
+                    "; begin each entry with \"- \(keys.contains { $0.name == key } ? key + ": …" : "name: " + key)\""
+            case .sequence: break
+            }
             report(node.mark, message)
             return nil
         }
@@ -201,7 +239,10 @@ struct SettingReader {
         for key in keys where key.name != "defaults" {
             guard let setting = group[key.name] else {
                 if key.isRequired, !group.misspelt.contains(key.name) {
-                    let place = owner.map { " in \($0)" } ?? ""
+                    var place = owner.map { " in \($0)" } ?? ""
+                    if key.name == "date_attribute", let column = group.text("column") {
+                        place += "; 'column' is for Core Data stores: write date_attribute: \(column)"
+                    }
                     report(group.mark, "required key '\(key.name)' is missing\(place)")
                 }
                 continue

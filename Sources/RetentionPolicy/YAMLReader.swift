@@ -1,4 +1,5 @@
 @preconcurrency import CLibYAML
+import PriceStore
 
 /// Reads the document of a policy file into nodes with positions.
 ///
@@ -12,6 +13,8 @@ struct YAMLReader {
 
     /// Mistakes found so far.
     private(set) var diagnostics: [Diagnostic] = []
+    /// The first scalar with a password, however it is written; nil: there is none.
+    private var secret: Mark?
     private let text: PolicyText
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private var anchors: [String: YAMLNode] = [:]
@@ -25,13 +28,14 @@ struct YAMLReader {
 
     /// Reads the document.
     ///
-    /// - Returns: its root and all mistakes. The root is nil if there is none or it cannot be read; there is then a mistake.
-    static func read(_ text: PolicyText) -> (root: YAMLNode?, diagnostics: [Diagnostic]) {
+    /// - Returns: its root, all mistakes, and the first password. The root is nil if there is none or it cannot be read; there is then a
+    ///   mistake.
+    static func read(_ text: PolicyText) -> (root: YAMLNode?, diagnostics: [Diagnostic], secret: Mark?) {
         // The parser holds a pointer to itself, so it must not move.
         let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
         defer { parser.deallocate() }
         guard yaml_parser_initialize(parser) == 1 else {
-            return (nil, [Diagnostic(at: Mark(line: 1, column: 1), "not enough memory to read the file")])
+            return (nil, [Diagnostic(at: Mark(line: 1, column: 1), "not enough memory to read the file")], nil)
         }
         defer { yaml_parser_delete(parser) }
         return text.bytes.withUnsafeBufferPointer { bytes in
@@ -40,9 +44,9 @@ struct YAMLReader {
             var reader = YAMLReader(text: text, parser: parser)
             do throws(Stop) {
                 let root = try reader.document()
-                return (root, reader.diagnostics)
+                return (root, reader.diagnostics, reader.secret)
             } catch {
-                return (nil, reader.diagnostics + [error.diagnostic])
+                return (nil, reader.diagnostics + [error.diagnostic], reader.secret)
             }
         }
     }
@@ -203,6 +207,7 @@ struct YAMLReader {
                 let bytes = UnsafeBufferPointer(start: data.value, count: data.length)
                 let scalar = YAMLNode.Scalar(
                     text: String(decoding: bytes, as: UTF8.self), isPlain: data.style == YAML_PLAIN_SCALAR_STYLE)
+                if secret == nil, Secrets.areIn(scalar.text) { secret = mark }
                 return (.scalar(scalar, anchor: Self.string(data.anchor), tag: Self.string(data.tag)), mark)
             case YAML_SEQUENCE_START_EVENT:
                 let data = event.data.sequence_start

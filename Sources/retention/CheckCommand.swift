@@ -29,7 +29,7 @@ struct CheckCommand: ConsoleCommand {
         try asOfOption.check()
         let policy: Policy
         do {
-            policy = try policyOption.read()
+            policy = try policyOption.read(orInstalled: true)
         } catch PolicyError.invalid(let diagnostics, let source) {
             // The mistakes are the report.
             try console.report(diagnostics, of: source)

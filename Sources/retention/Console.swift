@@ -22,10 +22,14 @@ final class Console: Sendable {
     let showsProgress: Bool
     /// The columns to which reports are wrapped: the terminal's, or 120 if the output is not a terminal.
     let width: Int
-    /// The columns of the terminal, to which tables are folded; nil: the output is not a terminal, and each row is one line.
+    /// The columns of the terminal, which no table is wider than; nil: the output is not a terminal.
     let tableWidth: Int?
     /// Whether standard error is a terminal.
     let isErrorTerminal: Bool
+    /// Whether both streams have one reader, as on a terminal, in a mail of cron and in the journal.
+    let isOneStream: Bool
+    /// Whether standard error is the journal of systemd. Source: systemd.exec(5), JOURNAL_STREAM.
+    let isJournal: Bool
 
     private let progressIsShown = LockedValue(false)
 
@@ -42,22 +46,30 @@ final class Console: Sendable {
         usesColour = isTerminal && !forbidsColour
         isErrorTerminal = isatty(STDERR_FILENO) == 1
         showsProgress = isErrorTerminal && !isDumb
+        var (out, errors) = (stat(), stat())
+        let isKnown = fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &errors) == 0
+        isOneStream = isKnown && (out.st_dev, out.st_ino) == (errors.st_dev, errors.st_ino)
+        isJournal = isKnown && Self.environment("JOURNAL_STREAM") == "\(errors.st_dev):\(errors.st_ino)"
         tableWidth = isOutputTerminal ? Self.columns(of: STDOUT_FILENO) ?? 80 : nil
         width = tableWidth ?? 120
         output = { LogSink.writeAll($0, to: STDOUT_FILENO) }
-        errors = { LogSink.writeAll($0, to: STDERR_FILENO) }
+        self.errors = { LogSink.writeAll($0, to: STDERR_FILENO) }
         isStandard = true
     }
 
     /// Makes a console that prints to two sinks, neither of which is a terminal.
     init(output: @escaping Sink, errors: @escaping Sink) {
         (isTerminal, usesColour, isErrorTerminal, showsProgress) = (false, false, false, false)
+        (isOneStream, isJournal) = (false, false)
         tableWidth = nil
         width = 120
         self.output = output
         self.errors = errors
         isStandard = false
     }
+
+    /// The layout of reports on standard output.
+    var layout: TextLayout { TextLayout(width: width, tableWidth: tableWidth, usesColour: usesColour) }
 
     /// Writes a report to standard output.
     ///
@@ -90,6 +102,14 @@ final class Console: Sendable {
     /// Writes lines for people to standard error. An error here cannot be reported.
     @discardableResult
     func diagnose(_ text: String) -> Bool { diagnose(bytes: Array((text + "\n").utf8)) }
+
+    /// Writes what is wrong, or what went well enough, to standard error, wrapped to its width.
+    ///
+    /// - Parameter kind: `error` or `warning`.
+    func diagnose(_ kind: String, _ text: String) {
+        let line = "retention: \(kind): " + SafeText.line(text)
+        diagnose((errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]).joined(separator: "\n"))
+    }
 
     /// Writes the bytes of whole lines to standard error.
     func diagnose(bytes: [UInt8]) -> Bool {

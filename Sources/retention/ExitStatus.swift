@@ -88,7 +88,7 @@ struct ExitStatus: Hashable {
         case .missing:
             self.init(
                 code: 66, message: error.description,
-                hint: "name it with -c FILE, or create one: retention init STORE > retention.yaml")
+                hint: "name it with -c FILE, or create one: retention init STORE --output retention.yaml")
         case .unreadable(_, let code, _):
             self.init(
                 code: PolicyAccess.exitCode(ofSystemError: code), message: error.description,

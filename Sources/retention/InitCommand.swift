@@ -1,3 +1,4 @@
+@preconcurrency import Glibc
 import ArgumentParser
 import PriceStore
 import RetentionJob
@@ -8,14 +9,14 @@ import RetentionReports
 struct InitCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
-        abstract: "Writes a commented policy for a store to standard output.",
+        abstract: "Writes a commented policy for a store.",
         discussion: """
             Writes one disabled rule for each entity with a date that says how old its rows are; you choose the \
-            ages. Opens the store read-only and changes nothing.
+            ages. Opens the store read-only and does not change it.
 
             EXAMPLES
               retention init prices.sqlite
-              retention init prices.sqlite > draft.yaml
+              retention init prices.sqlite --output new.yaml
               retention init --tiers prices.sqlite
             """)
 
@@ -24,8 +25,23 @@ struct InitCommand: ConsoleCommand {
     @Flag(help: "Add examples of tiers and candles to each rule, as comments.")
     var tiers = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Write the policy to this new file, and make the folder archive beside it.", valueName: "file"),
+        completion: .file())
+    var output: String?
+
     func run(_ console: Console) throws -> Int32 {
-        let draft = PolicyDraft(try source.inspect(), model: source.model, showsTiers: tiers)
+        let place = output.map { FilePlace($0) }
+        if let place,
+            let objection = OutputContent.policy.objection(to: place) ?? (place.hasFolder ? nil : "has no folder")
+        {
+            throw CommandFailure(
+                exitCode: 73, message: "the policy cannot be written: \(place.path) \(objection)",
+                hint: "nothing was changed; name a new file in an existing folder")
+        }
+        var draft = PolicyDraft(try source.inspect())
+        (draft.model, draft.showsTiers) = (source.model, tiers)
         guard draft.hasRules else {
             throw CommandFailure(
                 exitCode: 65,
@@ -36,7 +52,28 @@ struct InitCommand: ConsoleCommand {
         }
         // Editors that know this line complete keys and underline mistakes.
         let schema = InstalledFiles.schema.map { "# yaml-language-server: $schema=\($0)\n" } ?? ""
-        try console.report(schema + draft.text)
+        guard let output, let place else {
+            try console.report(schema + draft.text)
+            return 0
+        }
+        if !StoreKind(source.store).isServer {
+            let folder = FilePlace.path("archive", in: place.folder)
+            // If it cannot be made, the check says why.
+            mkdir(folder, 0o700)
+            try ArchiveFolder(folder).check()
+            draft.hasArchiveFolder = true
+        }
+        // Paths in a policy begin at its folder.
+        if let here = FilePlace.realPath("."), place.folder != here {
+            func absolute(_ path: String) -> String { path.hasPrefix("/") ? path : FilePlace.path(path, in: here) }
+            if !StoreKind(draft.store).isServer { draft.store = absolute(draft.store) }
+            draft.model = draft.model.map(absolute)
+        }
+        try ReplacedFile.write(
+            schema + draft.text, to: output, as: .policy, hint: "name a new file in a folder that can be written")
+        try console.report(
+            "The policy is in \(SafeText.line(output)). Write the ages, then: retention check -c \(SafeText.line(output))\n"
+        )
         return 0
     }
 }

@@ -20,10 +20,7 @@ struct InspectCommand: ConsoleCommand {
     @OptionGroup var source: StoreOption
 
     func run(_ console: Console) throws -> Int32 {
-        let report = InspectionReport(try source.inspect())
-        try console.report(
-            report.text(
-                width: min(console.width, 100), tableWidth: console.tableWidth, usesColour: console.usesColour))
+        try console.report(InspectionReport(try source.inspect()).text(console.layout))
         return 0
     }
 }

@@ -15,16 +15,17 @@ struct LogCommand: ConsoleCommand {
 
             EXAMPLES
               retention log --last 5 --rule yahoo-gold
-              retention log --since 2026-11-01 --outcome refused --format json
+              retention log --since 7d --outcome refused --json
+              retention log --run last
               retention log --verify
             """)
 
     @OptionGroup var policyOption: PolicyOption
     @Option(help: ArgumentHelp("At most this many runs.", valueName: "n"))
     var last = 20
-    @Option(help: ArgumentHelp("Only this rule.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only this rule.", valueName: "name"), completion: .rules)
     var rule: String?
-    @Option(help: ArgumentHelp("Only runs that started then or later.", valueName: "instant"))
+    @Option(help: ArgumentHelp("Only runs that started then or later, or at most so long ago.", valueName: "time"))
     var since: String?
     @Option(
         help: ArgumentHelp("Only runs, or rules, with this outcome.", valueName: "word"),
@@ -32,10 +33,11 @@ struct LogCommand: ConsoleCommand {
     var outcome: String?
     @Option(
         name: .customLong("run"),
-        help: ArgumentHelp("One run in full; the first characters of its ID are enough.", valueName: "id"))
+        help: ArgumentHelp(
+            "One run in full; the first characters of its ID are enough. last: the newest.", valueName: "id"),
+        completion: .runs)
     var runID: String?
-    @Option(help: "The format of the report.")
-    var format = ReportFormat.text
+    @OptionGroup var format: FormatOption
     @Flag(help: "Show only missed runs; exit with 65 if there is one.")
     var missed = false
     @Flag(help: "Check that no record was changed, removed or moved; exit with 74 if one was.")
@@ -57,9 +59,11 @@ struct LogCommand: ConsoleCommand {
         guard head == nil || verify else {
             throw CommandFailure.usage("--head needs --verify", hint: "add --verify")
         }
-        let outcome = try outcome.map { try OptionValue.word($0, option: "--outcome", of: Self.outcomes) }
-        let policy = try policyOption.read()
-        let since = try since.map { try OptionValue.instant($0, option: "--since", zone: policy.timezone) }
+        let outcome = try outcome.map {
+            try OptionValue.word($0, option: "--outcome", of: Self.outcomes, otherNames: Self.otherNames)
+        }
+        let policy = try policyOption.read(orInstalled: true)
+        let since = try since.map { try OptionValue.past($0, option: "--since", zone: policy.timezone) }
         guard policy.ledger != .none else {
             throw CommandFailure(
                 exitCode: 66, message: "\(policy.file.path) keeps no ledger (ledger: none)",
@@ -68,36 +72,35 @@ struct LogCommand: ConsoleCommand {
         let opening = StoreOpening(policy)
         if verify { return try showVerification(opening, head, console) }
         if missed { return try showMissed(policy, opening, since: since, console) }
+        let isLast = runID == PastRuns.last
         let query = LedgerHistory.Query(
-            last: runID == nil ? last : nil, rule: rule, since: since, outcome: outcome, run: runID)
+            last: isLast ? 1 : runID == nil ? last : nil, rule: rule, since: since, outcome: outcome,
+            run: isLast ? nil : runID)
         let runs = try PastRuns(opening).runs(query)
         let missedRuns = try policy.expectedEvery == nil ? nil : missedRuns(policy, opening, since: nil)
-        try console.report(try text(of: runs, missedRuns, console))
+        try console.report(try text(of: runs, missedRuns, PastRuns(opening).names(), console))
         return 0
     }
 
-    private func text(of runs: [LedgerRun], _ missed: MissedRuns?, _ console: Console) throws(CommandFailure) -> String
-    {
+    private func text(
+        of runs: [LedgerRun], _ missed: MissedRuns?, _ names: RunNames, _ console: Console
+    ) throws(CommandFailure) -> String {
         if let runID {
             guard let first = runs.first else {
                 throw CommandFailure(
-                    exitCode: 66, message: "run not found: no ID begins with '\(runID)'",
+                    exitCode: 66,
+                    message: runID == PastRuns.last
+                        ? "no run is recorded" : "run not found: no ID begins with '\(runID)'",
                     hint: "retention log shows the IDs; --last shows more of them")
             }
             guard runs.count == 1 || first.report.runID == runID else {
                 throw .usage(
                     "--run '\(runID)' matches \(runs.count) runs", hint: "give more characters of the ID")
             }
-            if format == .text {
-                return LogReport.full(
-                    first, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
-            }
+            if !format.isJSON { return LogReport.full(first, console.layout) }
         }
-        let report = LogReport(runs, missed: missed)
-        return format == .json
-            ? report.json
-            : report.table(
-                width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
+        let report = LogReport(runs, missed: missed, names: names)
+        return format.isJSON ? report.json : report.table(console.layout)
     }
 
     // MARK: Verify
@@ -117,7 +120,7 @@ struct LogCommand: ConsoleCommand {
         guard text.utf8.count == 64, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
             throw .usage(
                 "--head: a hash has 64 hexadecimal digits",
-                hint: "take it from `ledger_hash` in a log or a JSON report, or from the end of a run's report")
+                hint: "retention log --verify prints the newest; `ledger_hash` in the log and in JSON is that of a run")
         }
         return text.lowercased()
     }
@@ -135,7 +138,7 @@ struct LogCommand: ConsoleCommand {
         guard var missed = try missedRuns(policy, opening, since: since) else { return 0 }
         if since == nil { missed.gaps.removeAll { $0.until != nil } }
         let json = JSONText.object([.init("schema", .string("retention.log/1")), .init("missed", missed.json)])
-        try console.report(format == .json ? json.document + "\n" : missed.text)
+        try console.report(format.isJSON ? json.document + "\n" : missed.text)
         return missed.gaps.isEmpty ? 0 : 65
     }
 
@@ -144,6 +147,10 @@ struct LogCommand: ConsoleCommand {
         return MissedRuns(
             try PastRuns(opening).ofStore(), every: every, zone: policy.timezone, since: since, now: SystemClock.now())
     }
+
+    private static let otherNames = [
+        "success": "completed", "ok": "completed", "error": "failed", "failure": "failed", "killed": "crashed",
+    ]
 
     /// The words for the outcome of a run or a rule.
     private static let outcomes: [String] = {

@@ -13,6 +13,8 @@ struct LogOpening {
     var level: Policy.LogSettings.Level?
     /// Whether standard error shows warnings and errors only; a file keeps its level.
     var isQuiet = false
+    /// Whether the report is text, which has all warnings of the run.
+    var reportsText = false
     /// Whether all records are shown, even on a terminal.
     var isVerbose = false
     /// Whether the log is that of a dry run, which does not write a log file and shows warnings on standard error.
@@ -25,6 +27,24 @@ struct LogOpening {
         var fileLogger: Logger?
         /// The log file; nil: none.
         var file: LogSink?
+        /// Whether standard error shows no record, because its reader gets the report.
+        var isSilent = false
+
+        /// The same log with the run in each record.
+        func naming(_ run: String, of store: String) -> Self {
+            var log = self
+            for (key, value) in [("run", run), ("store", store)] {
+                log.logger[metadataKey: key] = "\(value)"
+                log.fileLogger?[metadataKey: key] = "\(value)"
+            }
+            return log
+        }
+
+        /// Logs a warning that no report has.
+        func warn(_ title: Logger.Message, _ reason: String, _ console: Console) {
+            logger.warning(title, metadata: ["reason": "\(reason)"])
+            if isSilent { console.diagnose("warning", "\(title): \(reason)") }
+        }
     }
 
     /// Opens the log.
@@ -40,6 +60,10 @@ struct LogOpening {
             let lines = TextWidth.fit(String(decoding: bytes.dropLast(), as: UTF8.self), width: width, indent: 2)
             return console.diagnose(lines.joined(separator: "\n"))
         }
+        // On a terminal the report is enough. Details are for files and the journal.
+        let isWatched =
+            console.isErrorTerminal && format == .text && self.level == nil && settings.level == nil && !isVerbose
+        let showsWarningsOnly = isQuiet || isWatched || settings.file != nil
         var handlers: [any LogHandler] = []
         var log = Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() })
         if let path = settings.file {
@@ -50,14 +74,14 @@ struct LogOpening {
                 log.file = sink
                 log.fileLogger = Logger(label: "retention") { _ in handler }
             }
-            handlers.append(LineLogHandler(.text, sink: standardError, level: max(level, .warning), clock: clock))
-        } else {
-            // On a terminal the report is enough. Details are for files and the journal.
-            let isWatched = console.isErrorTerminal && format == .text && self.level == nil && settings.level == nil
-            let showsWarningsOnly = isQuiet || isWatched && !isVerbose
+        }
+        log.isSilent = showsWarningsOnly && reportsText && console.isOneStream
+        if !log.isSilent {
             let shown = showsWarningsOnly ? max(level, .warning) : level
+            let format = settings.file == nil ? format : .text
             handlers.append(LineLogHandler(format, sink: standardError, level: shown, clock: clock))
         }
+        guard !handlers.isEmpty else { return log }
         log.logger = Logger(label: "retention") { [handlers] _ in
             handlers.count == 1 ? handlers[0] : MultiplexLogHandler(handlers)
         }

@@ -1,4 +1,5 @@
 import ArgumentParser
+@preconcurrency import Glibc
 import PriceStore
 import RetentionJob
 import RetentionPolicy
@@ -7,14 +8,34 @@ import RetentionReports
 /// The policy file, as every command names it.
 struct PolicyOption: ParsableArguments {
     @Option(
-        name: [.short, .customLong("config")], help: ArgumentHelp("The policy file.", valueName: "file"),
+        name: [.short, .customLong("config")],
+        help: ArgumentHelp(
+            "The policy file (default: RETENTION_CONFIG in the environment, or retention.yaml).", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
-    var config = "retention.yaml"
+    var config: String?
     @Flag(help: "Read a policy that other users can change, even as root.")
     var allowInsecure = false
 
     /// Reads the policy, see ``PolicyAccess``.
-    func read() throws -> Policy { try PolicyAccess.read(config, allowsInsecure: allowInsecure) }
+    ///
+    /// - Parameter orInstalled: whether that in /etc is read if none is named and none is in the working folder.
+    func read(orInstalled: Bool = false) throws -> Policy {
+        try PolicyAccess.read(Self.path(config, orInstalled: orInstalled), allowsInsecure: allowInsecure)
+    }
+
+    /// The path of the policy that is read.
+    static func path(
+        _ named: String?, orInstalled: Bool,
+        environment: String? = getenv("RETENTION_CONFIG").map { String(cString: $0) },
+        exists: (String) -> Bool = { access($0, F_OK) == 0 }
+    ) -> String {
+        if let named { return named }
+        if let environment, !environment.isEmpty { return environment }
+        return orInstalled && !exists(usual) && exists(installed) ? installed : usual
+    }
+
+    private static let usual = "retention.yaml"
+    private static let installed = "/etc/retention/retention.yaml"
 }
 
 /// A store that a command reads without a policy.
@@ -58,13 +79,23 @@ struct AsOfOption: ParsableArguments {
     }
 }
 
+/// The format of a report, as commands name it.
+struct FormatOption: ParsableArguments {
+    @Option(help: "The format of the report.")
+    var format = ReportFormat.text
+    @Flag(help: "The same as --format json.")
+    var json = false
+
+    /// Whether the report is for programs.
+    var isJSON: Bool { json || format == .json }
+}
+
 /// The time limit and the output of a run or an undo.
 struct OutputOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Stop after this time; the same command continues later.", valueName: "duration"))
     var maxRuntime: String?
-    @Option(help: "The format of the report.")
-    var format = ReportFormat.text
-    @Flag(help: "Print no report if the exit code is 0.")
+    @OptionGroup var format: FormatOption
+    @Flag(name: .shortAndLong, help: "Print no report if the exit code is 0.")
     var quiet = false
     @Flag(help: "Show no progress bar.")
     var noProgress = false
@@ -81,7 +112,9 @@ struct OutputOptions: ParsableArguments {
 
     /// The log that these options and later the policy describe.
     func log(isVerbose: Bool = false, isDryRun: Bool) -> LogOpening {
-        LogOpening(format: logFormat, level: logLevel, isQuiet: quiet, isVerbose: isVerbose, isDryRun: isDryRun)
+        LogOpening(
+            format: logFormat, level: logLevel, isQuiet: quiet, reportsText: !format.isJSON, isVerbose: isVerbose,
+            isDryRun: isDryRun)
     }
 
     /// The progress bar; nil: none is shown.
@@ -92,17 +125,24 @@ struct OutputOptions: ParsableArguments {
             width: { console.progressWidth })
     }
 
-    /// Prints a report: the failure on standard error, the rest in the requested format.
+    /// Prints a report: the failure on standard error, unless its reader gets it with the report, and the rest in the requested format.
     ///
+    /// - Parameters:
+    ///   - log: the log of the run. If it is silent and no report is printed, warnings are shown.
+    ///   - summary: the line that the journal gets instead of a report.
     /// - Returns: the exit status.
-    func show(_ report: RunReport, _ console: Console, text: () -> String) throws(CommandFailure) -> Int32 {
-        if let failure = report.failure {
-            let line = "retention: error: " + SafeText.line(failure)
-            let lines = console.errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]
-            console.diagnose(lines.joined(separator: "\n"))
+    func show(
+        _ report: RunReport, _ console: Console, _ log: LogOpening.Log, summary: String? = nil, text: () -> String
+    ) throws(CommandFailure) -> Int32 {
+        if let failure = report.failure, format.isJSON || !console.isOneStream { console.diagnose("error", failure) }
+        guard !quiet || report.exitCode != 0 else {
+            if log.isSilent, logLevel != .error {
+                for warning in report.warnings { console.diagnose("warning", warning) }
+            }
+            if console.isJournal, let summary { console.diagnose(summary) }
+            return report.exitCode
         }
-        guard !quiet || report.exitCode != 0 else { return report.exitCode }
-        try console.report(format == .json ? report.document : text())
+        try console.report(format.isJSON ? report.document : text())
         return report.exitCode
     }
 }
@@ -113,7 +153,13 @@ enum ReportFormat: String, ExpressibleByArgument, CaseIterable {
 }
 
 extension Policy.LogSettings.Format: ExpressibleByArgument {}
-extension Policy.LogSettings.Level: ExpressibleByArgument {}
+extension Policy.LogSettings.Level: ExpressibleByArgument {
+    /// A level as other programs write it is accepted.
+    init?(argument: String) {
+        let word = argument.lowercased()
+        self.init(rawValue: ["warn": "warning", "err": "error"][word] ?? word)
+    }
+}
 
 /// Reads the values of options. A value that cannot be read is wrong usage.
 enum OptionValue {
@@ -121,12 +167,21 @@ enum OptionValue {
     static func instant(_ text: String, option: String, zone: CalendarZone = .utc) throws(CommandFailure) -> Instant {
         guard let instant = Instant(iso8601: text, zone: zone) else {
             throw .usage(
-                "\(option) '\(text)' is not an ISO 8601 instant", hint: "write it as 2026-11-21T00:00:00Z or 2026-11-21"
-            )
+                "\(option) '\(text)' is not an ISO 8601 instant",
+                hint: "write it as 2026-11-21T00:00:00Z or 2026-11-21"
+                    + (option == "--since" ? ", or as an age: 7d" : ""))
         }
         // Of a local time that occurs twice the first instant is used, before which fewer rows are. A text with an offset gives the same
         // instant in UTC.
         return Instant(iso8601: text) == instant ? instant : zone.instant(of: zone.civil(of: instant), .first)
+    }
+
+    /// An instant, or how long ago it was: `7d`.
+    static func past(_ text: String, option: String, zone: CalendarZone) throws -> Instant {
+        if let age = try? MaxAge(parsing: text) {
+            return Cutoff.instant(asOf: SystemClock.now(), maxAge: age, align: nil, zone: zone)
+        }
+        return try instant(text, option: option, zone: zone)
     }
 
     /// A length of time.
@@ -159,14 +214,21 @@ enum OptionValue {
         if names.contains(name) { return name }
         throw .usage(
             "no rule is named '\(name)'" + NearestName.suggestion(for: name, in: names),
-            hint: "the rules are \(list(names))")
+            hint: name.contains(",")
+                ? "repeat the option: " + name.split(separator: ",").map { "--rule \($0)" }.joined(separator: " ")
+                : "the rules are \(list(names))")
     }
 
     /// A word from a list.
-    static func word(_ text: String, option: String, of words: [String]) throws(CommandFailure) -> String {
+    ///
+    /// - Parameter otherNames: words for them that are suggested, not accepted.
+    static func word(
+        _ text: String, option: String, of words: [String], otherNames: [String: String] = [:]
+    ) throws(CommandFailure) -> String {
         if words.contains(text) { return text }
+        let meant = otherNames[text.lowercased()].map { "; did you mean '\($0)'?" }
         throw .usage(
-            "\(option) '\(text)' is unknown" + NearestName.suggestion(for: text, in: words),
+            "\(option) '\(text)' is unknown" + (meant ?? NearestName.suggestion(for: text, in: words)),
             hint: "one of \(list(words))")
     }
 

@@ -62,8 +62,31 @@ struct PastRuns {
         return found.filter { $0.report.archive != nil }
     }
 
-    /// The run of this store whose ID begins with the given text.
+    /// How tables name the runs, so that ``run(_:)`` finds them.
+    func names() throws -> RunNames {
+        let known = try opening.ledgerReader().map { try opening.history($0).identifiers() }
+        return RunNames(known ?? [], now: SystemClock.now())
+    }
+
+    /// The word for the newest run.
+    static let last = "last"
+
+    /// The run of this store whose ID begins with the given text; for ``last`` the newest that has deleted rows.
     func run(_ id: String) throws -> LedgerRun {
+        if id == Self.last {
+            // Nobody has counted what a run without an end has deleted.
+            let found = try ofStore().last { run in
+                run.report.undo == nil
+                    && ([.crashed, .running].contains(run.outcome)
+                        || run.report.rules.contains { $0.done.goneCount > 0 })
+            }
+            guard let found else {
+                throw CommandFailure(
+                    exitCode: 66, message: "no recorded run of this store has deleted rows",
+                    hint: "retention log shows all runs")
+            }
+            return found
+        }
         let found = try runs(.init(run: id))
         guard let first = found.first else {
             throw CommandFailure(

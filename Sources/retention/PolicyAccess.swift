@@ -46,21 +46,11 @@ enum PolicyAccess {
             exitCode: 77,
             message: "refusing to run as root: \(subject) belongs to user \(owner)"
                 + (name.map { " (\($0))" } ?? "") + way,
-            hint: "run it as that user: sudo -u \(name ?? "'#\(owner)'") \(commandLine); or "
+            hint:
+                "run it as that user: sudo -u \(name ?? "'#\(owner)'") \(SafeText.command(CommandLine.arguments)); or "
                 + (isProgram && weakness.isLast
                     ? "replace \(weakness.path) by a file that root has written" : "chown root \(weakness.path)")
                 + ", or pass --allow-insecure")
-    }
-
-    /// The command as it was given, quoted for a shell.
-    private static var commandLine: String {
-        CommandLine.arguments.map { word in
-            let isPlain = word.utf8.allSatisfy { byte in
-                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
-                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_./=:,+@%".utf8.contains(byte)
-            }
-            return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
-        }.joined(separator: " ")
     }
 
     /// The exit status for a file that cannot be read.

@@ -5,16 +5,18 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// `retention report`: writes the review page.
+/// `retention report`: shows the review, or writes its page.
 struct ReportCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
-        abstract: "Writes a page for review: rules, rows by age, residue, refusals, past runs.",
+        abstract: "Shows the last run, the next one and what needs attention, as text, JSON or a page.",
         discussion: """
-            The page is one file without scripts and external resources. It shows what a dry run finds now and the past \
-            runs in the ledger. The store is opened read-only.
+            The review is made from a dry run and from the past runs in the ledger. The store is opened read-only. \
+            The page also shows the rows by their dates, what arrived and was deleted, and sizes; it is one file without \
+            scripts and external resources.
 
             EXAMPLES
+              retention report
               retention report --html review.html
               retention report -c prices.yaml --html - > prices.html
             """)
@@ -22,44 +24,54 @@ struct ReportCommand: ConsoleCommand {
     @OptionGroup var policyOption: PolicyOption
     @Option(
         help: ArgumentHelp(
-            "The file to write; an existing page is replaced. '-': standard output.", valueName: "file"),
+            "Write the page to this file; an existing page is replaced. '-': standard output.", valueName: "file"),
         completion: .file())
-    var html: String
+    var html: String?
+    @OptionGroup var format: FormatOption
 
     func run(_ console: Console) throws -> Int32 {
-        guard !html.isEmpty else { throw CommandFailure.usage("--html needs a file name", hint: "name a file, or '-'") }
-        let policy = try policyOption.read()
+        guard html != "" else { throw CommandFailure.usage("--html needs a file name", hint: "name a file, or '-'") }
+        guard html == nil || !format.isJSON else {
+            throw CommandFailure.usage("--html and --format are mutually exclusive", hint: "use one of them")
+        }
+        let policy = try policyOption.read(orInstalled: true)
         let opening = StoreOpening(policy)
-        let isForOutput = html == "-"
+        let file = html == "-" ? nil : html
         let outputs = try opening.outputs()
         try outputs.check()
-        if !isForOutput, let objection = outputs.objection(to: .page, at: html) {
+        if let file, let objection = outputs.objection(to: .page, at: file) {
             throw CommandFailure(
                 exitCode: 73, message: "the page cannot be written: \(objection)",
                 hint: "name a new file or an earlier page")
         }
+        let review = try review(policy, opening, console)
+        var text = html == nil ? review.json : ReviewPage(review).html
+        if html == nil, !format.isJSON {
+            text = ReviewText(review, console.layout).text
+        }
+        if let file {
+            try ReplacedFile.write(text, to: file, as: .page, hint: "check the folder and its permissions")
+        } else {
+            try console.report(text)
+        }
+        return 0
+    }
+
+    private func review(_ policy: Policy, _ opening: StoreOpening, _ console: Console) throws -> Review {
         let session = RunSession(
             console: console, policy: policy, asOf: SystemClock.now().toSecond, options: Planner.Options(),
             log: LogOpening.Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }))
         let plan = try session.dryRun().report
         if let failure = plan.failure { throw CommandFailure(exitCode: plan.exitCode, message: failure) }
-
         let reader = try opening.reader()
         let completed = try policy.completed(from: reader)
-        var ages: [AgeHistogram] = []
-        for (rule, report) in zip(completed.rules, plan.rules) where rule.isEnabled {
-            ages.append(try AgeHistogram.read(rule, report, zone: policy.timezone, reader))
+        var dates: [String: Series] = [:]
+        for rule in completed.rules where rule.isEnabled {
+            guard let report = plan.rules.first(where: { $0.name == rule.name }) else { continue }
+            dates[rule.name] = try Series.dates(rule, report, now: plan.asOf, zone: policy.timezone, reader)
         }
-        var page = ReviewPage(plan: plan, runs: [], ages: ages, storeSizeBytes: try reader.sizeBytes())
-        page.runs = try PastRuns(opening).ofStore()
-        if let every = policy.expectedEvery {
-            page.missed = MissedRuns(page.runs, every: every, zone: policy.timezone, now: SystemClock.now())
-        }
-        if isForOutput {
-            try console.report(page.html)
-        } else {
-            try ReplacedFile.write(page.html, to: html, as: .page, hint: "check the folder and its permissions")
-        }
-        return 0
+        return Review(
+            plan: plan, runs: try PastRuns(opening).ofStore(), dates: dates, storeSizeBytes: try reader.sizeBytes(),
+            policy: completed)
     }
 }

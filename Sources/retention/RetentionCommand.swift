@@ -24,7 +24,7 @@ struct RetentionCommand: ParsableCommand {
         version: ([version] + StoreOpening.libraries).joined(separator: "\n"),
         subcommands: [
             RunCommand.self, CheckCommand.self, WhyCommand.self, InspectCommand.self, InitCommand.self, LogCommand.self,
-            UndoCommand.self, ReportCommand.self, SchemaCommand.self,
+            UndoCommand.self, ReportCommand.self, ExplainCommand.self, SchemaCommand.self, CompletionCommand.self,
         ])
 
     /// Carries out the command line of the process, and ends the process.
@@ -64,6 +64,8 @@ struct RetentionCommand: ParsableCommand {
                 // The parser throws for requested help too.
                 let text = fullMessage(for: error)
                 guard exitCode(for: error) == .success else {
+                    let hint = CommandLineHints.failure(arguments, parserText: text, commands: commandNames)
+                    if let hint { throw hint }
                     console.diagnose(text)
                     return exitCode(for: error).rawValue
                 }
@@ -99,12 +101,13 @@ struct RetentionCommand: ParsableCommand {
     /// Refuses an unknown command, and names the nearest one.
     private static func refuseUnknownCommand(_ arguments: [String]) throws(CommandFailure) {
         guard let word = arguments.first, !word.hasPrefix("-") else { return }
-        let commands = Self.configuration.subcommands.map { $0.configuration }
-        guard word != "help", !commands.contains(where: { $0.commandName == word }) else { return }
-        let names = commands.filter { $0.shouldDisplay }.compactMap { $0.commandName }
-        let near = NearestName.suggestion(for: word, in: names)
-        throw .usage("unknown command '\(word)'\(near)", hint: "the commands are \(names.joined(separator: ", "))")
+        guard word != "help", !commandNames.contains(word) else { return }
+        let near = NearestName.suggestion(for: word, in: commandNames)
+        throw .usage(
+            "unknown command '\(word)'\(near)", hint: "the commands are \(commandNames.joined(separator: ", "))")
     }
+
+    private static let commandNames = configuration.subcommands.compactMap { $0.configuration.commandName }
 
     /// The command of an ordinary run, as cron starts it; nil: the arguments are something else, or wrong.
     ///

@@ -21,7 +21,7 @@ struct RunCommand: ConsoleCommand {
             """)
 
     @OptionGroup var policyOption: PolicyOption
-    @Flag(help: "Show what would be deleted; change nothing.")
+    @Flag(name: [.customShort("n"), .long], help: "Show what would be deleted; change nothing.")
     var dryRun = false
     @Option(
         help: ArgumentHelp(
@@ -39,7 +39,7 @@ struct RunCommand: ConsoleCommand {
             "Carry out a saved plan: the same instant, policy, store and rows, or nothing.", valueName: "file"),
         completion: .file())
     var plan: String?
-    @Option(help: ArgumentHelp("Only this rule; can be repeated.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only this rule; can be repeated.", valueName: "name"), completion: .rules)
     var rule: [String] = []
     @OptionGroup var asOfOption: AsOfOption
     @Option(
@@ -54,6 +54,8 @@ struct RunCommand: ConsoleCommand {
     @Option(
         help: ArgumentHelp("The method of the engine to use.", valueName: "name", visibility: .private))
     var method: String?
+    @Option(help: ArgumentHelp("Wait up to this long while the store is locked.", valueName: "duration"))
+    var wait: String?
     @Flag(help: "Print each distinct SQL statement and its query plan to standard error.")
     var verbose = false
     @OptionGroup var output: OutputOptions
@@ -64,6 +66,7 @@ struct RunCommand: ConsoleCommand {
         options.accept = Set(try accept.map(OptionValue.refusalCode))
         options.method = rebuild ? "rebuild" : method
         let budget = try output.budget()
+        let wait = try wait.map { try OptionValue.duration($0, option: "--wait") }
         try asOfOption.check()
         if let sample {
             guard dryRun else { throw CommandFailure.usage("--sample needs --dry-run") }
@@ -103,17 +106,18 @@ struct RunCommand: ConsoleCommand {
             throw error
         }
         session.maxRuntime = budget
+        session.wait = wait
         session.observer = output.observer(console)
         session.isVerbose = verbose
         session.sampleCount = sample ?? 0
         session.planFile = planFile
         guard dryRun else {
-            return try show(try session.run(), console)
+            return try show(try session.run(), console, session.log)
         }
         let (report, saved) = try session.dryRun(planValidity: savePlan == nil ? nil : validity ?? PlanFile.validity)
         if let savePlan, let saved { try PlanFile.write(saved, to: savePlan) }
-        let code = try show(report, console)
-        if let savePlan, let saved, !output.quiet, output.format == .text {
+        let code = try show(report, console, session.log)
+        if let savePlan, let saved, !output.quiet, !output.format.isJSON {
             try console.report(
                 "The plan is saved in \(SafeText.line(savePlan)), valid until \(Figures.instant(saved.validUntil.toSecond)).\n"
             )
@@ -135,11 +139,8 @@ struct RunCommand: ConsoleCommand {
         }
     }
 
-    private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) -> Int32 {
-        try output.show(report, console) {
-            TextReport(
-                report, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour
-            ).text
-        }
+    private func show(_ report: RunReport, _ console: Console, _ log: LogOpening.Log) throws(CommandFailure) -> Int32 {
+        let text = TextReport(report, host: MachineFacts.process.host, console.layout)
+        return try output.show(report, console, log, summary: text.summary) { text.text }
     }
 }

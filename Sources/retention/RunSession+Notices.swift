@@ -7,20 +7,44 @@ import RetentionReports
 extension RunSession {
     /// Writes the figures of a run for a monitoring system. If that fails, the run stays done, and its exit code shows the failure.
     func writeMetrics(_ report: inout RunReport) {
-        guard let path = policy.metricsFile else { return }
-        let now = report.finished
-        let expected = policy.expectedEvery.map {
-            now.since(Cutoff.instant(asOf: now, maxAge: $0, align: nil, zone: policy.timezone))
-        }
+        guard policy.metricsFile != nil else { return }
+        let ends = try? opening.ledgerReader().map { try opening.history($0).ends(store: opening.realStorePath()) }
         do throws(StoreError) {
-            try ReplacedFile.write(
-                MetricsText(report, expectedEvery: expected).text, to: path, as: .figures,
-                hint: "check the folder and its permissions, or change metrics.textfile")
+            try writeFigures(report, after: ends)
         } catch {
             report.warn(log.logger, "metrics not written", error.description)
             if [0, 65].contains(report.exitCode) || (74...77).contains(report.exitCode) {
                 report.exitCode = RunStatus.exitCode(of: error.kind)
             }
+        }
+    }
+
+    /// Writes the figures of a run that has ended, or of one in progress.
+    private func writeFigures(
+        _ report: RunReport, after ends: LedgerHistory.Ends?, at now: Instant? = nil
+    ) throws(StoreError) {
+        guard let path = policy.metricsFile else { return }
+        let end = now ?? report.finished
+        let expected = policy.expectedEvery.map {
+            end.since(Cutoff.instant(asOf: end, maxAge: $0, align: nil, zone: policy.timezone))
+        }
+        let figures = MetricsText(
+            report, expectedEvery: expected, store: try? opening.realStorePath(), version: RetentionCommand.version,
+            ends: ends ?? .init(), now: now)
+        try ReplacedFile.write(
+            figures.text, to: path, as: .figures,
+            hint: "check the folder and its permissions, or change metrics.textfile")
+    }
+
+    /// What rewrites the figures while a run is in progress, every 15 seconds; nil: the policy asks for no figures.
+    func showProgress(after ends: LedgerHistory.Ends?) -> ((RunReport) -> Void)? {
+        guard policy.metricsFile != nil else { return nil }
+        var last = SystemClock.uptime()
+        return { report in
+            guard SystemClock.uptime() - last >= .seconds(15) else { return }
+            last = SystemClock.uptime()
+            // If it cannot be written now, the end of the run says so.
+            try? writeFigures(report, after: ends, at: SystemClock.now())
         }
     }
 
@@ -63,24 +87,22 @@ extension RunSession {
             }
             report = recorded
         } catch {
-            log.logger.warning("run not recorded", metadata: ["reason": "\(error)"])
+            log.warn("run not recorded", "\(error)", console)
         }
     }
 
     /// Runs the command of the policy for a run that could not begin.
     func notifyOfRunNotCarriedOut(_ report: RunReport) {
-        if let problem = notifyCommand(of: report) {
-            log.logger.warning("command of the policy failed", metadata: ["reason": "\(problem)"])
-        }
+        if let problem = notifyCommand(of: report) { log.warn("command of the policy failed", problem, console) }
     }
 
     private func notifyCommand(of report: RunReport) -> String? {
         let words = report.exitCode == 0 ? policy.onSuccess : policy.onFailure
         guard !words.isEmpty else { return nil }
         let problem = NoticeCommand(words, sleep: SystemClock.sleep).run(
-            input: report.document,
+            input: TextReport(report, host: MachineFacts.process.host).text, document: report.document,
             variables: [
-                ("RETENTION_RUN", report.runID), ("RETENTION_OUTCOME", report.ledgerOutcome.rawValue),
+                ("RETENTION_RUN", report.runID), ("RETENTION_OUTCOME", report.runOutcome.rawValue),
                 ("RETENTION_EXIT_CODE", "\(report.exitCode)"), ("RETENTION_CONFIG", report.config),
             ])
         return problem.map(Secrets.hidden)

@@ -10,9 +10,13 @@ struct RunSession {
     let policy: Policy
     let asOf: Instant
     let options: Planner.Options
-    var log: LogOpening.Log
+    var log: LogOpening.Log {
+        didSet { log = log.naming(runID, of: policy.store.written) }
+    }
     /// The command line's time budget; nil: the policy's.
     var maxRuntime: Duration?
+    /// How long to wait for a locked store before the run begins; nil: not longer than `busy_timeout`.
+    var wait: Duration?
     var observer: (any RunObserver)?
     /// The plan to carry out; nil: the policy decides.
     var planFile: PlanFile?
@@ -28,7 +32,7 @@ struct RunSession {
         self.policy = policy
         self.asOf = asOf
         self.options = options
-        self.log = log
+        self.log = log.naming(runID, of: policy.store.written)
     }
 
     /// Predicts what a run would do.
@@ -79,11 +83,11 @@ struct RunSession {
             }
             return report
         } catch {
-            for line in ExitStatus(of: error).lines.prefix(1) {
-                log.fileLogger?.error("run not carried out", metadata: ["reason": "\(line)"])
-            }
             var report = reportOfRunNotCarriedOut(error)
+            log.fileLogger?.error("run not carried out", metadata: ["reason": "\(report.failure ?? "")"])
             if !hasBegun { record(&report, because: error) }
+            // The figures are those of the run that holds the lock.
+            if !(error is RunLock.Failure) { writeMetrics(&report) }
             notifyOfRunNotCarriedOut(report)
             throw error
         }
@@ -93,17 +97,34 @@ struct RunSession {
     private func runLocked(_ hasBegun: inout Bool) throws -> RunReport {
         let opening = opening
         try opening.requireDatabase()
-        let lock = try opening.lock()
+        let (lock, writer) = try open(opening)
         let interruption = Interruption()
         defer { withExtendedLifetime(lock) {} }
-        let writer = try opening.writer()
-        let ledger = try opening.ledgerUnderLock(logger: log.logger)
+        let ledger = try opening.ledgerUnderLock(log, console)
         try planFile?.check(writer, ledger?.history)
+        var setup = self.setup(try policy.completed(from: writer))
+        setup.didProgress = try showProgress(after: ledger?.history.ends(store: opening.realStorePath()))
         let run = Run(
-            setup: setup(try policy.completed(from: writer)), writer: writer, recorder: ledger, logger: log.logger,
-            signal: { interruption.signal })
+            setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })
         hasBegun = true
         return try run.perform()
+    }
+
+    /// Takes the run lock and opens the store. While they are locked it is tried again each second, until the time to wait is over.
+    private func open(_ opening: StoreOpening) throws -> (RunLock?, any RetentionWriter) {
+        guard let wait else { return (try opening.lock(), try opening.writer()) }
+        let end = SystemClock.uptime() + wait
+        while true {
+            do {
+                let found = (try opening.lock(), try opening.writer())
+                // Only a change shows whether the store is locked.
+                try found.1.transaction(.normal) {}
+                return found
+            } catch {
+                guard ExitStatus(of: error).code == 75, SystemClock.uptime() < end else { throw error }
+                SystemClock.sleep(.seconds(1))
+            }
+        }
     }
 
     var opening: StoreOpening {

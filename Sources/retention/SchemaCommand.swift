@@ -8,8 +8,12 @@ struct SchemaCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
         abstract: "Writes the JSON Schema of the policy file to standard output.",
-        // It is for the project's own scripts, and for those who need the schema of exactly this version.
-        shouldDisplay: false)
+        discussion: """
+            Editors that know it complete keys and underline mistakes. It is installed in share/retention.
+
+            EXAMPLES
+              retention schema > retention.schema.json
+            """)
 
     func run(_ console: Console) throws -> Int32 {
         try console.report(PolicySchema.document.document + "\n")

@@ -11,6 +11,9 @@ enum Servers {
     import PostgresStore
 
     extension Servers {
+        /// The libraries of the engine, with their versions.
+        static let libraries = [EngineComponent.libpq].compactMap { $0?.description }
+
         /// Opens a database for reading without a policy.
         static func reader(ofStoreNamed url: String) throws -> any RetentionReader {
             try PostgresReader(PostgresAddress(url: url))
@@ -47,6 +50,7 @@ enum Servers {
 
 #else
     extension Servers {
+        static let libraries: [String] = []
         static func reader(ofStoreNamed url: String) throws -> any RetentionReader { throw missing(url) }
         static func reader(of policy: Policy, _ url: String, trace: Trace?) throws -> any RetentionInserter {
             throw missing(url)

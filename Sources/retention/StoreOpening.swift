@@ -19,7 +19,7 @@ struct StoreOpening {
     }
 
     /// The libraries of the engines in this process, with their versions.
-    static let libraries = [EngineComponent.sqlite.description]
+    static let libraries = Servers.libraries + [EngineComponent.sqlite.description]
 
     /// Opens a store for reading without a policy.
     ///
@@ -80,13 +80,16 @@ struct StoreOpening {
 
     /// Opens the ledger for a run or an undo, while the run lock is held; nil: the policy turns it off. Earlier runs without an end are
     /// marked as crashed.
-    func ledgerUnderLock(logger: Logger) throws -> RunLedger? {
+    func ledgerUnderLock(_ log: LogOpening.Log, _ console: Console) throws -> RunLedger? {
         guard let writer = try ledgerWriter() else { return nil }
         let ledger = try RunLedger(
             writer: writer, store: try realStorePath(), links: storeLinks, process: MachineFacts.process,
             keep: policy.ledgerKeep, zone: policy.timezone)
         let crashed = try ledger.markCrashed()
-        if crashed > 0 { logger.warning("earlier run crashed", metadata: ["runs": .init(crashed)]) }
+        if crashed > 0 {
+            let text = Figures.count(crashed, "run", "has", "have")
+            log.warn("earlier run crashed", "\(text) ended without a record; the store is checked now", console)
+        }
         return ledger
     }
 

@@ -19,23 +19,29 @@ struct UndoCommand: ConsoleCommand {
 
             EXAMPLES
               retention undo --list
+              retention undo last --dry-run
               retention undo 01KAN3ZJ5V --dry-run
               retention undo 01KAN3ZJ5V --rule yahoo-gold
             """)
 
-    @Argument(help: ArgumentHelp("The run; the first characters of its ID are enough.", valueName: "run"))
+    @Argument(
+        help: ArgumentHelp(
+            "The run; the first characters of its ID are enough. last: the newest that deleted rows.", valueName: "run"),
+        completion: .runs)
     var runID: String?
     @OptionGroup var policyOption: PolicyOption
     @Flag(help: "Show the runs of this store that have an archive.")
     var list = false
-    @Option(help: ArgumentHelp("Only rows that this rule deleted; can be repeated.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("Only rows that this rule deleted; can be repeated.", valueName: "name"),
+        completion: .rules)
     var rule: [String] = []
     @Option(
         help: ArgumentHelp(
             "Whether triggers of the store fire: skip (they do not) or fire. Needed only if the undo would fire some.",
             valueName: "choice"))
     var triggers: TriggerChoice?
-    @Flag(help: "Show what would be restored; change nothing.")
+    @Flag(name: [.customShort("n"), .long], help: "Show what would be restored; change nothing.")
     var dryRun = false
     @OptionGroup var output: OutputOptions
 
@@ -46,7 +52,7 @@ struct UndoCommand: ConsoleCommand {
                 hint: "retention undo --list shows the runs that have an archive")
         }
         let budget = try output.budget()
-        let policy = try policyOption.read()
+        let policy = try policyOption.read(orInstalled: list)
         guard policy.ledger != .none else {
             throw CommandFailure(
                 exitCode: 66,
@@ -56,7 +62,8 @@ struct UndoCommand: ConsoleCommand {
         let store = StoreOpening(policy)
         let past = PastRuns(store)
         guard let runID else {
-            return try show(past.withArchives(), unknownStore: store.memory().unknownStoreText, console)
+            return try show(
+                past.withArchives(), names: past.names(), unknownStore: store.memory().unknownStoreText, console)
         }
         let run: LedgerRun
         do {
@@ -79,16 +86,12 @@ struct UndoCommand: ConsoleCommand {
         }
         var opening = output.log(isDryRun: dryRun)
         opening.settings = policy.log
-        var session = UndoSession(policy: policy, request: request, log: try opening.open(console))
+        var session = UndoSession(console: console, policy: policy, request: request, log: try opening.open(console))
         session.maxRuntime = budget
         session.observer = output.observer(console)
         let report = try dryRun ? session.dryRun() : session.run()
-        return try output.show(report, console) {
-            report.undo.map {
-                UndoText(
-                    report, $0, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour
-                ).text
-            } ?? ""
+        return try output.show(report, console, session.log) {
+            report.undo.map { UndoText(report, $0, console.layout).text } ?? ""
         }
     }
 
@@ -171,18 +174,13 @@ struct UndoCommand: ConsoleCommand {
     // MARK: Reports
 
     private func show(
-        _ runs: [LedgerRun], unknownStore: String?, _ console: Console
+        _ runs: [LedgerRun], names: RunNames, unknownStore: String?, _ console: Console
     ) throws(CommandFailure) -> Int32 {
-        switch output.format {
-        case .text:
-            if runs.isEmpty, let text = unknownStore {
-                console.diagnose("retention: warning: store not known: \(SafeText.line(text))")
-            }
-            try console.report(
-                UndoList(runs).text(
-                    width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour))
-        case .json: try console.report(LogReport(runs).json)
+        let report = LogReport(runs, names: names)
+        if runs.isEmpty, !output.format.isJSON, let text = unknownStore {
+            console.diagnose("warning", "store not known: \(text)")
         }
+        try console.report(output.format.isJSON ? report.json : report.undoList(console.layout))
         return 0
     }
 }

@@ -9,14 +9,18 @@ struct UndoSession {
     let policy: Policy
     let request: Undo.Request
     let log: LogOpening.Log
+    private let console: Console
+    private let started: Instant
+    private let runID: String
     /// The command line's time budget; nil: none.
     var maxRuntime: Duration?
     var observer: (any RunObserver)?
 
-    init(policy: Policy, request: Undo.Request, log: LogOpening.Log) {
-        self.policy = policy
-        self.request = request
-        self.log = log
+    init(console: Console, policy: Policy, request: Undo.Request, log: LogOpening.Log) {
+        (self.console, self.policy, self.request) = (console, policy, request)
+        started = SystemClock.now()
+        runID = RunID.random(at: started)
+        self.log = log.naming(runID, of: policy.store.written)
     }
 
     /// Predicts what the undo would restore.
@@ -35,7 +39,7 @@ struct UndoSession {
         let interruption = Interruption()
         defer { withExtendedLifetime(lock) {} }
         let writer = try opening.writer()
-        let ledger = try opening.ledgerUnderLock(logger: log.logger)
+        let ledger = try opening.ledgerUnderLock(log, console)
         return try Undo(
             request, setup: setup(try policy.completed(from: writer)), writer: writer, recorder: ledger,
             logger: log.logger, signal: { interruption.signal }
@@ -43,9 +47,8 @@ struct UndoSession {
     }
 
     private func setup(_ policy: Policy) -> RunSetup {
-        let started = SystemClock.now()
         var setup = RunSetup(
-            policy: policy, runID: RunID.random(at: started), asOf: started.toSecond, clock: SystemClock.now,
+            policy: policy, runID: runID, asOf: started.toSecond, clock: SystemClock.now,
             uptime: SystemClock.uptime, sleep: SystemClock.sleep,
             observer: observer)
         // The policy's budget is for the nightly run.

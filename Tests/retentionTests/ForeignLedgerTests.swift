@@ -89,7 +89,10 @@ struct ForeignLedgerTests {
         let job = try job(ledger: "ledger.db")
         try job.folder.write(
             Sample.policy(
-                Sample.rule(), head: "ledger: ledger.db\non_success: [tee, told.json]\nlog: { file: a.log }"),
+                Sample.rule(),
+                head:
+                    "ledger: ledger.db\non_success: [sh, -c, 'cat \"$RETENTION_REPORT\" > told.json']\nlog: { file: a.log }"
+            ),
             to: "retention.yaml")
         #expect(try job.retention("run").status == 0)
         let head = try #require(job.text("a.log").firstMatch(of: /ledger_hash=([0-9a-f]{64})/)).1

@@ -3,7 +3,9 @@ import Testing
 
 /// Each command's `--help` has two examples at least, and they work.
 struct HelpTests {
-    static let commands = ["run", "check", "why", "inspect", "init", "log", "undo", "report"]
+    static let commands = [
+        "run", "check", "why", "inspect", "init", "log", "undo", "report", "explain", "schema", "completion",
+    ]
 
     private func help(_ arguments: [String]) throws -> String {
         let folder = try TemporaryFolder()
@@ -74,7 +76,20 @@ struct HelpTests {
         64: [
             Wrong("prune", "unknown command 'prune'"), Wrong("rn", "did you mean 'run'?"),
             Wrong("chek", "did you mean 'check'?"), Wrong("inspct", "did you mean 'inspect'?"),
-            Wrong("destroy", "the commands are run, check, why, inspect, init, log, undo, report"),
+            Wrong(
+                "destroy",
+                "the commands are run, check, why, inspect, init, log, undo, report, explain, schema, completion"),
+            Wrong("run --force", "--accept CODE"), Wrong("run -y", "--accept CODE"), Wrong("run --dry", "--dry-run"),
+            Wrong("run -v", "--verbose"), Wrong("check -V", "--version"),
+            Wrong("run retention.yaml", "-c retention.yaml?"),
+            Wrong("check retention.yaml", "-c retention.yaml?"), Wrong("-c x.yaml run", "retention run -c x.yaml"),
+            Wrong("init prices.sqlite new.yaml", "--output FILE"), Wrong("log --follow", "tail -f FILE"),
+            Wrong("log -f", "tail -f FILE"), Wrong("log -n 5", "--last N"), Wrong("run --table Price", "--rule NAME"),
+            Wrong("run --rule gold,silver", "--rule gold --rule silver"), Wrong("run --older-than 30d", "max_age"),
+            Wrong("log --outcome success", "did you mean 'completed'?"), Wrong("log --since yesterday", "an age: 7d"),
+            Wrong("log --verify --head abc", "retention log --verify prints"),
+            Wrong("explain policy_wide", "did you mean 'policy_widened'?"), Wrong("explain 99", "one of "),
+            Wrong("completion fis", "did you mean 'fish'?"), Wrong("run --wait 5", "'5' has no unit"),
             Wrong("run --no-such-flag", "Unknown option '--no-such-flag'"),
             Wrong("run --strategy range", "Unknown option '--strategy'"),
             Wrong("run --rule glod", "did you mean 'gold'?"), Wrong("run --rule silver", "the rules are gold"),
@@ -94,6 +109,7 @@ struct HelpTests {
             Wrong("inspect none.sqlite", "none.sqlite: store not found"),
             Wrong("inspect prces.sqlite", "did you mean 'prices.sqlite'?"),
             Wrong("init none.sqlite", "none.sqlite: store not found"), Wrong("log --run X", "no ID begins with 'X'"),
+            Wrong("log --run last", "no run is recorded"), Wrong("undo last", "has deleted rows"),
         ],
         73: [Wrong("report --html none/page.html", "No such file or directory")],
         74: [Wrong("inspect retention.yaml", "the file is not a SQLite database")],

@@ -1,5 +1,6 @@
 import CoreDataSamples
 import Foundation
+@preconcurrency import Glibc
 import PriceStore
 import RetentionPolicy
 import TestSupport
@@ -12,6 +13,7 @@ import Testing
         let policy = draft.replacing("max_age:   ", with: "max_age: 30d").replacing(
             "enabled: false", with: "enabled: true")
         try folder.write(policy, to: "retention.yaml")
+        mkdir(folder.url.appending(path: "archive").path, 0o700)
         return try LaunchedProgram.perform(["check"], in: folder.url)
     }
 
@@ -19,6 +21,11 @@ import Testing
         let end = try job.perform(["init", "prices.sqlite"] + arguments)
         #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
         return end.output
+    }
+
+    /// The draft with each comment in one line.
+    private func unwrapped(_ draft: String) -> String {
+        draft.replacing("\n#     ", with: " ").replacing("\n  #   ", with: " ")
     }
 
     @Test func theDraftPassesOnceAnAgeIsGiven() throws {
@@ -35,10 +42,14 @@ import Testing
         let end = try check(draft, in: job.folder)
         #expect(end.status == 0, "\(draft)\n\(end)")
         let policy = try PolicyFile.read(path: job.path("retention.yaml"))
-        #expect(policy.rules.map(\.name) == ["price", "event"])
-        #expect(policy.rules.map { $0.dateFormat?.rawValue } == ["unix_seconds", "iso8601"])
+        #expect(policy.rules.map(\.name) == ["event", "price"], "what refers to others comes before them")
+        #expect(policy.rules.map { $0.dateFormat?.rawValue } == ["iso8601", "unix_seconds"])
         #expect(
             draft.contains("#   Newest: a view\n") && draft.contains("#   Setting: no attribute looks like a date\n"))
+        #expect(policy.archive?.folder == job.path("archive") && policy.archive?.keep?.written == "30d")
+        #expect(policy.log?.file == job.path("retention.log") && policy.expectedEvery?.written == "1d")
+        #expect(policy.rules.allSatisfy { $0.limits.maxFraction == 0.5 })
+        #expect(draft.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(draft)")
         #expect(draft.contains("  # Event refers to it: a row that it refers to cannot be deleted."), "\(draft)")
     }
 
@@ -50,7 +61,8 @@ import Testing
                 + "'CREATE INDEX odd ON Price(at, symbol COLLATE nosuch, price, id)' WHERE name = 'odd'", policy: "")
         let draft = try draft(job)
         #expect(
-            draft.contains("#   Price: at: SQLite cannot delete from Price: no such collation sequence: nosuch"),
+            unwrapped(draft).contains(
+                "#   Price: at: SQLite cannot delete from Price: no such collation sequence: nosuch"),
             "\(draft)")
         #expect(!draft.contains("a date that can be read"), "\(draft)")
         let inspected = try job.retention("inspect", "prices.sqlite").output
@@ -120,7 +132,8 @@ import Testing
             """, policy: "")
         let draft = try draft(job)
         #expect(
-            draft.contains("#   Licence: expires_at: all of its dates are in the future: it says when something ends"),
+            unwrapped(draft).contains(
+                "#   Licence: expires_at: all of its dates are in the future: it says when something ends"),
             "\(draft)")
         #expect(draft.contains("date_attribute: created_at") && !draft.contains("date_attribute: expires_at"))
         let seen = try job.retention("inspect", "prices.sqlite")
@@ -138,7 +151,17 @@ import Testing
         ("creation_utc INTEGER, last_access_utc INTEGER", "(now + 11644473600 - n) * 1000000, now", "creation_utc"),
         ("received_ts INTEGER, seen_ts INTEGER", "(now - n * 60) * 1000, now - n", "received_ts"),
         ("mtime INTEGER, ctime INTEGER", "now - n, now - n * 100", "ctime"),
-        ("event_time INTEGER, indexed_time INTEGER", "now - n, now - n", "indexed_time"),
+        ("first_time INTEGER, indexed_time INTEGER", "now - n, now - n", "indexed_time"),
+        ("created_at INTEGER, bar_time INTEGER, imported_at INTEGER", "now, now - n * 60, now", "bar_time"),
+        ("imported_at INTEGER, settlement_date TEXT", "now - n, day", "settlement_date"),
+        ("open_date TEXT, close_date TEXT", "day, CASE WHEN n > 2 THEN day END", "close_date"),
+        ("open_date TEXT, close_date TEXT", "day, NULL", nil),
+        ("created_at TEXT, closed_at TEXT", "day, CASE WHEN n > 70 THEN day END", "closed_at"),
+        ("lock_time INTEGER, lock_end_time INTEGER", "now - n * 86400, now - n * 86400 + 9 * 86400", "lock_end_time"),
+        ("opentime INTEGER, closetime INTEGER", "now - n * 60, now - n * 60 + 59", "closetime"),
+        ("date TEXT, open REAL, close REAL", "day, 20000 + n, 20001 + n", "date"),
+        ("valid_from TEXT, valid_to TEXT", "day, CASE WHEN n > 9 THEN day END", "valid_to"),
+        ("timestamp INTEGER, end_date TEXT, start_date TEXT", "now - n, day, day", "end_date"),
         ("deleted_at INTEGER, updated_at INTEGER", "NULL, now - n", "updated_at"),
         ("created_at INTEGER", "NULL", nil), ("session_id INTEGER", "1700000000 + n", nil),
         ("session_id INTEGER", "now - n * 77", nil),
@@ -164,6 +187,113 @@ import Testing
         let proposed = draft.firstMatch(of: /entity: T\n +date_attribute: (\w+)/).map { String($0.1) }
         #expect(proposed == date, "\(draft)")
         if date == nil { #expect(draft.contains("\n#   T: "), "\(draft)") }
+    }
+
+    /// Tables as others have them, and which of them get a rule.
+    @Test func listsAndWhatGoesWithOthersGetNoRule() throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE trade(id INTEGER PRIMARY KEY, open_date INTEGER NOT NULL, close_date INTEGER);
+            CREATE TABLE fill(id INTEGER PRIMARY KEY, trade INTEGER NOT NULL REFERENCES trade, at INTEGER);
+            CREATE TABLE fee(id INTEGER PRIMARY KEY, fill INTEGER NOT NULL REFERENCES fill ON DELETE CASCADE, at INTEGER);
+            CREATE TABLE remark(id INTEGER PRIMARY KEY, fee INTEGER REFERENCES fee ON DELETE SET NULL, at INTEGER);
+            CREATE TABLE tick(id INTEGER PRIMARY KEY, pair INTEGER NOT NULL REFERENCES pair, at INTEGER);
+            CREATE TABLE pair(id INTEGER PRIMARY KEY, created_at INTEGER);
+            CREATE TABLE KeyValueStore(id INTEGER PRIMARY KEY, key TEXT, at INTEGER);
+            CREATE TABLE quote_now(symbol TEXT PRIMARY KEY, updated_at INTEGER);
+            CREATE TABLE page(uuid TEXT PRIMARY KEY, updated_at INTEGER);
+            CREATE TABLE schema_migrations(version TEXT PRIMARY KEY, applied_at INTEGER);
+            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 40)
+            INSERT INTO trade SELECT n, unixepoch() - n * 86400 - 60, unixepoch() - n * 86400 FROM c;
+            INSERT INTO fill SELECT id, id, open_date FROM trade;
+            INSERT INTO fee SELECT id, id, open_date FROM trade;
+            INSERT INTO remark SELECT id, id, open_date FROM trade;
+            INSERT INTO pair SELECT n, unixepoch() - n * 8640000 FROM (SELECT 1 AS n UNION SELECT 2);
+            INSERT INTO tick SELECT id, id % 2 + 1, open_date FROM trade;
+            INSERT INTO KeyValueStore SELECT id, id, open_date FROM trade;
+            INSERT INTO quote_now SELECT id, open_date FROM trade;
+            INSERT INTO page SELECT id, open_date FROM trade;
+            INSERT INTO schema_migrations SELECT id, open_date FROM trade;
+            """, policy: "")
+        let draft = try draft(job)
+        let end = try check(draft, in: job.folder)
+        #expect(end.status == 0, "\(draft)\n\(end)")
+        let policy = try PolicyFile.read(path: job.path("retention.yaml"))
+        #expect(policy.rules.map(\.entity) == ["trade", "remark", "tick", "page"], "\(draft)")
+        #expect(policy.rules.map(\.dateAttribute) == ["close_date", "at", "at", "updated_at"])
+        #expect(policy.rules.map(\.relationships) == [.cascade, .asDeclared, .asDeclared, .asDeclared])
+        for line in [
+            "#   fill: its rows go with those of trade", "#   fee: its rows go with those of fill",
+            "#   pair: it is a list to which tick refers", "#   KeyValueStore: its name says",
+            "#   quote_now: it has one row for each symbol", "#   schema_migrations: its name says",
+            "  # fill refers to it: its rows go with it.",
+        ] { #expect(unwrapped(draft).contains(line), "\(line)\n\(draft)") }
+        let dry = try job.report("--dry-run")
+        #expect(dry.exitCode == 0 && dry.rules[0].cascaded == 2 * (dry.rules[0].expired ?? 0), "\(dry)")
+    }
+
+    @Test func anEndThatLiesAheadIsAccepted() throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE lock(id INTEGER PRIMARY KEY, lock_time INTEGER, lock_end_time INTEGER);
+            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 40)
+            INSERT INTO lock SELECT n, unixepoch() - n * 86400, unixepoch() - n * 86400 + 5 * 86400 FROM c;
+            """, policy: "")
+        let draft = try draft(job)
+        #expect(draft.contains("    accept: [future_dates]"), "\(draft)")
+        let end = try check(draft, in: job.folder)
+        #expect(end.status == 0, "\(draft)\n\(end)")
+    }
+
+    @Test func rowsThatCannotBeArchivedHaveNoArchive() throws {
+        let job = try LaunchedJob(
+            "PRAGMA encoding = 'UTF-16';" + Sample.price + Sample.rows(50, daysAgo: 40), policy: "")
+        let draft = try draft(job)
+        #expect(draft.contains("    archive: none\n") && unwrapped(draft).contains("cannot be archived"), "\(draft)")
+        let end = try check(draft, in: job.folder)
+        #expect(end.status == 0, "\(draft)\n\(end)")
+    }
+
+    // MARK: Files
+
+    @Test(arguments: ["retention.yaml", "conf/retention.yaml"])
+    func aFileGetsAFolderForArchivesAndTheRightStore(name: String) throws {
+        let job = try LaunchedJob(Sample.price + Sample.rows(50, daysAgo: 40) + Sample.rows(60, daysAgo: 0), policy: "")
+        try FileManager.default.removeItem(atPath: job.path("retention.yaml"))
+        try job.folder.write("", to: "conf/other.txt")
+        let made = try job.perform(["init", "prices.sqlite", "--output", name])
+        #expect(made.status == 0 && made.output.contains("retention check -c \(name)"), "\(made)")
+        let archive = URL(filePath: job.path(name)).deletingLastPathComponent().appending(path: "archive").path
+        let facts = try FileManager.default.attributesOfItem(atPath: archive)
+        #expect(facts[.posixPermissions] as? Int == 0o700)
+        let text = try job.text(name)
+        #expect(!text.contains("mkdir"))
+        let filled = text.replacing("max_age:   ", with: "max_age: 30d").replacing(
+            "enabled: false", with: "enabled: true")
+        try job.folder.write(filled, to: name)
+        let end = try job.perform(["run", "-c", name])
+        #expect(end.status == 0 && end.output.contains("50"), "\(end)")
+        #expect(try job.number("SELECT count(*) FROM Price") == 60)
+        #expect(try job.perform(["undo", "last", "-c", name]).status == 0)
+        #expect(try job.number("SELECT count(*) FROM Price") == 110)
+        // No file is replaced, not even an empty one.
+        for other in [name, "conf/other.txt"] {
+            let before = try job.text(other)
+            let again = try job.perform(["init", "prices.sqlite", "--output", other])
+            #expect(again.status == 73 && again.errors.contains("exists"), "\(again)")
+            #expect(try job.text(other) == before)
+        }
+    }
+
+    @Test func aFolderThatOthersCanWriteIsRefused() throws {
+        let job = try LaunchedJob(Sample.price + Sample.rows(50, daysAgo: 40), policy: "")
+        try job.makeFolder("archive")
+        chmod(job.path("archive"), 0o777)
+        let end = try job.perform(["init", "prices.sqlite", "--output", "new.yaml"])
+        #expect(end.status == 77 && end.errors.contains("chmod go-w"), "\(end)")
+        let nowhere = try job.perform(["init", "prices.sqlite", "--output", "none/new.yaml"])
+        #expect(nowhere.status == 73 && nowhere.errors.contains("existing folder"), "\(nowhere)")
+        #expect(try !job.listing().contains("new.yaml"))
     }
 
     @Test func aStoreWithoutDatesIsReported() throws {

@@ -41,7 +41,8 @@ struct LogAndQuietTests {
         let end = try job().retention("run", "--as-of", Sample.midnight(0))
         #expect(end.status == 65)
         let lines = end.errors.split(separator: "\n").filter { $0.contains("rule finished") }
-        let time = #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z info rule finished "#
+        let time =
+            #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z info rule finished run=\w{26} store=prices\.sqlite "#
         let patterns = [
             "rule=gold entity=Price cutoff=\(Sample.midnight(30)) outcome=completed expired=10 deleted=10 cascaded=0 nullified=0 unreadable=0 residue=0 batches=3",
             "rule=fx entity=\"Fx Rate\" cutoff=\(Sample.midnight(30)) outcome=refused expired=2 deleted=0 cascaded=0 nullified=0 unreadable=0 residue=2 batches=0",
@@ -52,8 +53,12 @@ struct LogAndQuietTests {
             let whole = try Regex(time + pattern + #" seconds=\d+(\.\d+)? held=0 trigger_deleted=0$"#)
             #expect(line.contains(whole), "\(line)")
         }
-        #expect(end.errors.contains(" warning rule not completed rule=fx refusal=would_empty_entity reason="))
+        #expect(
+            end.errors.contains(
+                #/ warning rule not completed run=\w+ store=prices.sqlite rule=fx refusal=would_empty_entity reason=/#))
         let all = end.errors.split(separator: "\n")
+        #expect(all.allSatisfy { $0.contains(#/ run=\w{26} store=prices.sqlite /#) }, "\(end.errors)")
+        #expect(all.last?.contains(#/ outcome=refused .* ?seconds=[\d.]+/#) == true, "\(end.errors)")
         #expect(all.first?.contains(" info run started ") == true && all.last?.contains(" info run finished ") == true)
         #expect(all.count { $0.contains(" warning ") } == 1)
     }
@@ -127,7 +132,7 @@ struct LogAndQuietTests {
         let end = try job.retention("run", "--quiet")
         #expect(end.status == 0 && end.output.isEmpty && end.errors.isEmpty, "\(end)")
         let log = try job.text("job.log")
-        #expect(log.contains(" info run started ") && log.contains(" info rule finished rule=gold "))
+        #expect(log.contains(" info run started ") && log.contains(" store=prices.sqlite rule=gold "))
         // The next run writes behind it.
         try job.retention("run", "--quiet")
         #expect(try job.text("job.log").hasPrefix(log) && job.text("job.log") != log)
@@ -138,6 +143,46 @@ struct LogAndQuietTests {
         #expect(try Report(json: end.output).rules.count == 3)
         #expect(end.errors.contains("statement: ") && end.errors.contains("plan: "))
         #expect(end.errors.contains("  plan: SEARCH retention_row USING COVERING INDEX Price_at (at>? AND at<?)\n"))
+    }
+
+    /// What cron mails and the journal gets is on one stream.
+    @Test func nothingIsSaidTwiceWhereBothStreamsHaveOneReader() throws {
+        let job = try job()
+        #expect(try LaunchedProgram.shell("retention run --quiet >mail 2>&1", in: job.folder.url).status == 65)
+        let mail = try job.text("mail")
+        #expect(mail.matches(of: #/refusing to delete/#).count == 1 && !mail.contains(" warning "), "\(mail)")
+        let run = try #require(try job.log().first?.run)
+        #expect(mail.hasPrefix("run · \(run) on "), "\(mail)")
+        let command = "retention run -c retention.yaml --rule fx --accept would_empty_entity"
+        #expect(mail.contains("to accept that for one run: \(command)\n"), "\(mail)")
+        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+        _ = try LaunchedProgram.shell("retention run --quiet >mail 2>&1", in: job.folder.url)
+        let second = try job.text("mail")
+        #expect(second.matches(of: #/store not found/#).count == 1, "\(second)")
+    }
+
+    @Test func aGoodNightIsOneLineOfTheJournal() throws {
+        let job = try job(isRefused: false)
+        let script = "exec >journal 2>&1; JOURNAL_STREAM=$(stat -c %d:%i journal) retention run --quiet"
+        #expect(try LaunchedProgram.shell(script, in: job.folder.url).status == 0)
+        let run = try #require(try job.log().first?.run)
+        let line = try job.text("journal")
+        #expect(
+            line.contains(#/^Deleted 10 rows in .*; no expired row is left\. prices\.sqlite, run \w+\n$/#), "\(line)")
+        #expect(line.contains(run))
+        // Another reader gets nothing.
+        let other = "JOURNAL_STREAM=1:2 retention run --quiet >journal 2>&1"
+        #expect(try LaunchedProgram.shell(other, in: job.folder.url).status == 0)
+        #expect(try job.text("journal").isEmpty)
+    }
+
+    @Test func aWarningOfAGoodNightIsSaidOnce() throws {
+        let job = try LaunchedJob(
+            Sample.price + "INSERT INTO Price(at) VALUES (NULL), (5);", policy: Sample.policy(Sample.rule()))
+        _ = try LaunchedProgram.shell("retention run --quiet >mail 2>&1", in: job.folder.url)
+        let mail = try job.text("mail")
+        #expect(mail.hasPrefix("retention: warning: no date can be read: gold deletes nothing"), "\(mail)")
+        #expect(mail.split(separator: "\n").count == 1, "\(mail)")
     }
 
     // MARK: retention log
@@ -193,13 +238,15 @@ struct LogAndQuietTests {
     @Test func logShowsATableForPeople() throws {
         let job = try jobWithLedger()
         let lines = try job.retention("log").output.split(separator: "\n")
-        try #require(lines.count == 9)
-        #expect(lines[0].hasPrefix("RUN "))
-        #expect(
-            lines[1].contains("2026-10-02 00:00:00") && lines[1].contains(" gold ")
-                && lines[1].hasSuffix(" 10       10"))
-        #expect(lines[7].contains(" 65 ") && lines[7].contains("refused: would_empty_entity"))
-        let run = try #require(try job.log().last?.run)
+        try #require(lines.count == 5)
+        let (first, run) = (try #require(try job.log().first?.run), try #require(try job.log().last?.run))
+        #expect(lines[1].contains(#/^ +2 Oct (2026 )?00:00  ok       10 deleted  +\d+ d \d\d h  /#), "\(lines)")
+        #expect(lines[1].hasSuffix("  \(first.prefix(10))") && lines[2].contains("  ok       2 deleted  "), "\(lines)")
+        #expect(lines[3].contains("  REFUSED  fx: would_empty_entity  "), "\(lines)")
+        #expect(lines[4].contains("  ok       nothing deleted  "), "\(lines)")
+        // The ID is long enough.
+        let shown = try #require(lines[4].split(separator: " ").last.map(String.init))
+        #expect(try job.retention("log", "--run", shown).output.contains("run       \(run)\n"))
         #expect(try job.retention("log", "--run", run).output.contains("run       \(run)\n"))
     }
 
@@ -222,7 +269,7 @@ struct LogAndQuietTests {
 
         let crashed = try #require(try job.log().last)
         #expect(crashed.outcome == "crashed" && crashed.exitCode == nil && crashed.pid == Int(run.processID))
-        #expect(try job.retention("log").output.contains("CRASHED: process \(run.processID) "))
+        #expect(try job.retention("log").output.contains("  CRASHED  process \(run.processID) "))
         try job.change("DROP TRIGGER Price_slow")
         let next = try job.retention("run", "--format", "json")
         #expect(next.status == 0 && next.errors.contains("warning earlier run crashed"))

@@ -27,7 +27,7 @@ struct MovedStoreTests {
         #expect(run.totals.deleted == 5)
         try job.move("a", to: "b")
         let list = try job.retention("undo", "-c", "b/retention.yaml", "--list")
-        #expect(list.output.contains(run.run) && list.output.contains("possible until"), "\(list)")
+        #expect(list.output.contains(run.run.prefix(10)) && list.output.contains("possible until"), "\(list)")
         #expect(try job.retention("undo", "-c", "b/retention.yaml", run.run, "--dry-run").status == 0)
         let undone = try job.retention("undo", "-c", "b/retention.yaml", run.run)
         #expect(undone.status == 0 && undone.output.contains("Restored 5 rows"), "\(undone)")
@@ -116,7 +116,7 @@ struct MovedStoreTests {
                     .replacing("prices.sqlite", with: "../link.sqlite"), to: "a/retention.yaml")
         }
         let list = try job.retention("undo", "-c", "a/retention.yaml", "--list")
-        #expect(list.output.contains(run) && list.errors == "", "\(list)")
+        #expect(list.output.contains(run.prefix(10)) && list.errors == "", "\(list)")
         #expect(try job.retention("check", "-c", "a/retention.yaml").output.contains("(restored_rows)"))
         #expect(try report(job, "a", "--dry-run").rules[0].refusal == "restored_rows")
         let refused = try report(job, "a")
@@ -143,7 +143,7 @@ struct MovedStoreTests {
             let refused = try report(job, folder)
             #expect(refused.rules[0].refusal == "restored_rows" && refused.warnings == [], "\(refused)")
             let list = try job.retention("undo", "-c", "\(folder)/retention.yaml", "--list")
-            #expect(list.output.contains(run.run) && list.errors == "", "\(list)")
+            #expect(list.output.contains(run.run.prefix(10)) && list.errors == "", "\(list)")
         }
     }
 
@@ -156,7 +156,7 @@ struct MovedStoreTests {
             Sample.policy(Sample.rule(), head: Self.head + "\nledger: retention.ledger.sqlite")
                 .replacing("prices.sqlite", with: "../big/prices.sqlite"), to: "a/retention.yaml")
         let list = try job.retention("undo", "-c", "a/retention.yaml", "--list")
-        #expect(list.output.contains(run), "\(list)")
+        #expect(list.output.contains(run.prefix(10)), "\(list)")
         #expect(try job.retention("check", "-c", "a/retention.yaml").output.contains("(restored_rows)"))
         for arguments in [["--dry-run"], []] {
             #expect(try job.report(["-c", "a/retention.yaml"] + arguments).rules[0].refusal == "restored_rows")

@@ -17,14 +17,16 @@ struct NoticeTests {
         let job = try job("metrics: { textfile: retention.prom }\nexpected_every: 1d")
         #expect(try job.retention("run").status == 0)
         let text = try job.text("retention.prom")
-        let labels = #"store="prices.sqlite",rule="gold",entity="Price""#
+        let store = "store=\"\(try #require(FilePlace.realPath(job.path("prices.sqlite"))))\""
+        let labels = store + #",rule="gold",entity="Price""#
         for line in [
             "retention_rule_deleted_rows{\(labels)} 3", "retention_rule_expired_rows{\(labels)} 3",
             "retention_rule_residue_rows{\(labels)} 0", "retention_rule_oldest_overdue_seconds{\(labels)} 0",
             "retention_rule_outcome{\(labels),outcome=\"completed\"} 1",
             "retention_rule_outcome{\(labels),outcome=\"refused\"} 0",
-            "retention_run_exit_code{store=\"prices.sqlite\"} 0",
-            "retention_run_expected_seconds{store=\"prices.sqlite\"} 86400",
+            "retention_run_exit_code{\(store)} 0", "retention_run_expected_seconds{\(store)} 86400",
+            "retention_info{\(store),version=\"0.1.0\"} 1",
+            "retention_rule_forecast_rows{\(labels),period=\"next_day\"} 0",
         ] {
             #expect(text.contains(line + "\n"), "\(line)\n\(text)")
         }
@@ -39,7 +41,59 @@ struct NoticeTests {
         #expect(try job.retention("run").status == 65)
         let text = try job.text("retention.prom")
         #expect(text.contains("outcome=\"refused\"} 1\n") && text.contains("} 8640"), "\(text)")
-        #expect(!text.contains("last_success"))
+        #expect(text.contains(",code=\"too_many_rows\"} 1\n") && !text.contains("last_success"), "\(text)")
+    }
+
+    private func figure(_ name: String, of job: LaunchedJob) throws -> String? {
+        try job.text("retention.prom").split(separator: "\n").first { $0.hasPrefix("retention_run_\(name){") }?
+            .split(separator: " ").last.map(String.init)
+    }
+
+    @Test func theLastSuccessSurvivesFailuresAndARunThatCannotBegin() throws {
+        let job = try job("metrics: { textfile: retention.prom }")
+        #expect(try job.retention("run").status == 0)
+        let success = try #require(try figure("last_success_timestamp_seconds", of: job))
+        try job.change(Sample.rows(9, daysAgo: 40))
+        try job.folder.write(
+            Sample.policy(
+                Sample.rule("limits: { max_rows: 1 }"), head: "metrics: { textfile: retention.prom }"),
+            to: "retention.yaml")
+        #expect(try job.retention("run").status == 65)
+        #expect(try figure("last_success_timestamp_seconds", of: job) == success)
+        let failure = try #require(try figure("last_timestamp_seconds", of: job))
+        try FileManager.default.moveItem(atPath: job.path("prices.sqlite"), toPath: job.path("aside"))
+        #expect(try job.retention("run").status == 66)
+        #expect(try figure("exit_code", of: job) == "66" && figure("last_timestamp_seconds", of: job) != failure)
+        #expect(try figure("last_success_timestamp_seconds", of: job) == success)
+    }
+
+    /// The figures are those of the run that has the lock.
+    @Test func aRunThatFindsAnotherWritesNoFigures() throws {
+        let job = try job("metrics: { textfile: retention.prom }")
+        let lock = try RunLock.acquire(storePath: job.path("prices.sqlite"))
+        defer { withExtendedLifetime(lock) {} }
+        #expect(try job.retention("run").status == 75)
+        #expect(try !job.listing().contains("retention.prom"))
+    }
+
+    /// It takes longer than the 15 seconds after which the file is written again.
+    @Test func aLongRunShowsHowFarItIs() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.slowDeletes(steps: 2_000_000) + Sample.rows(5000, daysAgo: 40)
+                + Sample.rows(5, daysAgo: 1),
+            policy: Sample.policy(
+                Sample.rule("batch: { rows: 1 }"), head: "metrics: { textfile: retention.prom }"))
+        let run = try RunningProgram(job, "run")
+        defer {
+            run.send(SIGKILL)
+            _ = run.wait()
+        }
+        let isShown = (0..<4).contains { _ in eventually { (try? figure("in_progress", of: job)) == "1" } }
+        try #require(isShown)
+        let text = try job.text("retention.prom")
+        let figures = text.matches(of: #/retention_rule_(?:deleted|residue)_rows\{[^}]*\} (\d+)/#)
+        let counts = figures.compactMap { Int($0.1) }
+        #expect(counts.count == 2 && counts.reduce(0, +) == 5000 && !counts.contains(0), "\(text)")
     }
 
     @Test func aDryRunWritesNothing() throws {
@@ -95,22 +149,26 @@ struct NoticeTests {
     // MARK: Commands
 
     @Test func theCommandGetsTheReport() throws {
-        let job = try job("on_success: [cp, /dev/stdin, report.json]\non_failure: [touch, failed]")
+        let copy = "[sh, -c, 'cat >mail; cp $RETENTION_REPORT report.json']"
+        let job = try job("on_success: \(copy)\non_failure: [touch, failed]")
         #expect(try job.retention("run").status == 0)
         #expect(try Report(json: job.text("report.json")).rules[0].deleted == 3)
+        let mail = try job.text("mail")
+        #expect(mail.hasPrefix("run · ") && mail.contains("\nDeleted 3 rows in "), "\(mail)")
         #expect(try !job.listing().contains("failed"))
     }
 
     @Test func aFailureHasItsOwnCommand() throws {
         let job = try job(
-            "on_failure: [cp, /dev/stdin, report.json]\non_success: [touch, good]", rule: "limits: { max_rows: 1 }")
+            "on_failure: [sh, -c, 'cp $RETENTION_REPORT report.json']\non_success: [touch, good]",
+            rule: "limits: { max_rows: 1 }")
         #expect(try job.retention("run").status == 65)
         #expect(try Report(json: job.text("report.json")).rules[0].refusal == "too_many_rows")
         #expect(try !job.listing().contains("good"))
     }
 
     @Test func aRunThatCannotBeginIsAFailure() throws {
-        let job = try job("on_failure: [cp, /dev/stdin, report.json]")
+        let job = try job("on_failure: [sh, -c, 'cp $RETENTION_REPORT report.json']")
         try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
         #expect(try job.retention("run").status == 66)
         let text = try job.text("report.json")
@@ -121,11 +179,11 @@ struct NoticeTests {
         #expect(run.outcome == "failed" && run.exitCode == 66 && text.contains("\"run\": \"\(run.run)\""), "\(text)")
         #expect(run.failure?.contains("store not found") == true)
         let shown = try job.retention("log").output
-        #expect(shown.contains("failed: prices.sqlite: store not found"), "\(shown)")
+        #expect(shown.contains("  FAILED   exit 66: prices.sqlite: store not found"), "\(shown)")
     }
 
     @Test func aRunThatFindsAnotherAtWorkHasNoRecordOfItsOwn() throws {
-        let job = try job("on_failure: [cp, /dev/stdin, report.json]")
+        let job = try job("on_failure: [sh, -c, 'cp $RETENTION_REPORT report.json']")
         let lock = try RunLock.acquire(storePath: job.path("prices.sqlite"))
         defer { withExtendedLifetime(lock) {} }
         #expect(try job.retention("run").status == 75)
@@ -141,7 +199,7 @@ struct NoticeTests {
         #expect(try job.retention("run").status == 66)
         #expect(try job.number("SELECT clock_believed FROM run", in: "retention.ledger.sqlite") == 0)
         let missed = try job.retention("log", "--missed")
-        #expect(missed.status == 65 && missed.output.contains("no run is recorded"), "\(missed)")
+        #expect(missed.status == 65 && missed.output.contains("no run has completed"), "\(missed)")
         #expect(try job.retention("log", "--verify").status == 0)
         try FileManager.default.moveItem(atPath: job.path("aside"), toPath: job.path("prices.sqlite"))
         #expect(try job.retention("run").status == 0)

@@ -11,6 +11,8 @@ struct PasswordTests {
         ("store: { url: \"postgresql://u:s3cret@h/db\" }" + rest, "2:1"),
         ("store: >\n  postgresql://u:s3cret@h/db" + rest, "3:1"),
         ("store: \"postgresql://u\\x3As3cret@h/db\"" + rest, "2:8"),
+        // Another mistake in the line would show it.
+        ("store: { url: \"postgresql://u\\x3As3cret@h/db\", bogus: 1 }" + rest, "2:15"),
         ("store: prices.sqlite\nlog: { file: ftp://u:s3cret@h/log }" + rest, "3:1"),
         ("store: prices.sqlite\non_failure: curl https://u:s3cret@h/" + rest, "3:1"),
         // Also where the file is no YAML.

@@ -23,7 +23,7 @@ extension RefusalTests {
         // The end of the last run, and how long ago it was; the longest gap was one day.
         let figure =
             code == "clock_jumped"
-            ? "192 h" : try job.rows("SELECT finished FROM run", in: "retention.ledger.sqlite")[0]
+            ? "8 d 00 h" : try job.rows("SELECT finished FROM run", in: "retention.ledger.sqlite")[0]
         for arguments in [["--dry-run"], [], []] {
             let report = try job.report(arguments)
             #expect(report.exitCode == 65 && report.rules[0].refusal == code, "\(report)")

@@ -20,6 +20,8 @@ import PriceStore
 
         /// Whether the package was built with libpq; see ``isAvailable``.
         static let isAvailable = true
+        /// The version of libpq; nil: the package was built without it.
+        static var libraryVersion: String? { "\(PQlibVersion() / 10_000).\(PQlibVersion() % 10_000)" }
 
         private init(_ handle: OpaquePointer) { self.handle = handle }
 
@@ -284,6 +286,7 @@ import PriceStore
     /// Replaces a session in a package that was built without libpq. It cannot be opened.
     final class ServerLink {
         static let isAvailable = false
+        static let libraryVersion: String? = nil
         let isOpen = false
         let isInTransaction = false
         let serverProcess = 0

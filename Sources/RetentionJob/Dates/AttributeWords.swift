@@ -4,10 +4,14 @@ package import PriceStore
 package struct AttributeWords {
     /// What a date says about its row, judged by its name.
     package enum Role: Int, Comparable {
-        /// When the row was created or received.
+        /// When the event of the row happened: the name says no more than that it is a date, such as `time` or `tradeDate`.
+        case event
+        /// When the row was created.
         case created
         /// When something happened.
         case happened
+        /// When the row was received or stored.
+        case loaded
         /// When the row was last changed or read.
         case changed
         /// When something ends, is due, or was born; this is not the age of the row.
@@ -36,12 +40,35 @@ package struct AttributeWords {
         let isType = type.contains("DATE") || type.contains("TIME")
         hint = speaksOfElse ? nil : isType ? "type" : hasDateWord ? "name" : nil
         let lists: [(Role, Set<String>)] = [
-            (.other, Self.endWords), (.created, Self.createdWords), (.changed, Self.changedWords),
+            (.other, Self.endWords), (.created, Self.createdWords), (.loaded, Self.loadedWords),
+            (.changed, Self.changedWords),
         ]
         let stems = words + words.compactMap(Self.stem)
-        role = lists.first { list in stems.contains(where: list.1.contains) }?.0 ?? .happened
+        let isEvent = words.allSatisfy { Self.dateWords.contains($0) || Self.eventWords.contains($0) }
+        role = lists.first { list in stems.contains(where: list.1.contains) }?.0 ?? (isEvent ? .event : .happened)
         self.words = words
     }
+
+    /// Whether this date says when something ends, and the other one when the same thing begins: `close_date` and `open_date`.
+    package func isEnd(of other: AttributeWords) -> Bool {
+        let (end, begin) = (marked, other.marked)
+        return end.words.contains(where: Self.endMarks.contains) && !begin.words.contains(where: Self.endMarks.contains)
+            && end.subject == begin.subject
+    }
+
+    /// The words, compound ones as their marks, and those that say what begins or ends.
+    private var marked: (words: [String], subject: [String]) {
+        let marks = Self.beginMarks.union(Self.endMarks)
+        let words = words.map { word in Self.stem(word).flatMap { marks.contains($0) ? $0 : nil } ?? word }
+        return (words, words.filter { !marks.contains($0) && !Self.dateWords.contains($0) })
+    }
+
+    private static let beginMarks: Set<String> = [
+        "began", "begin", "entered", "entry", "from", "open", "opened", "since", "start", "started",
+    ]
+    private static let endMarks: Set<String> = [
+        "close", "closed", "completed", "end", "ended", "exit", "exited", "finish", "finished", "to", "until",
+    ]
 
     /// Whether the name ends with a unit, as in `time_ms`, that is not the unit of a format.
     func contradicts(_ encoding: DateEncoding) -> Bool {
@@ -94,11 +121,16 @@ package struct AttributeWords {
         "run", "runtime", "spent", "timeout", "took", "travel", "ttl", "uptime", "wait",
     ]
 
+    private static let eventWords: Set<String> = ["bar", "candle", "event", "kline", "price", "quote", "tick", "trade"]
+
     private static let createdWords: Set<String> = [
-        "added", "arrival", "arrived", "btime", "captured", "create", "created", "creation", "ctime", "imported",
-        "ingested", "insert", "inserted", "issued", "logged", "measured", "observed", "occurred", "order", "ordered",
-        "posted", "published",
-        "received", "recorded", "registered", "sampled", "submitted",
+        "added", "btime", "captured", "create", "created", "creation", "ctime", "issued", "measured", "observed",
+        "occurred", "order", "ordered", "posted", "published", "registered", "sampled", "submitted",
+    ]
+
+    private static let loadedWords: Set<String> = [
+        "arrival", "arrived", "downloaded", "fetched", "imported", "ingest", "ingested", "insert", "inserted", "loaded",
+        "logged", "received", "recorded", "stored",
     ]
 
     private static let changedWords: Set<String> = [
@@ -118,7 +150,7 @@ package struct AttributeWords {
     ]
 
     /// The words of a name, in lower case: `updateTime`, `update_time` and `UPDATE TIME` give the same words.
-    private static func split(_ name: String) -> [String] {
+    package static func split(_ name: String) -> [String] {
         var words = [""]
         var wasLower = false
         for character in name {

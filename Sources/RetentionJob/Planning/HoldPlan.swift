@@ -29,16 +29,20 @@ package struct HoldPlan: Sendable {
     /// Warnings for the operator: each with its hold, a title and a sentence without a full stop.
     package private(set) var warnings: [(hold: Hold, title: String, text: String)] = []
 
-    /// How long before its end a hold is announced.
-    private static let notice: Int64 = 30 * 86_400_000_000
+    /// How many days before its end a hold is announced, each time once.
+    private static let notices: [Int64] = [30, 7, 1]
 
     /// No hold.
     package init() {}
 
     /// Finds the holds of a policy in its store.
     ///
-    /// - Parameter clock: the system clock; `--as-of` ends no hold.
-    package init(_ policy: Policy, clock: Instant, reader: any RetentionReader) throws(StoreError) {
+    /// - Parameters:
+    ///   - clock: the system clock; `--as-of` ends no hold.
+    ///   - lastRun: when the last run ended, which has announced what was due then; nil: everything is announced.
+    package init(
+        _ policy: Policy, clock: Instant, lastRun: Instant? = nil, reader: any RetentionReader
+    ) throws(StoreError) {
         for hold in policy.holds {
             if hold.hasEnded(at: clock), let expires = hold.expires {
                 ended.append(hold)
@@ -49,7 +53,8 @@ package struct HoldPlan: Sendable {
                     ))
                 continue
             }
-            if let expires = hold.expires, expires <= clock.advanced(byMicroseconds: Self.notice) {
+            let dues = Self.notices.compactMap { hold.expires?.advanced(byMicroseconds: -$0 * 86_400_000_000) }
+            if let expires = hold.expires, dues.contains(where: { $0 <= clock && lastRun ?? .distantPast < $0 }) {
                 warnings.append(
                     (
                         hold, "hold ends soon",

@@ -71,7 +71,7 @@ package struct Planner {
         let rules = policy.rules.filter(options.includes).inOrder(first: order.choosing)
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
-        plan.holds = try holds ?? HoldPlan(policy, clock: clock, reader: reader)
+        plan.holds = try holds ?? HoldPlan(policy, clock: clock, lastRun: memory.lastRun, reader: reader)
         let rulesTogether = try RulesTogether(policy, reader: reader)
         plan.together = rulesTogether
         var around = Surroundings(

@@ -24,6 +24,11 @@ package struct RunMemory: Hashable, Sendable {
     /// The last store of a ledger that knows no run of this store; nil: it knows some, or no store at all.
     package var otherStore: String?
 
+    /// Whether no run has carried out a rule on the store yet.
+    var isBeforeFirstRun: Bool {
+        rules.isEmpty && damagedRules.isEmpty && deletedBefore.isEmpty && !hasCrash && otherStore == nil
+    }
+
     /// The key of an entity in ``deletedBefore``: its name in lower case, without a schema.
     package static func deletedKey(_ entity: String) -> String {
         entity.folded.split(separator: ".").last.map(String.init) ?? entity

@@ -24,14 +24,15 @@ extension RunReport.RuleReport {
         return refusals.map(\.code).filter { seen.insert($0).inserted }
     }
 
-    /// The options that accept several reasons for one run; nil: there is only one reason, or one of them must not be accepted, or dates,
-    /// formats or the clock are in doubt and may cause the others.
-    package var acceptOptions: String? {
+    /// The options that accept all reasons for one run; nil: there is none, or one of them must not be accepted, or one of several is a doubt
+    /// about dates, formats or the clock, which may cause the others.
+    package var acceptOptions: [String]? {
         let codes = refusalCodes
-        guard codes.count > 1, refusals.allSatisfy(\.isAcceptable), RefusalCode.doubts.isDisjoint(with: codes) else {
-            return nil
-        }
-        return codes.map { "--accept \($0.rawValue)" }.joined(separator: " ")
+        guard !refusals.isEmpty, refusals.allSatisfy(\.isAcceptable),
+            codes.count == 1 || RefusalCode.doubts.isDisjoint(with: codes)
+        else { return nil }
+        // What was accepted for this run has to be accepted again.
+        return (accepted + codes).flatMap { ["--accept", $0.rawValue] }
     }
 
     /// The reasons after the first one, each as a clause with its code.

@@ -19,8 +19,6 @@ package struct ReportField<Report>: Sendable {
     package var outputs: Outputs = []
     /// The name of the Prometheus metric without `retention_`, and its help; nil: there is none.
     package var metric: (name: String, help: String)?
-    /// The column heading on the review page; nil: no column.
-    package var heading: String?
     /// The ledger's columns; empty: the ledger lacks the value.
     package var columns: [Attribute] = []
     /// The value as JSON, whether or not it is known.
@@ -37,10 +35,10 @@ package struct ReportField<Report>: Sendable {
     /// - Parameter column: the name in the ledger, if it differs.
     package static func stored<Value: ReportValue>(
         _ name: String, _ path: any WritableKeyPath<Report, Value> & Sendable, column: String? = nil,
-        _ outputs: Outputs = [], metric: (name: String, help: String)? = nil, heading: String? = nil
+        _ outputs: Outputs = [], metric: (name: String, help: String)? = nil
     ) -> Self {
         let column = column ?? name
-        var field = computed(name, column: column, outputs, metric: metric, heading: heading) { $0[keyPath: path] }
+        var field = computed(name, column: column, outputs, metric: metric) { $0[keyPath: path] }
         field.read = { report, row in
             guard let value = Value(column, of: row) else { return false }
             report[keyPath: path] = value
@@ -54,9 +52,9 @@ package struct ReportField<Report>: Sendable {
     /// - Parameter column: the ledger's column for people; nil: none.
     package static func computed<Value: ReportValue>(
         _ name: String, column: String? = nil, _ outputs: Outputs = [], metric: (name: String, help: String)? = nil,
-        heading: String? = nil, _ value: @escaping @Sendable (Report) -> Value
+        _ value: @escaping @Sendable (Report) -> Value
     ) -> Self {
-        var field = Self(name: name, outputs: outputs, metric: metric, heading: heading)
+        var field = Self(name: name, outputs: outputs, metric: metric)
         field.json = { value($0).json }
         guard let column else { return field }
         field.columns = Value.columns(column)

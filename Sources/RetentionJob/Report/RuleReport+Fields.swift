@@ -7,22 +7,19 @@ extension RunReport.RuleReport: Reported {
         .stored("date_attribute", \.dateAttribute), .stored("date_format", \.dateFormat),
         .stored("max_age", \.maxAge), .stored("cutoff", \.cutoff, .log), .stored("outcome", \.outcome, .log),
         .stored("refusal", \.refusal), .stored("message", \.message),
-        .stored("rows", \.planned.rows, heading: "Rows"),
+        .stored("rows", \.planned.rows),
         .stored(
-            "expired", \.countedExpired, .log, metric: ("expired_rows", "Expired rows that the last run found."),
-            heading: "Expired"),
+            "expired", \.countedExpired, .log, metric: ("expired_rows", "Expired rows that the last run found.")),
         .stored("kept_by_rule", \.kept.byRuleCount),
         .stored("deleted", \.done.deleted, .log, metric: ("deleted_rows", "Rows that the last run deleted.")),
         .stored(
             "cascaded", \.done.cascaded, .log,
-            metric: ("cascaded_rows", "Rows that went with the deleted ones by a relationship."),
-            heading: "Cascaded"),
+            metric: ("cascaded_rows", "Rows that went with the deleted ones by a relationship.")),
         .stored(
             "nullified", \.done.nullified, .log,
             metric: ("nullified_rows", "Rows that lost a reference to a row that the last run deleted.")),
         .computed(
-            "unreadable", column: "unreadable", .log, metric: ("unreadable_rows", "Rows whose date cannot be used."),
-            heading: "Unreadable"
+            "unreadable", column: "unreadable", .log, metric: ("unreadable_rows", "Rows whose date cannot be used.")
         ) { $0.planned.unreadableCount },
         .stored(
             "residue", \.countedResidue, .log,

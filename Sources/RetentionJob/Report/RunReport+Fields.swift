@@ -53,6 +53,10 @@ extension RunReport: Reported {
                 })
         },
         .stored("plan_sha256", \.planSHA256, .start),
+        .computed("outcome", .log) { $0.runOutcome },
+        .computed("seconds", .log, metric: ("run_duration_seconds", "How long the last run took.")) { report in
+            report.unknown.contains("finished") ? nil : report.finished.since(report.started)
+        },
     ]
 
     /// Nil: the run could not begin.
@@ -69,6 +73,7 @@ extension RunReport: Reported {
 }
 
 extension RunReport.Mode: WordValue {}
+extension RunReport.RunOutcome: WordValue {}
 extension TriggerChoice: WordValue {}
 
 extension RunReport.Archive: Reported {

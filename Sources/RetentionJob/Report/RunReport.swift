@@ -15,6 +15,22 @@ package struct RunReport: Sendable {
         case planned, completed, refused, failed, interrupted, disabled
     }
 
+    /// The outcome of a run.
+    package enum RunOutcome: String, Hashable, Sendable, CaseIterable {
+        /// The run has not ended.
+        case running
+        /// Every rule was carried out.
+        case completed
+        /// At least one rule was refused; the others ran.
+        case refused
+        /// At least one rule failed, or an error ended the run.
+        case failed
+        /// The budget or a signal ended the run; expired rows remain.
+        case interrupted
+        /// The process ended without recording the end.
+        case crashed
+    }
+
     /// The result of the pending files.
     package struct Pending: Hashable, Sendable {
         package var files = 0
@@ -115,6 +131,8 @@ package struct RunReport: Sendable {
     /// Whether the policy has pending sources.
     package var hasPendingSources = false
     package var rules: [RuleReport] = []
+    /// Whether the ledger knows no earlier run of the store. It is only for texts.
+    package var isFirst = false
     /// The archive of the run; nil: there is none.
     package var archive: Archive?
     /// What was restored; nil: the run is not an undo.
@@ -159,6 +177,13 @@ package struct RunReport: Sendable {
     package mutating func warn(_ logger: Logger, _ title: Logger.Message, _ reason: String) {
         warnings.append("\(title): \(reason)")
         logger.warning(title, metadata: ["reason": "\(reason)"])
+    }
+
+    /// The outcome of the whole run: the worst that happened.
+    package var runOutcome: RunOutcome {
+        if failure != nil || rules.contains(where: { $0.outcome == .failed }) { return .failed }
+        if rules.contains(where: { $0.outcome == .interrupted }) || undo?.isInterrupted == true { return .interrupted }
+        return rules.contains { $0.outcome == .refused } ? .refused : .completed
     }
 
     /// A sum over all rules.

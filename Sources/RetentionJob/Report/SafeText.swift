@@ -44,6 +44,17 @@ package enum SafeText {
         return safe + "\""
     }
 
+    /// The words of a command, quoted for a shell.
+    package static func command(_ words: [String]) -> String {
+        words.map { word in
+            let isPlain = word.utf8.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_./=:,+@%".utf8.contains(byte)
+            }
+            return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+        }.joined(separator: " ")
+    }
+
     private static func append(_ scalar: Unicode.Scalar, to text: inout String) {
         switch scalar {
         case "\n": text += "\\n"

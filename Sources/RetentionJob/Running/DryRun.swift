@@ -37,6 +37,7 @@ package struct DryRun {
     package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
+        report.isFirst = memory.isBeforeFirstRun && setup.policy.ledger != .none
         if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
         var status = RunStatus()
         do {

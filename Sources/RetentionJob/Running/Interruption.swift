@@ -22,9 +22,20 @@ package struct Interruption {
             Glibc.signal(number) { number in
                 let (isFirst, _) = Interruption.first.compareExchange(expected: 0, desired: number, ordering: .relaxed)
                 if !isFirst { _exit(128 + number) }
+                Interruption.acknowledge()
             }
         }
         pthread_sigmask(SIG_UNBLOCK, &handled, nil)
+    }
+
+    /// Says on a terminal that the signal has come. Only functions that a signal handler may call are used.
+    private static func acknowledge() {
+        let code = errno
+        defer { errno = code }
+        var terminal = termios()
+        guard tcgetattr(STDERR_FILENO, &terminal) == 0 else { return }
+        let text: StaticString = "\nstopping after this batch; again to stop at once\n"
+        _ = write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
     }
 
     /// The number of the first signal; nil: none has come.

@@ -86,6 +86,7 @@ extension Run {
                 }
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: report.rules[index].planned.expired)
+                setup.didProgress?(report)
                 if let reason = try writer.boundSideFiles() { report.warn(logger, "side file grows", reason) }
             case .pause(let length):
                 pauses.wait(length)

@@ -50,6 +50,7 @@ package final class Run {
         try recorder?.begin(report)
         report.ruleLines = memory.ruleLines
         logger.info("run started", metadata: startMetadata)
+        report.isFirst = memory.isBeforeFirstRun && recorder != nil
         if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
         var mistake: PolicyError?
         do {
@@ -68,6 +69,7 @@ package final class Run {
             measureStore(before: plan)
             for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)
+            forecast(plan)
             report.ruleLines = memory.ruleLines(after: plan, report, policy: setup.policy, clock: setup.clock())
             reclaim(after: plan)
         } catch let error as PolicyError {
@@ -88,7 +90,11 @@ package final class Run {
     /// and a wrong index would delete the wrong rows.
     private func verify() throws(StoreError) {
         setup.observer?.runDidBegin(stage: "checking the store")
-        defer { setup.observer?.runDidEnd() }
+        writer.didBeginPhase = { [observer = setup.observer] in observer?.runDidBegin(stage: $0) }
+        defer {
+            writer.didBeginPhase = nil
+            setup.observer?.runDidEnd()
+        }
         var seen: Set<String> = []
         for name in setup.policy.rules.filter(\.isEnabled).map(\.entity) + setup.policy.pending.map(\.entity) {
             guard let entity = try writer.entity(named: name) else { continue }
@@ -191,10 +197,18 @@ package final class Run {
             report.warn(logger, "run not recorded", Self.text(of: error))
         }
         var metadata = report.metadata
-        metadata["run"] = "\(report.runID)"
         metadata["archive_path"] = report.archive.map { "\($0.path)" }
         metadata["archive_sha256"] = report.archive?.sha256.map { "\($0)" }
         logger.info("run finished", metadata: metadata)
+    }
+
+    /// Counts the rows that expire next, which only monitoring asks a run for.
+    private func forecast(_ plan: Plan) {
+        guard !isOver, mayContinue, setup.policy.metricsFile != nil else { return }
+        for index in plan.steps.indices {
+            report.rules[index].planned.forecast = try? plan.forecast(
+                of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: writer)
+        }
     }
 
     private func measure() {
@@ -259,8 +273,8 @@ package final class Run {
 
     private var startMetadata: Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "run": "\(report.runID)", "store": "\(report.store)", "engine": "\(report.engine)",
-            "as_of": "\(report.asOf.rfc3339)", "config": "\(report.config)", "config_sha256": "\(report.configSHA256)",
+            "engine": "\(report.engine)", "as_of": "\(report.asOf.rfc3339)", "config": "\(report.config)",
+            "config_sha256": "\(report.configSHA256)",
         ]
         metadata["plan_sha256"] = report.planSHA256.map { "\($0)" }
         return metadata

@@ -19,6 +19,8 @@ package struct RunSetup {
     /// Waits for a duration.
     package var sleep: (Duration) -> Void
     package var observer: (any RunObserver)?
+    /// Called with the unfinished report after each batch; nil: nobody asks.
+    package var didProgress: ((RunReport) -> Void)?
     /// The SHA-256 of the file of ``Planner/Options/savedPlan``.
     package var planSHA256: String?
     /// Opens an archive's file for reading; throws if it does not have the application id of archives. Nil: old archives are not searched

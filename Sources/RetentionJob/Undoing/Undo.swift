@@ -163,12 +163,7 @@ package final class Undo {
         }
         writer.isStopped = { [weak self] in self?.mayContinue == false }
         try recorder?.begin(report)
-        logger.info(
-            "undo started",
-            metadata: [
-                "run": "\(report.runID)", "undoes": "\(request.run)", "store": "\(report.store)",
-                "archive_path": "\(undo.archive)",
-            ])
+        logger.info("undo started", metadata: ["undoes": "\(request.run)", "archive_path": "\(undo.archive)"])
         do throws(StoreError) {
             try restore(restoration)
         } catch {
@@ -359,7 +354,7 @@ package final class Undo {
             report.warn(logger, "undo not recorded", Run.text(of: error))
         }
         var metadata = undo.metadata
-        (metadata["run"], metadata["undoes"]) = ("\(report.runID)", "\(request.run)")
+        metadata["undoes"] = "\(request.run)"
         metadata["exit_code"] = .init(report.exitCode)
         if !undo.triggers.isEmpty { metadata["triggers"] = undo.triggerChoice.map { "\($0.rawValue)" } }
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }

@@ -5,19 +5,25 @@ import RetentionPolicy
 /// A draft of a policy for a store. It has one disabled rule for each entity that seems to have dated rows, complete except for the age,
 /// which a person must choose.
 package struct PolicyDraft {
-    private let inspection: StoreInspection
-    private let model: String?
-    private let showsTiers: Bool
+    let inspection: StoreInspection
+    /// The relationships from other entities, by the entity to which they refer.
+    private(set) var keys: [String: [Relationship]] = [:]
+    /// The store, as the policy names it.
+    package var store: String
+    /// The compiled model of the store, as the policy names it; nil: none was given.
+    package var model: String?
+    /// Whether each rule has examples of `thin` and `rollup`, as comments.
+    package var showsTiers = false
+    /// Whether the folder for the archives is there.
+    package var hasArchiveFolder = false
 
     /// Creates a draft from an inspection.
-    ///
-    /// - Parameters:
-    ///   - model: the compiled model of the store; nil: none was given.
-    ///   - showsTiers: whether each rule has examples of `thin` and `rollup`, as comments.
-    package init(_ inspection: StoreInspection, model: String? = nil, showsTiers: Bool = false) {
+    package init(_ inspection: StoreInspection) {
         self.inspection = inspection
-        self.model = model
-        self.showsTiers = showsTiers
+        store = inspection.store
+        for key in inspection.entities.flatMap(\.entity.relationships) where key.source != key.destination {
+            keys[key.destination, default: []].append(key)
+        }
     }
 
     /// Whether there is an entity for which a rule can be proposed.
@@ -26,31 +32,33 @@ package struct PolicyDraft {
     /// Why no rule can be proposed for entities that may have dates: what this program cannot read of them, each as a sentence without a
     /// full stop; empty: there are none.
     package var obstacles: [String] {
-        inspection.entities.filter { $0.trouble != nil || $0.dates.contains { $0.obstacle != nil } }.map {
-            "\($0.entity.name): \(reasonWithoutRule($0))"
-        }
+        inspection.entities.filter {
+            $0.trouble != nil || $0.dates.contains { $0.obstacle != nil } || bestDate(of: $0) != nil
+        }.map { "\($0.entity.name): \(reasonWithoutRule($0))" }
     }
 
     /// The file, ending with a line end. It is not valid until each rule has an age.
     package var text: String {
         var lines = [
-            "# A policy for \(comment(inspection.store)), made by `retention init`. It deletes nothing until you change it.",
+            "# A policy for \(comment(inspection.store)), made by `retention init`.",
+            "# It deletes nothing until you change it.",
             "#",
-            "# 1. For each rule that you want, write an age after max_age, such as 90d, 2y or 1y6mo. Remove the other rules.",
+            "# 1. For each rule that you want, write an age after max_age, such as 90d, 2y",
+            "#    or 1y6mo. Remove the other rules.",
             "# 2. retention check            shows what is missing or does not match.",
-            "# 3. Set enabled: true, and see with retention run --dry-run what would be deleted.",
+            "# 3. Set enabled: true. retention run --dry-run shows what would be deleted.",
             "#",
             "# All keys are described in docs/configuration.md.",
             "version: 1",
         ]
         if let model {
-            lines.append("store: { path: \(scalar(inspection.store)), model: \(scalar(model)) }")
+            lines.append("store: { path: \(scalar(store)), model: \(scalar(model)) }")
         } else {
-            lines.append("store: \(scalar(inspection.store))")
+            lines.append("store: \(scalar(store))")
         }
-        lines += ["", "rules:"]
+        lines += safetyNet + ["", "rules:"]
         var names: Set<String> = []
-        for entity in inspection.entities {
+        for entity in ruledEntities {
             guard let date = date(of: entity) else { continue }
             if names.count > 0 { lines.append("") }
             lines += rule(entity, date, name: unusedName(for: entity.entity.name, &names))
@@ -58,21 +66,52 @@ package struct PolicyDraft {
         let others = inspection.entities.filter { date(of: $0) == nil }
         if !others.isEmpty {
             lines += ["", "# No rule is proposed for these:"]
-            lines += others.map { "#   \(comment($0.entity.name)): \(comment(reasonWithoutRule($0)))" }
+            lines += others.flatMap { note("\($0.entity.name): \(reasonWithoutRule($0))", after: "#   ") }
         }
         return lines.joined(separator: "\n") + "\n"
     }
 
+    /// What protects from a mistake in an age.
+    private var safetyNet: [String] {
+        // A schema cannot be used before it exists.
+        let archive =
+            inspection.engine == "sqlite"
+            ? [
+                "# Copies of deleted rows, for `retention undo`."
+                    + (hasArchiveFolder ? "" : " First: mkdir -m 700 archive"),
+                "archive: { folder: archive, keep: 30d }",
+            ]
+            : [
+                "# Copies of deleted rows, for `retention undo`. First, as the job's user:",
+                "# CREATE SCHEMA retention_archive", "# archive: { schema: retention_archive, keep: 30d }",
+            ]
+        return [""] + archive + [
+            "# A run that would delete more than half of the rows is refused.",
+            "defaults: { limits: { max_fraction: 0.5 } }",
+            "# What each run did; warnings and errors are printed, too.", "log: { file: retention.log }",
+            "# How often you run it; `retention log --missed` looks for gaps.", "expected_every: 1d",
+        ]
+    }
+
     // MARK: Contents of a rule
+
+    /// The date of an entity's rule; nil: it needs none.
+    func date(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
+        parent(of: entity) == nil ? ownDate(of: entity) : nil
+    }
 
     /// The date that best says how old an entity's rows are; nil: there is none that a rule should use.
     ///
-    /// A creation date is preferred to a modification date, and a date with an index to one without. Of two equal dates the later one is
-    /// used, because it deletes fewer rows.
-    private func date(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
-        guard entity.entity.kind == .table, entity.entity.name != "retention_taken", !inheritsDate(entity) else {
-            return nil
-        }
+    /// The time of an event is preferred to that of the row's creation, and these to when it was loaded or changed; a date with an index to
+    /// one without. Of two equal dates the later one is used, because it deletes fewer rows.
+    func ownDate(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
+        guard entity.entity.kind == .table, entity.entity.name != "retention_taken", !inheritsDate(entity),
+            let best = bestDate(of: entity), listReason(entity, best) == nil
+        else { return nil }
+        return best
+    }
+
+    func bestDate(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
         if entity.rowCount == 0, hasRows { return nil }
         func rank(_ date: StoreInspection.DateInspection) -> [Int] {
             let certainties: [DateRecognition.Certainty] = [.declared, .sure, .likely]
@@ -104,7 +143,14 @@ package struct PolicyDraft {
         if recognition.isInFuture {
             return "all of its dates are in the future: it says when something ends, not how old a row is"
         }
-        if AttributeWords(date.attribute).role == .other {
+        let words = AttributeWords(date.attribute)
+        // A price may look like a date.
+        if let end = entity.dates.first(where: {
+            $0.recognition.isNamedAsDate && AttributeWords($0.attribute).isEnd(of: words)
+        }) {
+            return "\(end.attribute.name) says when it ends, and what has not ended must not expire"
+        }
+        if words.role == .other, !isEnd(date, of: entity) {
             return "its name does not say how old a row is: it may be the date of a birth, a hire, an end or a deadline"
         }
         guard recognition.isNamedAsDate || date.recognition.encoding == .iso8601 else {
@@ -113,6 +159,11 @@ package struct PolicyDraft {
         }
         if let reason = date.obstacle { return reason }
         return date.newest == nil && entity.rowCount != 0 ? "none of its rows has a date that can be read" : nil
+    }
+
+    /// Whether a date says when something ends that begins at another one.
+    private func isEnd(_ date: StoreInspection.DateInspection, of entity: StoreInspection.EntityInspection) -> Bool {
+        entity.dates.contains { AttributeWords(date.attribute).isEnd(of: AttributeWords($0.attribute)) }
     }
 
     /// Whether any entity has rows with a date. If so, empty entities need no rule.
@@ -136,6 +187,8 @@ package struct PolicyDraft {
         if entity.entity.name == "retention_taken" { return "the job's own record of pending files" }
         if inheritsDate(entity) { return "its rows also belong to \(entity.entity.model?.parent ?? "")" }
         if entity.rowCount == 0 { return "it has no rows" }
+        if let parent = parent(of: entity) { return "its rows go with those of \(parent.entity.name)" }
+        if let reason = bestDate(of: entity).flatMap({ listReason(entity, $0) }) { return reason }
         let reasons = entity.dates.compactMap { date in
             obstacle(to: date, of: entity).map { "\(date.attribute.name): \($0)" }
         }
@@ -145,8 +198,8 @@ package struct PolicyDraft {
     private func rule(
         _ entity: StoreInspection.EntityInspection, _ date: StoreInspection.DateInspection, name: String
     ) -> [String] {
-        var lines = ["  # \(comment(entity.entity.name)): " + comment(facts(entity, date))]
-        lines += notes(entity, date).map { "  # " + comment($0) }
+        var lines = note("\(entity.entity.name): \(facts(entity, date))", after: "  # ")
+        lines += notes(entity, date).flatMap { note($0, after: "  # ") }
         lines += [
             "  - name: \(scalar(name))", "    entity: \(scalar(entity.entity.name))",
             "    date_attribute: \(scalar(date.attribute.name))",
@@ -154,6 +207,11 @@ package struct PolicyDraft {
         if date.recognition.certainty != .declared, let encoding = date.recognition.encoding {
             lines.append("    date_format: \(encoding.rawValue)")
         }
+        if takesAll(entity) { lines.append("    relationships: cascade") }
+        if isEnd(date, of: entity), let newest = date.newest, newest.since(inspection.clock) > .seconds(86_400) {
+            lines.append("    accept: [future_dates]      # what has not ended may end later")
+        }
+        if date.archiveObstacle != nil { lines.append("    archive: none") }
         lines += ["    max_age:                    # how long a row is kept: choose", "    enabled: false"]
         return showsTiers ? lines + tiers(of: entity.entity, date.attribute) : lines
     }
@@ -170,7 +228,8 @@ package struct PolicyDraft {
         let group = named(["symbol", "ticker", "isin", "instrument", "pair"])
         let per = group.map { "per: [\(scalar($0.name))], " } ?? ""
         var lines = [
-            "    # Keep fewer rows beyond max_age, instead of none: one an hour, then one a day, then one a month. See docs/tiers.md.",
+            "    # Keep fewer rows beyond max_age, instead of none: one an hour, then one a",
+            "    # day, then one a month. See docs/tiers.md.",
             "    # thin: { \(per)hourly: 2y, daily: 10y, monthly: forever }",
         ]
         let price = named(["price", "close", "last", "rate", "bid"])
@@ -220,6 +279,7 @@ package struct PolicyDraft {
         } else if date.index == nil {
             notes.append("No index begins with \(date.attribute.name): each run reads all rows.")
         }
+        if let obstacle = date.archiveObstacle { notes.append("Its rows cannot be archived: \(obstacle).") }
         if let model = entity.entity.model {
             if !model.subentities.isEmpty {
                 notes.append("The rows of \(model.subentities.joined(separator: ", ")) are included.")
@@ -231,7 +291,8 @@ package struct PolicyDraft {
             }
         }
         for key in entity.entity.incomingRelationships {
-            notes.append("\(key.source) refers to it: \(key.deleteRule.draftText).")
+            let isGoing = inspection.entities.contains { $0.entity.name == key.source && parent(of: $0) != nil }
+            notes.append("\(key.source) refers to it: \(isGoing ? "its rows go with it" : key.deleteRule.draftText).")
         }
         return notes
     }
@@ -265,6 +326,11 @@ package struct PolicyDraft {
 
     /// The text as one line, for a comment.
     private func comment(_ text: String) -> String { SafeText.line(text) }
+
+    /// A comment of lines that fit into a terminal.
+    private func note(_ text: String, after start: String) -> [String] {
+        TextWidth.wrap(comment(text), width: 80 - start.count, indent: 2).map { start + $0 }
+    }
 
     /// A text that YAML reads back unchanged: plain if possible, otherwise in double quotes.
     private func scalar(_ text: String) -> String {

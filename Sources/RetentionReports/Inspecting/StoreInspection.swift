@@ -13,6 +13,8 @@ package struct StoreInspection: Hashable, Sendable {
     package var components: [EngineComponent] = []
     /// The defects of these components that can matter for the store.
     package var knownDefects: [KnownDefect] = []
+    /// When it was made.
+    package var clock = Instant.distantPast
     /// The entities in the store's order.
     package var entities: [EntityInspection]
 
@@ -48,6 +50,8 @@ package struct StoreInspection: Hashable, Sendable {
         package var index: String?
         /// Why an index that begins with the date cannot be used, as a clause; nil: there is none, or it can be used.
         package var indexObstacle: String?
+        /// Why the rows cannot be archived before they are deleted, as a clause; nil: they can.
+        package var archiveObstacle: String?
     }
 
     /// Inspects a store. Counts are exact; formats are recognised in a sample.
@@ -60,7 +64,8 @@ package struct StoreInspection: Hashable, Sendable {
     package static func read(_ reader: any RetentionReader, clock: Instant) throws(StoreError) -> StoreInspection {
         var inspection = StoreInspection(
             store: reader.name, engine: reader.engine, sizeBytes: try reader.sizeBytes(),
-            components: try reader.components(), knownDefects: try reader.knownDefects(), entities: [])
+            components: try reader.components(), knownDefects: try reader.knownDefects(), clock: clock,
+            entities: [])
         for name in try reader.entityNames() {
             do {
                 guard let entity = try reader.entity(named: name) else { continue }
@@ -106,10 +111,10 @@ extension StoreInspection.DateInspection {
         guard let encoding = recognition.encoding else { return inspection }
         // The rows of a rule without `earliest`.
         let earliest = Rule.defaultEarliest(.utc)
-        let survey = try reader.survey(
-            SurveyRequest(
-                entity: entity.name,
-                date: DateAttribute(name: attribute.name, encoding: encoding, earliest: earliest), cutoff: earliest))
+        let request = SurveyRequest(
+            entity: entity.name,
+            date: DateAttribute(name: attribute.name, encoding: encoding, earliest: earliest), cutoff: earliest)
+        let survey = try reader.survey(request)
         if let reason = survey.unsupported {
             inspection.obstacle = reason
             return inspection
@@ -121,6 +126,7 @@ extension StoreInspection.DateInspection {
         inspection.unreadable = survey.unreadable
         inspection.index = survey.index.name
         inspection.indexObstacle = survey.index.obstacle
+        inspection.archiveObstacle = try reader.archiveObstacle(of: request)
         return inspection
     }
 }

@@ -82,6 +82,46 @@ package struct LedgerHistory {
         return found.reversed()
     }
 
+    /// How the last runs of a store ended.
+    package struct Ends: Hashable, Sendable {
+        /// When the last run ended; nil: none is recorded.
+        package var last: Instant?
+        /// Its exit code.
+        package var exitCode: Int32?
+        /// When the last run with exit code 0 ended.
+        package var success: Instant?
+
+        package init() {}
+    }
+
+    /// How the last runs of a store ended.
+    ///
+    /// - Parameter store: the real path or the address of the store.
+    package func ends(store: String) throws -> Ends {
+        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return Ends() }
+        let ended = try names(of: store).predicate(in: reader) && .isNotNull("finished_us") && .notTrue(Self.isUndo)
+        func newest(_ runs: StorePredicate) throws -> [String: StoreValue]? {
+            try rows(
+                LedgerRow.runEntity, where: runs, order: [StoreSortDescriptor("number", ascending: false)], limit: 1,
+                attributes: ["finished_us", "exit_code"]
+            ).first
+        }
+        var ends = Ends()
+        for run in try [newest(ended), newest(ended && .compare("exit_code", .equal, .integer(0)))].compactMap(\.self) {
+            let (time, code) = (run["finished_us"].flatMap(Self.instant), run["exit_code"]?.number)
+            if code == 0 { ends.success = time }
+            if ends.last == nil { (ends.last, ends.exitCode) = (time, code.map { Int32(clamping: $0) }) }
+        }
+        return ends
+    }
+
+    /// The IDs of all runs of the ledger.
+    package func identifiers() throws -> [String] {
+        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return [] }
+        return try reader.fetch(StoreFetchRequest(entity: LedgerRow.runEntityName), attributes: ["run"])
+            .compactMap { $0.first?.string }
+    }
+
     /// What the guards need to know about the last thousand runs of a store; empty if the store contains no ledger.
     ///
     /// The order is that of recording, not of the clock. A run with a refused clock is ignored. Otherwise the refusal of one run would make

@@ -50,7 +50,7 @@ enum LedgerRow {
         var values: [String: StoreValue] = [:]
         report.record(in: &values)
         values["store"] = nil
-        values["outcome"] = .text(report.ledgerOutcome.rawValue)
+        values["outcome"] = .text(report.runOutcome.rawValue)
         values["clock_believed"] = report.trustsClock.stored
         values["pending_sources"] = report.hasPendingSources.stored
         if !report.ruleLines.isEmpty { values["rules"] = .text(report.ruleLines.joined(separator: "\n")) }

@@ -4,21 +4,7 @@ import RetentionPolicy
 
 /// A past run, as recorded in the ledger.
 package struct LedgerRun: Sendable {
-    /// The outcome of a run.
-    package enum Outcome: String, Hashable, Sendable, CaseIterable {
-        /// The run has not ended.
-        case running
-        /// Every rule was carried out.
-        case completed
-        /// At least one rule was refused; the others ran.
-        case refused
-        /// At least one rule failed, or an error ended the run.
-        case failed
-        /// The budget or a signal ended the run; expired rows remain.
-        case interrupted
-        /// The process ended without recording the end.
-        case crashed
-    }
+    package typealias Outcome = RunReport.RunOutcome
 
     /// The run's place in the order of all runs, from 1.
     package var number: Int
@@ -202,12 +188,5 @@ extension RunReport {
     package var trustsClock: Bool {
         !rules.isEmpty
             && rules.allSatisfy { Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
-    }
-
-    /// The outcome of the whole run: the worst that happened.
-    package var ledgerOutcome: LedgerRun.Outcome {
-        if failure != nil || rules.contains(where: { $0.outcome == .failed }) { return .failed }
-        if rules.contains(where: { $0.outcome == .interrupted }) || undo?.isInterrupted == true { return .interrupted }
-        return rules.contains { $0.outcome == .refused } ? .refused : .completed
     }
 }

@@ -10,6 +10,8 @@ package struct MissedRuns: Hashable, Sendable {
         package var after: Instant?
         /// When the next run began; nil: none has begun up to now.
         package var until: Instant?
+        /// When the first missing run was due; nil: unknown.
+        package var due: Instant?
     }
 
     /// The gaps, in order; the last one may be open.
@@ -18,6 +20,8 @@ package struct MissedRuns: Hashable, Sendable {
     package var expectedEvery: String
     /// The time of the clock.
     package var now: Instant
+    /// Whether any run is recorded, even one that does not count.
+    private let hasRuns: Bool
 
     /// Whether a run is missing now.
     package var isOverdue: Bool { gaps.last.map { $0.until == nil } ?? false }
@@ -33,28 +37,36 @@ package struct MissedRuns: Hashable, Sendable {
     package init(_ runs: [LedgerRun], every: MaxAge, zone: CalendarZone, since: Instant? = nil, now: Instant) {
         let starts = runs.filter { $0.report.undo == nil && $0.outcome != .crashed }
             .filter { !($0.outcome == .failed && $0.report.rules.isEmpty) }.map(\.report.started)
-        func isGap(_ start: Instant, _ end: Instant) -> Bool {
-            let due = Cutoff.instant(asOf: end, maxAge: every, align: nil, zone: zone)
-            return start < due.advanced(byMicroseconds: -end.since(due).wholeMicroseconds / 10)
+        /// The gap between two runs, or up to now; nil: there is none.
+        func gap(_ start: Instant, _ until: Instant?) -> Gap? {
+            let end = until ?? now
+            let latest = Cutoff.instant(asOf: end, maxAge: every, align: nil, zone: zone)
+            let period = end.since(latest).wholeMicroseconds
+            guard start < latest.advanced(byMicroseconds: -period / 10) else { return nil }
+            return Gap(after: start, until: until, due: start.advanced(byMicroseconds: period))
         }
-        gaps = zip(starts, starts.dropFirst()).filter(isGap).map { Gap(after: $0, until: $1) }
+        gaps = zip(starts, starts.dropFirst()).compactMap { gap($0, $1) }
         if let since { gaps.removeAll { $0.until.map { $0 < since } ?? false } }
         if let last = starts.last {
-            if isGap(last, now) { gaps.append(Gap(after: last, until: nil)) }
+            gaps += gap(last, nil).map { [$0] } ?? []
         } else {
-            gaps.append(Gap(after: nil, until: nil))
+            gaps.append(Gap(after: nil, until: nil, due: nil))
         }
+        hasRuns = !runs.isEmpty
         expectedEvery = every.written
         self.now = now
     }
 
     /// A description of a gap, without a full stop.
-    package func sentence(_ gap: Gap) -> String {
-        guard let after = gap.after else { return "MISSED: no run is recorded; one is expected every \(expectedEvery)" }
-        let length = Figures.duration((gap.until ?? now).since(after))
-        return gap.until == nil
-            ? "MISSED: the last run began \(length) ago; one is expected every \(expectedEvery)"
-            : "MISSED: \(length) without a run; one is expected every \(expectedEvery)"
+    package func sentence(_ gap: Gap) -> String { "MISSED: " + clause(gap) }
+
+    /// The same without the first word.
+    func clause(_ gap: Gap) -> String {
+        let length = gap.after.map { Figures.duration((gap.until ?? now).since($0)) }
+        let found =
+            length.map { gap.until == nil ? "the last run began \($0) ago" : "\($0) without a run" }
+            ?? (hasRuns ? "no run has completed" : "no run is recorded")
+        return "\(found); one is expected every \(expectedEvery)"
     }
 
     /// The output of `retention log --missed`, ending with a line end.

@@ -1,18 +1,44 @@
-import PriceStore
+package import PriceStore
 package import RetentionJob
 import RetentionPolicy
 
-/// The figures of the last run for a monitoring system, in the text format of Prometheus.
+/// The figures of the last run, or of one in progress, for a monitoring system, in the text format of Prometheus.
 package struct MetricsText {
-    private let report: RunReport
+    private var report: RunReport
     private let expectedSeconds: Duration?
+    private let store: String
+    private let version: String
+    private var ends: LedgerHistory.Ends
+    private let isRunning: Bool
 
     /// Creates the figures of a run.
     ///
-    /// - Parameter expectedEvery: how often a run is expected; nil: not set.
-    package init(_ report: RunReport, expectedEvery: Duration? = nil) {
-        self.report = report
-        expectedSeconds = expectedEvery
+    /// - Parameters:
+    ///   - expectedEvery: how often a run is expected; nil: not set.
+    ///   - store: the real path or the address of the store; nil: as the policy writes it.
+    ///   - version: the version of the program.
+    ///   - ends: how the runs before it ended.
+    ///   - now: the time, if the run is in progress; nil: it has ended.
+    package init(
+        _ report: RunReport, expectedEvery: Duration? = nil, store: String? = nil, version: String = "",
+        ends: LedgerHistory.Ends = .init(), now: Instant? = nil
+    ) {
+        (self.report, expectedSeconds, self.version, self.ends) = (report, expectedEvery, version, ends)
+        self.store = store ?? report.store
+        isRunning = now != nil
+        guard let now else {
+            self.ends.last = report.finished
+            if report.exitCode == 0 { self.ends.success = report.finished }
+            return
+        }
+        // The exit code is that of the run before, and what is not deleted yet is left.
+        self.report.finished = now
+        self.report.exitCode = ends.exitCode ?? 0
+        self.report.unknown = ends.exitCode == nil ? ["exit_code"] : []
+        for index in report.rules.indices where report.rules[index].outcome == .planned {
+            self.report.rules[index].left.expired =
+                max(0, report.rules[index].planned.expired - report.rules[index].done.deleted)
+        }
     }
 
     /// The beginning of every such file.
@@ -28,7 +54,7 @@ package struct MetricsText {
             lines.append("# HELP retention_\(name) \(help)")
             lines.append("# TYPE retention_\(name) gauge")
             for sample in samples {
-                let labels = ([("store", report.store)] + sample.labels)
+                let labels = ([("store", store)] + sample.labels)
                     .map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
                 lines.append("retention_\(name){\(labels)} \(sample.value)")
             }
@@ -48,23 +74,26 @@ package struct MetricsText {
         }
         func value(_ json: JSONText) -> String? { json == .null ? nil : json.description }
 
-        run("last_timestamp_seconds", "When the last run ended, in seconds since 1970.", seconds(report.finished))
+        gauge("info", "The version of the program.", [([("version", version)], "1")])
+        run("in_progress", "1 while a run is in progress.", isRunning ? "1" : "0")
+        run("last_timestamp_seconds", "When the last run ended, in seconds since 1970.", ends.last.map(seconds))
         run(
-            "last_success_timestamp_seconds", "When the last run ended, if its exit code was 0.",
-            report.exitCode == 0 ? seconds(report.finished) : nil)
+            "last_success_timestamp_seconds", "When the last run with exit code 0 ended.", ends.success.map(seconds))
         gauge(
             "run_outcome", "1 for the outcome of the last run, 0 for all others.",
-            LedgerRun.Outcome.recorded.map { outcome in
-                ([("outcome", outcome.rawValue)], outcome == report.ledgerOutcome ? "1" : "0")
-            })
-        run("duration_seconds", "How long the last run took.", Figures.seconds(report.finished.since(report.started)))
+            isRunning
+                ? []
+                : LedgerRun.Outcome.recorded.map { outcome in
+                    ([("outcome", outcome.rawValue)], outcome == report.runOutcome ? "1" : "0")
+                })
         run("expected_seconds", "How often a run is expected.", expectedSeconds.map(Figures.seconds))
         run(
             "archive_bytes", "The size of the last run's archive; 0: it made none.",
-            report.archivedCount.map { _ in String(report.archive?.sizeBytes ?? 0) })
+            isRunning ? nil : report.archivedCount.map { _ in String(report.archive?.sizeBytes ?? 0) })
         for field in RunReport.values {
             if let metric = field.metric {
-                gauge(metric.name, metric.help, value(field.json(report)).map { [([], $0)] } ?? [])
+                let known = report.unknown.contains(field.name) ? nil : value(field.json(report))
+                gauge(metric.name, metric.help, known.map { [([], $0)] } ?? [])
             }
         }
 
@@ -78,20 +107,27 @@ package struct MetricsText {
         for field in RunReport.RuleReport.values {
             if let metric = field.metric { rules(metric.name, metric.help) { value(field.json($0)) } }
         }
-        gauge(
-            "rule_held_rows", "Expired rows that a hold keeps.",
-            report.rules.flatMap { rule in
-                rule.kept.byHold.map {
-                    (labels(rule) + [("hold", $0.hold)], String($0.rowCount))
-                }
-            })
-        gauge(
-            "rule_tier_rows", "Rows before the cutoff that a tier of thin keeps.",
-            report.rules.flatMap { rule in
-                rule.kept.byTier.map {
-                    (labels(rule) + [("tier", $0.unit.tierName)], String($0.rowCount))
-                }
-            })
+        typealias Parts = [(String, Int)]
+        let parts: [(name: String, label: String, help: String, of: (RunReport.RuleReport) -> Parts)] = [
+            (
+                "refused", "code", "1 for each reason why the last run refused the rule.",
+                { $0.refusalCodes.map { ($0.rawValue, 1) } }
+            ),
+            ("held_rows", "hold", "Expired rows that a hold keeps.", { $0.kept.byHold.map { ($0.hold, $0.rowCount) } }),
+            (
+                "tier_rows", "tier", "Rows before the cutoff that a tier of thin keeps.",
+                { $0.kept.byTier.map { ($0.unit.tierName, $0.rowCount) } }
+            ),
+            (
+                "forecast_rows", "period", "Rows that will expire within a day, and in the week after.",
+                { $0.planned.forecast.map { [("next_day", $0.nextDay), ("next_week", $0.nextWeek)] } ?? [] }
+            ),
+        ]
+        for part in parts {
+            gauge(
+                "rule_" + part.name, part.help,
+                report.rules.flatMap { rule in part.of(rule).map { (labels(rule) + [(part.label, $0)], String($1)) } })
+        }
         rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {
             !$0.planned.isCounted ? nil : $0.left.expired == 0 ? "0" : $0.overdue.map(Figures.seconds)
         }

@@ -2,7 +2,7 @@
 import PriceStore
 import RetentionJob
 
-/// A command of the policy that gets the report of a run on standard input. It is executed without a shell.
+/// A command of the policy that gets the report of a run on standard input, and as JSON in a file. It is executed without a shell.
 ///
 /// It inherits only a few variables, so that no password in the job's environment reaches it. Its output goes to standard error, because
 /// standard output has only the report.
@@ -30,35 +30,46 @@ package struct NoticeCommand {
     ///
     /// - Parameters:
     ///   - input: its standard input.
+    ///   - document: the file that the variable `RETENTION_REPORT` names.
     ///   - variables: added to its environment.
     /// - Returns: the error, as a sentence without a full stop; nil: none.
-    package func run(input: String, variables: [(String, String)] = []) -> String? {
+    package func run(input: String, document: String = "", variables: [(String, String)] = []) -> String? {
         guard let program = words.first else { return nil }
-        // A file without a name: the command may read it or not, and nothing blocks.
-        guard let file = tmpfile() else {
-            return "\(program): its input cannot be created: \(String(systemError: errno))"
-        }
-        defer { fclose(file) }
-        let descriptor = fileno(file)
-        guard LogSink.writeAll(Array(input.utf8), to: descriptor), lseek(descriptor, 0, SEEK_SET) == 0 else {
-            return "\(program): its input cannot be written: \(String(systemError: errno))"
+        // Files without a name: the command may read them or not, and nothing blocks or is left.
+        var files: [UnsafeMutablePointer<FILE>] = []
+        defer { for file in files { fclose(file) } }
+        for text in [input, document] {
+            guard let file = tmpfile() else {
+                return "\(program): its input cannot be created: \(String(systemError: errno))"
+            }
+            files.append(file)
+            guard LogSink.writeAll(Array(text.utf8), to: fileno(file)), lseek(fileno(file), 0, SEEK_SET) == 0 else {
+                return "\(program): its input cannot be written: \(String(systemError: errno))"
+            }
         }
         var child: pid_t = 0
-        let code = spawn(&child, input: descriptor, environment: environment(variables))
+        let code = spawn(
+            &child, inputs: files.map { fileno($0) },
+            environment: environment(variables + [("RETENTION_REPORT", "/dev/fd/\(Self.documentDescriptor)")]))
         guard code == 0 else { return "\(program) cannot be run: \(String(systemError: code))" }
         return wait(for: child, program)
     }
+
+    /// The descriptor of the document in the command. The system's own files have lower ones.
+    private static let documentDescriptor: Int32 = 9
 
     private func environment(_ variables: [(String, String)]) -> [String] {
         let kept = Self.inherited.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
         return kept + variables.map { "\($0)=\($1)" }
     }
 
-    private func spawn(_ child: inout pid_t, input: Int32, environment: [String]) -> Int32 {
+    private func spawn(_ child: inout pid_t, inputs: [Int32], environment: [String]) -> Int32 {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        for (source, target) in zip(inputs, [STDIN_FILENO, Self.documentDescriptor]) {
+            posix_spawn_file_actions_adddup2(&actions, source, target)
+        }
         posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)

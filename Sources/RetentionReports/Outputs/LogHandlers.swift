@@ -66,7 +66,7 @@ package struct LineLogHandler: LogHandler {
 private enum LogFields {
     /// The keys of the job's own records in the order of importance. Others follow by name.
     private static let order =
-        ["run", "rule", "entity", "file", "refusal", "refusals"]
+        ["run", "store", "rule", "entity", "file", "refusal", "refusals"]
         + (RunReport.RuleReport.logged.map(\.name) + RunReport.logged.map(\.name)).filter { $0 != "entity" }
 
     static func ordered(handler: some LogHandler, event: LogEvent) -> [(String, Logger.MetadataValue)] {

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 import PriceStore
-import RetentionJob
+package import RetentionJob
 
 /// The content of an output file, by which the program recognises its own files.
 package enum OutputContent: Sendable {
@@ -14,6 +14,8 @@ package enum OutputContent: Sendable {
     case page
     /// A plan, which replaces an earlier one.
     case plan
+    /// A policy, which replaces no file.
+    case policy
 
     /// How many bytes of a file are read to recognise it.
     private static let sampleSize = 4096
@@ -28,15 +30,16 @@ package enum OutputContent: Sendable {
 
     /// Why the program must not write to a file, as a clause about the file; nil: it may, because the file does not exist, is empty, or was
     /// written by the program.
-    func objection(to place: FilePlace) -> String? {
+    package func objection(to place: FilePlace) -> String? {
         if let obstacle = place.obstacle { return obstacle }
+        if self == .policy, place.facts != nil { return "exists" }
         guard self != .ledger else { return nil }
         guard let bytes = place.firstBytes(Self.sampleSize) else {
             return "cannot be read to check its content: \(String(systemError: errno))"
         }
         guard !bytes.isEmpty else { return nil }
         switch self {
-        case .ledger: return nil
+        case .ledger, .policy: return nil
         case .log:
             return Self.isLog(bytes[...])
                 ? nil : "exists and does not begin like a log of retention; name another file or remove this one"

@@ -20,35 +20,31 @@ enum HTMLText {
         return safe
     }
 
-    /// An instant, to the minute for people and in full for programs.
-    static func time(_ instant: Instant) -> String {
-        "<time datetime=\"\(instant.rfc3339)\">\(instant.toSecond.plain.dropLast(3))</time>"
-    }
-
-    /// A table whose cells are HTML.
-    ///
-    /// - Parameters:
-    ///   - caption: what the table shows, as text.
-    ///   - columns: the headings, as text, and whether the column holds numbers.
-    ///   - rows: the cells, the first of which names the row; and a class for the row, or nil.
-    static func table(
-        _ caption: String, _ columns: [(heading: String, isNumber: Bool)], _ rows: [(cells: [String], style: String?)]
-    ) -> String {
-        var lines = ["<div class=\"wide\" role=\"region\" aria-label=\"\(escaped(caption))\" tabindex=\"0\"><table>"]
-        lines.append("<caption>\(escaped(caption))</caption>")
-        let headings = columns.map { column in
-            "<th scope=\"col\"\(column.isNumber ? " class=\"number\"" : "")>\(escaped(column.heading))</th>"
+    /// A table with the columns that have a value; empty if it has no row. On a narrow page each row becomes a block, and each cell has its
+    /// heading.
+    static func table(_ table: ReviewTable, style: String = "wide") -> String {
+        guard !table.rows.isEmpty else { return "" }
+        let shown = table.columns.indices.filter { index in table.rows.contains { !$0.cells[index].isEmpty } }
+        func tag(_ name: String, _ index: Int, _ text: String, _ more: String) -> String {
+            let kind =
+                table.columns[index].isNumber ? "number" : text.count > 16 || more.contains("col") ? "long" : "short"
+            return "<\(name) class=\"\(kind)\"\(more)>\(escaped(text))</\(name)>"
         }
-        lines.append("<thead><tr>\(headings.joined())</tr></thead><tbody>")
-        for row in rows {
-            let cells = zip(row.cells.indices, row.cells).map { index, cell in
-                let name = index < columns.count && columns[index].isNumber ? " class=\"number\"" : ""
-                return index == 0 ? "<th scope=\"row\"\(name)>\(cell)</th>" : "<td\(name)>\(cell)</td>"
+        let headings = shown.map { tag("th", $0, table.columns[$0].heading, " scope=\"col\"") }
+        let rows = table.rows.map { cells, style in
+            let parts = shown.map { index in
+                index == 0
+                    ? tag("th", 0, cells[0], " scope=\"row\"")
+                    : tag("td", index, cells[index], " data-label=\"\(escaped(table.columns[index].heading))\"")
             }
-            let style = row.style.map { " class=\"\($0)\"" } ?? ""
-            lines.append("<tr\(style)>\(cells.joined())</tr>")
+            return "<tr class=\"\(style)\">\(parts.joined())</tr>"
         }
-        lines.append("</tbody></table></div>")
-        return lines.joined(separator: "\n")
+        return """
+            <div class="\(style)" role="region" aria-label="\(escaped(table.caption))" tabindex="0"><table>
+            <caption>\(escaped(table.caption))</caption>
+            <thead><tr>\(headings.joined())</tr></thead><tbody>
+            \(rows.joined(separator: "\n"))
+            </tbody></table></div>
+            """
     }
 }

@@ -1,113 +1,118 @@
 import PriceStore
+import RetentionJob
 
-/// A plot over time as inline SVG: bars or a line, with one scale and a few labels. A table beside it has the numbers.
+/// A plot of figures over days as inline SVG, with one scale and a few labels. A table beside it has the numbers.
 struct Plot {
-    /// A bar from one instant to another.
-    struct Bar {
-        var start: Instant
-        var end: Instant
-        var value: Int64
-        /// Its class: `kept`, `expired` or `deleted`.
-        var style: String
-    }
+    /// A bar over the time of a point, between two values, with its class.
+    typealias Bar = (point: Series.Point, low: Int64, high: Int64, style: String)
 
-    /// A vertical line with a label.
-    struct Mark {
-        var instant: Instant
-        var label: String
-    }
-
-    /// What the plot shows, as text.
-    var title: String
-    /// The plot in words, for those who do not see it.
+    var heading: String
     var summary: String
+    /// What the scale counts.
+    var unit: String
+    var series: Series
+    /// Empty: the first two figures are lines.
     var bars: [Bar] = []
-    /// Points of a line; only if there are no bars.
-    var points: [(instant: Instant, value: Int64)] = []
-    var mark: Mark?
-    /// Formats a value for the scale.
-    var label: (Int64) -> String
-    /// The scale ends at a round number of these units.
-    var unit: Int64 = 1
-    /// Distinguishes the plot from others on its page.
-    var identifier: String
+    var span: (start: Instant, end: Instant)
+    /// A vertical line with a label.
+    var mark: (instant: Instant, label: String)?
+    var format: (Int64) -> String = { Figures.grouped($0) }
+    var day: (Instant) -> String
 
-    private static let (width, height) = (400, 220)
-    private static let (left, right, top, bottom) = (58, 12, 26, 34)
+    /// The place of the plot in its picture.
+    private static let (left, right, top, bottom) = (80, 394, 42, 204)
 
-    /// The plot as an `svg` element; empty if there is nothing to show.
-    var svg: String {
-        let instants = bars.flatMap { [$0.start, $0.end] } + points.map(\.instant)
-        guard let first = instants.min(), let last = instants.max() else { return "" }
-        let most = scaleEnd((bars.map(\.value) + points.map(\.value)).max() ?? 1)
-        let span = max(1, Int128(last.microseconds) - Int128(first.microseconds))
+    /// The numbers of the plot.
+    var numbers: ReviewTable {
+        let names = series.names.map { $0.prefix(1).uppercased() + $0.dropFirst().replacing("_", with: " ") }
+        return ReviewTable(
+            heading, series.points, shortCount: 0, style: { _ in .plain },
+            [("From", false, { day($0.start) })]
+                + names.enumerated().map { index, name in (name, true, { $0.values[index].map(format) ?? "?" }) })
+    }
+
+    /// The plot as an `svg` element.
+    ///
+    /// - Parameter identifier: distinguishes the plot from others on its page.
+    func svg(_ identifier: String) -> String {
+        let lines = bars.isEmpty ? [series.values(0), series.values(1)] : []
+        let values = bars.flatMap { [$0.low, $0.high] } + lines.flatMap { $0.map(\.value) }
+        let up = scaleEnd(values.filter { $0 > 0 })
+        let down = values.contains { $0 < 0 } ? scaleEnd(values.filter { $0 < 0 }.map(-)) : 0
+        let length = max(1, Int128(span.end.microseconds) - Int128(span.start.microseconds))
+        // Places are tenths of a unit of the picture.
+        let (left, right, top, bottom) = (Self.left * 10, Self.right * 10, Self.top * 10, Self.bottom * 10)
         func x(_ instant: Instant) -> Int {
-            let part = (Int128(instant.microseconds) - Int128(first.microseconds)) * 1000 / span
-            return Self.left * 10 + Int(part) * (Self.width - Self.left - Self.right) / 100
+            let part = min(max(0, Int128(instant.microseconds) - Int128(span.start.microseconds)), length)
+            return left + Int(part * Int128(right - left) / length)
         }
         func y(_ value: Int64) -> Int {
-            let part = Int(Int128(value) * 1000 / Int128(most))
-            return (Self.height - Self.bottom) * 10 - part * (Self.height - Self.top - Self.bottom) / 100
+            let part = Int128(up) - Int128(min(max(value, -down), up))
+            return top + Int(part * Int128(bottom - top) / (Int128(up) + Int128(down)))
         }
         var parts = [
-            "<svg viewBox=\"0 0 \(Self.width) \(Self.height)\" role=\"img\" aria-labelledby=\"\(identifier)-t "
-                + "\(identifier)-d\">",
-            "<title id=\"\(identifier)-t\">\(HTMLText.escaped(title))</title>",
+            "<svg viewBox=\"0 0 400 230\" role=\"img\" aria-labelledby=\"\(identifier)-t \(identifier)-d\">",
+            "<title id=\"\(identifier)-t\">\(HTMLText.escaped(heading))</title>",
             "<desc id=\"\(identifier)-d\">\(HTMLText.escaped(summary))</desc>",
         ]
-        for value in [0, most / 2, most] {
-            let height = decimal(y(value))
-            parts.append(
-                "<line class=\"grid\" x1=\"\(Self.left)\" x2=\"\(Self.width - Self.right)\" y1=\"\(height)\" "
-                    + "y2=\"\(height)\"/>")
-            parts.append(
-                "<text x=\"\(Self.left - 6)\" y=\"\(decimal(y(value) + 40))\" text-anchor=\"end\">"
-                    + "\(HTMLText.escaped(label(value)))</text>")
+        func text(_ words: String, _ x: Int, _ y: Int, _ anchor: String, _ style: String = "plain") {
+            let place = "x=\"\(decimal(x))\" y=\"\(decimal(y))\" text-anchor=\"\(anchor)\""
+            parts.append("<text class=\"\(style)\" \(place)>\(HTMLText.escaped(words))</text>")
         }
-        for bar in bars where bar.value > 0 {
-            let (from, to) = (x(bar.start), x(bar.end))
+        func line(_ style: String, _ points: [(x: Int, y: Int)]) {
+            let path = points.map { "\(decimal($0.x)),\(decimal($0.y))" }.joined(separator: " ")
+            parts.append("<polyline class=\"\(style)\" points=\"\(path)\"/>")
+        }
+        text(unit, 20, 120, "start")
+        var labelled: [Int] = []
+        for value in [0, up, -down, up / 2] where !labelled.contains(where: { abs($0 - y(value)) < 150 }) {
+            labelled.append(y(value))
+            line("grid", [(left, y(value)), (right, y(value))])
+            text(format(abs(value)), left - 60, y(value) + 40, "end")
+        }
+        for bar in bars where bar.low < bar.high {
+            let (from, to) = (x(bar.point.start), x(bar.point.end))
             // Even the smallest value is visible.
-            let height = max(15, y(0) - y(bar.value))
+            let height = max(15, y(bar.low) - y(bar.high))
+            let (gap, start) = (min(5, (to - from) / 8), bar.high > 0 ? y(bar.low) - height : y(bar.high))
             parts.append(
-                "<rect class=\"\(bar.style)\" x=\"\(decimal(from + 5))\" y=\"\(decimal(y(0) - height))\" "
-                    + "width=\"\(decimal(max(20, to - from - 10)))\" height=\"\(decimal(height))\"/>")
+                "<rect class=\"\(bar.style)\" x=\"\(decimal(from + gap))\" y=\"\(decimal(start))\" "
+                    + "width=\"\(decimal(max(10, to - from - 2 * gap)))\" height=\"\(decimal(height))\"/>")
+            // A bar that is longer than the scale has its number.
+            guard bar.high > up || bar.low < -down else { continue }
+            let (place, anchor) = from > (left + right) / 2 ? (from - 30, "end") : (to + 30, "start")
+            text(format(max(bar.high, -bar.low)), place, bar.high > up ? top + 110 : bottom - 30, anchor, "strong")
         }
-        if !points.isEmpty {
-            let path = points.map { "\(decimal(x($0.instant))),\(decimal(y($0.value)))" }.joined(separator: " ")
-            parts.append("<polyline class=\"course\" points=\"\(path)\"/>")
-            for point in points {
-                parts.append(
-                    "<circle class=\"point\" cx=\"\(decimal(x(point.instant)))\" cy=\"\(decimal(y(point.value)))\" "
-                        + "r=\"2.5\"/>")
-            }
+        for (points, style) in zip(lines, ["kept", "archives"]) where !points.isEmpty {
+            line("course \(style)", points.map { (x($0.instant), y($0.value)) })
         }
-        if let mark {
-            let place = min(max(x(mark.instant), Self.left * 10), (Self.width - Self.right) * 10)
-            let isLeft = place > (Self.left + Self.width) * 5
-            parts.append(
-                "<line class=\"mark\" x1=\"\(decimal(place))\" x2=\"\(decimal(place))\" y1=\"\(Self.top - 14)\" "
-                    + "y2=\"\(Self.height - Self.bottom)\"/>")
-            parts.append(
-                "<text class=\"strong\" x=\"\(decimal(place + (isLeft ? -50 : 50)))\" y=\"\(Self.top - 8)\" "
-                    + "text-anchor=\"\(isLeft ? "end" : "start")\">\(HTMLText.escaped(mark.label))</text>")
+        if let mark, mark.instant >= span.start, mark.instant <= span.end {
+            let place = x(mark.instant)
+            let (start, anchor) = place > (left + right) / 2 ? (place - 50, "end") : (place + 50, "start")
+            line("mark", [(place, top - 180), (place, bottom)])
+            text(mark.label, start, top - 80, anchor, "strong")
         }
-        let isShort = last.since(first) < .seconds(3 * 86_400)
-        let ends = [(first, "start", Self.left), (last, "end", Self.width - Self.right)]
-        for (instant, anchor, place) in ends {
-            let text = isShort ? String(instant.plain.prefix(16)) : instant.civil.date.description
-            parts.append("<text x=\"\(place)\" y=\"\(Self.height - 12)\" text-anchor=\"\(anchor)\">\(text)</text>")
+        let half = span.start.advanced(byMicroseconds: span.end.since(span.start).wholeMicroseconds / 2)
+        let last = span.end.advanced(byMicroseconds: -1)
+        for (instant, anchor) in [(span.start, "start"), (half, "middle"), (last, "end")] {
+            text(day(instant), x(instant), bottom + 180, anchor)
         }
-        parts.append("</svg>")
-        return parts.joined(separator: "\n")
+        return (parts + ["</svg>"]).joined(separator: "\n")
     }
 
-    /// The next of 2, 4, 6, 8, 10, 20, 40 … units, so that half of it is also a whole number.
-    private func scaleEnd(_ value: Int64) -> Int64 {
-        let (quotient, rest) = max(1, value).quotientAndRemainder(dividingBy: unit)
+    /// The next of 2, 4, 6, 8, 10, 20, 40 … after the largest value, or after the second largest if the largest would hide the others. Bytes
+    /// are counted in their unit.
+    private func scaleEnd(_ values: [Int64]) -> Int64 {
+        let sorted = values.sorted(by: >)
+        var value = max(1, sorted.first ?? 1)
+        if !bars.isEmpty, sorted.count > 2, value / 8 > sorted[1] { value = sorted[1] }
+        var step: Int64 = 1
+        while bars.isEmpty, step <= value / 1024 { step *= 1024 }
+        let (quotient, rest) = value.quotientAndRemainder(dividingBy: step)
         let count = rest > 0 ? quotient + 1 : quotient
         var power: Int64 = 1
-        while power <= Int64.max / 100 / unit {
-            for factor: Int64 in [2, 4, 6, 8, 10] where power * factor >= count { return power * factor * unit }
+        while power <= Int64.max / 100 / step {
+            for factor: Int64 in [2, 4, 6, 8, 10] where power * factor >= count { return power * factor * step }
             power *= 10
         }
         return value

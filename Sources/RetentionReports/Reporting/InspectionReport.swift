@@ -13,55 +13,40 @@ package struct InspectionReport {
 
     // MARK: Text
 
-    /// The report for people, ending with a line end.
-    ///
-    /// - Parameters:
-    ///   - width: the columns to which sentences are wrapped.
-    ///   - tableWidth: the columns of a terminal, to which tables are folded between their cells; nil: a row is a line.
-    ///   - usesColour: whether the reader is a terminal that shows colours.
-    package func text(width: Int = 100, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
-        let paint = { (text: String, style: Style) in usesColour ? style.painted(text) : text }
-        let width = max(40, width)
-        let foldWidth = tableWidth.map { max(40, $0) - 2 }
+    /// The report for people, ending with a line end. Sentences are wrapped to 100 columns at most.
+    package func text(_ layout: TextLayout = TextLayout()) -> String {
+        let width = min(layout.width, 100)
+        // What is below a heading is indented by two.
+        let inner = TextLayout(
+            width: width - 2, tableWidth: layout.tableWidth.map { $0 - 2 }, usesColour: layout.usesColour)
+        func wrapped(_ text: String) -> [String] {
+            text.isEmpty ? [] : TextWidth.wrap(SafeText.line(text), width: inner.width, indent: 2)
+        }
+        func indented(_ lines: [String]) -> [String] { lines.map { "  " + $0 } }
         let head = [
             SafeText.line(inspection.store), inspection.engine, Figures.bytes(inspection.sizeBytes),
             Figures.count(inspection.entities.count, "entity", plural: "entities"),
         ].joined(separator: " · ")
         var lines = TextWidth.fit(head, width: width, indent: 4)
-        lines += wrapped(inspection.components.map(\.description).joined(separator: ", "), width)
-        lines += inspection.knownDefects.flatMap { wrapped($0.sentence, width) }
+        lines += indented(wrapped(inspection.components.map(\.description).joined(separator: ", ")))
+        lines += indented(inspection.knownDefects.flatMap { wrapped($0.sentence) })
         for entity in inspection.entities {
-            lines.append("")
-            lines.append(paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity))
-            lines += wrapped(entity.layout ?? "", width)
-            lines += wrapped(modelFacts(of: entity.entity.model), width)
+            lines += ["", layout.paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity)]
+            var inside = wrapped(entity.layout ?? "") + wrapped(modelFacts(of: entity.entity.model))
             let triggers = entity.entity.deleteTriggers
             if !triggers.isEmpty {
                 let names = triggers.joined(separator: ", ")
-                lines += wrapped(
-                    "deleting rows fires \(triggers.count == 1 ? "the trigger" : "the triggers") \(names)", width)
+                inside += wrapped(
+                    "deleting rows fires \(triggers.count == 1 ? "the trigger" : "the triggers") \(names)")
             }
-            if let trouble = entity.trouble { lines += wrapped("not all could be read: " + trouble, width) }
-            if !entity.dates.isEmpty {
-                lines += dateTable(entity.dates).lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
-            }
-            for date in entity.dates { lines += notes(on: date).flatMap { wrapped($0, width) } }
+            if let trouble = entity.trouble { inside += wrapped("not all could be read: " + trouble) }
+            if !entity.dates.isEmpty { inside += dateTable(entity.dates).lines(inner) }
+            for date in entity.dates { inside += notes(on: date).flatMap(wrapped) }
             let relationships = relationshipTable(entity.entity)
-            if !relationships.rows.isEmpty {
-                lines += relationships.lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
-            }
+            if !relationships.rows.isEmpty { inside += relationships.lines(inner) }
+            lines += indented(inside)
         }
         return lines.joined(separator: "\n") + "\n"
-    }
-
-    private func indent(_ line: String) -> String { "  " + line }
-
-    /// A sentence, wrapped with a hanging indent; none for an empty text.
-    private func wrapped(_ text: String, _ width: Int) -> [String] {
-        guard !text.isEmpty else { return [] }
-        return TextWidth.wrap(SafeText.line(text), width: width - 4).enumerated().map { index, line in
-            (index == 0 ? "  " : "    ") + line
-        }
     }
 
     private func facts(of entity: StoreInspection.EntityInspection) -> String {
@@ -88,8 +73,9 @@ package struct InspectionReport {
     private func dateTable(_ dates: [StoreInspection.DateInspection]) -> TextTable {
         TextTable(
             columns: [
-                .init("DATE ATTRIBUTE"), .init("FORMAT"), .init("HOW SURE"), .init("OLDEST (UTC)"),
-                .init("NEWEST (UTC)"), .init("INDEX"),
+                .init("DATE ATTRIBUTE"), .init("FORMAT"), .init("HOW SURE", leaving: 1, label: ""),
+                .init("OLDEST (UTC)"),
+                .init("NEWEST (UTC)"), .init("INDEX", leaving: 2),
             ],
             rows: dates.map { date in
                 .init(
@@ -132,7 +118,8 @@ package struct InspectionReport {
     /// The relationships of a model, or the foreign keys of a schema.
     private func relationshipTable(_ entity: Entity) -> TextTable {
         var table = TextTable(columns: [
-            .init("RELATIONSHIP"), .init("TO"), .init("INVERSE"), .init("KIND"), .init("ON DELETE"), .init("INDEX"),
+            .init("RELATIONSHIP"), .init("TO"), .init("INVERSE", leaving: 2), .init("KIND"), .init("ON DELETE"),
+            .init("INDEX", leaving: 1),
         ])
         if let model = entity.model {
             table.rows = model.relationships.map { relationship in

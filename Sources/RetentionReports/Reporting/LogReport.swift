@@ -6,81 +6,110 @@ import RetentionPolicy
 package struct LogReport {
     private let runs: [LedgerRun]
     private let missed: MissedRuns?
+    private let names: RunNames
 
     /// Creates a report of runs, in the given order.
     ///
-    /// - Parameter missed: the gaps between runs; nil: the policy does not say how often a run is expected.
-    package init(_ runs: [LedgerRun], missed: MissedRuns? = nil) {
+    /// - Parameters:
+    ///   - missed: the gaps between runs; nil: the policy does not say how often a run is expected.
+    ///   - names: how the runs are shown; nil: by IDs that are distinct among them.
+    package init(_ runs: [LedgerRun], missed: MissedRuns? = nil, names: RunNames? = nil) {
         self.runs = runs
         self.missed = missed
+        self.names = names ?? RunNames(runs.map(\.report.runID))
     }
 
     // MARK: Text
 
-    /// A table with one line for each rule of each run, ending with a line end. Crashed and missed runs are highlighted.
-    ///
-    /// - Parameter tableWidth: the columns of a terminal, to which rows are folded; nil: a row is a line.
-    package func table(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
-        guard !runs.isEmpty else { return "No recorded run matches.\n" + openGapText }
-        return tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour).joined(separator: "\n") + "\n"
-    }
-
-    private var openGapText: String {
-        missed.flatMap { missed in missed.isOverdue ? missed.gaps.last.map(missed.sentence) : nil }.map { $0 + "\n" }
-            ?? ""
-    }
-
-    private func tableLines(width: Int, tableWidth: Int?, usesColour: Bool) -> [String] {
-        let shortLength = shortestDistinctLength
+    /// A table with one line for each run and each gap, in order of time, ending with a line end. On a terminal lines are cut.
+    package func table(_ layout: TextLayout = TextLayout()) -> String {
+        guard !runs.isEmpty else {
+            let open = missed.flatMap { missed in missed.isOverdue ? missed.gaps.last.map(missed.sentence) : nil }
+            return "No recorded run matches.\n" + (open.map { $0 + "\n" } ?? "")
+        }
         var table = TextTable(columns: [
-            .init("RUN"), .init("STARTED (UTC)"), .init("TIME", .right), .init("EXIT", .right), .init("RULE"),
-            .init("OUTCOME"), .init("EXPIRED", .right), .init("DELETED", .right), .init("CASCADED", .right),
-            .init("ARCHIVED", .right), .init("RESIDUE", .right), .init("UNREADABLE", .right),
+            .init("STARTED (UTC)", .right), .init("OUTCOME"), .init("RESULT", isCut: true), .init("TIME", .right),
+            .init("RUN"),
         ])
         var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
         func appendGaps(before start: Instant?) {
-            while let missed, let gap = gaps.first,
-                start.map({ start in gap.until.map { $0 <= start } ?? false }) ?? true
-            {
-                let cells = ["", gap.after?.toSecond.plain ?? ""]
-                table.rows.append(.init(cells: cells, message: SafeText.line(missed.sentence(gap)), style: .bad))
+            while let missed, let gap = gaps.first, start.map({ gap.due ?? missed.now < $0 }) ?? true {
+                let cells = [gap.due.map(names.time) ?? "", "MISSED", SafeText.line(missed.clause(gap))]
+                table.rows.append(.init(cells: cells, style: .bad))
                 gaps.removeFirst()
             }
         }
         for run in runs {
             appendGaps(before: run.report.started)
-            let head = [
-                SafeText.line(String(run.report.runID.prefix(shortLength))), run.report.started.toSecond.plain,
-            ]
-            guard run.outcome != .crashed, run.outcome != .running else {
-                table.rows.append(.init(cells: head, message: unfinished(run), style: unfinishedStyle(run)))
-                continue
-            }
-            let tail = [
-                Figures.duration(run.report.finished.since(run.report.started)), String(run.report.exitCode),
-            ]
-            if let undo = run.report.undo {
-                let message = [undo.sentence, run.report.failure].compactMap { $0 }.joined(separator: "; ")
-                let style: Style = run.report.exitCode == 0 ? .plain : .bad
-                table.rows.append(.init(cells: head + tail, message: SafeText.line(message), style: style))
-            } else if run.report.rules.isEmpty {
-                let message = [run.outcome.rawValue, run.report.failure].compactMap { $0 }.joined(separator: ": ")
-                table.rows.append(.init(cells: head + tail, message: SafeText.line(message), style: .bad))
-            }
-            for (index, rule) in run.report.rules.enumerated() {
-                let start = index == 0 ? head + tail : ["", "", "", ""]
-                table.rows.append(.init(cells: start + cells(rule), style: rule.outcome.style))
-            }
+            let time = run.isFinished ? Figures.duration(run.report.finished.since(run.report.started)) : ""
+            table.rows.append(
+                .init(
+                    cells: [
+                        names.time(run.report.started), outcome(run).word, SafeText.line(result(run)), time,
+                        names.short(run.report.runID),
+                    ], style: outcome(run).style))
         }
         appendGaps(before: nil)
-        return TextLayout(width: max(60, width), tableWidth: tableWidth, usesColour: usesColour).lines(of: table)
+        return table.lines(layout).joined(separator: "\n") + "\n"
+    }
+
+    /// The outcome in the table. What needs a look is in capitals.
+    private func outcome(_ run: LedgerRun) -> (word: String, style: Style) {
+        switch run.outcome {
+        case .completed: (run.report.undo == nil ? "ok" : "undo", run.report.exitCode == 0 ? .plain : .bad)
+        case .running: (run.outcome.rawValue, .good)
+        default: (run.outcome.rawValue.uppercased(), run.outcome == .interrupted ? .caution : .bad)
+        }
+    }
+
+    /// What a run did, with the reasons first: `gold: too_many_rows; 12 deleted`.
+    private func result(_ run: LedgerRun) -> String {
+        let report = run.report
+        guard run.isFinished else {
+            return "process \(run.process.pid) on \(run.process.host)"
+                + (run.outcome == .crashed ? " ended without a record" : "")
+        }
+        var parts = report.failure.map { [$0] } ?? []
+        if let undo = report.undo {
+            parts.append("\(undo.result), of \(names.short(undo.run))")
+        } else {
+            parts += report.rules.compactMap { rule in
+                if rule.outcome == .refused {
+                    return "\(rule.name): \(rule.refusalCodes.map(\.rawValue).joined(separator: ", "))"
+                }
+                return rule.outcome == .failed && report.failure == nil ? "\(rule.name): \(rule.message ?? "")" : nil
+            }
+            let gone = report.rules.reduce(0) { $0 + $1.done.goneCount }
+            let left = report.rules.reduce(0) { $0 + ($1.outcome == .refused ? 0 : $1.left.expired) }
+            if gone > 0 || parts.isEmpty {
+                parts.append(gone == 0 ? "nothing deleted" : "\(Figures.grouped(gone)) deleted")
+            }
+            if left > 0 { parts.append("\(Figures.grouped(left)) left") }
+        }
+        return (report.exitCode == 0 || run.outcome == .refused ? "" : "exit \(report.exitCode): ")
+            + parts.joined(separator: "; ")
+    }
+
+    /// A table of runs that have an archive, with what can be undone, ending with a line end.
+    package func undoList(_ layout: TextLayout) -> String {
+        guard !runs.isEmpty else { return "No recorded run of this store has an archive.\n" }
+        var table = TextTable(columns: [
+            .init("STARTED (UTC)", .right), .init("RUN"), .init("ROWS", .right), .init("UNDO", label: ""),
+        ])
+        table.rows = runs.map { run in
+            let rows = run.report.archive.flatMap { $0.isComplete ? Figures.grouped($0.rows) : nil } ?? ""
+            let cells = [
+                names.time(run.report.started), names.short(run.report.runID), rows,
+                SafeText.line(run.undoText ?? "nothing was deleted"),
+            ]
+            return .init(cells: cells, style: run.canBeUndone ? .plain : .caution)
+        }
+        return table.lines(layout).joined(separator: "\n") + "\n"
     }
 
     /// One run in full, ending with a line end.
-    package static func full(
-        _ run: LedgerRun, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false
-    ) -> String {
-        let process = run.process
+    package static func full(_ run: LedgerRun, _ layout: TextLayout = TextLayout()) -> String {
+        let (process, width) = (run.process, layout.tableWidth ?? .max)
         let heading: [(String, String)] =
             [
                 ("run", run.report.runID), ("outcome", run.outcome.rawValue),
@@ -90,18 +119,19 @@ package struct LogReport {
                 ("version", process.version), ("config", run.report.config), ("sha256", run.report.configSHA256),
                 ("store", run.report.store),
             ] + (run.undoText.map { [("undo", $0)] } ?? [])
-        let lines = heading.map { label, value in
-            label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value)
+        let lines = heading.flatMap { label, value in
+            TextWidth.fit(
+                label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value), width: width,
+                indent: 10
+            )
         }
         guard run.isFinished else {
-            return lines.joined(separator: "\n") + "\n" + LogReport([run]).unfinished(run) + "\n"
+            return (lines + TextWidth.fit(unfinished(run), width: width)).joined(separator: "\n") + "\n"
         }
         let text =
-            run.report.undo.map {
-                UndoText(run.report, $0, width: width, tableWidth: tableWidth, usesColour: usesColour).text
-            }
-            ?? TextReport(run.report, width: width, tableWidth: tableWidth, usesColour: usesColour).text
-        return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + text
+            run.report.undo.map { UndoText(run.report, $0, layout).text } ?? TextReport(run.report, layout).text
+        let deleted = deletedLines(run.report).flatMap { TextWidth.fit($0, width: width, indent: 10) }
+        return (lines + deleted).joined(separator: "\n") + "\n\n" + text
     }
 
     /// The deleted rows, one line for each rule that deleted any.
@@ -114,38 +144,13 @@ package struct LogReport {
         }
     }
 
-    private func cells(_ rule: RunReport.RuleReport) -> [String] {
-        let outcome =
-            rule.outcome.rawValue
-            + (rule.refusalCodes.isEmpty ? "" : ": " + rule.refusalCodes.map(\.rawValue).joined(separator: ", "))
-        guard rule.outcome != .disabled else { return [SafeText.line(rule.name), outcome] }
-        return [
-            SafeText.line(rule.name), outcome, rule.planned.isCounted ? Figures.grouped(rule.planned.expired) : "",
-            Figures.grouped(rule.done.deleted),
-            rule.done.cascaded > 0 ? Figures.grouped(rule.done.cascaded) : "",
-            rule.done.archived.map { Figures.grouped($0) } ?? "",
-            rule.left.expired > 0 ? Figures.grouped(rule.left.expired) : "",
-            rule.planned.unreadableCount > 0 ? Figures.grouped(rule.planned.unreadableCount) : "",
-        ]
-    }
-
-    private func unfinished(_ run: LedgerRun) -> String {
+    private static func unfinished(_ run: LedgerRun) -> String {
         let process = SafeText.line("process \(run.process.pid) on \(run.process.host)")
         guard run.outcome == .crashed else { return "running: \(process)" }
         let done =
             run.report.undo.map { "whole batches were restored up to then, `retention undo \($0.run)` continues" }
             ?? "whole batches were deleted up to then, the next run continues"
         return "CRASHED: \(process) ended without a record; \(SafeText.line(done))"
-    }
-
-    private func unfinishedStyle(_ run: LedgerRun) -> Style { run.outcome == .crashed ? .bad : .good }
-
-    /// How many characters distinguish the IDs of the runs; at least 10.
-    private var shortestDistinctLength: Int {
-        let identifiers = runs.map(\.report.runID)
-        let longest = identifiers.map(\.count).max() ?? 10
-        let isDistinct = { (length: Int) in Set(identifiers.map { $0.prefix(length) }).count == identifiers.count }
-        return (10..<max(11, longest)).first(where: isDistinct) ?? longest
     }
 
     // MARK: JSON
@@ -159,9 +164,11 @@ package struct LogReport {
         ]).document + "\n"
     }
 
-    private static func value(_ run: LedgerRun) -> JSONText {
+    /// A run of that list.
+    static func value(_ run: LedgerRun) -> JSONText {
         let members =
-            run.report.members.filter { $0.name != "schema" } + [.init("outcome", run.outcome.rawValue.json)]
+            run.report.members.filter { $0.name != "schema" && $0.name != "outcome" }
+            + [.init("outcome", run.outcome.rawValue.json)]
             + run.process.members
         let record: [JSONText.Member] = [
             .init("archive_present", run.isArchiveThere.json),
@@ -179,11 +186,6 @@ package struct LogReport {
         ]
         return .object(members + record)
     }
-}
-
-extension LedgerRun {
-    /// Whether the end of the run is recorded.
-    fileprivate var isFinished: Bool { outcome != .running && outcome != .crashed }
 }
 
 extension RunReport.Outcome {

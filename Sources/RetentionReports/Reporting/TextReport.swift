@@ -20,24 +20,23 @@ extension RunReport.Archive {
 /// The report of a run or a dry run for people.
 package struct TextReport {
     private let report: RunReport
+    private let host: String?
     private let layout: TextLayout
 
     /// Makes the text form of a report.
     ///
     /// - Parameters:
-    ///   - width: the columns to which sentences are wrapped.
-    ///   - tableWidth: the columns of a terminal, to which the table is folded between its cells; nil: a row is a line.
-    ///   - usesColour: whether the reader is a terminal that shows colours.
-    package init(_ report: RunReport, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) {
-        self.report = report
-        layout = TextLayout(width: width, tableWidth: tableWidth, usesColour: usesColour)
+    ///   - host: the machine that carried out the run; nil: it is not shown.
+    ///   - layout: the reader's terminal, or a page.
+    package init(_ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout()) {
+        (self.report, self.host, self.layout) = (report, host, layout)
     }
 
     /// The whole report, ending with a line end.
     package var text: String {
         var lines = header
         lines += pendingLines
-        if !report.rules.isEmpty { lines += [""] + layout.lines(of: table) }
+        if !report.rules.isEmpty { lines += [""] + table.lines(layout) }
         lines += report.rules.flatMap(notes)
         lines += report.rules.flatMap(sample)
         if let archive = report.archive {
@@ -45,9 +44,16 @@ package struct TextReport {
         }
         lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
         if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
-        lines += TextWidth.wrap(closing, width: layout.width)
+        if !isDryRun, report.exitCode != 0 {
+            let code = report.rules.lazy.compactMap(\.refusal?.rawValue).first ?? "\(report.exitCode)"
+            lines += layout.note("help", "retention explain \(code), man retention, man retention-run", .plain)
+        }
+        lines += firstRun + TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
     }
+
+    /// What was done, in one line.
+    package var summary: String { "\(closing) \(report.store), run \(report.runID)" }
 
     private var isDryRun: Bool { report.mode == .dryRun }
 
@@ -55,9 +61,13 @@ package struct TextReport {
 
     private var header: [String] {
         let config = report.config.split(separator: "/").last.map(String.init) ?? report.config
+        // A run that could not begin may have no ID.
+        let run = [report.runID, host.map { "on \($0)" } ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
         return layout.heading(
             isDryRun ? "dry run" : "run",
-            [report.store, "as of " + Figures.instant(report.asOf), "\(config) \(report.configSHA256.prefix(8))"])
+            (isDryRun || run.isEmpty ? [] : [run]) + [
+                report.store, "as of " + Figures.instant(report.asOf), "\(config) \(report.configSHA256.prefix(8))",
+            ])
     }
 
     private var pendingLines: [String] {
@@ -86,38 +96,41 @@ package struct TextReport {
 
     private var table: TextTable {
         var columns: [TextTable.Column] = [
-            .init("RULE"), .init("ENTITY"), .init("DATE ATTRIBUTE"), .init("MAX AGE"),
-            .init("CUTOFF (UTC)"), .init("ROWS", .right), .init("EXPIRED", .right), .init("", .right),
+            .init("RULE"), .init("ENTITY", leaving: 9), .init("DATE ATTRIBUTE", leaving: 9),
+            .init("MAX AGE", leaving: 3), .init("CUTOFF (UTC)", leaving: 5, label: "cutoff"),
+            .init("ROWS", .right, leaving: 4), .init("EXPIRED", .right), .init("", .right),
         ]
         if !isDryRun {
             columns += [
-                .init("DELETED", .right, isAlwaysShown: true), .init("ARCHIVED", .right), .init("RESIDUE", .right),
-                .init("BATCHES", .right),
-                .init("TIME", .right),
+                .init("DELETED", .right, isAlwaysShown: true), .init("ARCHIVED", .right, leaving: 2),
+                .init("RESIDUE", .right), .init("BATCHES", .right, leaving: 7), .init("TIME", .right, leaving: 6),
             ]
         }
-        columns.append(.init(isDryRun ? "PLAN" : "OUTCOME"))
+        columns.append(.init("OUTCOME"))
         return TextTable(columns: columns, rows: report.rules.map(row))
     }
 
     private func row(_ rule: RunReport.RuleReport) -> TextTable.Row {
-        var cells = [rule.name, rule.entity, rule.dateAttribute, rule.maxAge].map(SafeText.line)
+        // What repeats is left out.
+        let entity = rule.entity == rule.name ? "" : rule.entity
+        var cells = [rule.name, entity, rule.dateAttribute, rule.maxAge].map(SafeText.line)
         switch rule.outcome {
-        case .disabled:
-            return .init(cells: cells, message: "disabled")
-        case .refused:
-            return .init(cells: cells, message: refusal(rule), style: .bad)
+        case .disabled, .refused:
+            // No reason stands under the heading of a figure.
+            cells += Array(repeating: "", count: isDryRun ? 4 : 9) + [rule.outcome.rawValue]
+            if !isDryRun, rule.outcome == .refused { cells[8] = "0" }
+            return .init(
+                cells: cells, message: rule.outcome == .refused ? refusal(rule) : nil, style: rule.outcome.style)
         case .planned, .completed, .failed, .interrupted:
+            let cutoff = rule.cutoff.plain
             cells += [
-                rule.cutoff.plain, rule.planned.rows.map { Figures.grouped($0) } ?? "",
+                cutoff.hasSuffix(":00") ? String(cutoff.dropLast(3)) : cutoff,
+                rule.planned.rows.map { Figures.grouped($0) } ?? "",
                 Figures.grouped(rule.planned.expired),
                 rule.planned.expired > 0
                     ? rule.planned.rows.flatMap { Figures.percent(rule.planned.expired, of: $0) } ?? "" : "",
             ]
-            if isDryRun {
-                cells.append(plan(rule))
-                return .init(cells: cells)
-            }
+            if isDryRun { return .init(cells: cells + [""]) }
             cells += [
                 Figures.grouped(rule.done.deleted), rule.done.archived.map { Figures.grouped($0) } ?? "",
                 rule.left.expired > 0 ? Figures.grouped(rule.left.expired) : "",
@@ -133,14 +146,6 @@ package struct TextReport {
         if !text.lowercased().hasPrefix("refus") { text = "refused: " + text }
         if let code = rule.refusal, !text.contains(code.rawValue) { text += " (\(code.rawValue))" }
         return text
-    }
-
-    private func plan(_ rule: RunReport.RuleReport) -> String {
-        guard rule.planned.expired > 0 else { return "nothing expired" }
-        var parts: [String] = []
-        if let method = rule.method.name { parts.append(method) }
-        if let index = rule.method.index { parts.append("index " + SafeText.line(index)) }
-        return parts.joined(separator: ", ")
     }
 
     // MARK: Notes
@@ -167,56 +172,66 @@ package struct TextReport {
     }
 
     private func notes(_ rule: RunReport.RuleReport) -> [String] {
-        let name = SafeText.line(rule.name)
         var lines: [String] = []
-        if let message = rule.message, rule.outcome != .refused {
-            lines += layout.note(name, message, rule.outcome.style)
+        func note(_ text: String, _ style: Style, of names: [String]? = nil) {
+            let names = (names ?? [rule.name]).map(SafeText.line)
+            lines += layout.note(names.joined(separator: ", "), text, style)
         }
-        lines += rule.otherRefusalTexts.flatMap { layout.note(name, $0, .bad) }
+        if let message = rule.message, rule.outcome != .refused, !isFailure(message) {
+            // What ended several rules is said once.
+            let names = report.rules.filter { $0.message == message }.map(\.name)
+            if names.first == rule.name { note(message, rule.outcome.style, of: names) }
+        }
+        for text in rule.otherRefusalTexts { note(text, .bad) }
         if let options = rule.acceptOptions {
-            lines += layout.note(name, "to accept all of that for one run, pass \(options)", .plain)
+            let command = ["retention", "run", "-c", report.config, "--rule", rule.name] + options
+            note("to accept that for one run: " + SafeText.command(command), .plain)
         }
-        if let sentence = method(rule) { lines += layout.note(name, sentence, .plain) }
+        if let sentence = method(rule) { note(sentence, .plain) }
         if !rule.accepted.isEmpty {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
-            lines += layout.note(name, "accepted although it would be refused: \(codes)", .caution)
+            note("accepted although it would be refused: \(codes)", .caution)
         }
         for rows in rule.planned.unreadable {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
             let count = Figures.count(rows.rowCount, "unreadable row")
-            lines += layout.note(name, "\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
+            note("\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
         }
-        if let sentence = candles(rule) { lines += layout.note(name, sentence, .plain) }
+        if let sentence = candles(rule) { note(sentence, .plain) }
         if let unpriced = rule.candles.unpriced, unpriced > 0 {
-            lines += layout.note(name, "\(Figures.count(unpriced, "row")) before the cutoff kept: no price", .caution)
+            note("\(Figures.count(unpriced, "row")) before the cutoff kept: no price", .caution)
         }
-        if let sentence = Self.kept(rule) { lines += layout.note(name, sentence, .plain) }
+        if let sentence = Self.kept(rule) { note(sentence, .plain) }
         for kept in rule.kept.byHold where kept.rowCount > 0 {
-            lines += layout.note(name, Self.kept(kept), .plain)
+            note(Self.kept(kept), .plain)
         }
         if let late = rule.remembered.late, late > 0, rule.outcome != .refused {
-            lines += layout.note(
-                name,
+            note(
                 "\(Figures.count(late, "expired row")) came back or arrived late: an earlier run had left none of that age",
                 .caution)
         }
         if rule.done.cascaded > 0 {
             let verb = isDryRun ? "would be cascaded" : "cascaded"
-            lines += layout.note(name, "\(Figures.count(rule.done.cascaded, "related row")) \(verb)", .plain)
+            note("\(Figures.count(rule.done.cascaded, "related row")) \(verb)", .plain)
         }
         if rule.done.nullified > 0 {
             let verb = isDryRun ? "would be nullified" : "nullified"
-            lines += layout.note(name, "\(Figures.count(rule.done.nullified, "reference")) \(verb)", .plain)
+            note("\(Figures.count(rule.done.nullified, "reference")) \(verb)", .plain)
         }
-        lines += triggers(rule).flatMap { layout.note(name, $0, .caution) }
+        for text in triggers(rule) { note(text, .caution) }
         if let forecast = rule.planned.forecast, forecast.nextDay + forecast.nextWeek > 0 {
-            lines += layout.note(
-                name,
+            note(
                 "\(Figures.count(forecast.nextDay, "row")) will expire within 24 hours, "
                     + "\(Figures.grouped(forecast.nextWeek)) in the 7 days after", .plain)
         }
-        lines += rule.advice.flatMap { layout.note(name, "advice: " + $0, .plain) }
+        for text in rule.advice { note("advice: " + text, .plain) }
         return lines
+    }
+
+    /// Whether a message of a rule has the same cause as the failure of the run, which is shown.
+    private func isFailure(_ message: String) -> Bool {
+        func cause(_ text: String) -> Substring { text[..<(text.ranges(of: "; ").last?.lowerBound ?? text.endIndex)] }
+        return report.failure.map { cause($0) == cause(message) } ?? false
     }
 
     /// The requested rows, in one table with the columns of the store.
@@ -231,8 +246,8 @@ package struct TextReport {
         let table = TextTable(
             columns: [.init("WOULD BE")] + sample.columns.map { .init(SafeText.line($0), isAlwaysShown: true) },
             rows: rows)
-        return ["", "\(name): oldest and newest rows to delete, first rows to keep"]
-            + layout.lines(of: table)
+        let title = "\(name): oldest and newest rows to delete, first rows to keep"
+        return [""] + TextWidth.fit(title, width: layout.width, indent: 4) + table.lines(layout)
     }
 
     /// The rows that a hold keeps, and why if they are not held themselves.
@@ -263,9 +278,8 @@ package struct TextReport {
 
     /// Why another method than the usual one is used, and how long the store was locked, as a sentence; nil: neither is shown.
     private func method(_ rule: RunReport.RuleReport) -> String? {
-        guard rule.planned.expired > 0, let method = rule.method.name else { return nil }
-        var parts: [String] = []
-        if let reason = rule.method.reason { parts.append("\(method): \(reason)") }
+        guard rule.planned.expired > 0 else { return nil }
+        var parts = [rule.method.reason].compactMap(\.self)
         if let lock = rule.done.lockElapsed, lock >= Self.shortestShownLock {
             parts.append("the store was locked for \(Figures.duration(lock))")
         }
@@ -277,7 +291,39 @@ package struct TextReport {
 
     // MARK: Closing sentence
 
-    private var closing: String {
+    /// What part of the rows the first run deletes, if that is known exactly, and how they could be restored; empty: it is not the first run.
+    private var firstRun: [String] {
+        let rules = report.rules.filter { $0.outcome != .disabled }
+        let gone = rules.reduce(0) { $0 + (isDryRun ? $1.planned.expired : $1.done.deleted) }
+        let isRefused = isDryRun && rules.contains { $0.outcome == .refused }
+        guard report.isFirst, gone > 0,
+            rules.allSatisfy({ [.planned, .completed].contains($0.outcome) || isRefused && $0.planned.isCounted })
+        else { return [] }
+        let rows = rules.compactMap(\.planned.rows)
+        let isExact =
+            rows.count == rules.count && Set(rules.map(\.entity.folded)).count == rules.count
+            && rules.allSatisfy { $0.done.goneCount == $0.done.deleted && $0.planned.triggers.isEmpty }
+        let isArchived = rules.contains { $0.done.archived != nil }
+        guard isExact || isDryRun && !isArchived && !isRefused else { return [] }
+        var text = "\(isDryRun ? "This would be" : "This was") the first run"
+        if isExact {
+            let all = rows.reduce(0, +)
+            text += ": \(Figures.grouped(gone)) of \(Figures.count(all, "row"))"
+            text += (Figures.percent(gone, of: all).map { " (\($0))" } ?? "") + (isRefused ? " are expired" : "")
+        }
+        text += isArchived ? "." : ". Without an archive the rows \(isDryRun ? "could not" : "cannot") be restored."
+        guard isDryRun, !isArchived else { return TextWidth.wrap(text, width: layout.width) }
+        let (make, key) =
+            report.engine == "sqlite"
+            ? ("mkdir -m 700 archive", "folder: archive")
+            : ("CREATE SCHEMA retention_archive", "schema: retention_archive")
+        return TextWidth.wrap(text + " To keep copies for 30 days:", width: layout.width) + [
+            "  \(make)", "  archive: { \(key), keep: 30d }    # in the policy",
+        ]
+    }
+
+    /// What was done and what is left, ending with a full stop.
+    var closing: String {
         let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
         let refused = report.rules.count { $0.outcome == .refused }
         let failed = report.rules.count { $0.outcome == .failed }

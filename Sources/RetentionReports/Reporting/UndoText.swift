@@ -8,13 +8,9 @@ package struct UndoText {
     private let undo: RunReport.Undo
     private let layout: TextLayout
 
-    /// Makes the text form of a report; see ``TextReport`` for the widths.
-    package init(
-        _ report: RunReport, _ undo: RunReport.Undo, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false
-    ) {
-        self.report = report
-        self.undo = undo
-        layout = TextLayout(width: width, tableWidth: tableWidth, usesColour: usesColour)
+    /// Makes the text form of a report.
+    package init(_ report: RunReport, _ undo: RunReport.Undo, _ layout: TextLayout) {
+        (self.report, self.undo, self.layout) = (report, undo, layout)
     }
 
     /// The maximum number of skipped rows that are shown. The JSON report has more.
@@ -29,7 +25,7 @@ package struct UndoText {
     package var text: String {
         var lines = layout.heading(
             isDryRun ? "undo, dry run" : "undo", [report.store, "run \(undo.run)", undo.archive])
-        if !undo.tables.isEmpty { lines += [""] + layout.lines(of: table) }
+        if !undo.tables.isEmpty { lines += [""] + table.lines(layout) }
         lines += undo.skippedRows.prefix(Self.mostShown).flatMap { row in
             let key = row.key.map { SafeText.example($0) }.joined(separator: ", ")
             return layout.note("skipped", "\(row.table) \(key): \(row.reason)", .bad)
@@ -98,8 +94,8 @@ package struct UndoText {
 }
 
 extension RunReport.Undo {
-    /// The undo in the list of runs: `undo of 01KA…: restored 12 rows and skipped 1 row`.
-    var sentence: String { "undo of \(run): \(clauses(UndoText.done))" }
+    /// What the undo did: `restored 12 rows and skipped 1 row`.
+    var result: String { clauses(UndoText.done) }
 
     /// What was done, with the verbs for rows, references, skipped rows, deleted candles, and rows without an archive.
     fileprivate func clauses(_ verbs: [String]) -> String {

@@ -1,16 +1,22 @@
 import RetentionJob
 import RetentionPolicy
 
-/// The layout of a report on a page or a terminal.
-struct TextLayout {
+/// The layout of a report for people.
+package struct TextLayout {
     /// The columns to which sentences are wrapped.
     let width: Int
-    /// The columns of a terminal, to which tables are folded between their cells; nil: a row is a line.
+    /// The columns of a terminal, which no table is wider than; nil: a row is a line.
     let tableWidth: Int?
     /// Whether the reader is a terminal that shows colours.
     let usesColour: Bool
 
-    init(width: Int, tableWidth: Int?, usesColour: Bool) {
+    /// Makes a layout.
+    ///
+    /// - Parameters:
+    ///   - width: the columns to which sentences are wrapped.
+    ///   - tableWidth: the columns of a terminal, which no table is wider than; nil: a row is a line.
+    ///   - usesColour: whether the reader is a terminal that shows colours.
+    package init(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) {
         (self.width, self.tableWidth) = (max(40, width), tableWidth.map { max(40, $0) })
         self.usesColour = usesColour
     }
@@ -24,12 +30,10 @@ struct TextLayout {
         return lines
     }
 
-    func lines(of table: TextTable) -> [String] { table.lines(width: width, foldWidth: tableWidth, paint: paint) }
-
     /// A sentence after a label, wrapped with a hanging indent.
     func note(_ label: String, _ text: String, _ style: Style) -> [String] {
         let start = label + ": "
-        let indent = min(TextWidth.of(start), 24)
+        let indent = TextWidth.of(start) > 24 ? 4 : TextWidth.of(start)
         let lines = TextWidth.wrap(start + SafeText.line(text), width: width, indent: indent)
         return lines.enumerated().map { index, line in
             let margin = index == 0 ? min(start.count, line.count) : indent

@@ -1,6 +1,8 @@
 import RetentionPolicy
 
 /// A table of aligned columns for a terminal. A column without a value in any row is omitted.
+///
+/// A row is never broken: on a terminal that is too narrow, columns move below their rows, as `heading value`.
 struct TextTable {
     /// The alignment of a column.
     enum Alignment { case left, right }
@@ -11,18 +13,26 @@ struct TextTable {
         var alignment: Alignment
         /// Whether the column is shown even if all of its cells are empty.
         var isAlwaysShown: Bool
+        /// How early the column moves below the rows: the highest first, and of equals the last one.
+        var leaving: Int
+        /// What precedes a cell below its row.
+        var label: String
+        /// Whether cells are cut before any column moves.
+        var isCut: Bool
 
-        init(_ heading: String, _ alignment: Alignment = .left, isAlwaysShown: Bool = false) {
-            self.heading = heading
-            self.alignment = alignment
-            self.isAlwaysShown = isAlwaysShown
+        init(
+            _ heading: String, _ alignment: Alignment = .left, isAlwaysShown: Bool = false, leaving: Int = 0,
+            label: String? = nil, isCut: Bool = false
+        ) {
+            (self.heading, self.alignment, self.isAlwaysShown) = (heading, alignment, isAlwaysShown)
+            (self.leaving, self.label, self.isCut) = (leaving, label ?? heading.lowercased(), isCut)
         }
     }
 
-    /// A row: one text for each column, or texts for the first columns and then a message in place of the others.
+    /// A row: a text for each column, or for the first columns.
     struct Row {
         var cells: [String]
-        /// A sentence instead of the missing cells, wrapped to the width.
+        /// A sentence below the row, wrapped to the width.
         var message: String?
         var style: Style = .plain
     }
@@ -31,90 +41,72 @@ struct TextTable {
     var rows: [Row] = []
 
     private static let gap = "  "
-    /// The indentation of the continuation lines of a folded row.
-    private static let foldIndent = "    "
+    /// What is below a row is indented by this.
+    private static let indent = "    "
+    /// The fewest columns of a cell that is cut.
+    private static let leastCut = 14
 
     /// The lines of the table.
-    ///
-    /// - Parameters:
-    ///   - width: the columns to which messages are wrapped.
-    ///   - foldWidth: the columns of a terminal. Wider rows continue below, broken between cells; nil: a row is always one line.
-    ///   - paint: formats a text in a style. Widths are measured before.
-    func lines(
-        width: Int, foldWidth: Int? = nil, paint: (String, Style) -> String
-    ) -> [String] {
-        let widths = columns.indices.map { index in
+    func lines(_ layout: TextLayout) -> [String] {
+        var widths = columns.indices.map { index in
             rows.reduce(TextWidth.of(columns[index].heading)) { widest, row in
                 index < row.cells.count ? max(widest, TextWidth.of(row.cells[index])) : widest
             }
         }
-        let groups = columnGroups(widths, foldWidth)
-        var lines = folded(columns.map(\.heading), groups, widths, foldWidth).map { paint($0, .heading) }
+        var shown = columns.indices.filter { index in
+            columns[index].isAlwaysShown || rows.contains { index < $0.cells.count && !$0.cells[index].isEmpty }
+        }
+        var (alone, below): (Int?, [Int]) = (nil, [])
+        if let most = layout.tableWidth {
+            func excess() -> Int {
+                shown.reduce(alone == nil ? -most : 2 - most) { $0 + widths[$1] + Self.gap.count }
+                    - Self.gap.count
+            }
+            if let cut = shown.first(where: { columns[$0].isCut }) {
+                widths[cut] = min(widths[cut], max(Self.leastCut, widths[cut] - excess()))
+            }
+            // A long name has a line of its own.
+            if excess() > 0, let first = shown.first, widths[first] > most / 3 {
+                alone = first
+                shown.removeFirst()
+            }
+            let movable = shown.dropFirst(alone == nil ? 1 : 0)
+            for index in movable.sorted(by: { (columns[$0].leaving, $0) > (columns[$1].leaving, $1) })
+            where excess() > 0 {
+                shown.removeAll { $0 == index }
+                below.append(index)
+            }
+        }
+        func line(_ cells: [String]) -> [String] {
+            let cells = shown.filter { $0 < cells.count }.map { fitted(cells[$0], to: widths[$0], $0) }
+            var line = (alone == nil ? "" : Self.gap) + cells.joined(separator: Self.gap)
+            while line.last == " " { line.removeLast() }
+            return line.isEmpty ? [] : [line]
+        }
+        func all(_ cells: [String]) -> [String] { (alone.map { [cells[$0]] } ?? []) + line(cells) }
+        var lines = all(columns.map(\.heading)).map { layout.paint($0, .heading) }
         for row in rows {
-            let start = folded(row.cells, groups, widths, foldWidth)
-            guard let message = row.message else {
-                lines += start.map { paint($0, row.style) }
-                continue
+            lines += all(row.cells).map { layout.paint($0, row.style) }
+            let details = below.sorted().filter { $0 < row.cells.count && !row.cells[$0].isEmpty }.map {
+                (columns[$0].label + " " + row.cells[$0]).drop { $0 == " " }
             }
-            let last = groups[0].filter { $0 < row.cells.count }.map { padded(row.cells[$0], to: widths[$0], $0) }
-                .joined(separator: Self.gap)
-            let indent = TextWidth.of(last) + Self.gap.count
-            if let foldWidth, groups.count > 1 || foldWidth - indent < 40 {
-                let wrapped = TextWidth.wrap(message, width: foldWidth - Self.foldIndent.count)
-                lines += start + wrapped.map { Self.foldIndent + paint($0, row.style) }
-                continue
-            }
-            let wrapped = TextWidth.wrap(message, width: max(40, width - indent))
-            for (index, line) in wrapped.enumerated() {
-                lines.append(
-                    (index == 0 ? last + Self.gap : String(repeating: " ", count: indent)) + paint(line, row.style))
+            for text in [details.joined(separator: " · "), row.message ?? ""] where !text.isEmpty {
+                let wrapped = TextWidth.wrap(text, width: (layout.tableWidth ?? layout.width) - Self.indent.count)
+                lines += wrapped.map { Self.indent + layout.paint($0, row.style) }
             }
         }
         return lines
     }
 
-    /// The columns to show, in groups that fit on one line each.
-    private func columnGroups(_ widths: [Int], _ foldWidth: Int?) -> [[Int]] {
-        let shown = columns.indices.filter { index in
-            columns[index].isAlwaysShown || rows.contains { index < $0.cells.count && !$0.cells[index].isEmpty }
+    /// A cell with spaces up to the width of its column, or cut to it.
+    private func fitted(_ text: String, to width: Int, _ column: Int) -> String {
+        var text = text
+        if TextWidth.of(text) > width {
+            while TextWidth.of(text) >= width { text.removeLast() }
+            text += "…"
         }
-        guard let foldWidth else { return [shown] }
-        var groups: [[Int]] = [[]]
-        var used = 0
-        for index in shown {
-            if !groups[groups.count - 1].isEmpty, used + Self.gap.count + widths[index] > foldWidth {
-                groups.append([])
-                used = Self.foldIndent.count - Self.gap.count
-            }
-            used += (groups == [[]] ? 0 : Self.gap.count) + widths[index]
-            groups[groups.count - 1].append(index)
-        }
-        return groups
-    }
-
-    /// The cells of a row, one line for each group of columns that has any. A cell that is wider than the terminal is wrapped.
-    private func folded(_ cells: [String], _ groups: [[Int]], _ widths: [Int], _ foldWidth: Int?) -> [String] {
-        groups.enumerated().flatMap { number, group -> [String] in
-            let present = group.filter { $0 < cells.count }
-            guard groups.count == 1 || present.contains(where: { !cells[$0].isEmpty }) else { return [] }
-            let indent = number == 0 ? "" : Self.foldIndent
-            let line = indent + present.map { padded(cells[$0], to: widths[$0], $0) }.joined(separator: Self.gap)
-            guard let foldWidth, group.count == 1, TextWidth.of(trimmed(line)) > foldWidth else {
-                return [trimmed(line)]
-            }
-            return TextWidth.wrap(cells[group[0]], width: foldWidth - indent.count).map { indent + $0 }
-        }
-    }
-
-    private func padded(_ text: String, to width: Int, _ column: Int) -> String {
         let padding = String(repeating: " ", count: max(0, width - TextWidth.of(text)))
         return columns[column].alignment == .left ? text + padding : padding + text
-    }
-
-    private func trimmed(_ line: String) -> String {
-        var line = line
-        while line.last == " " { line.removeLast() }
-        return line
     }
 }
 

@@ -126,7 +126,7 @@ extension SQLiteFileConnection {
     }
 
     /// The first and last rowid of a table, or nil if it has none or no row.
-    private func rowIDs(of table: SQLiteTable, _ db: Database) throws -> ClosedRange<Int64>? {
+    func rowIDs(of table: SQLiteTable, _ db: Database) throws -> ClosedRange<Int64>? {
         guard let rowID = table.rowID?.quotedIdentifier else { return nil }
         let query = "SELECT (SELECT min(\(rowID)) FROM \(table.sql)), (SELECT max(\(rowID)) FROM \(table.sql))"
         guard let ends = try row(SQLFragment(query), db), case .integer(let first) = ends[0],

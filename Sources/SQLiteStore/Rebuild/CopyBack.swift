@@ -30,7 +30,12 @@ extension SQLiteWriter {
                 try copy.confirm { try confirmIdentity(db, and: $0) }
                 try copy.fill()
                 didBeginPhase?("copying back")
-                try backup.copyAll(until: checkTask)
+                try showing("copying back", on: source, share: { backup.share }) { update in
+                    try backup.copyAll {
+                        update()
+                        try checkTask()
+                    }
+                }
             }
             var result = BatchDeleteResult(deletedCount: copy.deletedCount)
             result.lockElapsed = ContinuousClock.now - began
@@ -94,6 +99,12 @@ private final class OnlineBackup {
             finish()
             throw failure(code)
         }
+    }
+
+    /// The copied pages, of all pages.
+    var share: (done: Int64, of: Int64) {
+        let count = Int64(sqlite3_backup_pagecount(handle))
+        return (count - Int64(sqlite3_backup_remaining(handle)), count)
     }
 
     /// Copies the pages in slices. The last step commits.

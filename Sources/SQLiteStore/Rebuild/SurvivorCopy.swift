@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 import PriceStore
 
 /// A copy of the store without the rows that a request deletes. It has every other row with its rowid, every table, index, view, trigger,
@@ -19,6 +20,8 @@ final class SurvivorCopy {
 
     /// The number of rows that the request selects, which are not in the copy.
     private(set) var deletedCount = 0
+    /// The rowids of the table that is being copied, in whose order rows are inserted; nil: it has none, or another table is copied.
+    private var rowIDs: ClosedRange<Int64>?
 
     private static let attached = "retention_copy"
     private static let cacheKibibytes = 16_000
@@ -87,7 +90,15 @@ final class SurvivorCopy {
                         .busy, store: store.name, message: "another program has just changed the store's schema",
                         hint: "try again")
                 }
-                try refusingBrokenRows { try copyRows(db) }
+                let connection = db.sqliteConnection
+                try store.showing(
+                    "copying the rows that stay", on: db,
+                    share: { [self] in
+                        guard let rowIDs else { return (0, 0) }
+                        let done = sqlite3_last_insert_rowid(connection) &- rowIDs.lowerBound
+                        return (done, rowIDs.upperBound &- rowIDs.lowerBound)
+                    }
+                ) { _ in try refusingBrokenRows { try copyRows(db) } }
                 return .commit
             }
         }
@@ -135,8 +146,11 @@ final class SurvivorCopy {
     private func copySurvivors(_ table: CopiedTable, _ statement: DeleteStatement, _ db: Database) throws {
         let scope = statement.scope
         let removed = SQLFragment.all([statement.condition(), scope.membership])
+        rowIDs = try reader.rowIDs(of: scope.table, db)
+        sqlite3_set_last_insert_rowid(db.sqliteConnection, rowIDs?.lowerBound ?? 0)
         try reader.execute(table.copy(to: Self.attached, except: removed), db)
         let stayCount = db.changesCount
+        rowIDs = nil
         let total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.targetTable)"), db)
         deletedCount = try reader.count(
             SQLFragment("SELECT count(*) FROM \(scope.fromTable)") + reader.whereClause(statement.condition()), db)
@@ -167,7 +181,9 @@ final class SurvivorCopy {
     /// Creates the indexes, and inserts schema entries without pages as they are in the store.
     private func completeSchema(_ db: Database) throws {
         try db.inTransaction {
-            for entry in entries where entry.type == "index" {
+            let indexes = entries.filter { $0.type == "index" }
+            for (place, entry) in indexes.enumerated() {
+                if place > 0 { store.didBeginPhase?("making the indexes, \(place * 100 / indexes.count)%") }
                 if let sql = entry.sql { try db.execute(sql: sql) }
             }
             for entry in entries where entry.isText {

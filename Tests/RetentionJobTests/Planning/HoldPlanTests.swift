@@ -205,6 +205,20 @@ import Testing
         #expect(found.steps[0].survey.kept.heldCount == 1 && found.holds.warnings.map(\.title) == titles)
     }
 
+    /// Once 30, once 7 and once 1 day before the end: what an earlier run has said is not said again.
+    @Test(
+        arguments: [
+            (30, 1, true), (29, 1, false), (8, 1, false), (7, 1, true), (6, 1, false), (1, 1, true), (5, 30, true),
+        ] as [(Int64, Int64, Bool)])
+    func theEndIsAnnouncedThreeTimes(daysToEnd: Int64, daysSinceRun: Int64, isAnnounced: Bool) throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        let found = try HoldPlan(
+            policy(file, [Self.hold { $0.expires = Self.instant(daysAgo: -daysToEnd) }], [.prices()]),
+            clock: PriceFile.now, lastRun: Self.instant(daysAgo: daysSinceRun), reader: file.reader())
+        #expect(found.warnings.map(\.title) == (isAnnounced ? ["hold ends soon"] : []))
+    }
+
     @Test func aHoldThatMatchesNothingSaysSo() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])

@@ -32,7 +32,7 @@ struct MissedRunsTests {
         let missed = missed(runs([0, 24, 72]), nowHour: 80)
         #expect(missed.gaps.count == 1 && !missed.isOverdue)
         #expect(missed.gaps[0].after == ReportSample.asOf.advanced(byMicroseconds: 24 * LedgerFile.hour))
-        #expect(missed.text.contains("MISSED: 48 h 00 min without a run; one is expected every 1d"), "\(missed.text)")
+        #expect(missed.text.contains("MISSED: 2 d 00 h without a run; one is expected every 1d"), "\(missed.text)")
     }
 
     @Test func aRunThatIsMissingNowIsReported() {
@@ -52,14 +52,27 @@ struct MissedRunsTests {
         #expect(missed(runs([0, 72, 96, 170]), nowHour: 171, since: 100).gaps.count == 1)
     }
 
-    @Test func theTableShowsGapsAmongTheRuns() {
-        let runs = runs([0, 72])
-        let lines = LogReport(runs, missed: missed(runs, nowHour: 200)).table().split(separator: "\n")
-        #expect(lines.count == 5, "\(lines)")
+    /// A gap is shown when a run was due, so a later run that failed is below it.
+    @Test func theTableShowsGapsInOrderOfTime() {
+        var runs = runs([0, 72, 97])
+        (runs[2].outcome, runs[2].report.rules) = (.failed, [])
+        runs[2].report.failure = "locked"
+        let missed = missed(runs, nowHour: 200)
+        let names = RunNames(runs.map(\.report.runID), now: missed.now)
+        let lines = LogReport(runs, missed: missed, names: names).table().split(separator: "\n").map {
+            $0.split(separator: " ", omittingEmptySubsequences: true).prefix(5).joined(separator: " ")
+        }
         #expect(
-            lines[2] == "     2026-11-21 00:00:00  MISSED: 72 h 00 min without a run; one is expected every 1d")
-        #expect(
-            lines[4]
-                == "     2026-11-24 00:00:00  MISSED: the last run began 128 h 00 min ago; one is expected every 1d")
+            lines == [
+                "STARTED (UTC) OUTCOME RESULT TIME", "21 Nov 00:00 ok nothing", "22 Nov 00:00 MISSED 3",
+                "24 Nov 00:00 ok nothing", "25 Nov 00:00 MISSED the", "25 Nov 01:00 FAILED locked",
+            ], "\(lines)")
+    }
+
+    @Test func recordedRunsThatFailedAreNotNoRuns() {
+        var runs = runs([0])
+        (runs[0].outcome, runs[0].report.rules) = (.failed, [])
+        #expect(missed(runs, nowHour: 1).text == "MISSED: no run has completed; one is expected every 1d\n")
+        #expect(missed([], nowHour: 1).text == "MISSED: no run is recorded; one is expected every 1d\n")
     }
 }

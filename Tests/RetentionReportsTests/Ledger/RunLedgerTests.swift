@@ -103,7 +103,7 @@ struct RunLedgerTests {
         #expect(try file.runs().map(\.outcome) == [.crashed, .crashed])
         #expect(try file.runs { $0 == "/data/prices.sqlite" }.map(\.outcome) == [.crashed, .running])
         let table = LogReport(try file.runs()).table()
-        #expect(table.contains("CRASHED: process 42 on gold"))
+        #expect(table.contains("CRASHED  process 42 on gold ended without a record"))
         #expect(LogReport(try file.runs()).json.contains(#""outcome": "crashed""#))
     }
 
@@ -202,6 +202,31 @@ struct RunLedgerTests {
         #expect(runs.allSatisfy { $0.report.rules.count == 1 })
     }
 
+    /// The run before the shown ones began in the same millisecond.
+    @Test func theShownIDOfARunFindsIt() throws {
+        let file = try LedgerFile()
+        for id in ["01JD0000000A", "01JD0000000B", "01JE00000000"] {
+            try record(report(id, hour: 0), in: file.ledger())
+        }
+        let history = LedgerHistory(reader: try SQLiteReader(path: file.path))
+        let table = LogReport(try file.runs(.init(last: 2)), names: RunNames(try history.identifiers())).table()
+        #expect(table.contains(" 01JD0000000B\n") && table.contains(" 01JE00000000\n"), "\(table)")
+    }
+
+    @Test func theLastSuccessIsFoundBehindAFailure() throws {
+        let file = try LedgerFile()
+        for (hour, code) in [(0, 0), (2, 0), (4, 75)] as [(Int64, Int32)] {
+            var report = report("0\(hour)", hour: hour)
+            report.exitCode = code
+            try record(report, in: file.ledger())
+        }
+        try record(report("09", hour: 9), in: file.ledger(store: "/data/other.sqlite"))
+        try file.ledger().begin(report("10", hour: 10))
+        let instant = { (hour: Int64) in ReportSample.asOf.advanced(byMicroseconds: hour * LedgerFile.hour) }
+        let ends = try LedgerHistory(reader: try SQLiteReader(path: file.path)).ends(store: "/data/prices.sqlite")
+        #expect(ends.last == instant(5) && ends.exitCode == 75 && ends.success == instant(3))
+    }
+
     @Test func anEmptyStoreHasNoRuns() throws {
         let file = try LedgerFile()
         _ = try SQLiteWriter(path: file.path, create: true)
@@ -209,16 +234,18 @@ struct RunLedgerTests {
         #expect(LogReport([]).table() == "No recorded run matches.\n")
     }
 
-    @Test func tableHasALineForEachRuleAndHidesNothingHostile() throws {
+    @Test func tableHasALineForEachRunAndHidesNothingHostile() throws {
         let file = try LedgerFile()
-        var evil = ReportSample.gold
+        var evil = ReportSample.refused
         evil.name = "a\u{1B}[2Jb"
-        try record(report("01A", hour: 0, rules: [evil, ReportSample.refused]), in: file.ledger())
+        try record(report("01A", hour: 0, rules: [ReportSample.gold, evil]), in: file.ledger())
         let runs = try file.runs()
         let lines = LogReport(runs).table().split(separator: "\n")
-        #expect(lines.count == 3 && lines[0].hasPrefix("RUN "))
-        #expect(lines[1].contains("a\\u{1B}[2Jb") && lines[2].contains("refused: wrong_unit"))
-        let full = LogReport.full(try #require(runs.first), width: 300)
+        #expect(lines.count == 2 && lines[0].hasPrefix("    STARTED (UTC)  OUTCOME"), "\(lines)")
+        #expect(
+            lines[1].hasPrefix("21 Nov 2026 00:00  REFUSED  a\\u{1B}[2Jb: wrong_unit")
+                && lines[1].hasSuffix("1 h 00 min  01A"), "\(lines)")
+        let full = LogReport.full(try #require(runs.first), .init(width: 300))
         #expect(
             full.contains("process   42 on gold, user cron\n") && full.contains("Is date_format right? (wrong_unit)"))
         #expect(!full.unicodeScalars.contains("\u{1B}"))

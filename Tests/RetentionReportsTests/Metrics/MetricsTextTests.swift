@@ -15,6 +15,48 @@ struct MetricsTextTests {
         #expect(all.count == Set(all).count && all.allSatisfy { $0.contains("{store=") })
     }
 
+    @Test func aFailureKeepsTheLastSuccess() {
+        var report = ReportSample.report(.run, rules: [ReportSample.refused])
+        report.exitCode = 65
+        var ends = LedgerHistory.Ends()
+        ends.success = Instant(unixSeconds: 7)
+        let text = MetricsText(report, store: "/data/prices.sqlite", version: "1.2", ends: ends).text
+        let store = "{store=\"/data/prices.sqlite\""
+        for line in [
+            "retention_run_last_success_timestamp_seconds\(store)} 7", "retention_info\(store),version=\"1.2\"} 1",
+            "retention_rule_refused\(store),rule=\"old-fx\",entity=\"FxRate\",code=\"wrong_unit\"} 1",
+            "retention_run_exit_code\(store)} 65", "retention_run_in_progress\(store)} 0",
+            "retention_run_duration_seconds\(store)} 12.345678",
+        ] { #expect(text.contains(line + "\n"), "\(line)\n\(text)") }
+    }
+
+    /// What is known only at the end is that of the run before.
+    @Test func aRunInProgressShowsWhatIsLeft() {
+        var rule = ReportSample.gold
+        (rule.done.deleted, rule.left.expired) = (120_000, 0)
+        var report = ReportSample.report(.run, rules: [rule])
+        report.finished = report.started
+        let now = report.started.advanced(byMicroseconds: 16_000_000)
+        var ends = LedgerHistory.Ends()
+        (ends.last, ends.exitCode) = (Instant(unixSeconds: 9), 75)
+        let text = MetricsText(report, ends: ends, now: now).text
+        for line in [
+            "rule_deleted_rows{store=\"prices.sqlite\",rule=\"yahoo-gold\",entity=\"YahooGoldPricePoint\"} 120000",
+            "rule_residue_rows{store=\"prices.sqlite\",rule=\"yahoo-gold\",entity=\"YahooGoldPricePoint\"} 380000",
+            "run_in_progress{store=\"prices.sqlite\"} 1", "run_duration_seconds{store=\"prices.sqlite\"} 16",
+            "run_last_timestamp_seconds{store=\"prices.sqlite\"} 9", "run_exit_code{store=\"prices.sqlite\"} 75",
+        ] { #expect(text.contains("retention_\(line)\n"), "\(line)\n\(text)") }
+        #expect(!text.contains("run_outcome{") && !text.contains("last_success"))
+        #expect(!MetricsText(report, now: now).text.contains("run_exit_code"))
+    }
+
+    @Test func theForecastHasAPeriod() {
+        var rule = ReportSample.gold
+        rule.planned.forecast = .init(nextDay: 5, nextWeek: 6)
+        let text = MetricsText(ReportSample.report(.run, rules: [rule])).text
+        #expect(text.contains(",period=\"next_day\"} 5\n") && text.contains(",period=\"next_week\"} 6\n"))
+    }
+
     /// A label may have any character, but a reader of lines must not be led astray.
     @Test(arguments: [
         ("a\"b\\c\nd", #"a\"b\\c\nd"#), ("a\rb", #"a\\rb"#), ("a\u{1}b\u{7F}c", #"a\\u{1}b\\u{7F}c"#),

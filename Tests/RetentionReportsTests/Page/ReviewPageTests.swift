@@ -9,51 +9,39 @@ import Testing
 @testable import RetentionReports
 
 struct ReviewPageTests {
-    private static let day: Int64 = 86_400_000_000
+    private typealias Sample = ReviewSample
     private let hostile = "<script>alert(1)</script>&\"'\u{202E}\n"
 
-    private func page(rules: [RunReport.RuleReport] = [ReportSample.gold, ReportSample.refused]) -> ReviewPage {
-        var plan = ReportSample.report(.dryRun, rules: rules)
-        plan.rules[0].left.oldest = ReportSample.asOf.advanced(byMicroseconds: -40 * Self.day)
-        var runs: [LedgerRun] = []
-        for index in 0..<3 {
-            var report = LedgerFile.report("01\(index)", hour: Int64(index) * 24, rules: rules)
-            report.rules[0].done.deleted = 1000 * (index + 1)
-            report.rules[0].left.expired = index == 2 ? 7 : 0
-            report.storeSizeBytes = 1 << 20
-            let process = LedgerProcess(pid: 1, host: "gold", user: "cron", version: "0.1.0")
-            runs.append(
-                LedgerRun(
-                    number: index + 1, report: report, outcome: index == 1 ? .crashed : .completed, process: process))
+    private func review(rules: [RunReport.RuleReport] = [ReportSample.gold, ReportSample.refused]) -> Review {
+        var runs = (0..<3).map { Sample.run(2 - $0, [Sample.rule(rules[0].name, .completed, expired: 1000)]) }
+        for index in runs.indices { runs[index].report.storeSizeBytes = 1 << 20 }
+        (runs[1].outcome, runs[1].report.rules) = (.crashed, [])
+        var review = Sample.review(rules, runs)
+        let bar = { (day: Int64, rows: Int64, before: Int64) in
+            Series.Point(start: Sample.instant(day), end: Sample.instant(day + 10), values: [rows, before])
         }
-        let bucket = { (day: Int64, count: Int) in
-            AgeHistogram.Bucket(
-                start: ReportSample.asOf.advanced(byMicroseconds: day * Self.day),
-                end: ReportSample.asOf.advanced(byMicroseconds: (day + 10) * Self.day), rowCount: count)
-        }
-        let age = AgeHistogram(
-            rule: rules[0].name, cutoff: ReportSample.asOf.advanced(byMicroseconds: -30 * Self.day),
-            buckets: [bucket(-50, 5), bucket(-40, 20), bucket(-30, 0), bucket(-20, 300)])
-        return ReviewPage(plan: plan, runs: runs, ages: [age], storeSizeBytes: 3 << 20)
+        review.dates[rules[0].name] = Series(
+            names: ["rows", "before_cutoff"],
+            points: [bar(-50, 5, 5), bar(-40, 20, 20), bar(-30, 0, 0), bar(-20, 300, 0), bar(-10, 300, 0)])
+        return review
+    }
+
+    private func page(rules: [RunReport.RuleReport] = [ReportSample.gold, ReportSample.refused]) -> String {
+        ReviewPage(review(rules: rules)).html
     }
 
     @Test func whatWouldBeDeletedHasTheCascades() {
         var rule = ReportSample.gold
         rule.done.cascaded = 20
-        let html = page(rules: [rule, ReportSample.refused]).html
-        #expect(
-            html.contains(
-                "Expired now</dt><dd class=\"plain\">500,020<small>rows that a run would delete, 20 of them by cascades<"
-            ))
+        #expect(page(rules: [rule, ReportSample.refused]).contains("500,020 rows expired now"))
     }
 
-    @Test func showsRulesRunsResidueAndRefusals() {
-        let html = page().html
+    @Test func showsRulesRunsAndRefusals() {
+        let html = page()
         for text in [
-            "<h1>Retention review: prices.sqlite</h1>", ">yahoo-gold</th>", "500,000", "refused: wrong_unit",
-            "Is date_format right?", "3.0 MiB", "crashed", "What remained after the last run",
-            "<td class=\"number\">7</td>",
-            "10 days", "cron on gold", "before the cutoff", "cutoff 2026-10-22", "4,000 rows deleted by 2 runs",
+            "<h1>Retention review: prices.sqlite</h1>", ">yahoo-gold</th>", "500,000", "would refuse it: ",
+            "Is date_format right?", "store 1.0 MiB", "crashed", "cron on gold", "25 rows before the cutoff",
+            "cutoff 2026-10-22", "2,000 deleted on 2 days",
         ] {
             #expect(html.contains(text), "\(text)")
         }
@@ -61,9 +49,9 @@ struct ReviewPageTests {
 
     @Test func showsWhatTiersKeep() {
         var rule = ReportSample.gold
-        rule.outcome = .planned
+        rule.kept.byRuleCount = 1353
         rule.kept.byTier = [.init(unit: .day, rowCount: 1312), .init(unit: .month, rowCount: 41)]
-        #expect(page(rules: [rule]).html.contains("ready; keeps 41 monthly, 1,312 daily"))
+        #expect(page(rules: [rule]).contains("1,353 by keep_last or thin (41 monthly, 1,312 daily)"))
     }
 
     @Test func hostileTextStaysText() {
@@ -73,20 +61,22 @@ struct ReviewPageTests {
         rule.message = hostile
         rule.outcome = .refused
         rule.advice = [hostile]
-        let html = page(rules: [rule]).html
+        let html = page(rules: [rule])
         #expect(!html.contains("<script") && !html.contains("alert(1)</") && !html.contains("\u{202E}"))
         #expect(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#39;\\u{202E}\\n"))
+        let text = ReviewText(review(rules: [rule])).text
+        #expect(!text.contains("\u{202E}") && text.contains("\\u{202E}\\n"))
     }
 
     @Test func loadsNothing() {
-        let html = page().html
+        let html = page()
         #expect(html.contains("default-src 'none'") && !html.contains("http://") && !html.contains("https://"))
         #expect(!html.contains("src=") && !html.contains("url("))
     }
 
     @Test func everyPlotHasATextAndATable() {
-        let html = page().html
-        let plots = html.components(separatedBy: "<svg ").count - 1
+        let html = page()
+        let plots = html.components(separatedBy: "<figure>").count - 1
         #expect(plots == 3)
         #expect(html.components(separatedBy: "role=\"img\"").count - 1 == plots)
         #expect(html.components(separatedBy: "<details><summary>Numbers</summary>").count - 1 == plots)
@@ -102,7 +92,7 @@ struct ReviewPageTests {
     @Test func everyElementIsClosed() {
         var open: [String] = []
         let empty: Set<String> = ["meta", "link", "wbr", "line", "rect", "circle", "polyline", "br"]
-        for match in page().html.matches(of: /<(\/?)([a-z][a-z0-9]*)[^>]*?(\/?)>/)
+        for match in page().matches(of: /<(\/?)([a-z][a-z0-9]*)[^>]*?(\/?)>/)
         where !empty.contains(String(match.2)) {
             if match.1.isEmpty { open.append(String(match.2)) } else { #expect(open.popLast() == String(match.2)) }
         }
@@ -110,74 +100,125 @@ struct ReviewPageTests {
     }
 
     @Test func aStoreWithoutRunsHasAPage() {
-        var page = page()
-        page.runs = []
-        page.ages = []
-        #expect(page.html.contains("No run is recorded.") && page.html.contains("no run is recorded"))
+        let html = ReviewPage(Sample.review([Sample.rule()], [])).html
+        #expect(html.contains("none is recorded") && !html.contains("<figure>"))
     }
 
-    // MARK: Rows by age
+    // MARK: Rows by date
 
     @Test(arguments: [
-        (-100, -1, -30, true, 31), (-100, -50, -30, true, 31), (-20, -1, -30, true, 31), (-100, -1, -4000, false, 31),
-        (-1, -1, -1, true, 1),
-        (-10, 5, -10, true, 31),
+        (-100, -30, 30, 26, 4), (-29, -30, 30, 31, 1), (0, -30, 30, 31, 1), (0, -4000, 30, 1, 1), (5, 0, 30, 1, 1),
+        (-365, -30, 8, 9, 46),
     ])
-    func theCutoffIsAnEdgeAndAllRowsLieInside(
-        oldest: Int64, newest: Int64, cutoff: Int64, isEdge: Bool, edgeCount: Int
-    ) {
-        let instant = { (day: Int64) in ReportSample.asOf.advanced(byMicroseconds: day * Self.day + 12345) }
-        let edges = AgeHistogram.edges(
-            oldest: instant(oldest), newest: instant(newest), cutoff: instant(cutoff), count: 30)
-        #expect(edges.count == edgeCount)
-        #expect(
-            edges.first.map { $0.0 <= instant(oldest) } == true && edges.last.map { $0.1 > instant(newest) } == true)
-        #expect(zip(edges, edges.dropFirst()).allSatisfy { $0.1 == $1.0 })
-        #expect(edges.contains { $0.0 == instant(cutoff) || $0.1 == instant(cutoff) } == isEdge)
+    func barsAreCalendarDaysUpToToday(oldest: Int64, cutoff: Int64, most: Int, count: Int, days: Int64) {
+        let now = Sample.instant(0, hour: 3)
+        let starts = Series.starts(
+            oldest: Sample.instant(oldest, hour: 1), cutoff: Sample.instant(cutoff, hour: 3), now: now, most: most,
+            zone: .utc)
+        #expect(starts.count == count + 1, "\(starts)")
+        #expect(starts.allSatisfy { $0.microseconds % Sample.day == 0 })
+        // Today is a bar of its own, so that a day of which a part is missing does not look like a fall.
+        #expect(starts.suffix(2) == [Sample.instant(0), Sample.instant(1)])
+        let others = starts.dropLast()
+        #expect(zip(others, others.dropFirst()).allSatisfy { $1 == $0.advanced(byMicroseconds: days * Sample.day) })
+        #expect(starts[0] <= max(Sample.instant(oldest), Sample.instant(0)))
     }
 
-    @Test func theBucketsCountEveryReadableRowOnce() throws {
+    @Test func theBarsCountEveryReadableRowOnceAndShowWhereNoneArrived() throws {
         let file = try PriceFile()
         try file.execute(
             """
             WITH RECURSIVE c(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 999)
-            INSERT INTO price(at) SELECT 1795219200 - n * 3600 FROM c;
+            INSERT INTO price(at) SELECT 1795219200 - 10 * 86400 - n * 3600 FROM c;
             INSERT INTO price(at) VALUES (NULL), ('text');
             """)
         let reader = try SQLiteReader(path: file.path)
-        var age = MaxAge(written: "30d")
-        age.days = 30
-        var rule = Rule(
-            name: "gold", entity: "price", dateAttribute: "at", maxAge: age,
-            marks: Marks(whole: Mark(line: 1, column: 1)))
-        rule.dateFormat = .unixSeconds
-        var report = ReportSample.gold
-        report.planned.oldest = Instant(unixSeconds: 1_795_219_200 - 999 * 3600)
-        report.planned.newest = ReportSample.asOf
-        let histogram = try AgeHistogram.read(rule, report, zone: .utc, reader)
-        #expect(histogram.buckets.reduce(0) { $0 + $1.rowCount } == 1000)
-        // 720 hours are kept, and the row exactly at the cutoff.
-        #expect(histogram.buckets.reduce(0) { $0 + ($1.end <= histogram.cutoff ? $1.rowCount : 0) } == 279)
+        var rule = ReviewSample.policy(["gold"]).rules[0]
+        (rule.entity, rule.dateFormat) = ("price", .unixSeconds)
+        var report = Sample.rule()
+        report.method.index = "ix"
+        report.planned.oldest = Sample.instant(-10, hour: -999)
+        report.planned.newest = Sample.instant(-10)
+        let now = Sample.instant(0, hour: 3)
+        report.cutoff = Sample.instant(-30, hour: 3)
+        var series = try Series.dates(rule, report, now: now, zone: .utc, reader)
+        #expect(series.sum(0) == 1000)
+        // 480 hours are kept, and the row exactly at the cutoff: 3 hours later than midnight.
+        #expect(series.sum(1) == 1000 - 478)
+        let zeros = series.points.filter { $0.start > Sample.instant(-9) }
+        #expect(zeros.count > 3 && zeros.allSatisfy { $0.values[0] == 0 } && zeros.last?.end == Sample.instant(1))
+        var review = Sample.review([report], [])
+        review.dates["gold"] = series
+        #expect(
+            review.plots(of: report)[0].summary.contains("the newest row is dated 2026-11-11 00:00, 10 days ago"),
+            "\(review.plots(of: report)[0].summary)")
+        // Rows of tomorrow are not those of today.
+        try file.execute("INSERT INTO price(at) VALUES (1795219200 + 7200), (1795219200 + 90000)")
+        report.planned.newest = Sample.instant(1, hour: 1)
+        series = try Series.dates(rule, report, now: now, zone: .utc, reader)
+        #expect(series.sum(0) == 1001 && series.points.last?.values[0] == 1)
+        review.dates["gold"] = series
+        #expect(review.plots(of: report)[0].summary.contains("rows that are dated after today are not drawn"))
     }
 
     // MARK: Plots
 
+    private func plot(_ values: [Int64], days: Int64 = 1) -> Plot {
+        let points = values.enumerated().map { index, value in
+            Series.Point(
+                start: Sample.instant(Int64(index) * days), end: Sample.instant(Int64(index) * days + 1),
+                values: [value, 0])
+        }
+        return Plot(
+            heading: "", summary: "", unit: "rows per day", series: Series(names: ["a", "b"], points: points),
+            bars: points.map { ($0, 0, $0.values[0] ?? 0, "kept") },
+            span: (Sample.instant(0), Sample.instant(14)), day: { $0.civil.date.description })
+    }
+
     @Test func theScaleEndsAtARoundNumber() {
-        func svg(_ value: Int64) -> String {
-            Plot(
-                title: "", summary: "",
-                bars: [
-                    .init(
-                        start: ReportSample.asOf, end: ReportSample.asOf.advanced(byMicroseconds: 1), value: value,
-                        style: "kept")
-                ],
-                label: { Figures.grouped($0) }, identifier: "a"
-            ).svg
-        }
         for (value, end) in [(1, "2"), (3, "4"), (11, "20"), (150, "200"), (399_999, "400,000"), (400_001, "600,000")] {
-            #expect(svg(Int64(value)).contains(">\(end)</text>"), "\(value)")
+            #expect(plot([Int64(value)]).svg("a").contains(">\(end)</text>"), "\(value)")
         }
-        #expect(svg(.max).contains("<rect") && svg(0).contains("</svg>"))
-        #expect(Plot(title: "", summary: "", label: { _ in "" }, identifier: "a").svg.isEmpty)
+        #expect(plot([.max]).svg("a").contains("<rect") && plot([0]).svg("a").contains("</svg>"))
+    }
+
+    /// A first run deletes a thousand times as much as a night. The nights are visible beside it, and its number is.
+    @Test func aBarThatWouldHideTheOthersIsCut() {
+        let svg = plot([500_000, 90, 100, 95]).svg("a")
+        #expect(svg.contains(">100</text>") && svg.contains(">500,000</text>") && !svg.contains(">600,000</text>"))
+        #expect(!plot([500, 90, 100, 95]).svg("a").contains(">500</text>"))
+    }
+
+    @Test func oneRunIsABarOfADay() throws {
+        let review = Sample.review([Sample.rule()], [Sample.run(0)])
+        let svg = review.plots(of: Sample.rule())[0].svg("a")
+        let widths = svg.matches(of: /<rect[^>]* width="([0-9.]+)"/).compactMap { Double($0.1) }
+        // 314 units are 14 days at least.
+        #expect(widths.count == 1 && widths[0] > 15 && widths[0] < 25, "\(svg)")
+        #expect(svg.contains("rows per day: arrived up, deleted down") && svg.contains(">2026-11-21</text>"))
+    }
+
+    @Test func barsDifferInLightnessAndFromTheGround() throws {
+        for scheme in PageStyle.css.components(separatedBy: "--ground: ").dropFirst() {
+            let colours = try ["kept", "expired", "edge"].map { name in
+                try #require(scheme.firstMatch(of: try Regex("--\(name): #([0-9a-f]{6})"))?[1].substring)
+            }
+            let light = ([scheme.dropFirst().prefix(6)] + colours).map { Self.luminance($0) }
+            func contrast(_ a: Int, _ b: Int) -> Double {
+                (max(light[a], light[b]) + 0.05) / (min(light[a], light[b]) + 0.05)
+            }
+            for (a, b) in [(1, 2), (0, 1), (0, 3), (2, 3)] {
+                #expect(contrast(a, b) >= 3, "\(scheme.prefix(200)) \(a) \(b)")
+            }
+        }
+    }
+
+    private static func luminance(_ hex: Substring) -> Double {
+        let number = Int(hex, radix: 16) ?? 0
+        let parts = [16, 8, 0].map { shift -> Double in
+            let part = Double(number >> shift & 255) / 255
+            return part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4)
+        }
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
     }
 }

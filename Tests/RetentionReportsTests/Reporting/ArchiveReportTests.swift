@@ -27,7 +27,7 @@ struct ArchiveReportTests {
         return report
     }
 
-    private func text(_ report: RunReport) -> String { TextReport(report, width: 200).text }
+    private func text(_ report: RunReport) -> String { TextReport(report, .init(width: 200)).text }
 
     @Test func theTextShowsWhatIsArchived() {
         let text = text(report())
@@ -185,20 +185,20 @@ struct ArchiveReportTests {
     @Test func thePageHasArchivedRows() throws {
         func page(_ archived: Int?) throws -> String {
             ReviewPage(
-                plan: ReportSample.report(.dryRun, rules: [ReportSample.gold]),
-                runs: [try recorded(report(archived: archived)).run], ages: [], storeSizeBytes: 1
+                ReviewSample.review(
+                    [ReportSample.gold], [try recorded(report(archived: archived)).run])
             ).html
         }
         #expect(try page(500_030).contains("Archived") && page(500_030).contains("500,030"))
         #expect(try !page(nil).contains("Archived"))
     }
 
-    @Test func theTableOfRunsHasArchivedRows() throws {
+    @Test func aPastRunHasArchivedRows() throws {
         let (_, run) = try recorded(report())
         #expect(
-            LogReport([run]).table(width: 200).contains("ARCHIVED")
+            LogReport.full(run, .init(width: 200)).contains("ARCHIVED")
                 && LogReport([run]).json.contains("\"archive_present\": null"))
         let (_, plain) = try recorded(report(archived: nil))
-        #expect(!LogReport([plain]).table(width: 200).contains("ARCHIVED"))
+        #expect(!LogReport.full(plain, .init(width: 200)).contains("ARCHIVED"))
     }
 }

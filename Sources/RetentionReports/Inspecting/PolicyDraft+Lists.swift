@@ -1,0 +1,86 @@
+import PriceStore
+import RetentionJob
+
+/// Entities that get no rule of their own: lists, and those whose rows go with others.
+extension PolicyDraft {
+    typealias Inspected = StoreInspection.EntityInspection
+
+    /// Why an entity is a list and not a history, as a clause; nil: it may be a history.
+    func listReason(_ entity: Inspected, _ date: StoreInspection.DateInspection) -> String? {
+        let words = AttributeWords.split(entity.entity.name)
+        if words.last.map(Self.listWords.contains) ?? false || Self.anywhere.contains(where: words.contains)
+            || ["key", "value"].allSatisfy(words.contains)
+        {
+            return "its name says that it is a list, such as settings or members, and not a history"
+        }
+        let key = entity.entity.primaryKey.compactMap(entity.entity.attribute(named:))
+        if !key.isEmpty, AttributeWords(date.attribute).role == .changed,
+            key.allSatisfy({ $0.affinity == .text && !Self.idWords.contains(AttributeWords.split($0.name).last ?? "") })
+        {
+            return "it has one row for each \(key.map(\.name).joined(separator: ", ")), which is changed"
+        }
+        let history = sources(of: entity.entity).first { source in
+            guard let rows = entity.rowCount, let newest = bestDate(of: source)?.newest, let oldest = date.oldest
+            else { return false }
+            let weeks = Int(newest.since(oldest) / .seconds(7 * 86_400))
+            return rows < weeks && source.rowCount ?? 0 >= rows * 10
+        }
+        return history.map { "it is a list to which \($0.entity.name) refers: it gets less than a row a week" }
+    }
+
+    private static let listWords: Set<String> = [
+        "account", "accounts", "config", "configuration", "countries", "currencies", "customers", "exchanges",
+        "instruments", "members", "metadata", "migration", "migrations", "options", "people", "person", "preferences",
+        "properties", "setting", "settings", "symbols", "tags", "user", "users",
+    ]
+    private static let anywhere = ["alembic", "current", "latest"]
+    private static let idWords: Set<String> = ["guid", "hash", "id", "ids", "uid", "uuid"]
+
+    /// The entities that refer to another one.
+    private func sources(of entity: Entity) -> [Inspected] {
+        let names = Set(keys[entity.name]?.map(\.source) ?? [])
+        return inspection.entities.filter { names.contains($0.entity.name) }
+    }
+
+    /// The entity with whose rows those of this one go; nil: there is none, so it needs a rule of its own.
+    func parent(of entity: Inspected, besides seen: Set<String> = []) -> Inspected? {
+        let seen = seen.union([entity.entity.name])
+        return inspection.entities.first { other in
+            !seen.contains(other.entity.name) && goes(entity.entity, with: other)
+                && (parent(of: other, besides: seen) != nil || ownDate(of: other) != nil)
+        }
+    }
+
+    /// Whether the rows of an entity are deleted with those of another one.
+    private func goes(_ source: Entity, with other: Inspected) -> Bool {
+        if let model = other.entity.model {
+            return model.relationships.contains { $0.destination == source.name && $0.deleteRule == .cascade }
+        }
+        let keys = (keys[other.entity.name] ?? []).filter { $0.source == source.name }
+        return keys.contains { $0.deleteRule == .cascade } || !keys.isEmpty && takesAll(other)
+    }
+
+    /// Whether a rule has to delete the rows that refer to its rows (`relationships: cascade`): each of them needs one of these, and there
+    /// are less than ten for each.
+    func takesAll(_ entity: Inspected) -> Bool {
+        let others = (keys[entity.entity.name] ?? []).filter { $0.deleteRule != .cascade }
+        return entity.entity.model == nil && !others.isEmpty
+            && others.allSatisfy { key in
+                let source = sources(of: entity.entity).first { $0.entity.name == key.source }
+                return [.noAction, .restrict].contains(key.deleteRule)
+                    && (source?.rowCount ?? .max) / 10 < entity.rowCount ?? 0
+                    && key.sourceAttributes.allSatisfy { source?.entity.attribute(named: $0)?.isRequired == true }
+            }
+    }
+
+    /// The entities that have a rule, each after those that refer to it.
+    var ruledEntities: [Inspected] {
+        var (left, sorted) = (inspection.entities.filter { date(of: $0) != nil }, [Inspected]())
+        while !left.isEmpty {
+            let names = Set(left.map(\.entity.name))
+            let next = left.firstIndex { names.isDisjoint(with: keys[$0.entity.name]?.map(\.source) ?? []) }
+            sorted.append(left.remove(at: next ?? 0))
+        }
+        return sorted
+    }
+}

@@ -1,0 +1,44 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// The review as text, for a terminal or a mail.
+package struct ReviewText {
+    private let review: Review
+    private let layout: TextLayout
+
+    /// Makes the text form of a review.
+    package init(_ review: Review, _ layout: TextLayout = TextLayout()) {
+        (self.review, self.layout) = (review, layout)
+    }
+
+    /// The whole text, ending with a line end.
+    package var text: String {
+        let plan = review.plan
+        var lines = layout.heading(
+            "review",
+            [plan.store, "as of \(Figures.instant(plan.asOf))", "\(plan.config) \(plan.configSHA256.prefix(8))"])
+        lines += review.topLines.flatMap { layout.note($0.label, $0.text, $0.style) }
+        lines += review.sentences.flatMap { text, style in
+            TextWidth.wrap("- " + SafeText.line(text), width: layout.width, indent: 2).map { layout.paint($0, style) }
+        }
+        for table in [review.ruleTable, review.holdTable, review.runTable] {
+            guard !table.rows.isEmpty else { continue }
+            lines += ["", table.caption] + table.text.lines(layout)
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension ReviewTable {
+    /// The columns of a terminal.
+    fileprivate var text: TextTable {
+        TextTable(
+            columns: columns.prefix(shortCount).enumerated().map { index, column in
+                .init(
+                    column.heading.uppercased(), column.isNumber ? .right : .left, isAlwaysShown: endsWithText,
+                    isCut: endsWithText && index == shortCount - 1)
+            },
+            rows: rows.map { .init(cells: $0.prefix(shortCount).map(SafeText.line), style: $1) })
+    }
+}

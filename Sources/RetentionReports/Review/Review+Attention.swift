@@ -1,0 +1,120 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+extension Review {
+    /// Something that a reviewer should know: how bad it is, a word for programs, the rule that it is about (nil: none, or several), a text.
+    typealias Finding = (style: Style, kind: String, rule: String?, text: String)
+
+    /// What needs attention, the worst first.
+    var attention: [Finding] {
+        let warnings = plan.warnings.filter { !$0.hasPrefix("hold ends soon") }.map { text -> Finding in
+            let rule = plan.rules.first { text.contains(" of \($0.entity) ") || text.contains(": \($0.name) ") }
+            return (.caution, text.hasPrefix("no new rows") ? "no_new_rows" : "warning", rule?.name, text)
+        }
+        let advice = plan.rules.flatMap { rule in rule.advice.map { (Style.plain, "advice", rule.name, $0) } }
+        let all = present + past + warnings + holds + growing + lacking + plan.rules.flatMap(rows) + advice
+        return [Style.bad, .caution, .plain].flatMap { style in all.filter { $0.style == style } }
+    }
+
+    /// The same as sentences.
+    var sentences: [(text: String, style: Style)] {
+        attention.map { found in (found.rule.map { "\($0): \(found.text)" } ?? found.text, found.style) }
+    }
+
+    /// The rules, those that need attention first.
+    var orderedRules: [RunReport.RuleReport] {
+        let named = attention.filter { $0.style != .plain && $0.kind != "growth" }.map(\.rule)
+        let places = plan.rules.map { rule in named.firstIndex(of: rule.name) ?? named.count }
+        return places.indices.sorted { (places[$0], $0) < (places[$1], $1) }.map { plan.rules[$0] }
+    }
+
+    /// What stands now.
+    private var present: [Finding] {
+        var found: [Finding] = []
+        if let missed, missed.isOverdue, let gap = missed.gaps.last { found.append((.bad, "missed", nil, words(gap))) }
+        for rule in plan.rules where rule.outcome == .refused {
+            let texts = ([rule.message ?? "no reason was recorded"] + rule.otherRefusalTexts).joined(separator: "; ")
+            found.append((.bad, "refused", rule.name, "a run now would refuse it: " + texts))
+        }
+        return found + plan.pending.problems.map { (.bad, "pending", nil, $0) }
+    }
+
+    /// What happened in recent runs, the newest first, the same once. The last run has its own line.
+    private var past: [Finding] {
+        var found: [(at: Instant, style: Style, kind: String, text: String)] = []
+        for run in recentRuns {
+            let start = run.report.started
+            if run.report.undo != nil || run.outcome != .completed && run.number != lastRun?.number {
+                found.append((start, .caution, run.report.undo == nil ? run.outcome.rawValue : "undo", run.outcomeText))
+            }
+            for code in RefusalCode.allCases {
+                let names = run.report.rules.filter { $0.accepted.contains(code) }.map(\.name)
+                guard !names.isEmpty else { continue }
+                found.append((start, .plain, "accepted", "\(code.rawValue) was accepted for \(names.listed("and"))"))
+            }
+        }
+        for gap in missed?.gaps ?? [] {
+            guard let until = gap.until, until >= start(daysAgo: Self.recentDays) else { continue }
+            found.append((until, .caution, "missed", words(gap)))
+        }
+        found.sort { $0.at > $1.at }
+        var told: Set<String> = []
+        return found.filter { told.insert($0.text).inserted }.map { newest in
+            let same = found.filter { $0.text == newest.text }
+            let times = same.count == 1 ? "" : "\(Self.time(same.last?.at)) to "
+            let count = same.count == 1 ? "" : ", \(same.count) times"
+            return (newest.style, newest.kind, nil, "\(times)\(Self.time(newest.at))\(count): \(newest.text)")
+        }
+    }
+
+    private var holds: [Finding] {
+        plan.holds.compactMap { hold in
+            guard hold.state == .inForce, let end = hold.expires,
+                end <= plan.asOf + .seconds(Self.recentDays * 86_400)
+            else { return nil }
+            let rows = Figures.count(plan.keptCount(of: hold.name), "expired row")
+            let text =
+                "the hold \(hold.name) ends in \(Self.age(end.since(plan.asOf))), at \(Self.time(end)); it keeps \(rows)"
+            return (.caution, "hold", nil, text)
+        }
+    }
+
+    /// What has grown by a tenth or more.
+    private var growing: [Finding] {
+        let sizes = sizes
+        let rules = plan.rules.map { (Optional($0.name), "rows grow", growth(of: $0)) }
+        let files = [("the store grows", 0), ("the archives grow", 1)].map { words, index in
+            (String?.none, words, sizes.growth(index, now: plan.asOf, Figures.bytes))
+        }
+        return (rules + files).compactMap { rule, words, growth in
+            growth.flatMap { $0.isLarge ? (.caution, "growth", rule, "\(words): \($0.text)") : nil }
+        }
+    }
+
+    /// What the policy lacks.
+    private var lacking: [Finding] {
+        let rules = policy.rules.filter(\.isEnabled)
+        let unlimited = rules.filter { $0.limits.maxRows == nil && $0.limits.maxFraction == nil }
+        return [
+            ("no_archive", "no archive", "what a run deletes cannot be restored", rules.filter { !$0.isArchived }),
+            ("no_limit", "no max_rows or max_fraction", "a run may delete any number of rows", unlimited),
+        ].filter { !$0.3.isEmpty }.map { kind, what, why, lacking in
+            let names = lacking.count == rules.count ? "any rule" : lacking.map(\.name).listed("and")
+            return (.caution, kind, nil, "\(what) for \(names): \(why)")
+        }
+    }
+
+    /// The rows of a rule that are not as they should be.
+    private func rows(_ rule: RunReport.RuleReport) -> [Finding] {
+        var found = rule.planned.unreadable.map { rows -> Finding in
+            let count = Figures.count(rows.rowCount, "unreadable row")
+            return (.caution, "unreadable", rule.name, "\(count) kept: \(rows.reason.reportPhrase)")
+        }
+        if let late = rule.remembered.late, late > 0, rule.outcome != .refused {
+            let rows = Figures.count(late, "expired row")
+            found.append((.caution, "late", rule.name, "\(rows) came back or arrived late"))
+        }
+        return found
+    }
+}

@@ -1,0 +1,175 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// A table of the review. A terminal shows its first columns, the page all of them.
+struct ReviewTable {
+    var caption: String
+    /// How many columns a terminal shows, and whether the last of them is a text of any length.
+    var shortCount: Int
+    var endsWithText: Bool
+    var columns: [(heading: String, isNumber: Bool)]
+    var rows: [(cells: [String], style: Style)]
+
+    /// A row for each item, and a value of it for each column.
+    init<Item>(
+        _ caption: String, _ items: [Item], shortCount: Int, endsWithText: Bool = false, style: (Item) -> Style,
+        _ columns: [(heading: String, isNumber: Bool, value: (Item) -> String)]
+    ) {
+        (self.caption, self.shortCount, self.endsWithText) = (caption, shortCount, endsWithText)
+        self.columns = columns.map { ($0.heading, $0.isNumber) }
+        rows = items.map { item in (columns.map { $0.value(item) }, style(item)) }
+    }
+}
+
+/// The words of a review, which its text and its page share.
+extension Review {
+    /// An instant to the minute, in UTC.
+    static func time(_ instant: Instant?) -> String { instant.map { String($0.toSecond.plain.dropLast(3)) } ?? "" }
+
+    /// A length of time in its largest unit: `3 days`, `5 h 02 min`.
+    static func age(_ duration: Duration) -> String {
+        let days = duration.wholeMicroseconds / 86_400_000_000
+        return days > 1 ? Figures.grouped(days) + " days" : Figures.duration(duration)
+    }
+
+    /// The lines at the top: what happened, what comes, and how much needs attention.
+    var topLines: [(label: String, text: String, style: Style)] {
+        let (found, last) = (attention, lastRun)
+        let head = found.isEmpty ? "nothing" : "\(Figures.count(found.count, "finding")), the worst first"
+        let none = policy.ledger == .none ? "not known: the policy keeps no ledger" : "none is recorded"
+        return [
+            ("Last run", last.map(words) ?? none, last?.outcome.style ?? .caution), next,
+            ("Attention", head, found.first?.style ?? .good),
+        ]
+    }
+
+    /// What a run did.
+    private func words(_ run: LedgerRun) -> String {
+        var parts = [Self.time(run.report.started), run.outcomeText]
+        if run.isFinished { parts.append(String(TextReport(run.report).closing.dropLast())) }
+        if run.outcome == .crashed { parts.append("what it deleted and left is not known") }
+        let gone = run.report.rules.filter { $0.done.goneCount > 0 }.sorted { $0.done.goneCount > $1.done.goneCount }
+        if gone.count > 1 {
+            let most = gone.prefix(5).map { "\($0.name) \(Figures.grouped($0.done.goneCount))" }
+            parts.append(most.joined(separator: ", ") + (gone.count > 5 ? ", …" : ""))
+        }
+        if let undo = run.undoText {
+            parts.append((["possible", "not possible"].contains(where: undo.hasPrefix) ? "undo " : "") + undo)
+        }
+        return parts.joined(separator: " · ")
+    }
+
+    /// When the next run is due, and what it will delete.
+    private var next: (label: String, text: String, style: Style) {
+        let refused = plan.rules.filter { $0.outcome == .refused }.map(\.name)
+        let rows =
+            " · \(Figures.count(expiredNow, "row")) expired now"
+            + (expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours" } ?? "")
+            + (refused.isEmpty ? "" : "; none of \(refused.listed("and")), which a run would refuse")
+        guard let missed else {
+            return ("Next", "when is not known: the policy has no expected_every" + rows, .caution)
+        }
+        guard let (due, late) = due else {
+            return ("Next", "a run is expected every \(missed.expectedEvery), and none is recorded" + rows, .bad)
+        }
+        let isLate = missed.now > late
+        let rest = isLate ? "no run has begun since" : "if you read this after \(Self.time(late)), the job did not run"
+        return ("Next", "due \(Self.time(due)); \(rest)\(rows)", isLate ? .bad : .plain)
+    }
+
+    /// A gap in which no run began.
+    func words(_ gap: MissedRuns.Gap) -> String {
+        guard let after = gap.after else { return "MISSED: no run is recorded" }
+        return "MISSED: no run between \(Self.time(after)) and \(gap.until.map(Self.time) ?? "now")"
+    }
+
+    /// The rows before the cutoff that stay, and why.
+    func stays(_ rule: RunReport.RuleReport) -> (count: Int, text: String) {
+        let tiers = rule.kept.byTier.isEmpty ? "" : " (\(Figures.tiers(rule.kept.byTier)))"
+        let parts = [
+            (rule.kept.byRuleCount, "by keep_last or thin" + tiers), (rule.kept.heldCount, "held"),
+            (rule.candles.unpriced ?? 0, "without a price"),
+        ].filter { $0.0 > 0 }
+        let texts = parts.map { "\(Figures.grouped($0)) \($1)" }
+        return (parts.reduce(0) { $0 + $1.0 }, texts.joined(separator: ", "))
+    }
+
+    /// What a run would do.
+    var ruleTable: ReviewTable {
+        func number(_ rule: RunReport.RuleReport, _ count: Int?) -> String {
+            rule.outcome == .disabled ? "" : count.map { Figures.grouped($0) } ?? "?"
+        }
+        func positive(_ count: Int) -> String { count > 0 ? Figures.grouped(count) : "" }
+        return ReviewTable(
+            "What a run would do now, the rules that need attention first. ?: not known", orderedRules, shortCount: 6,
+            style: { $0.outcome.style },
+            [
+                ("Rule", false, { $0.name }),
+                ("State", false, { $0.outcome == .planned ? "ready" : $0.outcome.rawValue }),
+                ("Rows", true, { number($0, $0.planned.rows) }),
+                ("Expired", true, { number($0, $0.planned.isCounted ? $0.planned.expired : nil) }),
+                ("Next 24 h", true, { number($0, $0.planned.forecast?.nextDay) }),
+                ("Newest (UTC)", false, { Self.time($0.planned.newest) }),
+                ("Then 7 days", true, { number($0, $0.planned.forecast?.nextWeek) }),
+                ("Cascaded", true, { positive($0.done.cascaded) }),
+                ("Unreadable", true, { positive($0.planned.unreadableCount) }),
+                ("Stay past the cutoff", false, { stays($0).text }),
+                ("Overdue", false, { $0.overdue.map(Self.age) ?? ($0.planned.expired > 0 ? "?" : "") }),
+                ("New candles", true, { positive($0.candles.created ?? 0) }),
+                ("Changed candles", true, { positive($0.candles.changed ?? 0) }),
+                ("Growth", false, { growth(of: $0)?.text ?? number($0, nil) }),
+                ("Oldest (UTC)", false, { Self.time($0.planned.oldest) }),
+                ("Cutoff (UTC)", false, { $0.outcome == .disabled ? "" : Self.time($0.cutoff) }),
+                ("Max age", false, { $0.maxAge }), ("Date", false, { "\($0.entity).\($0.dateAttribute)" }),
+            ])
+    }
+
+    /// The holds of the policy.
+    var holdTable: ReviewTable {
+        ReviewTable(
+            "Rows that no rule deletes", plan.holds, shortCount: 5, style: { $0.state == .inForce ? .plain : .bad },
+            [
+                ("Hold", false, { $0.name }),
+                ("State", false, { $0.state == .inForce ? "in force" : $0.state.rawValue }),
+                ("Expired rows", true, { Figures.grouped(plan.keptCount(of: $0.name)) }),
+                ("Ends (UTC)", false, { $0.expires.map(Self.time) ?? "never" }), ("Entity", false, { $0.entity }),
+                ("Reason", false, { $0.reason }),
+            ])
+    }
+
+    /// The newest runs and the gaps between them, the last one first.
+    var runTable: ReviewTable {
+        let newest = runs.suffix(30)
+        let first = newest.first?.report.started ?? .distantPast
+        let gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 > first } ?? true }
+        let items =
+            newest.map { (at: $0.report.started, run: LedgerRun?.some($0), text: $0.outcomeText) }
+            + gaps.map { gap in
+                (at: (gap.until ?? plan.asOf).advanced(byMicroseconds: -1), run: nil, text: words(gap))
+            }
+        func ended(_ run: LedgerRun?, isCount: Bool = false, _ text: (RunReport) -> String) -> String {
+            run.map { isCount && $0.report.undo != nil ? "" : $0.isFinished ? text($0.report) : "?" } ?? ""
+        }
+        return ReviewTable(
+            runs.isEmpty
+                ? "No run is recorded." : "The newest \(Figures.count(newest.count, "run")), the last one first",
+            items.sorted { $0.at > $1.at }, shortCount: 3, endsWithText: true, style: { $0.run?.outcome.style ?? .bad },
+            [
+                ("Started (UTC)", false, { Self.time($0.run?.report.started) }),
+                ("Deleted", true, { ended($0.run, isCount: true) { Figures.grouped($0.deletedCount) } }),
+                ("Outcome", false, { $0.text }),
+                ("Time", true, { ended($0.run) { Figures.duration($0.finished.since($0.started)) } }),
+                ("Exit", true, { ended($0.run) { String($0.exitCode) } }),
+                (
+                    "Residue", true,
+                    { ended($0.run, isCount: true) { $0.rules.isEmpty ? "?" : Figures.grouped($0.residueCount) } }
+                ),
+                ("Archived", true, { $0.run?.report.archivedCount.map { Figures.grouped($0) } ?? "" }),
+                ("Undo", false, { $0.run?.undoText ?? "" }),
+                ("Run", false, { String($0.run?.report.runID.prefix(10) ?? "") }),
+                ("Policy", false, { String($0.run?.report.configSHA256.prefix(8) ?? "") }),
+                ("By", false, { $0.run.map { "\($0.process.operatorText) on \($0.process.host)" } ?? "" }),
+            ])
+    }
+}

@@ -1,0 +1,175 @@
+import PriceStore
+package import RetentionJob
+package import RetentionPolicy
+
+/// What a reviewer asks about a store: what the last run did, what comes next, and what needs attention. Text, JSON and page are made from
+/// it, so that each figure is computed once.
+package struct Review {
+    /// What a run would do now.
+    package var plan: RunReport
+    /// Past runs of the store, the newest last; none if the policy keeps no ledger.
+    package var runs: [LedgerRun]
+    /// The rows of the enabled rules by their dates.
+    package var dates: [String: Series]
+    /// The size of the store now.
+    package var storeSizeBytes: Int64
+    /// The policy, completed from the store.
+    package var policy: Policy
+
+    package init(plan: RunReport, runs: [LedgerRun], dates: [String: Series], storeSizeBytes: Int64, policy: Policy) {
+        (self.plan, self.runs, self.dates, self.policy) = (plan, runs, dates, policy)
+        self.storeSizeBytes = storeSizeBytes
+    }
+
+    /// The days up to today of which past runs are shown, and over which growth is measured.
+    static let recentDays = 30
+
+    /// The start of the day that is some days before today.
+    func start(daysAgo days: Int) -> Instant {
+        let today = policy.timezone.civil(of: plan.asOf).date.dayNumber
+        return policy.timezone.startOfDay(CivilDate(dayNumber: today - days))
+    }
+
+    /// The runs of these days. A run that is dated after today had a wrong clock.
+    var recentRuns: [LedgerRun] {
+        runs.filter { (start(daysAgo: Self.recentDays)..<start(daysAgo: -1)).contains($0.report.started) }
+    }
+
+    /// The newest run that is no undo; nil: none is recorded.
+    var lastRun: LedgerRun? { runs.last { $0.report.undo == nil } }
+
+    /// The gaps in which no run began, not even one that failed; nil: the policy does not say how often a run is expected.
+    var missed: MissedRuns? {
+        var begun = runs
+        for index in begun.indices { begun[index].outcome = .completed }
+        return policy.expectedEvery.map { MissedRuns(begun, every: $0, zone: policy.timezone, now: plan.started) }
+    }
+
+    /// When the next run is due, and when it counts as missed: a tenth later. Nil: that is not known.
+    var due: (due: Instant, late: Instant)? {
+        guard let every = policy.expectedEvery, let start = lastRun?.report.started else { return nil }
+        let due = Cutoff.end(of: every, from: start, zone: policy.timezone)
+        return (due, due.advanced(byMicroseconds: due.since(start).wholeMicroseconds / 10))
+    }
+
+    private var ready: [RunReport.RuleReport] { plan.rules.filter { $0.outcome == .planned } }
+
+    /// The rows that a run would delete now, with those of cascades.
+    var expiredNow: Int { ready.reduce(0) { $0 + $1.planned.expired + $1.done.cascaded } }
+
+    /// The rows that will expire within 24 hours; nil: they were not counted.
+    var expiredTomorrow: Int? {
+        ready.reduce(0) { sum, rule in sum.flatMap { sum in rule.planned.forecast.map { sum + $0.nextDay } } }
+    }
+
+    /// What came and went of a rule on each day with a run: `arrived`, `deleted`, and the `rows` after the last run of the day.
+    ///
+    /// Arrivals are the difference between what a run found and what the run before left. They are not known if something else may have
+    /// changed the rows or the rule: an undo, a crash, another policy, or another rule that deletes rows of the entity.
+    func days(of name: String) -> Series {
+        var days = Series(names: ["arrived", "deleted", "rows"])
+        guard let rule = policy.rules.first(where: { $0.name == name }) else { return days }
+        let isAlone = !policy.rules.contains {
+            $0.name != name && $0.entity == rule.entity && !$0.filter.isDisjoint(from: rule.filter)
+        }
+        var last: (rows: Int64, policy: String)?
+        for run in recentRuns {
+            guard let figures = run.report.rules.first(where: { $0.name == name && $0.outcome != .disabled }) else {
+                if !run.isFinished || run.report.undo != nil { last = nil }
+                continue
+            }
+            let start = policy.timezone.start(of: .day, at: run.report.started)
+            let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
+            let found = figures.planned.rows.map { Int64($0) }
+            let isKnown = isAlone && last?.policy == run.report.configSHA256
+            let arrived = isKnown ? found.flatMap { found in last.map { found - $0.rows } } : nil
+            var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, Int64(figures.done.deleted), nil]
+            day[2] = found.map { $0 - Int64(figures.done.deleted) }
+            if let earlier = days.points.last, earlier.start == start {
+                for index in 0...1 {
+                    day[index] = day[index].flatMap { more in earlier.values[index].map { $0 + more } }
+                }
+                days.points.removeLast()
+            }
+            days.points.append(.init(start: start, end: end, values: day))
+            let takesOthers = run.report.rules.contains { $0.name != name && $0.done.goneCount > $0.done.deleted }
+            last = takesOthers ? nil : day[2].map { ($0, run.report.configSHA256) }
+        }
+        return days
+    }
+
+    /// The size of the store after each run, and of all archives that were kept then.
+    var sizes: Series {
+        let archives = runs.compactMap { run in run.report.archive.map { (made: run.report.finished, $0) } }
+            .filter { $1.sizeBytes != nil }
+        return Series(
+            names: ["store_bytes", "archive_bytes"],
+            points: recentRuns.filter(\.isFinished).map { run in
+                let now = run.report.finished
+                let kept = archives.filter { $0 <= now && $1.until.map { $0 > now } ?? true }
+                let size = archives.isEmpty ? nil : kept.reduce(0) { $0 + ($1.1.sizeBytes ?? 0) }
+                return .init(start: now, end: now, values: [run.report.storeSizeBytes, size])
+            })
+    }
+
+    /// How the number of a rule's rows has changed; nil: unknown.
+    func growth(of rule: RunReport.RuleReport) -> (text: String, isLarge: Bool)? {
+        days(of: rule.name).growth(2, now: plan.asOf, last: rule.planned.rows.map { Int64($0) }) { Figures.grouped($0) }
+    }
+
+    /// The review as JSON, schema `retention.report/1`, ending with a line end.
+    package var json: String {
+        let rules = orderedRules.map { rule in
+            let series = [("dates", dates[rule.name]), ("days", days(of: rule.name))]
+            return JSONText.object(rule.members + series.map { .init($0, $1?.json ?? .null) })
+        }
+        let findings = attention.map { found in
+            let level = found.style == .bad ? "error" : found.style == .caution ? "warning" : "notice"
+            return ["level": level.json, "kind": found.kind.json, "rule": found.rule.json, "text": found.text.json]
+                as JSONText
+        }
+        let next: JSONText = [
+            "due": (due?.due).json, "late_after": (due?.late).json, "expired": expiredNow.json,
+            "next_day": expiredTomorrow.json,
+        ]
+        let document: JSONText = [
+            "schema": "retention.report/1", "store": plan.store.json, "as_of": plan.asOf.json,
+            "config": plan.config.json, "config_sha256": plan.configSHA256.json,
+            "last_run": lastRun.map(LogReport.value) ?? .null, "next": next, "attention": .array(findings),
+            "rules": .array(rules), "holds": plan.members.first { $0.name == "holds" }?.value ?? .null,
+            "store_bytes": storeSizeBytes.json, "sizes": sizes.json,
+            "runs": .array(recentRuns.map(LogReport.value)), "missed": missed?.json ?? .null,
+        ]
+        return document.document + "\n"
+    }
+}
+
+extension LedgerRun {
+    /// Whether the end of the run is recorded.
+    var isFinished: Bool { outcome != .running && outcome != .crashed }
+
+    /// The outcome and its reasons: `refused: policy_widened (ticks)`. What a refusal advised is left out, because it may be solved.
+    var outcomeText: String {
+        func reason(_ rule: RunReport.RuleReport) -> String {
+            let codes = rule.refusalCodes.map(\.rawValue).joined(separator: ", ")
+            return codes.isEmpty ? rule.message ?? rule.outcome.rawValue : codes
+        }
+        let stopped = report.rules.filter { [.refused, .failed, .interrupted].contains($0.outcome) }
+        let reasons = Dictionary(grouping: stopped, by: reason).sorted { $0.key < $1.key }.map { text, rules in
+            "\(text) (\(rules.map(\.name).joined(separator: ", ")))"
+        }
+        let undo = report.undo.map {
+            outcome == .completed ? "undo of \($0.run): \($0.result)" : "undo of \($0.run) \(outcome.rawValue)"
+        }
+        let head = undo ?? outcome.rawValue
+        // What follows is advice, which may be done.
+        let failure = report.failure?.replacing(report.store + ": ", with: "").prefix { $0 != ";" }
+        let texts = failure.map { [String($0)] } ?? reasons
+        return texts.isEmpty ? head : "\(head): \(texts.joined(separator: "; "))"
+    }
+}
+
+extension LedgerRun.Outcome {
+    /// The style of a run with this outcome.
+    var style: Style { self == .completed ? .plain : self == .interrupted || self == .running ? .caution : .bad }
+}

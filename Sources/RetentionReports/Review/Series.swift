@@ -1,0 +1,87 @@
+package import PriceStore
+package import RetentionJob
+package import RetentionPolicy
+
+/// Figures over days: the source of a plot, of its table of numbers, and of JSON.
+package struct Series: Sendable {
+    /// The figures from one instant up to another: a value for each name, nil if it is unknown.
+    struct Point {
+        var start: Instant
+        var end: Instant
+        var values: [Int64?]
+    }
+
+    /// The names of the figures, as in JSON.
+    let names: [String]
+    var points: [Point] = []
+
+    /// The known values of a name.
+    func values(_ index: Int) -> [(instant: Instant, value: Int64)] {
+        points.compactMap { point in point.values[index].map { (point.start, $0) } }
+    }
+
+    func sum(_ index: Int) -> Int64 { values(index).reduce(0) { $0 + $1.value } }
+
+    /// How a figure has changed from its first value to its last one, which may be that of now: `+120 a day (+12% in 30 days)`, and whether
+    /// it grew by a tenth or more. Nil: the values span less than a week.
+    func growth(
+        _ index: Int, now: Instant, last: Int64? = nil, _ format: (Int64) -> String
+    ) -> (text: String, isLarge: Bool)? {
+        let known = values(index) + (last.map { [(now, $0)] } ?? [])
+        guard let first = known.first, let last = known.last else { return nil }
+        let days = last.instant.since(first.instant).wholeMicroseconds / 86_400_000_000
+        guard days >= 7, first.value > 0 else { return nil }
+        func signed(_ value: Int64, _ text: String) -> String { value > 0 ? "+" + text : text }
+        let (change, percent) = (last.value - first.value, (last.value - first.value) * 100 / first.value)
+        let share = signed(percent, "\(percent)% in \(days) days")
+        return ("\(signed(change, format(change / days))) a day (\(share))", percent >= 10)
+    }
+
+    var json: JSONText {
+        .array(
+            points.map { point in
+                .object(
+                    [.init("from", point.start.json), .init("before", point.end.json)]
+                        + zip(names, point.values).map { .init($0, $1.json) })
+            })
+    }
+
+    /// Counts the rows of a rule by their dates, and those before the cutoff: a point for each calendar day, or for each of some days, up to
+    /// today, which is a point of its own. Each takes a count: there are about 30 with an index on the date, otherwise about 8, because each
+    /// count reads all rows. Empty: the rule has no readable rows in the report of a dry run.
+    package static func dates(
+        _ rule: Rule, _ report: RunReport.RuleReport, now: Instant, zone: CalendarZone, _ reader: any StoreReader
+    ) throws(StoreError) -> Series {
+        var series = Series(names: ["rows", "before_cutoff"])
+        guard let date = rule.date(zone: zone), let oldest = report.planned.oldest, let newest = report.planned.newest
+        else { return series }
+        func count(_ from: Instant, _ before: Instant?) throws(StoreError) -> Int64 {
+            let range = DateRange(date, from: from, before: before)
+            return Int64(
+                try reader.count(StoreFetchRequest(entity: rule.entity, predicate: .date(range) && rule.filter)))
+        }
+        let most = report.method.index == nil ? 8 : 30
+        let starts = starts(oldest: oldest, cutoff: report.cutoff, now: now, most: most, zone: zone)
+        for (start, end) in zip(starts, starts.dropFirst()) {
+            // A value may represent a span that ends after today.
+            let rows = try count(start, end == starts.last && newest < end ? nil : end)
+            let isCut = start < report.cutoff && report.cutoff < end
+            let before = isCut ? try count(start, report.cutoff) : end <= report.cutoff ? rows : 0
+            series.points.append(Point(start: start, end: end, values: [rows, before]))
+        }
+        return series
+    }
+
+    /// The starts of the points, and the end of today. All points but today have the same number of days.
+    static func starts(oldest: Instant, cutoff: Instant, now: Instant, most: Int, zone: CalendarZone) -> [Instant] {
+        func day(_ instant: Instant) -> Int { zone.civil(of: instant).date.dayNumber }
+        let today = day(now)
+        var span = max(0, today - day(oldest))
+        // The cutoff is shown if that does not squeeze the rows into a corner.
+        let age = today - day(cutoff)
+        if age > span, age <= 2 * max(span, 15) { span = age }
+        let size = max(1, (span + most - 1) / most)
+        let days = (0...(span + size - 1) / size).reversed().map { today - $0 * size } + [today + 1]
+        return days.map { zone.startOfDay(CivilDate(dayNumber: $0)) }
+    }
+}

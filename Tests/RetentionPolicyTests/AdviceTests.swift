@@ -1,0 +1,87 @@
+import Testing
+
+@testable import RetentionPolicy
+
+/// What people write who know other programs gets one error, which says what to write.
+struct AdviceTests {
+    struct Mistake: CustomTestStringConvertible, Sendable {
+        /// Lines at the top of the file, or of the rule.
+        var top = ""
+        var rule: [String] = []
+        /// A key of the rule that the mistake stands for.
+        var instead: String?
+        var says: String
+        var testDescription: String { top.isEmpty ? rule.joined(separator: ", ") : top }
+
+        static func top(_ line: String, _ says: String) -> Self { Self(top: line, says: says) }
+        static func rule(_ line: String, _ says: String, for key: String? = nil) -> Self {
+            Self(rule: [line], instead: key, says: says)
+        }
+    }
+
+    static let mistakes: [Mistake] = [
+        .rule("table: Gold", "unknown key 'table'; write entity", for: "entity"),
+        .rule("Table-Name: Gold", "write entity", for: "entity"),
+        .rule("date_column: at", "write date_attribute", for: "date_attribute"),
+        .rule("timestamp: at", "write date_attribute", for: "date_attribute"),
+        .rule("column: at", "write date_attribute: at", for: "date_attribute"),
+        .rule("ttl: 30d", "write max_age: 30d", for: "max_age"),
+        .rule("delete_after: 30d", "write max_age: 30d", for: "max_age"),
+        .rule("retention: 30d", "write max_age: 30d", for: "max_age"),
+        .rule("batch_size: 500", "write batch: { rows: 1000 }"), .rule("dry_run: true", "retention run --dry-run"),
+        .rule("filter: x", "write where: { symbol: XAUUSD }"), .top("dry_run: true", "retention run --dry-run"),
+        .top("schedule: daily", "write expected_every: 1d"), .rule("cron: \"0 3 * * *\"", "write expected_every: 1d"),
+        .rule("accept: all", "must be a list; found the text 'all'; name each entry, as in [would_empty_entity]"),
+        .rule("accept: future_date", "name each entry, as in [future_dates]"),
+        .rule("accept: future_dates", "write [future_dates]"), .rule("keep_last: 5", "write { count: 5 }"),
+        .top("archive: archive", "write { folder: archive }"), .top("archive: 30d", "write { keep: 30d }"),
+        .top("log: retention.log", "write { file: retention.log }"), .top("log: json", "write { format: json }"),
+        .top("log: debug", "write { level: debug }"), .top("metrics: a.prom", "write { textfile: a.prom }"),
+        .rule("thin: daily", "write { daily: 2y }"), .rule("batch: 5000", "write { rows: 5000 }"),
+        .rule("batch: 100ms", "write { target: 100ms }"), .rule("limits: 0.5", "write { max_fraction: 0.5 }"),
+        .rule("limits: 500", "write { max_rows: 500 }"),
+        .rule("where: symbol = 'XAUUSD'", "write where: { symbol: XAUUSD }"),
+        .rule("where: isin = '42'", "write where: { isin: '42' }"),
+        .rule("where: a = 1 and b = 2", "'where' must be a mapping; found the text 'a = 1 and b = 2'"),
+        .top("expected_every: daily", "write 1d"),
+        .rule("max_age: “30d”", "remove the curly quotes: write 30d", for: "max_age"),
+        .rule("max_age: monthly", "write 1mo", for: "max_age"),
+        .top("ledger: $HOME/l.sqlite", "$VARIABLES are not expanded"),
+        .top("ledger: ${DIR}/l.sqlite", "$VARIABLES are not expanded"),
+        .top("ledger: sqlite:///prices.sqlite", "write prices.sqlite"),
+        .top("ledger: sqlite:////var/prices.sqlite", "write /var/prices.sqlite"),
+        .top("holds: { tax: { entity: Gold } }", "begin each entry with \"- name: tax\""),
+        .top("pending: { files: a.csv }", "begin each entry with \"- files: …\""),
+    ]
+
+    @Test(arguments: mistakes)
+    func oneErrorSaysWhatToWrite(_ mistake: Mistake) throws {
+        let text = PolicyFixtures.text(top: mistake.top, rule: mistake.rule)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).filter { line in
+            guard let key = mistake.instead, let own = mistake.rule.first else { return true }
+            return !line.hasPrefix("    \(key):") || line == "    \(own)"
+        }
+        do throws(PolicyError) {
+            _ = try PolicyFixtures.read(lines.joined(separator: "\n"))
+            Issue.record("the policy was read")
+        } catch {
+            guard case .invalid(let diagnostics, _) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(
+                diagnostics.count == 1 && diagnostics.allSatisfy { $0.message.contains(mistake.says) }, "\(diagnostics)"
+            )
+        }
+    }
+
+    @Test func whatIsAdvisedIsAccepted() throws {
+        for line in [
+            "keep_last: { count: 5 }", "thin: { daily: 2y }", "batch: { target: 100ms }",
+            "limits: { max_fraction: 0.5 }",
+            "where: { symbol: XAUUSD }", "where: { isin: '42' }", "accept: [future_dates]",
+            "batch: { rows: 1000 }",
+        ] { _ = try PolicyFixtures.read(PolicyFixtures.text(rule: [line])) }
+        for age in PolicyKey.frequencies.values { _ = try MaxAge(parsing: age) }
+    }
+}

@@ -1,0 +1,232 @@
+import Foundation
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import Testing
+
+@testable import RetentionReports
+
+/// What a review says is true after a bad night, an undo and a stopped feed, and what is unknown is not said to be none.
+struct ReviewTests {
+    private typealias Sample = ReviewSample
+
+    private func refused(_ expired: Int = 71_000) -> RunReport.RuleReport {
+        var rule = Sample.rule("gold", .refused, expired: expired)
+        rule.refusal = .policyWidened
+        rule.message = "refusing to delete from Price: max_age was 30d; check, then pass --accept policy_widened once"
+        rule.refusals = [.init(code: .policyWidened, message: rule.message ?? "", isAcceptable: true)]
+        return rule
+    }
+
+    // MARK: Nothing false
+
+    @Test func aFailedRunIsNotSaidToHaveLeftNothing() {
+        let review = Sample.review(
+            [
+                Sample.rule(expired: 46_713)
+            ], [Sample.run(1), Sample.run(0, [], failure: "database is locked")])
+        #expect(
+            review.top[0]
+                == "Last run: 2026-11-20 03:00 · failed: database is locked · Deleted no rows in 900 ms (exit 75)")
+        #expect(!review.words.contains("no expired row"), "\(review.words)")
+    }
+
+    @Test func aRefusedRunSaysWhatItLeft() {
+        let review = Sample.review([Sample.rule(expired: 71_000)], [Sample.run(0, [refused()])])
+        #expect(
+            review.top[0].contains("refused: policy_widened (gold)")
+                && review.top[0].contains("71,000 expired rows are left"))
+        #expect(!review.words.contains("no expired row"), "\(review.words)")
+    }
+
+    @Test func anUndoIsNotTheLastRun() {
+        var run = Sample.run(1)
+        let undo = Sample.undo(0, of: run, restored: 2880)
+        run.report.archive = .init(path: "archive/a.sqlite", rows: 10, isComplete: true)
+        run.undoneBy = .init()
+        if let figures = undo.report.undo { run.undoneBy?.note(figures, by: undo, deletedAgainBy: nil) }
+        let review = Sample.review([Sample.rule(expired: 2880)], [run, undo])
+        #expect(review.top[0].hasPrefix("Last run: 2026-11-19 03:00 · completed · Deleted 10 rows"), "\(review.top)")
+        #expect(review.top[0].contains("undone by run 01JDUNDO0"), "\(review.top)")
+        #expect(
+            review.top.contains { $0.hasPrefix("2026-11-20 09:00: undo of 01JD") && $0.contains("restored 2,880 rows") }
+        )
+        #expect(review.runTable.rows.contains { $0.cells[2].hasPrefix("undo of") && $0.cells[1].isEmpty })
+    }
+
+    @Test func anUnknownOverdueTimeIsNotNone() {
+        var rule = Sample.rule(expired: 46_713)
+        rule.left.oldest = nil
+        let cells = Sample.review([rule], [Sample.run(0)]).ruleTable
+        let place = cells.columns.firstIndex { $0.heading == "Overdue" } ?? 0
+        #expect(cells.rows[0].cells[place] == "?")
+        rule = Sample.rule(expired: 0)
+        #expect(Sample.review([rule], []).ruleTable.rows[0].cells[place].isEmpty)
+    }
+
+    @Test func theNumbersOfExpiredRowsAddUp() throws {
+        var rule = Sample.rule(expired: 5141)
+        (rule.kept.byRuleCount, rule.kept.heldCount) = (1000, 3357)
+        var review = Sample.review([rule], [Sample.run(0)])
+        let month = Series.Point(start: Sample.instant(-40), end: Sample.instant(-30), values: [9500, 9500])
+        review.dates["gold"] = Series(
+            names: ["rows", "before_cutoff"],
+            points: [month, .init(start: Sample.instant(0), end: Sample.instant(1), values: [5, 0])])
+        let plot = try #require(review.plots(of: rule).first)
+        #expect(
+            plot.summary
+                == "9,500 rows before the cutoff 2026-10-22 00:00; 5,141 expired; 1,000 by keep_last or thin, 3,357 held; "
+                + "2 go with another rule or have arrived meanwhile.")
+        #expect(review.top[1].contains("5,141 rows expired now"))
+    }
+
+    @Test func aSolvedRefusalIsNoOrder() {
+        let solved = Sample.review(
+            [Sample.rule()], [Sample.run(2, [refused()]), Sample.run(1, [refused()]), Sample.run(0)])
+        #expect(!solved.words.contains("--accept") && !ReviewPage(solved).html.contains("--accept"))
+        #expect(
+            solved.top.contains("2026-11-18 03:00 to 2026-11-19 03:00, 2 times: refused: policy_widened (gold)"),
+            "\(solved.top)")
+        let last = Sample.review([Sample.rule()], [Sample.run(0, [refused()])])
+        #expect(!last.words.contains("--accept"))
+        let standing = Sample.review([refused()], [Sample.run(0, [refused()])])
+        #expect(standing.sentences[0].text.hasPrefix("gold: a run now would refuse it: refusing to"))
+        #expect(
+            standing.top[1].hasSuffix("; none of gold, which a run would refuse"), "\(standing.top)")
+    }
+
+    @Test func whatIsNotKnownIsNotNone() {
+        var review = Sample.review([Sample.rule(rows: nil)], [])
+        #expect(review.top[0] == "Last run: none is recorded")
+        review.policy.ledger = .none
+        #expect(review.top[0] == "Last run: not known: the policy keeps no ledger")
+        review.policy.expectedEvery = nil
+        #expect(review.top[1].hasPrefix("Next: when is not known: the policy has no expected_every"))
+        #expect(review.ruleTable.rows[0].cells[2] == "?")
+        review.plan.rules[0].planned.forecast = nil
+        #expect(!review.top[1].contains("24 hours"))
+        var crashed = Sample.run(0)
+        (crashed.outcome, crashed.report.rules) = (.crashed, [])
+        review = Sample.review([Sample.rule()], [crashed])
+        #expect(review.top[0] == "Last run: 2026-11-20 03:00 · crashed · what it deleted and left is not known")
+        let cells = review.runTable.rows[0].cells
+        #expect(cells[1] == "?" && cells[5] == "?", "\(cells)")
+    }
+
+    @Test func arrivalsAreKnownOnlyIfNothingElseChangedTheRows() {
+        func run(_ daysAgo: Int64, _ rows: Int?) -> LedgerRun {
+            Sample.run(daysAgo, [Sample.rule("gold", .completed, expired: 10, rows: rows)])
+        }
+        func arrived(_ runs: [LedgerRun]) -> [Int64?] {
+            Sample.review([Sample.rule()], runs).days(of: "gold").points.map { $0.values[0] }
+        }
+        #expect(arrived([run(2, 100), run(1, 105), run(0, 130)]) == [nil, 15, 35])
+        #expect(arrived([run(2, 100), run(1, nil), run(0, 130)]) == [nil, nil, nil])
+        #expect(arrived([run(2, 100), Sample.undo(1, of: run(2, 100), restored: 10), run(0, 130)]) == [nil, nil])
+        #expect(arrived([run(2, 100), Sample.run(1, [], failure: "locked"), run(0, 130)]) == [nil, 40])
+        #expect(arrived([run(2, 100), run(0, 80)]) == [nil, nil])
+        var changed = run(0, 130)
+        changed.report.configSHA256 = "other"
+        #expect(arrived([run(1, 100), changed]) == [nil, nil])
+    }
+
+    // MARK: What comes
+
+    @Test func theNextRunIsDueOrMissed() {
+        let due = Sample.review([Sample.rule(expired: 5)], [Sample.run(0)])
+        #expect(
+            due.top[1] == "Next: due 2026-11-21 03:00; if you read this after 2026-11-21 05:24, the job did not run"
+                + " · 5 rows expired now, 10 more within 24 hours")
+        let late = Sample.review([Sample.rule()], [Sample.run(1)])
+        #expect(late.top[1].hasPrefix("Next: due 2026-11-20 03:00; no run has begun since"))
+        #expect(late.sentences[0].text == "MISSED: no run between 2026-11-19 03:00 and now")
+        // A run that failed has run.
+        let failed = Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0, [], failure: "locked")])
+        #expect(failed.top[1].hasPrefix("Next: due 2026-11-21 03:00; if you read this"))
+        #expect(!failed.words.contains("MISSED"))
+        #expect(Sample.review([Sample.rule()], []).top[1].contains("expected every 1d, and none is recorded"))
+    }
+
+    // MARK: Attention
+
+    @Test func theWorstComesFirst() {
+        var unreadable = Sample.rule("ticks")
+        unreadable.planned.unreadable = [.init(reason: .null, rowCount: 3, example: .null)]
+        var news = Sample.rule("news")
+        news.entity = "News"
+        let old = [Sample.run(9, [], failure: "disk full"), Sample.run(6)]
+        var review = Sample.review([unreadable, news, refused()], old + [Sample.run(5, [refused()]), Sample.run(0)])
+        review.plan.warnings = [
+            "no new rows: the newest row of News is dated 2026-11-10, 11 days ago, more than …", "hold ends soon: x",
+        ]
+        review.plan.holds = [
+            .init(name: "h", entity: "Price", reason: "r", expires: Sample.instant(20), state: .inForce),
+            .init(name: "late", entity: "Price", reason: "r", expires: Sample.instant(40), state: .inForce),
+        ]
+        review.policy.rules[1].isArchived = false
+        review.policy.rules[0].limits.maxFraction = nil
+        #expect(
+            review.attention.map(\.kind) == [
+                "refused", "missed", "refused", "missed", "failed", "no_new_rows", "hold", "no_archive", "no_limit",
+                "unreadable",
+            ], "\(review.sentences)")
+        let texts = review.sentences.map(\.text)
+        #expect(
+            texts.contains { $0.contains("the hold h ends in 20 days, at 2026-12-11 00:00; it keeps 0 expired rows") })
+        #expect(texts.contains("no archive for news: what a run deletes cannot be restored"))
+        #expect(texts.contains("no max_rows or max_fraction for ticks: a run may delete any number of rows"))
+        #expect(texts.contains("ticks: 3 unreadable rows kept: no value"))
+        #expect(review.orderedRules.map(\.name) == ["gold", "news", "ticks"])
+        #expect(Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0)]).top[2] == "Attention: nothing")
+    }
+
+    @Test func growthOfATenthIsTold() {
+        func run(_ daysAgo: Int64, rows: Int, bytes: Int64) -> LedgerRun {
+            var run = Sample.run(daysAgo, [Sample.rule("gold", .completed, expired: 10, rows: rows)])
+            run.report.storeSizeBytes = bytes
+            return run
+        }
+        let review = Sample.review(
+            [Sample.rule(rows: 1300)], [run(10, rows: 1010, bytes: 1 << 20), run(0, rows: 1300, bytes: 3 << 20)])
+        #expect(review.top.contains("gold: rows grow: +27 a day (+30% in 11 days)"), "\(review.top)")
+        #expect(review.top.contains("the store grows: +204.7 KiB a day (+200% in 10 days)"), "\(review.top)")
+        #expect(review.sizePlot?.summary == "store 3.0 MiB, +204.7 KiB a day (+200% in 10 days).")
+        // Two days say nothing about growth.
+        let young = Sample.review(
+            [Sample.rule(rows: 1300)], [run(2, rows: 1010, bytes: 1), run(0, rows: 1300, bytes: 9)])
+        #expect(!young.words.contains("a day"), "\(young.words)")
+    }
+
+    // MARK: JSON and text
+
+    @Test func textAndPageSayWhatTheJSONHas() throws {
+        var review = Sample.review([refused(), Sample.rule("ticks", expired: 5)], [Sample.run(1), Sample.run(0)])
+        review.policy.rules[0].isArchived = false
+        let json = try #require(try JSONSerialization.jsonObject(with: Data(review.json.utf8)) as? [String: Any])
+        #expect(json["schema"] as? String == "retention.report/1")
+        #expect((json["last_run"] as? [String: Any])?["outcome"] as? String == "completed")
+        #expect((json["next"] as? [String: Any])?["due"] as? String == "2026-11-21T03:00:00Z")
+        #expect((json["next"] as? [String: Any])?["expired"] as? Int == 5)
+        let rules = try #require(json["rules"] as? [[String: Any]])
+        #expect(rules.map { $0["name"] as? String } == ["gold", "ticks"] && rules[1]["expired"] as? Int == 5)
+        #expect((rules[0]["days"] as? [[String: Any]])?.last?["deleted"] as? Int == 10)
+        for found in try #require(json["attention"] as? [[String: Any]]) {
+            let text = try #require(found["text"] as? String)
+            let words = text.split(separator: " ").joined(separator: " ")
+            #expect(review.words.contains(words) && ReviewPage(review).html.contains(HTMLText.escaped(text)), "\(text)")
+        }
+    }
+
+    @Test func eightyColumnsAreEnough() {
+        let runs = [
+            Sample.run(3), Sample.run(2, [refused()]), Sample.run(1, [], failure: "database is locked"), Sample.run(0),
+        ]
+        let text = ReviewText(
+            Sample.review([Sample.rule("ohlcv-1m", expired: 1_234_567), refused()], runs),
+            TextLayout(width: 80, tableWidth: 80)
+        ).text
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.allSatisfy { $0.count <= 80 }, "\(text)")
+        #expect(lines.contains { $0.hasPrefix("2026-11-20 03:00") && $0.contains("completed") }, "\(text)")
+    }
+}
