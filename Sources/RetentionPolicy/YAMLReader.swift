@@ -21,6 +21,9 @@ struct YAMLReader {
     private var openAnchors: Set<String> = []
     private var nodeCount = 0
 
+    /// Keys whose values would be shown if they were only unknown.
+    private static let secretKeys: Set<String> = ["pass", "passwd", "password", "pgpassword", "pwd"]
+
     /// A mistake after which nothing more can be read.
     private struct Stop: Error {
         let diagnostic: Diagnostic
@@ -138,6 +141,8 @@ struct YAMLReader {
             mapping.nodeCount += value.nodeCount + 1
             mapping.height = max(mapping.height, value.height + 1)
             guard let key else { continue }
+            // Further inside it may be the name of an attribute.
+            if secret == nil, level < 3, Self.secretKeys.contains(key.text.lowercased()) { secret = keyMark }
             if key.isPlain, key.text == "<<" {
                 diagnostics.append(
                     Diagnostic(at: keyMark, "merge keys ('<<') are not supported; write shared keys under 'defaults'"))

@@ -62,9 +62,20 @@ struct WhyCommand: ConsoleCommand {
             ["\(verdict.rule): \(verdict.text)"]
                 + [verdict.date].compactMap(\.self).map { "  \($0); the cutoff is \(Figures.instant(verdict.cutoff))" }
         }
-        let all = lines.isEmpty ? ["no rule is about \(found.name), so the row stays"] : lines
+        let all = (lines.isEmpty ? ["no rule is about \(found.name)"] : lines) + Self.parents(of: found, policy)
         try console.report(all.flatMap { TextWidth.fit($0, width: console.width) }.map { $0 + "\n" }.joined())
         return 0
+    }
+
+    /// The sentence that a row may go with another one, if that is so.
+    private static func parents(of entity: Entity, _ policy: Policy) -> [String] {
+        let cascades = policy.rules.contains { $0.relationships == .cascade }
+        let parents = Set(entity.relationships.filter { cascades || $0.deleteRule == .cascade }.map(\.destination))
+            .sorted()
+        guard !parents.isEmpty else { return [] }
+        return [
+            "a row of \(entity.name) may also go with the row of \(parents.joined(separator: " or ")) that it refers to"
+        ]
     }
 
     /// The condition of an argument `key=value`.

@@ -11,6 +11,8 @@ struct PasswordTests {
         ("store: { url: \"postgresql://u:s3cret@h/db\" }" + rest, "2:1"),
         ("store: >\n  postgresql://u:s3cret@h/db" + rest, "3:1"),
         ("store: \"postgresql://u\\x3As3cret@h/db\"" + rest, "2:8"),
+        ("store: { url: postgresql://u@h/db, password: s3cret }" + rest, "2:36"),
+        ("store: prices.sqlite\nPGPASSWORD: s3cret" + rest, "3:1"),
         // Another mistake in the line would show it.
         ("store: { url: \"postgresql://u\\x3As3cret@h/db\", bogus: 1 }" + rest, "2:15"),
         ("store: prices.sqlite\nlog: { file: ftp://u:s3cret@h/log }" + rest, "3:1"),

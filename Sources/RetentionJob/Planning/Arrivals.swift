@@ -200,14 +200,23 @@ enum Arrivals {
 
     /// The date of the newest row of an entity before an instant; nil: there is none.
     private static func newest(
-        before bound: Instant, _ request: SurveyRequest, _ reader: any RetentionReader
+        before bound: Instant, _ request: SurveyRequest, among filter: StorePredicate = .all,
+        _ reader: any RetentionReader
     ) throws(StoreError) -> Instant? {
         let rows = StoreFetchRequest(
-            entity: request.entity, predicate: .date(DateRange(request.date, before: bound)),
+            entity: request.entity, predicate: .date(DateRange(request.date, before: bound)) && filter,
             sortDescriptors: [StoreSortDescriptor(request.date.name, ascending: false)], fetchLimit: 1)
         return try reader.fetch(rows, attributes: [request.date.name]).first?.first.flatMap {
             request.date.encoding.read($0, zone: request.date.zone).start
         }
+    }
+
+    /// The date of the newest row of a rule that is not in the future; nil: there is none.
+    static func newest(
+        _ survey: Survey, of request: SurveyRequest, clock: Instant, reader: any RetentionReader
+    ) throws(StoreError) -> Instant? {
+        guard let newest = survey.dates.newest, newest > clock else { return survey.dates.newest }
+        return try self.newest(before: clock.advanced(byMicroseconds: 1), request, among: request.filter, reader)
     }
 
     // MARK: Words

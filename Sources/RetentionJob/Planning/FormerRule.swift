@@ -49,7 +49,7 @@ struct FormerRule {
             try $0.isLive && $0.includes(entity, reader) ? $0 : nil
         }
         if let former, former.record.choosesRows(as: record), let feed = former.feed,
-            let newest = step.survey.dates.newest, newest <= feed.newest
+            let newest = step.newest, newest <= feed.newest
         {
             stopped = feed
         }

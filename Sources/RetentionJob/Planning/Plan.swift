@@ -40,6 +40,8 @@ package struct Plan: Sendable {
         package var surveyRequest: SurveyRequest?
         /// The survey; empty if there was none.
         package var survey = Survey()
+        /// The date of the newest row that is not in the future; nil: there is none.
+        package var newest: Instant?
         /// How the engine would delete the rows; nil: there was no survey, or the schema does not allow it.
         package var outline: DeletionOutline?
         /// Rows before the cutoff that stay because they have no price; nil: the rows do not become candles.

@@ -186,6 +186,7 @@ package struct Planner {
         let request = try self.request(for: rule, entity, date, step.cutoff, hasTriggers: !triggers.isEmpty, around)
         var look = try self.look(at: request, reader)
         (step.surveyRequest, step.survey) = (look.request, look.survey)
+        step.newest = try Arrivals.newest(look.survey, of: look.request, clock: clock, reader: reader)
         let (doubts, former) = try self.doubts(about: step, entity, date, look, hasTriggers: !triggers.isEmpty, around)
         var refusals = self.refusals(of: rule, date, step.cutoff, look, doubts, around)
         let accepted = rule.accept.union(options.accept)

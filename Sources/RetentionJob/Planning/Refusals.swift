@@ -310,7 +310,7 @@ package struct Refusals {
 
     /// While no rows arrive, a rule would delete what is left, night after night.
     private func feedStopped() -> Refusal? {
-        guard let feed = doubts.stopped, feed.newest <= clock, survey.expiredCount > 0 else { return nil }
+        guard let feed = doubts.stopped, survey.expiredCount > 0 else { return nil }
         let allowed: (words: String, since: Instant)
         if let limit = rule.limits.maxSilence {
             allowed = (limit.written, Cutoff.instant(asOf: clock, maxAge: limit, align: nil, zone: date.zone))

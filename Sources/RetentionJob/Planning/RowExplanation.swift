@@ -36,10 +36,15 @@ package struct RowExplanation {
             let value =
                 try reader.fetch(StoreFetchRequest(entity: entity.name, predicate: row), attributes: [date.name])
                 .first?.first ?? .null
-            let read = date.encoding.read(value, zone: date.zone).start
-            let shown =
-                "\(rule.dateAttribute) is \(SafeText.example(value))" + (read.map { ", \(Figures.instant($0))" } ?? "")
-            var verdict = Verdict(rule: rule.name, date: shown, cutoff: step.cutoff, text: "")
+            var verdict = Verdict(
+                rule: rule.name, date: "\(rule.dateAttribute) is \(SafeText.example(value))", cutoff: step.cutoff,
+                text: "")
+            // A row expires when all of its day, month or year is before the cutoff.
+            var last: Instant?
+            if case .span(let start, let end) = date.encoding.read(value, zone: date.zone) {
+                last = max(start, end.advanced(byMicroseconds: -1))
+                verdict.date? += ", " + Figures.instant(start) + (last == start ? "" : " to \(Figures.instant(end))")
+            }
             if !rule.isEnabled {
                 (verdict.text, verdict.date) = ("the rule is disabled", nil)
             } else if !(try matches(rule.filter)) {
@@ -48,10 +53,12 @@ package struct RowExplanation {
                 verdict.text = "stays, because its date cannot be read"
             } else if let request = step.surveyRequest {
                 let isOld = try matches(.date(DateRange(date, before: step.cutoff)))
-                if !isOld, let read {
-                    let due = Self.expiry(of: read, rule, after: asOf, policy.timezone).map(Figures.instant) ?? "never"
+                if !isOld, let last {
+                    let due = Self.expiry(of: last, rule, after: asOf, policy.timezone).map(Figures.instant)
                     verdict.text =
-                        "stays; it expires at \(due), and the next run after that deletes it unless something keeps it"
+                        due.map {
+                            "stays; it expires at \($0), and the next run after that deletes it unless something keeps it"
+                        } ?? "stays; it does not expire within 300 years"
                 } else if let keeper = try Self.keeper(request, matches) {
                     verdict.text = "is expired and stays: \(keeper)"
                 } else if let refusal = step.refusals.first {

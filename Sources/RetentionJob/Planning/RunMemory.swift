@@ -254,7 +254,7 @@ extension RunMemory {
                 keptCount: done.map { $0.kept.byRuleCount + $0.kept.heldCount } ?? 0,
                 holds: rule.isEnabled ? holds : last?.holds ?? [])
             now.isUnmatched = step(rule)?.isMatched != true && !hasMatched(record)
-            now.feed = .init(last, record, newest: step(rule)?.survey.dates.newest, clock)
+            now.feed = .init(last, record, newest: step(rule)?.newest, clock)
             if rule.isEnabled, rule.keepsRows {
                 now.beside = policy.rules.filter {
                     $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded

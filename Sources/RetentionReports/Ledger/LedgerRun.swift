@@ -186,7 +186,11 @@ extension RunReport {
     /// Whether the clock was checked and no rule was refused because of it. A run that ended before its plan was made did not check the
     /// clock.
     package var trustsClock: Bool {
-        !rules.isEmpty
-            && rules.allSatisfy { Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
+        !rules.isEmpty && !doubtsClock
+    }
+
+    /// Whether a rule was refused because of the clock, so that the times of the run may be wrong.
+    package var doubtsClock: Bool {
+        rules.contains { !Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
     }
 }

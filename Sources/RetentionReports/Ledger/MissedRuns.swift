@@ -29,13 +29,13 @@ package struct MissedRuns: Hashable, Sendable {
     /// Finds the gaps between runs of one store. A period may be a tenth longer than expected, because a run may begin a little late.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Undos do not count, nor do runs that crashed or failed before their first rule. A run in progress
-    ///     counts.
+    ///   - runs: past runs, in order. Undos do not count, nor do runs that crashed, failed before their first rule, or were refused because of
+    ///     the clock. A run in progress counts.
     ///   - every: how often a run is expected.
     ///   - zone: the zone of calendar units.
     ///   - since: gaps that end before it are left out; nil: all gaps.
     package init(_ runs: [LedgerRun], every: MaxAge, zone: CalendarZone, since: Instant? = nil, now: Instant) {
-        let starts = runs.filter { $0.report.undo == nil && $0.outcome != .crashed }
+        let starts = runs.filter { $0.report.undo == nil && $0.outcome != .crashed && !$0.report.doubtsClock }
             .filter { !($0.outcome == .failed && $0.report.rules.isEmpty) }.map(\.report.started)
         /// The gap between two runs, or up to now; nil: there is none.
         func gap(_ start: Instant, _ until: Instant?) -> Gap? {

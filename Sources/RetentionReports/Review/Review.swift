@@ -35,8 +35,8 @@ package struct Review {
         runs.filter { (start(daysAgo: Self.recentDays)..<start(daysAgo: -1)).contains($0.report.started) }
     }
 
-    /// The newest run that is no undo; nil: none is recorded.
-    var lastRun: LedgerRun? { runs.last { $0.report.undo == nil } }
+    /// The newest run that is no undo and had a believable clock; nil: none is recorded.
+    var lastRun: LedgerRun? { runs.last { $0.report.undo == nil && !$0.report.doubtsClock } }
 
     /// The gaps in which no run began, not even one that failed; nil: the policy does not say how often a run is expected.
     var missed: MissedRuns? {

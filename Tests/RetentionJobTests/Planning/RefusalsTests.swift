@@ -231,9 +231,6 @@ import Testing
             $0.doubts.stopped = feed(daysAgo: 8)
             $0.survey.expiredCount = 0
         },
-        Row("the newest row is in the future", []) {
-            $0.doubts.stopped = .init(newest: clock.advanced(byMicroseconds: 1), since: .distantPast)
-        },
         Row("three times the longest gap without a newer row", []) {
             $0.memory.longestGap = .seconds(10 * 86_400)
             $0.doubts.stopped = feed(daysAgo: 30)

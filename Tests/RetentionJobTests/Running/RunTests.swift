@@ -457,6 +457,20 @@ import Testing
         #expect(try night(18).refusal == .feedStopped)
     }
 
+    /// A row of the future does not make a feed live.
+    @Test func aFeedWithARowOfTheFutureHasStoppedToo() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: Array(0..<60) + [-400])
+        bench.options.accept = [.futureDates]
+        func night(_ number: Int64) throws -> RefusalCode? {
+            bench.now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
+            let report = try bench.run(file, .prices())
+            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0) }
+            return report.rules[0].refusal
+        }
+        #expect(try [0, 7, 8].map(night) == [nil, nil, .feedStopped])
+    }
+
     // MARK: Reports
 
     @Test func theLedgerRecordsTheStartAndTheEnd() throws {
