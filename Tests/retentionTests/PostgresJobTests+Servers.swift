@@ -112,7 +112,7 @@ extension PostgresJobTests {
             #expect(dry.status == 0, "\(dry.errors)")
             let unknown = try run("postgresql://?service=prices", passes, "run", "--dry-run")
             #expect(
-                unknown.status == 69 && unknown.errors.contains("definition of service \"prices\" not found"),
+                unknown.status == 78 && unknown.errors.contains("definition of service \"prices\" not found"),
                 "\(unknown.errors)")
             let service = passes.merging(["PGSERVICEFILE": file("services")]) { $1 }
             let checked = try run("postgresql://?service=prices", service, "check")
