@@ -37,8 +37,9 @@ extension RunSession {
     }
 
     /// What rewrites the figures while a run is in progress, every 15 seconds; nil: the policy asks for no figures.
-    func showProgress(after ends: LedgerHistory.Ends?) -> ((RunReport) -> Void)? {
+    func showProgress(after history: LedgerHistory?) throws -> ((RunReport) -> Void)? {
         guard policy.metricsFile != nil else { return nil }
+        let ends = try history?.ends(store: opening.realStorePath())
         var last = SystemClock.uptime()
         return { report in
             guard SystemClock.uptime() - last >= .seconds(15) else { return }

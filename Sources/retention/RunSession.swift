@@ -103,7 +103,7 @@ struct RunSession {
         let ledger = try opening.ledgerUnderLock(log, console)
         try planFile?.check(writer, ledger?.history)
         var setup = self.setup(try policy.completed(from: writer))
-        setup.didProgress = try showProgress(after: ledger?.history.ends(store: opening.realStorePath()))
+        setup.didProgress = try showProgress(after: ledger?.history)
         let run = Run(
             setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })
         hasBegun = true
