@@ -32,6 +32,8 @@ package struct Policy: Sendable {
     package var metricsFile: String?
     /// The rules, in file order; at least one.
     package var rules: [Rule]
+    /// What is wrong with the patterns of the rules; set after the store was read.
+    package var problems: [Diagnostic] = []
     /// The positions of the keys in the file.
     package var marks = Marks(whole: Mark(line: 1, column: 1))
 

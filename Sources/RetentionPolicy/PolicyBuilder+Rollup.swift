@@ -104,7 +104,7 @@ extension PolicyBuilder {
             }
             checkNames(of: rule, setting)
             for other in policy.rules[..<index] { checkTarget(of: rule, setting, after: other) }
-            for other in policy.rules where other.isEnabled && rule.makes(other.entity) {
+            for other in policy.rules where other.isEnabled && other.name != rule.name && rule.mayMake(other) {
                 checkChain(from: rule, setting, to: other)
             }
         }
@@ -185,7 +185,18 @@ extension Policy {
 
 extension Rule {
     /// Whether the rule's rows become candles of an entity.
-    package func makes(_ entity: String) -> Bool { rollup?.target.folded == entity.folded }
+    package func makes(_ entity: String) -> Bool { rollup.map { $0.target.folded == entity.folded } ?? false }
+}
+
+extension Rule {
+    /// Whether rows of the rule may become rows of another one, as far as patterns tell.
+    package func mayMake(_ other: Rule) -> Bool {
+        guard let target = rollup?.target, EntityPattern(entity) != nil else { return makes(other.entity) }
+        let stars = (1...EntityPattern.mostStars).map(EntityPattern.placeholder)
+        let candles = stars.reduce(target) { $0.replacing($1, with: "*") }
+        return EntityPattern(candles)?.matches(in: [other.entity]).isEmpty == false
+            || EntityPattern(other.entity)?.matches(in: [candles]).isEmpty == false
+    }
 }
 
 extension [Rule] {
@@ -199,11 +210,10 @@ extension [Rule] {
     package func inOrder(first: [String: Set<String>]) -> [Rule] {
         var order: [Int] = []
         var seen: Set<Int> = []
+        let ofEntity = contains { $0.rollup != nil } ? Dictionary(grouping: indices) { self[$0].entity.folded } : [:]
         func add(_ index: Int) {
             guard seen.insert(index).inserted else { return }
-            if self[index].rollup != nil {
-                for other in indices where self[index].makes(self[other].entity) { add(other) }
-            }
+            if let rollup = self[index].rollup { ofEntity[rollup.target.folded]?.forEach(add) }
             if let names = first[self[index].name] {
                 for other in indices where names.contains(self[other].name) { add(other) }
             }

@@ -9,6 +9,8 @@ extension PolicyBuilder {
         else { return nil }
         var rule = Rule(
             name: name, entity: entity, dateAttribute: dateAttribute, maxAge: maxAge, marks: group.marks)
+        rule.except = group.texts("except")
+        rule.skipsMissing = group["missing"] != nil
         rule.column = group.text("column")
         rule.dateFormat = group.word("date_format", as: DateEncoding.self)
         rule.filter = group.group("where").map(Self.predicate) ?? .all
@@ -32,6 +34,31 @@ extension PolicyBuilder {
         rule.isEnabled = group.flag("enabled") ?? true
         rule.isArchived = group["archive"] == nil
         return rule
+    }
+
+    /// Checks the pattern of a rule. Each of its entities must have candles of its own.
+    mutating func checkPattern(_ rule: Rule) {
+        guard let pattern = EntityPattern(rule.entity) else {
+            if !rule.except.isEmpty {
+                reader.report(rule.marks.key("except"), "'except' is for an entity with a pattern, such as ohlcv_*")
+            }
+            return
+        }
+        for (key, text) in [("entity", rule.entity)] + rule.except.map({ ("except", $0) })
+        where EntityPattern(text)?.starCount ?? 0 > EntityPattern.mostStars {
+            reader.report(rule.marks.value(key), "'\(text)' has more than \(EntityPattern.mostStars) stars")
+        }
+        guard let rollup = rule.rollup else { return }
+        let places = (1...max(1, pattern.starCount)).map(EntityPattern.placeholder)
+        if rollup.isFromCandles {
+            reader.report(
+                rule.marks.key("rollup.from"), "'from: candles' is for the candles of one rule; name their table")
+        } else if !pattern.hasOnlyStars || !places.allSatisfy(rollup.target.contains) {
+            reader.report(
+                rule.marks.value("rollup.into"),
+                "each table needs candles of its own: write 'entity' with stars only, and \(places.listed("and")) in 'into', such as "
+                    + "candle_\(places.joined(separator: "_"))")
+        }
     }
 
     /// `rows` alone sets a fixed size. With a `target`, or without `rows`, the size follows the target.

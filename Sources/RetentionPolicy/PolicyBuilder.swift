@@ -16,6 +16,7 @@ struct PolicyBuilder {
             guard case .group(let group) = setting.value else { return nil }
             return rule(group)
         }
+        for rule in rules { checkPattern(rule) }
         checkNames(file.list("rules"), of: "rule")
         let holds = file.list("holds").compactMap { setting -> Hold? in
             guard case .group(let group) = setting.value else { return nil }

@@ -98,9 +98,11 @@ extension PolicyKey {
     static let rule: [PolicyKey] =
         [
             PolicyKey("name", .ruleName, required: true, "The rule's name in reports, logs and the ledger"),
-            PolicyKey("entity", .text, required: true, "The entity whose rows expire"),
+            PolicyKey("entity", .text, required: true, "The entity whose rows expire, or a pattern such as ohlcv_*"),
             PolicyKey("date_attribute", .text, required: true, "The attribute that says how old a row is"),
             PolicyKey("max_age", .age, required: true, "How long a row is kept"),
+            PolicyKey("except", .list(.text, atLeast: 0), "Entities that the pattern does not match; patterns too"),
+            PolicyKey("missing", .word(["skip"]), "skip: leave out entities that are missing, or lack an attribute"),
             PolicyKey("rollup", .group(rollup), "The rows become candles in the transaction that deletes them"),
         ] + inheritable
 

@@ -24,6 +24,13 @@ package struct RecordedRule: Hashable, Sendable {
         settings = Self.settings(of: rule)
     }
 
+    /// The record with another pattern.
+    package func matched(by family: Rule.Family) -> RecordedRule {
+        var rule = rule
+        (rule.family, rule.except) = (family, family.except)
+        return RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
+    }
+
     /// The record as one line of JSON. Two rules with equal texts delete the same rows.
     package var canonical: String {
         var members: [(String, String)] = []
@@ -48,9 +55,13 @@ package struct RecordedRule: Hashable, Sendable {
                 case .scalar(let name) = pairs[0].value.content, let zone = CalendarZone(identifier: name.text)
             else { return nil }
             builder.reader.zone = zone
-            guard let group = builder.reader.group(pairs[1].value, PolicyKey.rule, name: nil),
-                let rule = builder.rule(group)
+            let keys = PolicyKey.rule + [PolicyKey("pattern", .text, "The entity in the policy")]
+            guard let group = builder.reader.group(pairs[1].value, keys, name: nil), var rule = builder.rule(group)
             else { return nil }
+            if let pattern = group.text("pattern") {
+                rule.family = Rule.Family(name: rule.name, entity: pattern, except: rule.except)
+                rule.name = rule.family?.member(rule.entity) ?? rule.name
+            }
             return (rule, zone)
         }
         guard let (rule, zone) = found else { return nil }
@@ -61,7 +72,7 @@ package struct RecordedRule: Hashable, Sendable {
     package func choosesRows(as other: RecordedRule) -> Bool {
         func choice(_ rule: RecordedRule) -> [String] {
             rule.settings.filter {
-                !["name", "max_age", "accept", "archive", "allow_empty"].contains($0.key)
+                !["name", "pattern", "except", "max_age", "accept", "archive", "allow_empty"].contains($0.key)
                     && !$0.key.hasPrefix("limits.")
             }.map { "\($0.key) \($0.text)" }
         }
@@ -76,8 +87,10 @@ package struct RecordedRule: Hashable, Sendable {
         var settings: [(key: String, text: String)] = []
         func add(_ key: String, _ text: String?) { if let text { settings.append((key, text)) } }
         func add(_ key: String, word: String?) { add(key, word.map(CanonicalText.text)) }
-        add("name", word: rule.name)
+        add("name", word: rule.family?.name ?? rule.name)
         add("entity", word: rule.entity)
+        add("pattern", word: rule.family?.entity)
+        add("except", rule.except.isEmpty ? nil : CanonicalText.list(rule.except.sorted().map(CanonicalText.text)))
         add("date_attribute", word: rule.dateAttribute)
         add("date_format", word: rule.dateFormat?.rawValue)
         add("max_age", word: rule.maxAge.canonical)

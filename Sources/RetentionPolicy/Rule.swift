@@ -4,6 +4,12 @@ package import PriceStore
 package struct Rule: Sendable {
     package var name: String
     package var entity: String
+    /// Names, or patterns of names, that ``entity`` does not match if it is a pattern.
+    package var except: [String] = []
+    /// Whether the rule leaves out entities that are missing, or lack an attribute.
+    package var skipsMissing = false
+    /// The rule of the policy, if this is the rule for one of the entities that match its pattern; set after the store was read.
+    package var family: Family?
     package var dateAttribute: String
     /// The SQL name of the date attribute's column in a Core Data store; nil: it follows from the attribute's name.
     package var column: String?
@@ -44,6 +50,21 @@ package struct Rule: Sendable {
         self.dateAttribute = dateAttribute
         self.maxAge = maxAge
         self.marks = marks
+    }
+
+    /// A rule of the policy for all entities that match a pattern.
+    package struct Family: Hashable, Sendable {
+        package var name: String
+        /// The pattern, and what it does not match.
+        package var entity: String
+        package var except: [String]
+
+        package init(name: String, entity: String, except: [String]) {
+            (self.name, self.entity, self.except) = (name, entity, except)
+        }
+
+        /// The name of the rule for one entity.
+        package func member(_ entity: String) -> String { "\(name):\(entity)" }
     }
 
     /// The default of ``earliest``: 1971-01-01 in the zone.

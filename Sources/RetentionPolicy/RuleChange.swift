@@ -10,6 +10,10 @@ package struct RuleChange: Hashable, Sendable {
     /// Whether the change must be accepted: it may make more rows expire, or removes a limit.
     package var isWider: Bool
 
+    private init(key: String, was: String?, now: String?, isWider: Bool) {
+        (self.key, self.was, self.now, self.isWider) = (key, was, now, isWider)
+    }
+
     /// All differences, in the order of the keys in a policy. The name is not compared, and the caller compares the entity.
     package static func changes(from old: RecordedRule, to new: RecordedRule) -> [RuleChange] {
         let was = Dictionary(old.settings.map { ($0.key, $0.text) }) { first, _ in first }
@@ -27,6 +31,14 @@ package struct RuleChange: Hashable, Sendable {
                     now: CanonicalText.text(new.zone.identifier), isWider: true))
         }
         return found
+    }
+
+    /// Another pattern, for a table without a recorded rule.
+    package init(from old: Rule.Family, to new: Rule.Family) {
+        func text(_ family: Rule.Family) -> String {
+            family.entity + (family.except.isEmpty ? "" : " except " + family.except.sorted().joined(separator: ", "))
+        }
+        self.init(key: "entity", was: text(old), now: text(new), isWider: true)
     }
 
     /// Whether the new rule is narrower than the old one in a key. It is called only if the key has changed.

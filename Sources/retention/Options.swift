@@ -211,7 +211,10 @@ enum OptionValue {
     /// The name of a rule of the policy.
     static func ruleName(_ name: String, in policy: Policy) throws(CommandFailure) -> String {
         let names = policy.rules.map(\.name)
-        if names.contains(name) { return name }
+        // A rule with a pattern is carried out for each table: `ticks:ohlcv_BTC`.
+        if names.contains(name) || name.firstIndex(of: ":").map({ names.contains(String(name[..<$0])) }) == true {
+            return name
+        }
         throw .usage(
             "no rule is named '\(name)'" + NearestName.suggestion(for: name, in: names),
             hint: name.contains(",")

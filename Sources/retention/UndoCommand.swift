@@ -74,7 +74,7 @@ struct UndoCommand: ConsoleCommand {
             run = try past.run(runID)
         }
         try past.verify(run)
-        let rules = try Self.rules(of: run, try rule.map { try Self.rule($0, of: run) }, besides: past)
+        let rules = try Self.rules(of: run, try rule.flatMap { try Self.rule($0, of: run) }, besides: past)
         var request = Undo.Request(
             run: run.report.runID, archive: try Self.archive(of: run, policy),
             rules: rules, undoneRules: run.undoneBy?.rules ?? [], wasBegun: run.undoneBy?.wasInterrupted ?? false)
@@ -160,11 +160,14 @@ struct UndoCommand: ConsoleCommand {
             hint: "nothing was changed; its rows are in the store, and their references may have been restored since")
     }
 
-    private static func rule(_ name: String, of run: LedgerRun) throws(CommandFailure) -> String {
+    /// The rules of a run with a name, which may be that of a rule with a pattern.
+    private static func rule(_ name: String, of run: LedgerRun) throws(CommandFailure) -> [String] {
         // Only its archive knows which rules a crashed run carried out.
-        if run.outcome == .crashed { return name }
-        let names = run.report.rules.filter { $0.done.archived != nil }.map(\.name)
-        if names.contains(name) { return name }
+        if run.outcome == .crashed { return [name] }
+        let archived = run.report.rules.filter { $0.done.archived != nil }
+        let names = archived.map(\.name)
+        let found = archived.filter { $0.name == name || $0.family == name }.map(\.name)
+        if !found.isEmpty { return found }
         throw .usage(
             "run \(run.report.runID) has archived no rows of a rule '\(name)'"
                 + NearestName.suggestion(for: name, in: names),

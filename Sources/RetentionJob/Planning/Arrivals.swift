@@ -96,13 +96,10 @@ enum Arrivals {
     private static func withoutNewRows(
         _ steps: [Plan.Step], _ now: Instant, _ reader: any RetentionReader
     ) throws(StoreError) -> [Plan.Warning] {
-        var seen: Set<String> = []
         var found: [Stale] = []
-        for step in steps {
-            guard let entity = step.surveyRequest?.entity, seen.insert(entity).inserted else { continue }
-            if let stale = try stale(steps.filter { $0.surveyRequest?.entity == entity }, now, reader) {
-                found.append(stale)
-            }
+        let entities = Dictionary(grouping: steps.indices) { steps[$0].surveyRequest?.entity }
+        for indices in entities.values.sorted(by: { $0[0] < $1[0] }) {
+            if let stale = try stale(indices.map { steps[$0] }, now, reader) { found.append(stale) }
         }
         return lines(found.filter { $0.gap != nil }, "more than three times their usual gap")
             + lines(found.filter { $0.gap == nil }, "longer than their rules keep rows")

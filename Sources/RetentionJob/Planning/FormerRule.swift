@@ -34,7 +34,7 @@ struct FormerRule {
             widened = WidenedRule(unreadableFor: step)
             return
         }
-        guard try memory.rules.contains(where: { try $0.concerns(entity, reader) }) else {
+        guard try planner.recordedRules(near: entity).contains(where: { try $0.concerns(entity, reader) }) else {
             // A cascade or a trigger may delete rows that another rule kept.
             let reached = try memory.rules.contains { former in
                 try hasTriggers
@@ -43,6 +43,10 @@ struct FormerRule {
                     )
             }
             if reached { widened = WidenedRule(wholeOf: step) }
+            if let change = planner.widerPattern(of: rule) {
+                widened = WidenedRule(wholeOf: step)
+                widened?.changes = [change]
+            }
             return
         }
         let former = try planner.former[[rule.name, entity.name.folded]].flatMap {
@@ -126,6 +130,17 @@ extension RecordedRule {
 }
 
 extension Planner {
+    /// The recorded rules that may concern an entity. Only an entity of a model inherits from another one.
+    fileprivate func recordedRules(near entity: Entity) -> [RunMemory.CarriedOut] {
+        entity.model == nil ? recordedRules[entity.name.folded] ?? [] : memory.rules
+    }
+
+    /// The change of a pattern to which a table without a recorded rule is due; nil: the pattern is as it was, or new.
+    fileprivate func widerPattern(of rule: Rule) -> RuleChange? {
+        guard let family = rule.family, let last = families[family.name], last != family else { return nil }
+        return RuleChange(from: last, to: family)
+    }
+
     /// The names of the entity's other rules that have changed since they were carried out, if what this rule keeps depends on them.
     fileprivate func changedSiblings(
         of rule: Rule, _ entity: Entity, _ together: RulesTogether, former: [RecordedRule],

@@ -13,16 +13,20 @@ struct JointLimits {
 
     /// The rules to refuse, by index, and why; empty if the rules pass together.
     func violations() throws -> [Int: Refusal] {
+        let deleting = try plan.steps.indices.filter {
+            plan.steps[$0].disposition == .planned && plan.steps[$0].survey.expiredCount > 0
+        }.map { (index: $0, table: try tableName(plan.steps[$0].rule.entity)) }
+        guard !deleting.isEmpty else { return [:] }
         var seen: Set<String> = []
         // A cascade may empty the entity of a rule that `--rule` leaves out.
-        let others = policy.rules.filter { rule in rule.isEnabled && !plan.steps.contains { $0.rule.name == rule.name }
-        }.map {
+        let names = Set(plan.steps.map(\.rule.name))
+        let others = policy.rules.filter { $0.isEnabled && !names.contains($0.name) }.map {
             Plan.Step(rule: $0, cutoff: .distantPast, disposition: .disabled)
         }
         for step in plan.steps.filter({ $0.surveyRequest != nil }) + others {
             let table = try tableName(step.rule.entity)
             guard seen.insert(table).inserted else { continue }
-            let takers = try takers(of: table)
+            let takers = takers(of: table, among: deleting)
             // The survey of the single rule has already checked its expired rows.
             guard takers.count > 1 || takers.contains(where: { $0.cascaded > 0 }) else { continue }
             let found = try emptied(step, table, takers) + tooLargeFraction(table, takers)
@@ -40,14 +44,11 @@ struct JointLimits {
         var count: Int { expired + cascaded }
     }
 
-    private func takers(of table: String) throws -> [Taker] {
-        try plan.steps.indices.compactMap { index in
-            let step = plan.steps[index]
-            guard case .planned = step.disposition else { return nil }
-            let own = try tableName(step.rule.entity)
+    private func takers(of table: String, among deleting: [(index: Int, table: String)]) -> [Taker] {
+        deleting.compactMap { index, own in
             let taker = Taker(
-                index: index, table: own, expired: own == table ? step.survey.expiredCount : 0,
-                cascaded: step.survey.related.cascadedCount(of: table))
+                index: index, table: own, expired: own == table ? plan.steps[index].survey.expiredCount : 0,
+                cascaded: plan.steps[index].survey.related.cascadedCount(of: table))
             return taker.count > 0 ? taker : nil
         }
     }

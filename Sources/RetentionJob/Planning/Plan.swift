@@ -86,8 +86,10 @@ package struct Plan: Sendable {
         /// Whether only the date and `where` decide which rows expire. Then the oldest row is deleted first.
         package var isByDateAlone: Bool { rule.keepLast == nil && rule.thin == nil && survey.kept.heldCount == 0 }
 
-        /// The rule's delete as one request; nil unless the step is planned.
-        package var wholeDelete: BatchDeleteRequest? { request.map { BatchDeleteRequest($0) } }
+        /// The rule's delete as one request; nil if it deletes nothing.
+        package var wholeDelete: BatchDeleteRequest? {
+            survey.expiredCount > 0 ? request.map { BatchDeleteRequest($0) } : nil
+        }
 
         /// The batch size and the pause between batches, if the rows are deleted in batches.
         package func batch(_ outline: DeletionOutline) -> Rule.BatchSetting {
@@ -139,6 +141,7 @@ extension Plan.Step {
         var report = RunReport.RuleReport(
             name: rule.name, entity: rule.entity, dateAttribute: rule.dateAttribute, dateFormat: rule.dateFormat,
             maxAge: rule.maxAge.written, cutoff: cutoff, outcome: .planned)
+        report.family = rule.family?.name
         switch disposition {
         case .disabled: report.outcome = .disabled
         case .planned: break

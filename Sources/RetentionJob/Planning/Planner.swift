@@ -24,7 +24,10 @@ package struct Planner {
         }
 
         /// Whether a rule will be carried out.
-        func includes(_ rule: Rule) -> Bool { ruleNames.isEmpty || ruleNames.contains(rule.name) }
+        func includes(_ rule: Rule) -> Bool {
+            ruleNames.isEmpty || ruleNames.contains(rule.name)
+                || rule.family.map { ruleNames.contains($0.name) } == true
+        }
     }
 
     package let policy: Policy
@@ -35,6 +38,10 @@ package struct Planner {
     package let memory: RunMemory
     /// The policy's rules as its runs last carried them out, by the names of rule and entity.
     let former: [[String]: RunMemory.CarriedOut]
+    /// The recorded rules by the names of their entities, in lower case.
+    let recordedRules: [String: [RunMemory.CarriedOut]]
+    /// The patterns of the policy's rules as last carried out, by the names of the rules.
+    let families: [String: Rule.Family]
     package var options: Options
     /// Whether rows are counted also for a rule that expires nothing.
     package var countsAllRows: Bool
@@ -52,8 +59,15 @@ package struct Planner {
         self.clock = clock
         self.memory = memory
         former = memory.rulesByKey(of: policy)
+        families = Self.families(former)
+        recordedRules = Dictionary(grouping: memory.rules) { $0.record.rule.entity.folded }
         self.options = options
         self.countsAllRows = countsAllRows
+    }
+
+    /// The patterns of rules by the names of the rules in the policy.
+    static func families(_ rules: [[String]: RunMemory.CarriedOut]) -> [String: Rule.Family] {
+        Dictionary(rules.values.compactMap { $0.record.rule.family.map { ($0.name, $0) } }) { first, _ in first }
     }
 
     /// Surveys the store and makes the plan. Each rule is surveyed once, and a second time only if `relationship_denied` is accepted, or if
@@ -68,26 +82,28 @@ package struct Planner {
     ) throws -> Plan {
         formerPlans.refused = [:]
         let order = try RuleOrder(policy.rules, reader: reader)
-        let rules = policy.rules.filter(options.includes).inOrder(first: order.choosing)
+        let (late, rules) = (order.late, policy.rules.filter(options.includes).inOrder(first: order.choosing))
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
+        let places = Dictionary(policy.rules.inOrder.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var plan = Plan(steps: [])
         plan.holds = try holds ?? HoldPlan(policy, clock: clock, lastRun: memory.lastRun, reader: reader)
         let rulesTogether = try RulesTogether(policy, reader: reader)
         plan.together = rulesTogether
         var around = Surroundings(
-            hasRowsSinceLastRun: hasRowsSinceLastRun, holds: plan.holds, together: rulesTogether, reader: reader)
+            hasRowsSinceLastRun: hasRowsSinceLastRun, holds: plan.holds, together: rulesTogether, reader: reader,
+            makers: try makers(in: reader), places: places)
         var withheld: [Int: Refusal] = [:]
         while true {
-            var deletes = plan.steps.compactMap(\.wholeDelete)
+            around.preceding = plan.steps.compactMap(\.wholeDelete)
+            around.planned = Set(plan.steps.lazy.filter { $0.disposition == .planned }.map(\.rule.name))
             for (index, rule) in rules.enumerated().dropFirst(plan.steps.count) {
                 let began = uptime()
-                around.preceding = deletes
                 around.withheld = withheld[index]
-                around.choosesLate = order.late.contains(rule.name)
-                around.planned = Set(plan.steps.filter { $0.disposition == .planned }.map(\.rule.name))
+                around.choosesLate = late.contains(rule.name)
                 var step = try step(for: rule, around)
                 step.elapsed = uptime() - began
-                if let delete = step.wholeDelete { deletes.append(delete) }
+                if let delete = step.wholeDelete { around.preceding.append(delete) }
+                if step.disposition == .planned { around.planned.insert(rule.name) }
                 plan.steps.append(step)
             }
             let together = JointLimits(plan: plan, policy: policy, accepted: options.accept, reader: reader)
@@ -101,7 +117,8 @@ package struct Planner {
         }
         try plan.noteRowsToKeep(self, reader: reader)
         if let saved = options.savedPlan { plan.limit(to: saved) }
-        plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
+        plan.arrivals = policy.problems.map { Plan.Warning(title: "no table matches", text: $0.message) }
+        plan.arrivals += try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan
     }
 
@@ -110,6 +127,7 @@ package struct Planner {
     func removed(
         _ holds: [Hold], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, _ reader: any RetentionReader
     ) throws -> [(name: String, found: HoldPlan.InForce?)] {
+        guard !holds.isEmpty else { return [] }
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
         // The dates of a hold are those of the rules, so removed rules are included.
         var former = policy
@@ -139,6 +157,10 @@ package struct Planner {
         let holds: HoldPlan
         let together: RulesTogether
         let reader: any RetentionReader
+        /// By entity name, the rules whose rows become candles.
+        let makers: [String: [Rule]]
+        /// The order of all rules of the policy, by their names.
+        let places: [String: Int]
         /// What the rules before it delete.
         var preceding: [BatchDeleteRequest] = []
         /// Why it is refused because of what all rules delete together.
@@ -230,7 +252,7 @@ package struct Planner {
         let accepted = rule.accept.union(options.accept)
         var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: around.preceding)
         around.together.keepRows(&request, of: rule, asOf: asOf)
-        for rows in try rowsWithoutCandles(besides: rule, entity, planned: around.planned, around.reader) {
+        for rows in rowsWithoutCandles(besides: rule, entity, around) {
             request.filter = request.filter && .notTrue(rows)
         }
         request.deleting.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
@@ -331,22 +353,27 @@ package struct Planner {
 
     /// The rows of which earlier rules would make candles, if those rules are not carried out. A rule without `rollup` leaves these rows
     /// alone, so that none is deleted without its candle.
-    ///
-    /// - Parameter planned: the names of the rules that are carried out.
     private func rowsWithoutCandles(
-        besides rule: Rule, _ entity: Entity, planned: Set<String>, _ reader: any RetentionReader
-    ) throws -> [StorePredicate] {
-        guard rule.rollup == nil else { return [] }
-        let before = policy.rules.inOrder.prefix { $0.name != rule.name }.filter {
-            // A rule that keeps rows already leaves alone what this rule deletes.
-            $0.isEnabled && $0.rollup != nil && !$0.keepsRows && !planned.contains($0.name)
-                && !$0.filter.isDisjoint(from: rule.filter)
-        }
-        return try before.compactMap { maker in
-            guard try reader.entity(named: maker.entity)?.name == entity.name else { return nil }
+        besides rule: Rule, _ entity: Entity, _ around: Surroundings
+    ) -> [StorePredicate] {
+        guard rule.rollup == nil, let makers = around.makers[entity.name] else { return [] }
+        return makers.filter { maker in
+            !around.planned.contains(maker.name) && !maker.filter.isDisjoint(from: rule.filter)
+                && around.places[maker.name, default: 0] < around.places[rule.name, default: 0]
+        }.map { maker in
             guard let date = maker.date(zone: policy.timezone) else { return maker.filter }
             let cutoff = maker.cutoff(asOf: asOf, zone: policy.timezone)
             return surveyRequest(for: maker, of: entity, date: date, cutoff: cutoff, preceding: []).expired
+        }
+    }
+
+    /// By entity name, the enabled rules whose rows become candles. A rule that keeps rows already leaves alone what other rules delete.
+    private func makers(in reader: any RetentionReader) throws -> [String: [Rule]] {
+        try policy.rules.reduce(into: [:]) { found, rule in
+            guard rule.isEnabled, rule.rollup != nil, !rule.keepsRows,
+                let entity = try reader.entity(named: rule.entity)
+            else { return }
+            found[entity.name, default: []].append(rule)
         }
     }
 

@@ -2,14 +2,15 @@ package import PriceStore
 package import RetentionPolicy
 
 extension Policy {
-    /// The policy, completed with facts from the store: the formats of dates, what a `column` holds, and aggregates over the rows.
+    /// The policy, completed with facts from the store: the entities of patterns, the formats of dates, what a `column` holds, and
+    /// aggregates over the rows.
     ///
     /// A Core Data model, or a column's type on a server, declares how a date is read; a plain SQLite file does not. The times of candles
     /// have the format of their source rows' dates, even before their table exists.
     package func completed(from reader: any RetentionReader) throws(StoreError) -> Policy {
-        var policy = self
-        for index in rules.indices {
-            let rule = rules[index]
+        var policy = try expanded(in: reader)
+        for index in policy.rules.indices {
+            let rule = policy.rules[index]
             guard let entity = try reader.entity(named: rule.entity) else { continue }
             let named = rule.column.flatMap { entity.attribute(column: $0) }
             policy.rules[index].dateName = named?.name

@@ -208,6 +208,9 @@ extension RunMemory {
     /// A link to the file may lead to another file after each deployment.
     private static func file(of policy: Policy) -> String { SafeText.line(FilePlace(policy.file.path).path) }
 
+    /// How long what is known of a missing table is kept.
+    private static let missing = Duration.seconds(30 * 86_400)
+
     private static let carriedOut: Set<RunReport.Outcome> = [.completed, .interrupted, .failed]
 
     /// The lines of the rules as last carried out, after a run has ended.
@@ -231,11 +234,19 @@ extension RunMemory {
                 ?? RecordedRule(
                     rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
         }
+        // A wider pattern is recorded once the rule is carried out for each table that it matches.
+        let families = Planner.families(former)
+        let isWaiting = Set(
+            policy.rules.lazy.filter { $0.isEnabled && done($0) == nil && former[[$0.name, $0.entity.folded]] == nil }
+                .compactMap(\.family?.name))
         var found: [CarriedOut] = []
         // A former rule may be a renamed rule that is still to be carried out.
         var awaited: Set<String> = []
         for rule in policy.rules {
-            let record = recorded(rule)
+            var record = recorded(rule)
+            if let name = rule.family?.name, isWaiting.contains(name), let last = families[name] {
+                record = record.matched(by: last)
+            }
             let key = [rule.name, record.rule.entity.folded]
             let (last, done) = (former.removeValue(forKey: key), done(rule))
             let keepsLast = rule.isEnabled ? done == nil && !isFirst : !isWhole && last != nil
@@ -270,19 +281,32 @@ extension RunMemory {
             }
             found.append(now)
         }
-        var entities = Set(found.map { $0.key[1] })
-        for var rule in rules(of: policy) where former[rule.key] == rule {
-            if !awaited.contains(rule.key[1]) {
-                guard entities.insert(rule.key[1]).inserted || !isWhole else { continue }
-                rule.state = .removed
-            }
-            found.append(rule)
-        }
+        found += gone(former, besides: found, awaited, isWhole: isWhole, policy, clock)
         for index in found.indices { found[index].policy = file }
         let moved = rules(of: policy).first?.policy
         let isMoved = moved.map { $0 != file && FilePlace($0).facts == nil } ?? false
         found += rules.filter { $0.policy != file && !(isMoved && $0.policy == moved) }
         return found.map(\.line) + (isWhole ? [] : damagedRules)
+    }
+
+    /// Former rules that the policy has no more, as far as they stay known.
+    private func gone(
+        _ former: [[String]: CarriedOut], besides found: [CarriedOut], _ awaited: Set<String>, isWhole: Bool,
+        _ policy: Policy, _ clock: Instant
+    ) -> [CarriedOut] {
+        let families = Set(policy.rules.compactMap(\.family))
+        var entities = Set(found.map { $0.key[1] })
+        return rules(of: policy).filter { former[$0.key] == $0 }.compactMap { rule in
+            var rule = rule
+            if let family = rule.record.rule.family, families.contains(family) {
+                // The table is missing, and may come back.
+                return clock.since(rule.ended) < Self.missing ? rule : nil
+            }
+            guard !awaited.contains(rule.key[1]) else { return rule }
+            guard entities.insert(rule.key[1]).inserted || !isWhole else { return nil }
+            rule.state = .removed
+            return rule
+        }
     }
 }
 

@@ -19,6 +19,12 @@ package enum StoreCheck {
         let entityNames = try reader.entityNames()
         let readable = includingAdvice ? try reader.readableEntities() : ReadableEntities()
         var found = try PendingFolder.diagnostics(policy: policy, reader: reader)
+        found += policy.problems.map { problem in
+            // A run carries out the other rules.
+            var problem = problem
+            if includingAdvice { problem.severity = .error }
+            return problem
+        }
         for rule in policy.rules {
             var check = RuleCheck(
                 rule: rule, zone: policy.timezone, asOf: asOf ?? clock, clock: clock, reader: reader,
@@ -124,9 +130,7 @@ package enum StoreCheck {
     /// Rules of one entity that may match the same rows. The survey of each contains the deletes of all earlier rules, so that each row is
     /// counted once, and the cost grows with the square of their number.
     private static func tooManyRules(_ policy: Policy) -> [Diagnostic] {
-        let rules = policy.rules.filter(\.isEnabled)
-        for entity in Set(rules.map { $0.entity.folded }) {
-            let own = rules.filter { $0.entity.folded == entity }
+        for own in Dictionary(grouping: policy.rules.filter(\.isEnabled), by: { $0.entity.folded }).values {
             guard own.count > mostOverlappingRules else { continue }
             for (index, rule) in own.enumerated() {
                 let overlapping = own[..<index].count { !$0.filter.isDisjoint(from: rule.filter) }

@@ -98,6 +98,8 @@ extension RunReport {
         }
 
         package var name: String
+        /// The rule of the policy, if its entity is a pattern and this is the result for one table.
+        package var family: String?
         package var entity: String
         package var dateAttribute: String
         package var dateFormat: DateEncoding?

@@ -14,21 +14,19 @@ extension Run {
         } catch {
             return fail(index, because: error, residue: step.request.map { BatchDeleteRequest($0).fetchRequest })
         }
-        guard let request = step.request, var outline = step.outline else {
+        let expiredCount = step.survey.expiredCount
+        guard expiredCount > 0, let request = step.request, var outline = step.outline else {
             report.rules[index].outcome = .completed
             return
         }
         let others = leftBehind(plan.steps[..<index], of: request.entity)
         let residue = BatchDeleteRequest(request).fetchRequest.besides(others)
-        let expiredCount = step.survey.expiredCount
-        if expiredCount > 0, mayContinue {
+        if mayContinue {
             setup.observer?.runDidBegin(rule: step.rule.name, expiredCount: expiredCount)
         }
         var loop = BatchLoop(step, outline)
         do throws(StoreError) {
-            if expiredCount > 0 {
-                report.rules[index].done.oldest = try oldest(of: step, preceding: plan.steps[..<index])
-            }
+            report.rules[index].done.oldest = try oldest(of: step, preceding: plan.steps[..<index])
             var deletion = try writer.deletion(of: request)
             if let keys = step.plannedKeys {
                 deletion = PlannedDeletion(deletion, of: request, keys: keys, reader: writer)

@@ -22,6 +22,8 @@ package struct TextReport {
     private let report: RunReport
     private let host: String?
     private let layout: TextLayout
+    /// The rules as they are shown.
+    private let rules: [RunReport.RuleReport]
 
     /// Makes the text form of a report.
     ///
@@ -30,14 +32,15 @@ package struct TextReport {
     ///   - layout: the reader's terminal, or a page.
     package init(_ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout()) {
         (self.report, self.host, self.layout) = (report, host, layout)
+        rules = report.rules.inFamilies
     }
 
     /// The whole report, ending with a line end.
     package var text: String {
         var lines = header
         lines += pendingLines
-        if !report.rules.isEmpty { lines += [""] + table.lines(layout) }
-        lines += report.rules.flatMap(notes)
+        if !rules.isEmpty { lines += [""] + table.lines(layout) }
+        lines += rules.flatMap(notes)
         lines += report.rules.flatMap(sample)
         if let archive = report.archive {
             lines += layout.note("archive", archive.text, archive.isComplete ? .plain : .caution)
@@ -107,7 +110,7 @@ package struct TextReport {
             ]
         }
         columns.append(.init("OUTCOME"))
-        return TextTable(columns: columns, rows: report.rules.map(row))
+        return TextTable(columns: columns, rows: rules.map(row))
     }
 
     private func row(_ rule: RunReport.RuleReport) -> TextTable.Row {
@@ -179,13 +182,17 @@ package struct TextReport {
         }
         if let message = rule.message, rule.outcome != .refused, !isFailure(message) {
             // What ended several rules is said once.
-            let names = report.rules.filter { $0.message == message }.map(\.name)
+            let names = rules.filter { $0.message == message }.map(\.name)
             if names.first == rule.name { note(message, rule.outcome.style, of: names) }
         }
         for text in rule.otherRefusalTexts { note(text, .bad) }
         if let options = rule.acceptOptions {
-            let command = ["retention", "run", "-c", report.config, "--rule", rule.name] + options
-            note("to accept that for one run: " + SafeText.command(command), .plain)
+            let name = rule.family ?? rule.name
+            let isFirst = rules.first { $0.family == rule.family && $0.acceptOptions == options }?.name == rule.name
+            let command = ["retention", "run", "-c", report.config, "--rule", name] + options
+            if rule.family == nil || isFirst {
+                note("to accept that for one run: " + SafeText.command(command), .plain)
+            }
         }
         if let sentence = method(rule) { note(sentence, .plain) }
         if !rule.accepted.isEmpty {

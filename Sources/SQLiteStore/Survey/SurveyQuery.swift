@@ -8,6 +8,8 @@ extension SQLiteFile {
     /// The same, with what a deletion needs. It is remembered.
     func surveyed(_ request: SurveyRequest) throws(StoreError) -> Findings {
         try run("counting the rows of \(request.entity)") { db in
+            // With each new statement GRDB copies its cache, and those of a survey are not used again.
+            defer { db.clearSchemaCache() }
             let found = try countingTemporaryRows(db) {
                 try snapshot(db) { () throws -> Findings in
                     let mark = try changeMark(db)

@@ -1,0 +1,90 @@
+import PriceStore
+import RetentionPolicy
+
+extension Policy {
+    /// The policy with each rule whose entity is a pattern replaced by a rule for each table that matches, and what is wrong with that.
+    ///
+    /// Tables are looked up anew each time. A name that the store has is no pattern. Left out are views, virtual tables, tables of the
+    /// program, parts of a table that matches too, and with `missing: skip` tables that lack an attribute.
+    func expanded(in reader: any RetentionReader) throws(StoreError) -> Policy {
+        var policy = self
+        policy.rules = []
+        var names: [String]?
+        for rule in rules {
+            let found = try reader.entity(named: rule.entity)
+            if let pattern = EntityPattern(rule.entity), found == nil {
+                if names == nil { names = try reader.entityNames() }
+                policy.rules += try members(of: rule, pattern, among: names ?? [], reader, &policy.problems)
+            } else if !rule.skipsMissing || makesCandles(rule.entity) || found.map({ rule.fits($0) }) == true {
+                policy.rules.append(rule)
+            }
+        }
+        return policy
+    }
+
+    private func members(
+        of rule: Rule, _ pattern: EntityPattern, among names: [String], _ reader: any RetentionReader,
+        _ problems: inout [Diagnostic]
+    ) throws(StoreError) -> [Rule] {
+        func isExcepted(_ name: String) -> Bool {
+            rule.except.contains { text in
+                text.folded == name.folded || EntityPattern(text)?.matches(in: [name]).isEmpty == false
+            }
+        }
+        let found = pattern.matches(in: names).filter { !isExcepted($0.key) && !$0.key.folded.isOfProgram }
+        var entities: [Entity] = []
+        for name in found.keys.sorted() {
+            guard let entity = try reader.entity(named: name), entity.kind == .table,
+                !rule.skipsMissing || rule.fits(entity)
+            else { continue }
+            entities.append(entity)
+        }
+        let matching = Set(entities.map(\.name))
+        entities.removeAll { $0.containers.contains(where: matching.contains) }
+        // The tables of candles are created later.
+        if entities.isEmpty, !rules.contains(where: { $0.isEnabled && $0.mayMake(rule) }) {
+            problems.append(
+                Diagnostic(
+                    .warning, at: rule.marks.value("entity"),
+                    "no table of the store matches '\(rule.entity)': the rule '\(rule.name)' deletes nothing"))
+        }
+        let family = Rule.Family(name: rule.name, entity: rule.entity, except: rule.except)
+        var makers: [String: String] = [:]
+        return entities.map { entity in
+            var member = rule
+            (member.name, member.entity, member.family) = (family.member(entity.name), entity.name, family)
+            guard let target = rule.rollup?.target else { return member }
+            let candles = EntityPattern.filled(target, found[entity.name] ?? [])
+            member.rollup?.target = candles
+            if !pattern.matches(in: [candles]).isEmpty, !isExcepted(candles) {
+                problems.append(
+                    Diagnostic(
+                        at: rule.marks.value("rollup.into"),
+                        "the candles of \(entity.name) are in \(candles), which '\(rule.entity)' matches too: the rule would delete them. "
+                            + "Give them another name, or write 'except'"))
+            }
+            if let other = makers.updateValue(entity.name, forKey: candles.folded) {
+                problems.append(
+                    Diagnostic(
+                        at: rule.marks.value("rollup.into"),
+                        "rows of \(other) and of \(entity.name) would become candles of one table, \(candles)"))
+            }
+            return member
+        }
+    }
+}
+
+extension String {
+    /// Whether a table with this name, in lower case, is one of the program's own.
+    fileprivate var isOfProgram: Bool { split(separator: ".").last?.hasPrefix("retention_") == true }
+}
+
+extension Rule {
+    /// Whether an entity has all attributes that the rule names.
+    fileprivate func fits(_ entity: Entity) -> Bool {
+        let names =
+            [dateAttribute] + filter.allAttributeNames + (keepLast?.per ?? []) + (thin?.per ?? [])
+            + [rollup?.price, rollup?.volume].compactMap(\.self) + (rollup?.per ?? [])
+        return names.allSatisfy { entity.attribute(named: $0) != nil }
+    }
+}

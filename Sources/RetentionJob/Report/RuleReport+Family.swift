@@ -1,0 +1,55 @@
+extension [RunReport.RuleReport] {
+    /// The most tables of a pattern that are shown.
+    private static var mostShown: Int { 20 }
+
+    /// The results as people read them: of the tables of a pattern the first that need attention, after one with their sums.
+    package var inFamilies: [RunReport.RuleReport] {
+        var found: [RunReport.RuleReport] = []
+        for rules in Dictionary(grouping: indices, by: { self[$0].family ?? "rule \($0)" }).values.sorted(by: {
+            $0[0] < $1[0]
+        }) {
+            let members = rules.map { self[$0] }
+            guard members.count > 1, var sum = members.sum else {
+                found += members
+                continue
+            }
+            let shown = members.filter(\.needsAttention)
+            let hidden = shown.count - Self.mostShown
+            if sum.outcome == .refused { sum.message = "refused for \(sum.entity)" }
+            if hidden > 0 { sum.advice = ["\(Figures.count(hidden, "other table")) need attention: see --format json"] }
+            found += [sum] + shown.prefix(Self.mostShown)
+        }
+        return found
+    }
+
+    /// The sums of the results for the tables of a pattern, with the best outcome of a table; nil: they are not of a pattern.
+    private var sum: RunReport.RuleReport? {
+        guard let first, let family = first.family else { return nil }
+        func total<Number: AdditiveArithmetic>(_ path: KeyPath<RunReport.RuleReport, Number?>) -> Number? {
+            reduce(.zero) { sum, rule in sum.flatMap { sum in rule[keyPath: path].map { sum + $0 } } }
+        }
+        var sum = RunReport.RuleReport(
+            name: family, entity: Figures.count(count, "table"), dateAttribute: first.dateAttribute,
+            dateFormat: first.dateFormat, maxAge: first.maxAge, cutoff: first.cutoff, outcome: first.outcome)
+        let order: [RunReport.Outcome] = [.completed, .planned, .interrupted, .refused, .failed]
+        sum.outcome = order.first { outcome in contains { $0.outcome == outcome } } ?? first.outcome
+        sum.planned.rows = total(\.planned.rows)
+        sum.planned.expired = reduce(0) { $0 + $1.planned.expired }
+        sum.done.deleted = reduce(0) { $0 + $1.done.deleted }
+        sum.done.archived = total(\.done.archived)
+        sum.done.cascaded = reduce(0) { $0 + $1.done.cascaded }
+        sum.done.nullified = reduce(0) { $0 + $1.done.nullified }
+        sum.done.batches = reduce(0) { $0 + $1.done.batches }
+        sum.done.elapsed = reduce(.zero) { $0 + $1.done.elapsed }
+        sum.left.expired = reduce(0) { $0 + $1.left.expired }
+        return sum
+    }
+}
+
+extension RunReport.RuleReport {
+    /// Whether a result is not as usual: the rule was refused, failed or stopped, left expired rows, or cannot read all dates.
+    fileprivate var needsAttention: Bool {
+        ![.completed, .planned, .disabled].contains(outcome) || message != nil || !accepted.isEmpty
+            || planned.unreadableCount > 0 || outcome == .completed && left.expired > 0 || (remembered.late ?? 0) > 0
+    }
+}
