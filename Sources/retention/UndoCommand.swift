@@ -166,7 +166,7 @@ struct UndoCommand: ConsoleCommand {
         if run.outcome == .crashed { return [name] }
         let archived = run.report.rules.filter { $0.done.archived != nil }
         let names = archived.map(\.name)
-        let found = archived.filter { $0.name == name || $0.family == name }.map(\.name)
+        let found = archived.filter { $0.name == name || $0.family == name && ($0.done.archived ?? 0) > 0 }.map(\.name)
         if !found.isEmpty { return found }
         throw .usage(
             "run \(run.report.runID) has archived no rows of a rule '\(name)'"

@@ -117,7 +117,9 @@ package struct Planner {
         }
         try plan.noteRowsToKeep(self, reader: reader)
         if let saved = options.savedPlan { plan.limit(to: saved) }
-        plan.arrivals = policy.problems.map { Plan.Warning(title: "no table matches", text: $0.message) }
+        plan.arrivals = policy.problems.filter { $0.severity == .warning }.map {
+            Plan.Warning(title: "no table matches", text: $0.message)
+        }
         plan.arrivals += try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan
     }

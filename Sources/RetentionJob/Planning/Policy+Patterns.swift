@@ -4,22 +4,42 @@ import RetentionPolicy
 extension Policy {
     /// The policy with each rule whose entity is a pattern replaced by a rule for each table that matches, and what is wrong with that.
     ///
-    /// Tables are looked up anew each time. A name that the store has is no pattern. Left out are views, virtual tables, tables of the
-    /// program, parts of a table that matches too, and with `missing: skip` tables that lack an attribute.
+    /// Tables are looked up anew each time. A name that the store has is no pattern. Left out are tables that a rule names, views, virtual
+    /// tables, tables of the program, parts of a table that matches too, and with `missing: skip` tables that lack an attribute.
     func expanded(in reader: any RetentionReader) throws(StoreError) -> Policy {
         var policy = self
         policy.rules = []
         var names: [String]?
+        let named = Set(rules.map(\.entity.folded))
         for rule in rules {
             let found = try reader.entity(named: rule.entity)
             if let pattern = EntityPattern(rule.entity), found == nil {
-                if names == nil { names = try reader.entityNames() }
+                if names == nil { names = try reader.entityNames().filter { !named.contains($0.folded) } }
                 policy.rules += try members(of: rule, pattern, among: names ?? [], reader, &policy.problems)
             } else if !rule.skipsMissing || makesCandles(rule.entity) || found.map({ rule.fits($0) }) == true {
                 policy.rules.append(rule)
             }
         }
+        policy.problems += policy.overlaps
         return policy
+    }
+
+    /// Advice for a table that the patterns of two rules match.
+    private var overlaps: [Diagnostic] {
+        var first: [String: Rule] = [:]
+        var seen: Set<[String]> = []
+        return rules.compactMap { rule in
+            guard rule.isEnabled, let own = rule.family else { return nil }
+            guard let other = first[rule.entity], let family = other.family else {
+                first[rule.entity] = rule
+                return nil
+            }
+            guard family.entity != own.entity, seen.insert([family.name, own.name]).inserted else { return nil }
+            return Diagnostic(
+                .advice, at: rule.marks.value("entity"),
+                "'\(own.entity)' and '\(family.entity)' of the rule '\(family.name)' match the same tables, such as \(rule.entity): a row is "
+                    + "deleted if one of the rules expires it; write 'except' if that is not meant")
+        }
     }
 
     private func members(

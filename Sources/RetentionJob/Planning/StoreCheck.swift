@@ -22,7 +22,7 @@ package enum StoreCheck {
         found += policy.problems.map { problem in
             // A run carries out the other rules.
             var problem = problem
-            if includingAdvice { problem.severity = .error }
+            if includingAdvice, problem.severity == .warning { problem.severity = .error }
             return problem
         }
         for rule in policy.rules {

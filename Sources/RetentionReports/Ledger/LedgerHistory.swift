@@ -374,7 +374,7 @@ package struct LedgerHistory {
         var run = run
         if let prefix = query.run, !run.report.runID.uppercased().hasPrefix(prefix.uppercased()) { return nil }
         if let rule = query.rule {
-            run.report.rules.removeAll { $0.name != rule }
+            run.report.rules.removeAll { $0.name != rule && $0.family != rule }
             guard !run.report.rules.isEmpty else { return nil }
         }
         if let outcome = query.outcome, run.outcome.rawValue != outcome {
