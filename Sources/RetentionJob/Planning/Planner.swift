@@ -101,6 +101,10 @@ package struct Planner {
         }
         try plan.noteRowsToKeep(self, reader: reader)
         if let saved = options.savedPlan { plan.limit(to: saved) }
+        for index in plan.steps.indices {
+            plan.steps[index].silent = try Arrivals.silentGroups(
+                plan.steps[index], memory, clock: clock, reader: reader)
+        }
         plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan
     }
