@@ -203,13 +203,13 @@ enum Arrivals {
     /// The groups of `keep_last` whose newest row is older than the rule's silence; nil: there are none, the rule deletes and keeps no rows
     /// now, or this is the first run.
     static func silentGroups(
-        _ step: Plan.Step, _ memory: RunMemory, clock: Instant, reader: any RetentionReader
+        _ step: Plan.Step, _ memory: RunMemory, now: Instant, reader: any RetentionReader
     ) throws(StoreError) -> SilentGroups? {
         guard memory.lastRun != nil, step.survey.expiredCount + step.survey.kept.byRuleCount > 0,
             let request = step.surveyRequest, let own = request.keepers.keepLast, !own.groupedBy.isEmpty
         else { return nil }
         let date = request.date
-        let since = memory.silence(step.rule, clock: clock, zone: date.zone).since
+        let since = memory.silence(step.rule, clock: now, zone: date.zone).since
         let newest = KeepLast(count: 1, groupedBy: own.groupedBy, among: own.among, date: date)
         let rows = StoreFetchRequest(
             entity: request.entity,

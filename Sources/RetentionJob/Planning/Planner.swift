@@ -103,7 +103,7 @@ package struct Planner {
         if let saved = options.savedPlan { plan.limit(to: saved) }
         for index in plan.steps.indices {
             plan.steps[index].silent = try Arrivals.silentGroups(
-                plan.steps[index], memory, clock: clock, reader: reader)
+                plan.steps[index], memory, now: min(asOf, clock), reader: reader)
         }
         plan.arrivals = try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan
