@@ -24,13 +24,13 @@ extension PostgresConnection {
         try run("asking for the state of the server") {
             if let limit = options.maxReplicationLag, try replicationLag() > limit {
                 return WantedPause(
-                    length: .milliseconds(200), reason: "a standby lags by more than max_replication_lag",
+                    length: .milliseconds(200), reason: "a standby behind max_replication_lag",
                     isUntilOver: true)
             }
             return try isHeldBack()
                 ? WantedPause(
                     length: .milliseconds(20),
-                    reason: "another transaction is older than \(options.oldTransaction.milliseconds / 1000) s")
+                    reason: "a transaction older than \(options.oldTransaction.milliseconds / 1000) s")
                 : nil
         }
     }

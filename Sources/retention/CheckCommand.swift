@@ -48,8 +48,7 @@ struct CheckCommand: ConsoleCommand {
                 : "\(policy.store.written) fits"
         let line =
             "\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))\(try pastScope(policy))"
-        let lines = [line] + Self.avoided(defects)
-        try console.report(lines.flatMap { TextWidth.fit($0, width: console.width) }.map { $0 + "\n" }.joined())
+        try console.report(lines: [line] + Self.avoided(defects))
         return 0
     }
 
@@ -76,10 +75,7 @@ struct CheckCommand: ConsoleCommand {
         let memory = try opening.memory()
         guard memory.rules.isEmpty else { return "" }
         let reason = policy.ledger == .none ? "without a ledger" : "before the first run"
-        let codes =
-            memory.restorations.isEmpty
-            ? "policy_widened, rows_came_back and restored_rows" : "policy_widened and rows_came_back"
-        return "; \(reason) \(codes) are not checked"
+        return "; \(reason) nothing is compared with earlier runs"
     }
 
     private func diagnostics(_ policy: Policy) throws -> (found: [Diagnostic], defects: [KnownDefect]) {

@@ -2,6 +2,9 @@
 enum CommandLineHints {
     /// An error that says what to write, for a command line that the parser refuses; nil: the parser's own says it.
     static func failure(_ arguments: [String], parserText text: String, commands: [String]) -> CommandFailure? {
+        if text.contains("--since"), arguments.contains(where: { $0.wholeMatch(of: #/-\d+\w+/#) != nil }) {
+            return .usage("--since: an age has no sign", hint: "write it as --since 7d")
+        }
         if let match = text.firstMatch(of: #/Unknown option '([^']+)'/#) {
             let option = String(match.1)
             if let command = arguments.first(where: commands.contains), command != arguments.first {

@@ -81,6 +81,11 @@ final class Console: Sendable {
             exitCode: 74, message: "the report could not be written: \(String(systemError: errno))")
     }
 
+    /// Writes lines to standard output, wrapped to its width.
+    func report(lines: [String], indent: Int = 0) throws(CommandFailure) {
+        try report(lines.flatMap { TextWidth.fit($0, width: width, indent: indent) }.map { $0 + "\n" }.joined())
+    }
+
     /// Writes diagnostics to standard output, wrapped and coloured as reports are.
     func report(_ diagnostics: [Diagnostic], of source: PolicySource) throws(CommandFailure) {
         guard !diagnostics.isEmpty else { return }

@@ -21,13 +21,13 @@ struct ExplainCommand: ConsoleCommand {
 
     func run(_ console: Console) throws -> Int32 {
         let code = try OptionValue.word(
-            RefusalCode(recorded: code)?.rawValue ?? code, option: "the code", of: Self.rows.flatMap(\.codes))
+            RefusalCode(recorded: code.lowercased())?.rawValue ?? code, option: "the code",
+            of: Self.rows.flatMap(\.codes))
         let cells = Self.rows.first { $0.codes.contains(code) }?.cells ?? []
         // The table of refusals has a cell more, which says who may accept it.
         let way = cells.count < 3 ? [] : ["Accept: " + cells[1] + (cells[1] == "no" ? "" : ", with --accept \(code)")]
-        let lines = ["\(code): \(cells.first ?? "")", "What to do: \(cells.last ?? "")"] + way
         try console.report(
-            lines.flatMap { TextWidth.wrap($0, width: console.width, indent: 2) }.map { $0 + "\n" }.joined())
+            lines: ["\(code): \(cells.first ?? "")", "What to do: \(cells.last ?? "")"] + way, indent: 2)
         return 0
     }
 

@@ -32,6 +32,7 @@ struct InitCommand: ConsoleCommand {
     var output: String?
 
     func run(_ console: Console) throws -> Int32 {
+        let output = output == "-" ? nil : output
         let place = output.map { FilePlace($0) }
         if let place,
             let objection = OutputContent.policy.objection(to: place) ?? (place.hasFolder ? nil : "has no folder")
@@ -71,9 +72,8 @@ struct InitCommand: ConsoleCommand {
         }
         try ReplacedFile.write(
             schema + draft.text, to: output, as: .policy, hint: "name a new file in a folder that can be written")
-        try console.report(
-            "The policy is in \(SafeText.line(output)). Write the ages, then: retention check -c \(SafeText.line(output))\n"
-        )
+        let file = SafeText.line(output)
+        try console.report(lines: ["The policy is in \(file). Write the ages, then: retention check -c \(file)"])
         return 0
     }
 }

@@ -72,7 +72,7 @@ struct LogCommand: ConsoleCommand {
         let opening = StoreOpening(policy)
         if verify { return try showVerification(opening, head, console) }
         if missed { return try showMissed(policy, opening, since: since, console) }
-        let isLast = runID == PastRuns.last
+        let isLast = runID?.lowercased() == PastRuns.last
         let query = LedgerHistory.Query(
             last: isLast ? 1 : runID == nil ? last : nil, rule: rule, since: since, outcome: outcome,
             run: isLast ? nil : runID)
@@ -89,7 +89,7 @@ struct LogCommand: ConsoleCommand {
             guard let first = runs.first else {
                 throw CommandFailure(
                     exitCode: 66,
-                    message: runID == PastRuns.last
+                    message: runID.lowercased() == PastRuns.last
                         ? "no run is recorded" : "run not found: no ID begins with '\(runID)'",
                     hint: "retention log shows the IDs; --last shows more of them")
             }
@@ -111,7 +111,7 @@ struct LogCommand: ConsoleCommand {
                 exitCode: 66, message: "there is no ledger yet", hint: "the first run creates it; see `ledger`")
         }
         let verification = try LedgerVerification.read(reader, witness: head)
-        try console.report(verification.text)
+        try console.report(lines: verification.lines)
         return verification.fault == nil ? 0 : 74
     }
 
@@ -138,7 +138,7 @@ struct LogCommand: ConsoleCommand {
         guard var missed = try missedRuns(policy, opening, since: since) else { return 0 }
         if since == nil { missed.gaps.removeAll { $0.until != nil } }
         let json = JSONText.object([.init("schema", .string("retention.log/1")), .init("missed", missed.json)])
-        try console.report(format.isJSON ? json.document + "\n" : missed.text)
+        try format.isJSON ? console.report(json.document + "\n") : console.report(lines: missed.lines)
         return missed.gaps.isEmpty ? 0 : 65
     }
 

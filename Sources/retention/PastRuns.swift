@@ -73,7 +73,7 @@ struct PastRuns {
 
     /// The run of this store whose ID begins with the given text; for ``last`` the newest that has deleted rows.
     func run(_ id: String) throws -> LedgerRun {
-        if id == Self.last {
+        if id.lowercased() == Self.last {
             // Nobody has counted what a run without an end has deleted.
             let found = try ofStore().last { run in
                 run.report.undo == nil

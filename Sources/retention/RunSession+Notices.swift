@@ -24,13 +24,16 @@ extension RunSession {
         _ report: RunReport, after ends: LedgerHistory.Ends?, at now: Instant? = nil
     ) throws(StoreError) {
         guard let path = policy.metricsFile else { return }
+        var report = report
+        report.config = FilePlace.realPath(report.config) ?? report.config
         let end = now ?? report.finished
         let expected = policy.expectedEvery.map {
             end.since(Cutoff.instant(asOf: end, maxAge: $0, align: nil, zone: policy.timezone))
         }
         let figures = MetricsText(
             report, expectedEvery: expected, store: try? opening.realStorePath(), version: RetentionCommand.version,
-            ends: ends ?? .init(), now: now)
+            ends: ends ?? .init(),
+            now: now)
         try ReplacedFile.write(
             figures.text, to: path, as: .figures,
             hint: "check the folder and its permissions, or change metrics.textfile")

@@ -28,7 +28,7 @@ struct WhyCommand: ConsoleCommand {
 
     func run(_ console: Console) throws -> Int32 {
         let clock = SystemClock.now()
-        let file = try policyOption.read()
+        let file = try policyOption.read(orInstalled: true)
         let asOf = try asOfOption.instant(for: file, clock: clock)
         let opening = StoreOpening(file)
         let reader = try opening.reader()
@@ -63,7 +63,7 @@ struct WhyCommand: ConsoleCommand {
                 + [verdict.date].compactMap(\.self).map { "  \($0); the cutoff is \(Figures.instant(verdict.cutoff))" }
         }
         let all = (lines.isEmpty ? ["no rule is about \(found.name)"] : lines) + Self.parents(of: found, policy)
-        try console.report(all.flatMap { TextWidth.fit($0, width: console.width) }.map { $0 + "\n" }.joined())
+        try console.report(lines: all)
         return 0
     }
 
@@ -88,8 +88,11 @@ struct WhyCommand: ConsoleCommand {
             let near = NearestName.suggestion(for: parts[0], in: entity.attributes.map(\.name), otherwise: "")
             throw CommandFailure.usage("\(entity.name) has no attribute '\(SafeText.line(parts[0]))'\(near)")
         }
+        let text = StorePredicate.compare(attribute.name, .equal, .text(parts[1]))
         let number = Int64(parts[1]).map(StoreValue.integer) ?? Double(parts[1]).map(StoreValue.real)
-        return .compare(
-            attribute.name, .equal, attribute.affinity == .text ? .text(parts[1]) : number ?? .text(parts[1]))
+        guard attribute.affinity != .text, let number else { return text }
+        let equal = StorePredicate.compare(attribute.name, .equal, number)
+        // A column without a type may have digits as a text.
+        return attribute.affinity == .none ? equal || text : equal
     }
 }

@@ -12,6 +12,26 @@ struct ArrivalsTests {
         }
     }
 
+    /// A group of `keep_last` that gets no new rows loses its old ones, night after night.
+    @Test func silentGroupsAreNamed() throws {
+        // Two rows of a group have its newest date.
+        let tie = "INSERT INTO Price(symbol, price, at) SELECT symbol, price, max(at) FROM Price GROUP BY symbol;"
+        let symbols = ["XPT", "XPD", "XAG", "XCU"].enumerated().map { Sample.rows(5, daysAgo: 40 + $0, symbol: $1) }
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 40) + Sample.rows(5, daysAgo: 1) + symbols.joined() + tie,
+            policy: Sample.policy(Sample.rule("keep_last: { count: 2, per: [symbol] }")))
+        let first = try job.retention("run")
+        #expect(first.status == 0 && !first.output.contains("no new row of"), "\(first)")
+        let words = try job.retention("run").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(words.contains("gold: no new row of symbol \"XPT\" since 20"), "\(words)")
+        #expect(
+            words.contains("symbol \"XPD\" since") && !words.contains("symbol XCU") && !words.contains("XAUUSD"),
+            "\(words)"
+        )
+        #expect(words.contains("gold: nor of 1 other group of keep_last"), "\(words)")
+        #expect(try job.retention("report").output.contains("no new rows of 4 groups of keep_last"))
+    }
+
     private func expect(
         _ phrase: String, _ isSaid: Bool, _ job: LaunchedJob, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {

@@ -119,9 +119,12 @@ struct DocsTests {
         }
     }
 
-    @Test func theREADMEBeginsWithTheTwoCommands() throws {
+    @Test func theREADMEBeginsWithTheCommands() throws {
         let first = try #require(try Self.blocks("README.md").first)
-        #expect(first.text.split(separator: "\n").map { $0.prefix { $0 != " " } } == ["scripts/demo", "scripts/test"])
+        #expect(
+            first.text.split(separator: "\n").map { $0.prefix { $0 != " " } } == [
+                "scripts/install", "scripts/demo", "scripts/test",
+            ])
     }
 
     /// docs/output.md explains every field of the JSON report.

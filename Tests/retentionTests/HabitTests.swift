@@ -34,12 +34,28 @@ import Testing
         _ = try job.retention("run", "-q")
         let ids = try job.log().map(\.run)
         try #require(ids.count == 2)
-        let shown = try job.retention("log", "--run", "last")
+        let shown = try job.retention("log", "--run", "LAST")
         #expect(shown.status == 0 && shown.output.contains(ids[1]), "\(shown)")
-        let dry = try job.retention("undo", "last", "-n")
+        let dry = try job.retention("undo", "Last", "-n")
         #expect(dry.status == 0 && dry.output.contains(ids[0]), "\(dry)")
         #expect(try job.retention("undo", "last").status == 0)
         #expect(try job.number("SELECT count(*) FROM Price") == 30)
+    }
+
+    @Test func aDashIsStandardOutput() throws {
+        let draft = try job().retention("init", "prices.sqlite", "--output", "-")
+        #expect(draft.status == 0 && draft.output.contains("\nversion: 1\n"), "\(draft)")
+    }
+
+    /// Digits may be numbers or texts in a column without a type.
+    @Test func aRowIsFoundByAColumnWithoutAType() throws {
+        let job = try job()
+        try job.change("ALTER TABLE Price ADD COLUMN tag; UPDATE Price SET tag = 7 WHERE id = 3")
+        try job.change("UPDATE Price SET tag = '8' WHERE id = 4")
+        for value in ["7", "8"] {
+            let end = try job.retention("why", "Price", "tag=\(value)")
+            #expect(end.status == 0 && end.output.hasPrefix("gold: "), "\(end)")
+        }
     }
 
     @Test func sinceTakesAnAge() throws {

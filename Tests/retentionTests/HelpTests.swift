@@ -87,6 +87,7 @@ struct HelpTests {
             Wrong("log -f", "tail -f FILE"), Wrong("log -n 5", "--last N"), Wrong("run --table Price", "--rule NAME"),
             Wrong("run --rule gold,silver", "--rule gold --rule silver"), Wrong("run --older-than 30d", "max_age"),
             Wrong("log --outcome success", "did you mean 'completed'?"), Wrong("log --since yesterday", "an age: 7d"),
+            Wrong("log --since -7d", "write it as --since 7d"), Wrong("log --since=-7d", "an age: 7d"),
             Wrong("log --verify --head abc", "retention log --verify prints"),
             Wrong("explain policy_wide", "did you mean 'policy_widened'?"), Wrong("explain 99", "one of "),
             Wrong("completion fis", "did you mean 'fish'?"), Wrong("run --wait 5", "'5' has no unit"),

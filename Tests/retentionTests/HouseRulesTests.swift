@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import RetentionPolicy
+@testable import retention
 
 /// Rules of the project that a compiler does not know.
 struct HouseRulesTests {
@@ -16,6 +17,19 @@ struct HouseRulesTests {
         }
         try #require(!files.isEmpty)
         return files
+    }
+
+    /// The version is in one place; the changelog has a section of it.
+    @Test func theChangelogHasTheVersion() throws {
+        let changes = try String(
+            contentsOf: LaunchedProgram.project.appending(path: "CHANGELOG.md"), encoding: .utf8)
+        let heading = "\n## [\(RetentionCommand.version)] - 20"
+        #expect(changes.contains(heading) && changes.contains("\n## [Unreleased]\n"), "\(heading)")
+        let other = "\"\(RetentionCommand.version)\""
+        for (path, text) in try Self.files(["Sources", "Tests"], ".swift")
+        where !path.hasSuffix("RetentionCommand.swift") {
+            #expect(!text.contains(other), "\(path)")
+        }
     }
 
     // MARK: Engines

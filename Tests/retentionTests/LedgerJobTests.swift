@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import retention
+
 /// What a run leaves in the ledger, and how it can be checked later.
 @Suite(.tags(.clock)) struct LedgerJobTests {
     @Test func theRecordSaysWhoWhatAndWhichDates() throws {
@@ -16,7 +18,7 @@ import Testing
                 newest_deleted_us / 1000000, run_rule.deleted, cutoff IS NOT NULL
             FROM run JOIN run_rule ON run_number = number
             """, in: "retention.ledger.sqlite")
-        #expect(record == ["0.1.0|\(getuid())|1|64|1|\(try #require(dates.first))|5|1"])
+        #expect(record == ["\(RetentionCommand.version)|\(getuid())|1|64|1|\(try #require(dates.first))|5|1"])
         let end = try job.retention("log", "--run", "0")
         #expect(end.output.contains("(uid \(getuid()))"), "\(end.output)")
         #expect(end.output.contains("\ndeleted   gold: 5 rows dated 20"), "\(end.output)")

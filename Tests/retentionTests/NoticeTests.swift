@@ -3,6 +3,8 @@ import RetentionJob
 import TestSupport
 import Testing
 
+@testable import retention
+
 /// The outputs of a run for others: figures for a monitoring system, and the policy's commands.
 struct NoticeTests {
     private func job(_ head: String, rule: String = "", expired: Int = 3) throws -> LaunchedJob {
@@ -17,20 +19,21 @@ struct NoticeTests {
         let job = try job("metrics: { textfile: retention.prom }\nexpected_every: 1d")
         #expect(try job.retention("run").status == 0)
         let text = try job.text("retention.prom")
-        let store = "store=\"\(try #require(FilePlace.realPath(job.path("prices.sqlite"))))\""
-        let labels = store + #",rule="gold",entity="Price""#
+        let paths = try ["prices.sqlite", "retention.yaml"].map { try #require(FilePlace.realPath(job.path($0))) }
+        let run = "store=\"\(paths[0])\",policy=\"\(paths[1])\""
+        let ofRule = run + #",rule="gold",entity="Price""#
         for line in [
-            "retention_rule_deleted_rows{\(labels)} 3", "retention_rule_expired_rows{\(labels)} 3",
-            "retention_rule_residue_rows{\(labels)} 0", "retention_rule_oldest_overdue_seconds{\(labels)} 0",
-            "retention_rule_outcome{\(labels),outcome=\"completed\"} 1",
-            "retention_rule_outcome{\(labels),outcome=\"refused\"} 0",
-            "retention_run_exit_code{\(store)} 0", "retention_run_expected_seconds{\(store)} 86400",
-            "retention_info{\(store),version=\"0.1.0\"} 1",
-            "retention_rule_forecast_rows{\(labels),period=\"next_day\"} 0",
+            "retention_rule_deleted_rows{\(ofRule)} 3", "retention_rule_expired_rows{\(ofRule)} 3",
+            "retention_rule_residue_rows{\(ofRule)} 0", "retention_rule_oldest_overdue_seconds{\(ofRule)} 0",
+            "retention_rule_outcome{\(ofRule),outcome=\"completed\"} 1",
+            "retention_rule_outcome{\(ofRule),outcome=\"refused\"} 0",
+            "retention_run_exit_code{\(run)} 0", "retention_run_expected_seconds{\(run)} 86400",
+            "retention_info{\(run),version=\"\(RetentionCommand.version)\"} 1",
+            "retention_rule_forecast_rows{\(ofRule),period=\"next_day\"} 0",
         ] {
             #expect(text.contains(line + "\n"), "\(line)\n\(text)")
         }
-        #expect(text.contains("retention_rule_entity_bytes{\(labels)} "))
+        #expect(text.contains("retention_rule_entity_bytes{\(ofRule)} "))
         #expect(try job.listing().filter { $0.contains(".prom") } == ["retention.prom"])
         let mode = try FileManager.default.attributesOfItem(atPath: job.path("retention.prom"))[.posixPermissions]
         #expect((mode as? Int).map { $0 & 0o444 } == 0o444)

@@ -54,7 +54,9 @@ struct ReportTests {
         for text in try everywhere(job)[..<2] {
             #expect(
                 text.contains("refused: policy_widened (gold)") && text.contains("20 expired rows are left"), "\(text)")
-            #expect(text.contains("gold: a run now would refuse it:") && text.contains("--accept policy_widened"))
+            #expect(
+                text.contains("gold: a run now would refuse it, as all since 20")
+                    && text.contains("--accept policy_widened"))
             #expect(!text.contains("no expired row is left"), "\(text)")
         }
         try job.report("--accept", "policy_widened")

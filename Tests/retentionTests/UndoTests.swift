@@ -254,7 +254,7 @@ struct UndoTests {
 
     @Test func theListAndTheLogSayWhatCanBeUndone() throws {
         let job = try job()
-        #expect(try job.retention("undo", "--list").output == "No recorded run of this store has an archive.\n")
+        #expect(try job.retention("undo", "--list").output == "No run of this store has an archive.\n")
         let run = try job.report()
         let list = try job.retention("undo", "--list")
         #expect(

@@ -47,12 +47,22 @@ package enum Secrets {
 
     private static func places(in text: String) -> [Range<String.Index>] {
         guard text.utf8.contains(where: { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "=") }) else { return [] }
-        let places = text.ranges(of: "://").compactMap { password(inURL: text[$0.upperBound...]) } + named(in: text)
+        let places =
+            text.ranges(of: "://").compactMap { password(inURL: text[$0.upperBound...]) }
+            + mistyped(in: text) + named(in: text)
         return places.sorted { $0.lowerBound < $1.lowerBound }
     }
 
     private static func isEnd(_ character: Character) -> Bool {
-        character.isWhitespace || "\"'`".contains(character)
+        character.isWhitespace || "\"'`“”‘’".contains(character)
+    }
+
+    /// The passwords of addresses of servers, also where the `://` is mistyped.
+    private static func mistyped(in text: String) -> [Range<String.Index>] {
+        text.ranges(of: "postgres").compactMap { name in
+            let rest = text[name.upperBound...].drop { "ql".contains($0) }.drop { ":/".contains($0) }
+            return rest.prefix { !isEnd($0) && $0 != "/" }.contains("@") ? password(inURL: rest) : nil
+        }
     }
 
     /// The password of a URL that begins after `://`: from the first colon to the `@` before the host. Without an `@` it is the part that
@@ -82,7 +92,8 @@ package enum Secrets {
             var rest = text[name.upperBound...].drop { $0 == " " }
             guard rest.first == "=" else { return nil }
             rest = rest.dropFirst().drop { $0 == " " }
-            let quote = rest.first.flatMap { $0 == "\"" || $0 == "'" ? $0 : nil }
+            let quotes: [Character: Character] = ["\"": "\"", "'": "'", "“": "”", "‘": "’"]
+            let quote = rest.first.flatMap { quotes[$0] }
             if quote != nil { rest = rest.dropFirst() }
             let value = rest.prefix { quote == nil ? !isEnd($0) && $0 != "&" && $0 != "," : $0 != quote }
             return nonempty(value.startIndex..<value.endIndex)

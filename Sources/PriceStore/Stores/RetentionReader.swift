@@ -260,7 +260,7 @@ extension RetentionWriter {
 package struct WantedPause: Hashable, Sendable {
     /// How long to wait.
     package var length: Duration
-    /// Why, as a clause.
+    /// What it waits for, in a few words.
     package var reason: String
     /// Whether the store is asked again before the batch, until it no longer wants a pause.
     package var isUntilOver: Bool

@@ -10,12 +10,15 @@ struct BatchPauses {
     var mayContinue: () -> Bool
     /// Called with the reason whenever the store asks to wait.
     var didBeginWaiting: (String) -> Void = { _ in }
+    /// Called with the reason and the length of each wait.
+    var didWait: (String, Duration) -> Void = { _, _ in }
 
     /// Waits for a duration, or until no other batch may begin.
-    func wait(_ length: Duration) {
-        let end = uptime() + length
+    func wait(_ length: Duration, because reason: String = "other programs at work") {
+        let began = uptime()
+        defer { didWait(reason, uptime() - began) }
         while mayContinue() {
-            let left = end - uptime()
+            let left = began + length - uptime()
             guard left > .zero else { return }
             sleep(min(left, .milliseconds(50)))
         }
@@ -25,7 +28,7 @@ struct BatchPauses {
     func waitForStore(_ writer: any RetentionWriter) throws(StoreError) -> Bool {
         while mayContinue(), let pause = try writer.wantedPause() {
             didBeginWaiting(pause.reason)
-            wait(pause.length)
+            wait(pause.length, because: pause.reason)
             if !pause.isUntilOver { break }
         }
         return mayContinue()

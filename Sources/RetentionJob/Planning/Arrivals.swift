@@ -9,6 +9,8 @@ enum Arrivals {
     private static let mostGaps = 9
     /// The most warnings of a kind with a line of their own; more share one line.
     private static let mostLines = 3
+    /// The most rows that are read to count silent groups.
+    private static let mostSilent = 1000
     /// The most names in such a shared line.
     private static let mostNames = 10
 
@@ -193,6 +195,35 @@ enum Arrivals {
             (later, longest, count) = (earlier, max(longest, gap), count + 1)
         }
         return count < 2 ? nil : (longest, count)
+    }
+
+    /// The groups of `keep_last` whose newest row is older than the rule's silence; nil: there are none, the rule deletes and keeps no rows
+    /// now, or this is the first run.
+    static func silentGroups(
+        _ step: Plan.Step, _ memory: RunMemory, now: Instant, reader: any RetentionReader
+    ) throws(StoreError) -> SilentGroups? {
+        guard memory.lastRun != nil, step.survey.expiredCount + step.survey.kept.byRuleCount > 0,
+            let request = step.surveyRequest, let own = request.keepers.keepLast, !own.groupedBy.isEmpty
+        else { return nil }
+        let date = request.date
+        let since = memory.silence(step.rule, clock: now, zone: date.zone).since
+        let newest = KeepLast(count: 1, groupedBy: own.groupedBy, among: own.among, date: date)
+        let rows = StoreFetchRequest(
+            entity: request.entity,
+            predicate: own.among && .date(DateRange(date, before: since)) && .notTrue(.notKept(newest)),
+            sortDescriptors: [StoreSortDescriptor(date.name, ascending: false)], fetchLimit: mostSilent)
+        var silent = SilentGroups()
+        // Of several rows with the newest date of their group each is found.
+        var seen: Set<[StoreValue]> = []
+        for values in try reader.fetch(rows, attributes: own.groupedBy + [date.name])
+        where seen.insert(values.dropLast()).inserted {
+            silent.count += 1
+            guard silent.newest.count < mostLines, let last = values.last else { continue }
+            let names = zip(own.groupedBy, values).map { "\($0) \(SafeText.example($1))" }
+            let start = date.encoding.read(last, zone: date.zone).start ?? since
+            silent.newest.append((names.joined(separator: ", "), start))
+        }
+        return silent.count > 0 ? silent : nil
     }
 
     /// The date of the newest row of an entity before an instant; nil: there is none.

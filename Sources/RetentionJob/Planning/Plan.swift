@@ -42,6 +42,8 @@ package struct Plan: Sendable {
         package var survey = Survey()
         /// The date of the newest row that is not in the future; nil: there is none.
         package var newest: Instant?
+        /// Groups of `keep_last` without new rows; nil: there are none, or it is unknown.
+        var silent: SilentGroups?
         /// How the engine would delete the rows; nil: there was no survey, or the schema does not allow it.
         package var outline: DeletionOutline?
         /// Rows before the cutoff that stay because they have no price; nil: the rows do not become candles.
@@ -177,6 +179,7 @@ extension Plan.Step {
         report.planned.unreadable = survey.unreadable
         report.planned.oldest = survey.dates.oldest
         report.planned.newest = survey.dates.newest
+        report.planned.silent = silent
         if report.planned.isCounted { report.planned.newestExpired = survey.dates.newestExpired }
         // Rows spared by `keep_last`, `thin` and holds may be older than all overdue rows.
         if report.planned.expired > 0, isByDateAlone { report.left.oldest = survey.dates.oldest }

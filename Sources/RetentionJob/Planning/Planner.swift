@@ -117,6 +117,10 @@ package struct Planner {
         }
         try plan.noteRowsToKeep(self, reader: reader)
         if let saved = options.savedPlan { plan.limit(to: saved) }
+        for index in plan.steps.indices {
+            plan.steps[index].silent = try Arrivals.silentGroups(
+                plan.steps[index], memory, now: min(asOf, clock), reader: reader)
+        }
         plan.arrivals = policy.problems.filter { $0.severity == .warning }.map {
             Plan.Warning(title: "no table matches", text: $0.message)
         }

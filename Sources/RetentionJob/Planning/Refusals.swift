@@ -311,13 +311,7 @@ package struct Refusals {
     /// While no rows arrive, a rule would delete what is left, night after night.
     private func feedStopped() -> Refusal? {
         guard let feed = doubts.stopped, survey.expiredCount > 0 else { return nil }
-        let allowed: (words: String, since: Instant)
-        if let limit = rule.limits.maxSilence {
-            allowed = (limit.written, Cutoff.instant(asOf: clock, maxAge: limit, align: nil, zone: date.zone))
-        } else {
-            let silence = max(Rule.Limits.silence, (memory.longestGap ?? .zero) * 3)
-            allowed = (Figures.duration(silence), clock.advanced(byMicroseconds: -silence.wholeMicroseconds))
-        }
+        let allowed = memory.silence(rule, clock: clock, zone: date.zone)
         guard feed.since < allowed.since else { return nil }
         return refusal(
             .feedStopped,
@@ -348,5 +342,16 @@ package struct Refusals {
             code, reason: begin(reason),
             remedy: "to accept it, write accept: [\(code.rawValue)] in the rule, or pass --accept \(code.rawValue) "
                 + "for one run")
+    }
+}
+
+extension RunMemory {
+    /// How long the newest row of a rule may stay the same, and since when.
+    func silence(_ rule: Rule, clock: Instant, zone: CalendarZone) -> (words: String, since: Instant) {
+        if let limit = rule.limits.maxSilence {
+            return (limit.written, Cutoff.instant(asOf: clock, maxAge: limit, align: nil, zone: zone))
+        }
+        let silence = max(Rule.Limits.silence, (longestGap ?? .zero) * 3)
+        return (Figures.duration(silence), clock.advanced(byMicroseconds: -silence.wholeMicroseconds))
     }
 }

@@ -12,6 +12,14 @@ package struct RowSample: Sendable {
     package init(columns: [String]) { self.columns = columns }
 }
 
+/// The groups of `keep_last` that lose rows and get none.
+package struct SilentGroups: Sendable {
+    /// How many there are, as far as they were counted.
+    package var count = 0
+    /// The first of them, the ones that have been silent for the shortest time first: `symbol XAU`, and the date of the newest row.
+    package var newest: [(group: String, date: Instant)] = []
+}
+
 /// Rows that will expire soon if no row arrives and nothing changes.
 package struct Forecast: Hashable, Sendable {
     /// Within the next 24 hours.

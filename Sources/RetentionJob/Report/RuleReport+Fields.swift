@@ -69,6 +69,7 @@ extension RunReport.RuleReport: Reported {
             "trigger_deleted", .log,
             metric: ("trigger_deleted_rows", "Rows that triggers of the store deleted in the last run.")
         ) { $0.done.triggerCount },
+        .unrecorded("silent_groups") { ($0.planned.silent?.count).json },
         .stored("family", \.family),
     ]
 

@@ -20,6 +20,8 @@ extension RunReport {
             package var triggers: [String] = []
             /// Rows that will expire soon; nil: not a dry run.
             package var forecast: Forecast?
+            /// Groups of `keep_last` without new rows; nil: there are none, or it is unknown.
+            package var silent: SilentGroups?
             /// Rows for a review; nil: not requested.
             package var sample: RowSample?
 

@@ -57,7 +57,20 @@ extension RunReport: Reported {
         .computed("seconds", .log, metric: ("run_duration_seconds", "How long the last run took.")) { report in
             report.unknown.contains("finished") ? nil : report.finished.since(report.started)
         },
+        waited,
     ]
+
+    private static let waited: ReportField<Self> = {
+        var field: ReportField<Self> = .stored("waited", \.waits)
+        field.json = { report in
+            .array(
+                report.waits.sorted { $0.key < $1.key }.map { reason, microseconds in
+                    let length = Duration(wholeMicroseconds: Int64(microseconds))
+                    return .object([.init("reason", reason.json), .init("seconds", length.json)])
+                })
+        }
+        return field
+    }()
 
     /// Nil: the run could not begin.
     fileprivate var recordedRunID: String? {

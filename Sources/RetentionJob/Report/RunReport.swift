@@ -137,6 +137,8 @@ package struct RunReport: Sendable {
     package var archive: Archive?
     /// What was restored; nil: the run is not an undo.
     package var undo: Undo?
+    /// How long batches of deletes waited for each reason, in microseconds.
+    package var waits: [String: Int] = [:]
     /// The holds of the policy, in file order; empty until the store is read.
     package var holds: [HoldReport] = []
     /// The rules as last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
@@ -177,6 +179,11 @@ package struct RunReport: Sendable {
     package mutating func warn(_ logger: Logger, _ title: Logger.Message, _ reason: String) {
         warnings.append("\(title): \(reason)")
         logger.warning(title, metadata: ["reason": "\(reason)"])
+    }
+
+    /// Adds a wait to those for the same reason.
+    mutating func note(wait length: Duration, because reason: String) {
+        if length > .zero { waits[reason, default: 0] += Int(length.wholeMicroseconds) }
     }
 
     /// The outcome of the whole run: the worst that happened.

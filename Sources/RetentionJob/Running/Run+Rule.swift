@@ -76,6 +76,7 @@ extension Run {
                 let began = setup.uptime()
                 let part = try deletion.deleteNext(bounds)
                 let elapsed = setup.uptime() - began
+                report.note(wait: part.waited, because: "rows locked by other sessions")
                 // If this fails, assume that others use the store.
                 loop.didDelete(part, elapsed: elapsed - part.waited) { (try? writer.isInUseByOthers()) != false }
                 note(part.result, of: index)
@@ -87,7 +88,8 @@ extension Run {
                 setup.didProgress?(report)
                 if let reason = try writer.boundSideFiles() { report.warn(logger, "side file grows", reason) }
             case .pause(let length):
-                pauses.wait(length)
+                let isOwn = step.rule.batch.pause != .auto
+                pauses.wait(length, because: isOwn ? "batch.pause" : "other programs at work")
                 loop.didPause()
             case .countResidue where isOver:
                 // The store has already failed; the counts of the plan are the best available.
@@ -120,6 +122,8 @@ extension Run {
             guard !self.isWaitReported else { return }
             self.isWaitReported = true
             self.logger.notice("batches delayed", metadata: ["reason": "\(reason)"])
+        } didWait: {
+            self.report.note(wait: $1, because: $0)
         }
     }
 

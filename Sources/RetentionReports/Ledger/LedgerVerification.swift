@@ -162,8 +162,8 @@ package struct LedgerVerification: Hashable, Sendable {
         "run \(run["run"]?.string ?? "") (number \(run["number"]?.number ?? 0))"
     }
 
-    /// The output of `retention log --verify`, ending with a line end.
-    package var text: String {
+    /// The output of `retention log --verify`.
+    package var lines: [String] {
         var lines: [String] = []
         if let fault {
             lines.append("\(fault.kind.rawValue.uppercased()): \(SafeText.line(fault.message))")
@@ -185,6 +185,6 @@ package struct LedgerVerification: Hashable, Sendable {
         if trimmedCount > 0 {
             lines.append("The first \(Figures.count(Int(trimmedCount), "run")) were older than the ledger keeps runs.")
         }
-        return lines.joined(separator: "\n") + "\n"
+        return lines
     }
 }

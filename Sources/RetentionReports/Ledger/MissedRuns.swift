@@ -69,15 +69,14 @@ package struct MissedRuns: Hashable, Sendable {
         return "\(found); one is expected every \(expectedEvery)"
     }
 
-    /// The output of `retention log --missed`, ending with a line end.
-    package var text: String {
+    /// The output of `retention log --missed`.
+    package var lines: [String] {
         guard !gaps.isEmpty else {
-            return "No run was missed; one is expected every \(SafeText.line(expectedEvery)).\n"
+            return ["No run was missed; one is expected every \(SafeText.line(expectedEvery))."]
         }
         return gaps.map { gap in
-            let time = gap.after.map { Figures.instant($0.toSecond) + " " } ?? ""
-            return time + SafeText.line(sentence(gap)) + "\n"
-        }.joined()
+            (gap.after.map { Figures.instant($0.toSecond) + " " } ?? "") + SafeText.line(sentence(gap))
+        }
     }
 
     /// The gaps as JSON: `after` and `until`, null if there is no such run.

@@ -54,7 +54,7 @@ package struct MetricsText {
             lines.append("# HELP retention_\(name) \(help)")
             lines.append("# TYPE retention_\(name) gauge")
             for sample in samples {
-                let labels = ([("store", store)] + sample.labels)
+                let labels = ([("store", store), ("policy", report.config)] + sample.labels)
                     .map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
                 lines.append("retention_\(name){\(labels)} \(sample.value)")
             }

@@ -31,7 +31,8 @@ package struct InspectionReport {
         lines += indented(wrapped(inspection.components.map(\.description).joined(separator: ", ")))
         lines += indented(inspection.knownDefects.flatMap { wrapped($0.sentence) })
         for entity in inspection.entities {
-            lines += ["", layout.paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity)]
+            let title = "\(SafeText.line(entity.entity.name)): \(facts(of: entity))"
+            lines += [""] + TextWidth.fit(title, width: width, indent: 4).map { layout.paint($0, .heading) }
             var inside = wrapped(entity.layout ?? "") + wrapped(modelFacts(of: entity.entity.model))
             let triggers = entity.entity.deleteTriggers
             if !triggers.isEmpty {

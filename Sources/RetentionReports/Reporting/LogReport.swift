@@ -69,7 +69,7 @@ package struct LogReport {
             return "process \(run.process.pid) on \(run.process.host)"
                 + (run.outcome == .crashed ? " ended without a record" : "")
         }
-        var parts = report.failure.map { [$0] } ?? []
+        var parts = report.failure.map { [report.short($0)] } ?? []
         if let undo = report.undo {
             parts.append("\(undo.result), of \(names.short(undo.run))")
         } else {
@@ -77,7 +77,8 @@ package struct LogReport {
                 if rule.outcome == .refused {
                     return "\(rule.name): \(rule.refusalCodes.map(\.rawValue).joined(separator: ", "))"
                 }
-                return rule.outcome == .failed && report.failure == nil ? "\(rule.name): \(rule.message ?? "")" : nil
+                return rule.outcome == .failed && report.failure == nil
+                    ? "\(rule.name): \(report.short(rule.message ?? ""))" : nil
             }
             let gone = report.rules.reduce(0) { $0 + $1.done.goneCount }
             let left = report.rules.reduce(0) { $0 + ($1.outcome == .refused ? 0 : $1.left.expired) }
@@ -92,7 +93,7 @@ package struct LogReport {
 
     /// A table of runs that have an archive, with what can be undone, ending with a line end.
     package func undoList(_ layout: TextLayout) -> String {
-        guard !runs.isEmpty else { return "No recorded run of this store has an archive.\n" }
+        guard !runs.isEmpty else { return "No run of this store has an archive.\n" }
         var table = TextTable(columns: [
             .init("STARTED (UTC)", .right), .init("RUN"), .init("ROWS", .right), .init("UNDO", label: ""),
         ])

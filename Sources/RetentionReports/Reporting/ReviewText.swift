@@ -22,9 +22,9 @@ package struct ReviewText {
         lines += review.sentences.flatMap { text, style in
             TextWidth.wrap("- " + SafeText.line(text), width: layout.width, indent: 2).map { layout.paint($0, style) }
         }
-        for table in [review.ruleTable, review.holdTable, review.runTable] {
+        for table in [review.ruleTable, review.nightTable, review.holdTable, review.runTable] {
             guard !table.rows.isEmpty else { continue }
-            lines += ["", table.caption] + table.text.lines(layout)
+            lines += [""] + TextWidth.wrap(table.caption, width: layout.width) + table.text.lines(layout)
         }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -45,6 +45,12 @@ package struct TextReport {
         if let archive = report.archive {
             lines += layout.note("archive", archive.text, archive.isComplete ? .plain : .caution)
         }
+        func length(_ waited: Int) -> String { Figures.duration(Duration(wholeMicroseconds: Int64(waited))) }
+        let waited = report.waits.values.reduce(0, +)
+        if waited >= 1_000_000 {
+            let parts = report.waits.sorted { $0.value > $1.value }.map { "\($0.key) \(length($0.value))" }
+            lines += layout.note("waited", "\(length(waited)): \(parts.joined(separator: ", "))", .plain)
+        }
         lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
         if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
         if !isDryRun, report.exitCode != 0 {
@@ -209,6 +215,11 @@ package struct TextReport {
             note("\(Figures.count(unpriced, "row")) before the cutoff kept: no price", .caution)
         }
         if let sentence = Self.kept(rule) { note(sentence, .plain) }
+        for (group, date) in rule.planned.silent?.newest ?? [] {
+            note("no new row of \(group) since \(Figures.instant(date.toSecond))", .caution)
+        }
+        let more = rule.planned.silent.map { $0.count - $0.newest.count } ?? 0
+        if more > 0 { note("nor of \(Figures.count(more, "other group")) of keep_last", .caution) }
         for kept in rule.kept.byHold where kept.rowCount > 0 {
             note(Self.kept(kept), .plain)
         }

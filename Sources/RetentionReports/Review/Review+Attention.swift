@@ -32,20 +32,32 @@ extension Review {
     /// What stands now.
     private var present: [Finding] {
         var found: [Finding] = []
-        if let missed, missed.isOverdue, let gap = missed.gaps.last { found.append((.bad, "missed", nil, words(gap))) }
+        if let missed, missed.isOverdue, let gap = missed.gaps.last {
+            found.append((.bad, "missed", nil, missed.sentence(gap)))
+        }
         for rule in plan.rules where rule.outcome == .refused {
-            let texts = ([rule.message ?? "no reason was recorded"] + rule.otherRefusalTexts).joined(separator: "; ")
-            found.append((.bad, "refused", rule.name, "a run now would refuse it: " + texts))
+            let codes = rule.refusalCodes.dropFirst().map(\.rawValue).joined(separator: ", ")
+            let texts = (rule.message ?? "no reason was recorded") + (codes.isEmpty ? "" : "; also \(codes)")
+            let first = days(of: rule.name).points.reversed().prefix { $0.isRefused }.last
+            let since = first.map { ", as all since \(day($0.start)) did" } ?? ""
+            found.append((.bad, "refused", rule.name, "a run now would refuse it\(since): " + texts))
+        }
+        for rule in plan.rules where rule.outcome == .planned {
+            let left = days(of: rule.name).values(3).map(\.value).reversed()
+            let nights = zip(left, left.dropFirst()).prefix { $0 > $1 }.count
+            guard nights > 1, let first = left.dropFirst(nights).first, let last = left.first else { continue }
+            let rows = "\(Figures.count(Int(first), "expired row")) left before, \(Figures.grouped(last)) now"
+            found.append((.caution, "behind", rule.name, "has fallen behind for \(nights) nights: \(rows)"))
         }
         return found + plan.pending.problems.map { (.bad, "pending", nil, $0) }
     }
 
-    /// What happened in recent runs, the newest first, the same once. The last run has its own line.
+    /// What happened in recent runs, the newest first, the same once.
     private var past: [Finding] {
         var found: [(at: Instant, style: Style, kind: String, text: String)] = []
         for run in recentRuns {
             let start = run.report.started
-            if run.report.undo != nil || run.outcome != .completed && run.number != lastRun?.number {
+            if run.report.undo != nil || run.outcome != .completed {
                 found.append((start, .caution, run.report.undo == nil ? run.outcome.rawValue : "undo", run.outcomeText))
             }
             for code in RefusalCode.allCases {
@@ -56,7 +68,7 @@ extension Review {
         }
         for gap in missed?.gaps ?? [] {
             guard let until = gap.until, until >= start(daysAgo: Self.recentDays) else { continue }
-            found.append((until, .caution, "missed", words(gap)))
+            found.append((until, .caution, "missed", missed?.sentence(gap) ?? ""))
         }
         found.sort { $0.at > $1.at }
         var told: Set<String> = []
@@ -110,6 +122,10 @@ extension Review {
         var found = rule.planned.unreadable.map { rows -> Finding in
             let count = Figures.count(rows.rowCount, "unreadable row")
             return (.caution, "unreadable", rule.name, "\(count) kept: \(rows.reason.reportPhrase)")
+        }
+        if let silent = rule.planned.silent {
+            let groups = Figures.count(silent.count, "group") + " of keep_last"
+            found.append((.caution, "silent_groups", rule.name, "no new rows of \(groups), whose old rows expire"))
         }
         if let late = rule.remembered.late, late > 0, rule.outcome != .refused {
             let rows = Figures.count(late, "expired row")

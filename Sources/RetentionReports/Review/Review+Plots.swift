@@ -6,7 +6,7 @@ extension Review {
     /// The plots of a rule: its rows by their dates, and what came and went.
     func plots(of rule: RunReport.RuleReport) -> [Plot] { [datePlot(rule), dayPlot(rule)].compactMap(\.self) }
 
-    private func day(_ instant: Instant) -> String { policy.timezone.civil(of: instant).date.description }
+    func day(_ instant: Instant) -> String { policy.timezone.civil(of: instant).date.description }
 
     private func datePlot(_ rule: RunReport.RuleReport) -> Plot? {
         guard let series = dates[rule.name], let first = series.points.first, let today = series.points.last else {

@@ -78,12 +78,6 @@ extension Review {
         return ("Next", "due \(Self.time(due)); \(rest)\(rows)", isLate ? .bad : .plain)
     }
 
-    /// A gap in which no run began.
-    func words(_ gap: MissedRuns.Gap) -> String {
-        guard let after = gap.after else { return "MISSED: no run is recorded" }
-        return "MISSED: no run between \(Self.time(after)) and \(gap.until.map(Self.time) ?? "now")"
-    }
-
     /// The rows before the cutoff that stay, and why.
     func stays(_ rule: RunReport.RuleReport) -> (count: Int, text: String) {
         let tiers = rule.kept.byTier.isEmpty ? "" : " (\(Figures.tiers(rule.kept.byTier)))"
@@ -125,6 +119,23 @@ extension Review {
             ])
     }
 
+    /// What came and went of each rule on the newest days with a run: a week, or fewer days of many rules.
+    var nightTable: ReviewTable {
+        let most = min(7, max(1, 21 / max(1, plan.rules.count)))
+        let nights = orderedRules.flatMap { rule in
+            days(of: rule.name).points.suffix(most).reversed().map { (rule: rule.name, point: $0) }
+        }
+        func figure(_ index: Int) -> ((rule: String, point: Series.Point)) -> String {
+            { $0.point.values[index].map { Figures.grouped($0) } ?? "?" }
+        }
+        return ReviewTable(
+            "What came and went in the newest nights. ?: not known", nights, shortCount: 6, style: { _ in .plain },
+            [
+                ("Rule", false, { $0.rule }), ("Day", false, { day($0.point.start) }), ("Arrived", true, figure(0)),
+                ("Deleted", true, figure(1)), ("Rows left", true, figure(2)), ("Expired left", true, figure(3)),
+            ])
+    }
+
     /// The holds of the policy.
     var holdTable: ReviewTable {
         ReviewTable(
@@ -146,7 +157,7 @@ extension Review {
         let items =
             newest.map { (at: $0.report.started, run: LedgerRun?.some($0), text: $0.outcomeText) }
             + gaps.map { gap in
-                (at: (gap.until ?? plan.asOf).advanced(byMicroseconds: -1), run: nil, text: words(gap))
+                (at: (gap.until ?? plan.asOf).advanced(byMicroseconds: -1), run: nil, text: missed?.sentence(gap) ?? "")
             }
         func ended(_ run: LedgerRun?, isCount: Bool = false, _ text: (RunReport) -> String) -> String {
             run.map { isCount && $0.report.undo != nil ? "" : $0.isFinished ? text($0.report) : "?" } ?? ""

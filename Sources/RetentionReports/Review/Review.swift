@@ -62,12 +62,13 @@ package struct Review {
         ready.reduce(0) { sum, rule in sum.flatMap { sum in rule.planned.forecast.map { sum + $0.nextDay } } }
     }
 
-    /// What came and went of a rule on each day with a run: `arrived`, `deleted`, and the `rows` after the last run of the day.
+    /// What came and went of a rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
+    /// expired ones that were `left`.
     ///
     /// Arrivals are the difference between what a run found and what the run before left. They are not known if something else may have
     /// changed the rows or the rule: an undo, a crash, another policy, or another rule that deletes rows of the entity.
     func days(of name: String) -> Series {
-        var days = Series(names: ["arrived", "deleted", "rows"])
+        var days = Series(names: ["arrived", "deleted", "rows", "left"])
         guard let rule = policy.rules.first(where: { $0.name == name }) else { return days }
         let isAlone = !policy.rules.contains {
             $0.name != name && $0.entity == rule.entity && !$0.filter.isDisjoint(from: rule.filter)
@@ -83,15 +84,16 @@ package struct Review {
             let found = figures.planned.rows.map { Int64($0) }
             let isKnown = isAlone && last?.policy == run.report.configSHA256
             let arrived = isKnown ? found.flatMap { found in last.map { found - $0.rows } } : nil
-            var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, Int64(figures.done.deleted), nil]
+            var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, Int64(figures.done.deleted), nil, nil]
             day[2] = found.map { $0 - Int64(figures.done.deleted) }
+            day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
             if let earlier = days.points.last, earlier.start == start {
                 for index in 0...1 {
                     day[index] = day[index].flatMap { more in earlier.values[index].map { $0 + more } }
                 }
                 days.points.removeLast()
             }
-            days.points.append(.init(start: start, end: end, values: day))
+            days.points.append(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused))
             let takesOthers = run.report.rules.contains { $0.name != name && $0.done.goneCount > $0.done.deleted }
             last = takesOthers ? nil : day[2].map { ($0, run.report.configSHA256) }
         }
@@ -152,7 +154,7 @@ extension LedgerRun {
     var outcomeText: String {
         func reason(_ rule: RunReport.RuleReport) -> String {
             let codes = rule.refusalCodes.map(\.rawValue).joined(separator: ", ")
-            return codes.isEmpty ? rule.message ?? rule.outcome.rawValue : codes
+            return codes.isEmpty ? report.short(rule.message ?? rule.outcome.rawValue) : codes
         }
         let stopped = report.rules.filter { [.refused, .failed, .interrupted].contains($0.outcome) }
         let reasons = Dictionary(grouping: stopped, by: reason).sorted { $0.key < $1.key }.map { text, rules in
@@ -163,10 +165,15 @@ extension LedgerRun {
         }
         let head = undo ?? outcome.rawValue
         // What follows is advice, which may be done.
-        let failure = report.failure?.replacing(report.store + ": ", with: "").prefix { $0 != ";" }
+        let failure = report.failure.map(report.short)?.prefix { $0 != ";" }
         let texts = failure.map { [String($0)] } ?? reasons
         return texts.isEmpty ? head : "\(head): \(texts.joined(separator: "; "))"
     }
+}
+
+extension RunReport {
+    /// A reason without the store, which its reader knows.
+    func short(_ reason: String) -> String { reason.replacing(store + ": ", with: "") }
 }
 
 extension LedgerRun.Outcome {

@@ -9,6 +9,8 @@ package struct Series: Sendable {
         var start: Instant
         var end: Instant
         var values: [Int64?]
+        /// Whether the rule was refused in the last run of the time.
+        var isRefused = false
     }
 
     /// The names of the figures, as in JSON.

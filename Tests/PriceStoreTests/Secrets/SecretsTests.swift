@@ -16,6 +16,10 @@ struct SecretsTests {
         ("postgresql://h/d?a=b&sslpassword=s3cret", "postgresql://h/d?a=b&sslpassword=***"),
         ("host=h password=s3cret dbname=x", "host=h password=*** dbname=x"),
         ("host=h PASSWORD = 's3 cret'", "host=h PASSWORD = '***'"),
+        ("host=h password=“s3 cret”", "host=h password=“***”"),
+        ("store: “postgresql://u:s3cret@h”", "store: “postgresql://u:***@h”"),
+        ("store: postgresql//u:s3cret@h/db", "store: postgresql//u:***@h/db"),
+        ("postgres:/u:s3cret@h", "postgres:/u:***@h"), ("postgresql:u:s3cret@h:5432", "postgresql:u:***@h:5432"),
         ("PGPASSWORD=s3cret psql", "PGPASSWORD=*** psql"),
     ])
     func passwordsAreHidden(text: String, shown: String) {
@@ -28,7 +32,7 @@ struct SecretsTests {
         "", "store: prices.sqlite", "postgresql://h:5432/db", "postgresql://u@h:5432,i:5433/db",
         "postgresql://[::1]:5432/d",
         "postgresql://u@[fe80::1]/d?application_name=a@b", "password_file: /run/secrets/db",
-        "where: { password: x }",
+        "where: { password: x }", "postgres: [a:b, root@example.org]", "postgres//h:5432/db", "postgres@h:5432",
         "see https://x.example/a:b@c",
         "give the password in `password_file`, in PGPASSWORD or in ~/.pgpass", "a: b # 12:30 root@example.org",
         "[curl, http://h:8080/x, root@example.org]", "FATAL: password authentication failed for user \"u\"",

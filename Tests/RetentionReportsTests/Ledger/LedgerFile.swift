@@ -29,7 +29,7 @@ final class LedgerFile {
     func ledger(store: String = "/data/prices.sqlite", keep: MaxAge? = nil) throws -> RunLedger {
         try RunLedger(
             writer: try SQLiteWriter(path: path, create: true), store: store,
-            process: LedgerProcess(pid: 42, host: "gold", user: "cron", version: "0.1.0"), keep: keep)
+            process: LedgerProcess(pid: 42, host: "gold", user: "cron", version: "1.2.3"), keep: keep)
     }
 
     func runs(_ query: LedgerHistory.Query = .init(), isAtWork: (String) -> Bool = { _ in false }) throws -> [LedgerRun]
@@ -64,4 +64,12 @@ final class LedgerFile {
         }
         return report
     }
+}
+
+extension MissedRuns {
+    var text: String { lines.map { $0 + "\n" }.joined() }
+}
+
+extension LedgerVerification {
+    var text: String { lines.map { $0 + "\n" }.joined() }
 }

@@ -12,7 +12,7 @@ struct MissedRunsTests {
             LedgerRun(
                 number: index + 1, report: LedgerFile.report("R\(index)", hour: hour),
                 outcome: crashed.contains(index) ? .crashed : .completed,
-                process: LedgerProcess(pid: 1, host: "gold", user: "cron", version: "0.1.0"))
+                process: LedgerProcess(pid: 1, host: "gold", user: "cron", version: "1.2.3"))
         }
     }
 

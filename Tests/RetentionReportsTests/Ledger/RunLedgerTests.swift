@@ -44,7 +44,7 @@ struct RunLedgerTests {
 
         let run = try #require(try file.runs().first)
         #expect(run.outcome == .failed && run.number == 1)
-        #expect(run.process == LedgerProcess(pid: 42, host: "gold", user: "cron", version: "0.1.0"))
+        #expect(run.process == LedgerProcess(pid: 42, host: "gold", user: "cron", version: "1.2.3"))
         #expect(run.report.store == "/data/prices.sqlite" && run.report.hasPendingSources)
         let unknown: Set = [
             "widened", "forecast", "sample", "ledger_hash", "holds", "by_triggers", "skipped_rows", "waiting",

@@ -7,7 +7,8 @@ struct MetricsTextTests {
     /// Whoever watches deleted rows alone misses those that went with them.
     @Test func rowsThatGoWithOthersAreCounted() {
         let lines = MetricsText(ReportSample.report(.run, rules: [ReportSample.full])).text
-        let labels = "{store=\"prices.sqlite\",rule=\"yahoo-gold\",entity=\"YahooGoldPricePoint\"}"
+        let labels =
+            "{store=\"prices.sqlite\",policy=\"conf/retention.yaml\",rule=\"yahoo-gold\",entity=\"YahooGoldPricePoint\"}"
         for figure in ["cascaded_rows\(labels) 4", "nullified_rows\(labels) 5", "trigger_deleted_rows\(labels) 9"] {
             #expect(lines.contains("retention_rule_\(figure)\n"), "\(lines)")
         }
@@ -20,8 +21,9 @@ struct MetricsTextTests {
         report.exitCode = 65
         var ends = LedgerHistory.Ends()
         ends.success = Instant(unixSeconds: 7)
-        let text = MetricsText(report, store: "/data/prices.sqlite", version: "1.2", ends: ends).text
-        let store = "{store=\"/data/prices.sqlite\""
+        let text = MetricsText(report, store: "/data/prices.sqlite", version: "1.2", ends: ends)
+            .text
+        let store = "{store=\"/data/prices.sqlite\",policy=\"conf/retention.yaml\""
         for line in [
             "retention_run_last_success_timestamp_seconds\(store)} 7", "retention_info\(store),version=\"1.2\"} 1",
             "retention_rule_refused\(store),rule=\"old-fx\",entity=\"FxRate\",code=\"wrong_unit\"} 1",
@@ -41,10 +43,12 @@ struct MetricsTextTests {
         (ends.last, ends.exitCode) = (Instant(unixSeconds: 9), 75)
         let text = MetricsText(report, ends: ends, now: now).text
         for line in [
-            "rule_deleted_rows{store=\"prices.sqlite\",rule=\"yahoo-gold\",entity=\"YahooGoldPricePoint\"} 120000",
-            "rule_residue_rows{store=\"prices.sqlite\",rule=\"yahoo-gold\",entity=\"YahooGoldPricePoint\"} 380000",
-            "run_in_progress{store=\"prices.sqlite\"} 1", "run_duration_seconds{store=\"prices.sqlite\"} 16",
-            "run_last_timestamp_seconds{store=\"prices.sqlite\"} 9", "run_exit_code{store=\"prices.sqlite\"} 75",
+            "rule_deleted_rows{store=\"prices.sqlite\",policy=\"conf/retention.yaml\",rule=\"yahoo-gold\",entity=\"YahooGoldPricePoint\"} 120000",
+            "rule_residue_rows{store=\"prices.sqlite\",policy=\"conf/retention.yaml\",rule=\"yahoo-gold\",entity=\"YahooGoldPricePoint\"} 380000",
+            "run_in_progress{store=\"prices.sqlite\",policy=\"conf/retention.yaml\"} 1",
+            "run_duration_seconds{store=\"prices.sqlite\",policy=\"conf/retention.yaml\"} 16",
+            "run_last_timestamp_seconds{store=\"prices.sqlite\",policy=\"conf/retention.yaml\"} 9",
+            "run_exit_code{store=\"prices.sqlite\",policy=\"conf/retention.yaml\"} 75",
         ] { #expect(text.contains("retention_\(line)\n"), "\(line)\n\(text)") }
         #expect(!text.contains("run_outcome{") && !text.contains("last_success"))
         #expect(!MetricsText(report, now: now).text.contains("run_exit_code"))
@@ -68,7 +72,7 @@ struct MetricsTextTests {
             runID: "01K", mode: .run, asOf: Instant(unixSeconds: 0), started: Instant(unixSeconds: 0), config: "",
             configSHA256: "", store: store, engine: "sqlite")
         let lines = MetricsText(report).text.split(separator: "\n")
-        #expect(lines.contains("retention_run_exit_code{store=\"\(label)\"} 0"), "\(lines)")
+        #expect(lines.contains("retention_run_exit_code{store=\"\(label)\",policy=\"\"} 0"), "\(lines)")
         #expect(
             lines.allSatisfy { line in line.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control } })
     }

@@ -69,8 +69,13 @@ struct ArchiveReportTests {
 
     @Test func theFiguresHaveTheArchivedRows() {
         let figures = MetricsText(report()).text
-        #expect(figures.contains("retention_rule_archived_rows{store=\"prices.sqlite\",rule=\"yahoo-gold\""))
-        #expect(figures.contains("retention_run_archive_bytes{store=\"prices.sqlite\"} 12900000"))
+        #expect(
+            figures.contains(
+                "retention_rule_archived_rows{store=\"prices.sqlite\",policy=\"conf/retention.yaml\",rule=\"yahoo-gold\""
+            ))
+        #expect(
+            figures.contains(
+                "retention_run_archive_bytes{store=\"prices.sqlite\",policy=\"conf/retention.yaml\"} 12900000"))
         let plain = MetricsText(report(archived: nil)).text
         #expect(!plain.contains("archive"))
     }

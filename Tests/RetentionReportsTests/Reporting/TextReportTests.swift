@@ -1,9 +1,10 @@
 import Foundation
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import RetentionReports
 import Testing
+
+@testable import RetentionJob
 
 struct TextReportTests {
     private func lines(_ report: RunReport, width: Int = 120) -> [String] {
@@ -36,6 +37,27 @@ struct TextReportTests {
         #expect(Array(gold)[end - 1] == "0" && Array(tick)[end - 1] == "1")
         #expect(gold.contains("543,200") && gold.contains("500,000  92.0%"))
         #expect(gold.hasSuffix("92.0%") && tick.hasSuffix("0"), "the words of an engine are for programs")
+    }
+
+    @Test func whatARunWaitedForIsSummedUp() {
+        var report = ReportSample.report(.run, rules: [ReportSample.gold])
+        report.waits = ["a standby": 3_000_000, "other programs at work": 38_000_000]
+        #expect(lines(report).contains("waited: 41.0 s: other programs at work 38.0 s, a standby 3.0 s"))
+        #expect(
+            report.json.description.replacing(" ", with: "").contains(
+                #""waited":[{"reason":"astandby","seconds":3},"#), "\(report.json.description)")
+        report.waits = ["other programs at work": 900_000]
+        #expect(!TextReport(report).text.contains("waited"))
+    }
+
+    @Test func silentGroupsAreLines() {
+        var rule = ReportSample.gold
+        rule.planned.silent = .init(
+            count: 5, newest: [("symbol XPT", ReportSample.asOf), ("symbol XPD", ReportSample.asOf)])
+        let text = lines(dryRun([rule]))
+        #expect(text.contains("yahoo-gold: no new row of symbol XPT since 2026-11-21 00:00:00Z"), "\(text)")
+        #expect(text.contains("yahoo-gold: nor of 3 other groups of keep_last"), "\(text)")
+        #expect(dryRun([rule]).document.contains("\"silent_groups\": 5"))
     }
 
     @Test func columnsThatSayNothingAreLeftOut() {

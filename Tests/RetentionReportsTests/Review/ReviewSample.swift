@@ -60,7 +60,7 @@ enum ReviewSample {
         report.exitCode = failure == nil ? rules.contains { $0.outcome == .refused } ? 65 : 0 : 75
         return LedgerRun(
             number: Int(1000 - daysAgo), report: report, outcome: report.runOutcome,
-            process: LedgerProcess(pid: 1, host: "gold", user: "cron", version: "0.1.0"))
+            process: LedgerProcess(pid: 1, host: "gold", user: "cron", version: "1.2.3"))
     }
 
     /// An undo of a run, some days ago at 09:00.

@@ -1,9 +1,9 @@
 import Foundation
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import Testing
 
+@testable import RetentionJob
 @testable import RetentionReports
 
 /// What a review says is true after a bad night, an undo and a stopped feed, and what is unknown is not said to be none.
@@ -90,7 +90,9 @@ struct ReviewTests {
         let last = Sample.review([Sample.rule()], [Sample.run(0, [refused()])])
         #expect(!last.words.contains("--accept"))
         let standing = Sample.review([refused()], [Sample.run(0, [refused()])])
-        #expect(standing.sentences[0].text.hasPrefix("gold: a run now would refuse it: refusing to"))
+        #expect(
+            standing.sentences[0].text.hasPrefix(
+                "gold: a run now would refuse it, as all since 2026-11-20 did: refusing to"))
         #expect(
             standing.top[1].hasSuffix("; none of gold, which a run would refuse"), "\(standing.top)")
     }
@@ -139,7 +141,7 @@ struct ReviewTests {
                 + " · 5 rows expired now, 10 more within 24 hours")
         let late = Sample.review([Sample.rule()], [Sample.run(1)])
         #expect(late.top[1].hasPrefix("Next: due 2026-11-20 03:00; no run has begun since"))
-        #expect(late.sentences[0].text == "MISSED: no run between 2026-11-19 03:00 and now")
+        #expect(late.sentences[0].text == "MISSED: the last run began 45 h 00 min ago; one is expected every 1d")
         // A run that failed has run.
         let failed = Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0, [], failure: "locked")])
         #expect(failed.top[1].hasPrefix("Next: due 2026-11-21 03:00; if you read this"))
@@ -180,6 +182,53 @@ struct ReviewTests {
         #expect(Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0)]).top[2] == "Attention: nothing")
     }
 
+    /// The last run is among the bad ones, and what happens again and again is one line.
+    @Test func theLastBadNightIsTold() {
+        let bad = [2, 1, 0].map { Sample.run($0, [refused()]) }
+        #expect(
+            Sample.review([Sample.rule()], bad).top.contains(
+                "2026-11-18 03:00 to 2026-11-20 03:00, 3 times: refused: policy_widened (gold)"))
+        let sparse = [14, 12, 9, 7, 4, 2, 0].map { Sample.run($0) }
+        let texts = Sample.review([Sample.rule()], sparse).top
+        #expect(
+            texts.contains(
+                "2026-11-08 03:00 to 2026-11-20 03:00, 4 times: MISSED: 2 d 00 h without a run; one is expected every 1d"
+            ),
+            "\(texts)")
+        #expect(texts.count { $0.contains("MISSED") } == 2, "\(texts)")
+    }
+
+    @Test func aRuleThatFallsBehindIsTold() {
+        func run(_ daysAgo: Int64, left: Int) -> LedgerRun {
+            var rule = Sample.rule("gold", .interrupted, expired: left + 10)
+            (rule.done.deleted, rule.left.expired) = (10, left)
+            return Sample.run(daysAgo, [rule])
+        }
+        func said(_ left: [Int]) -> [String] {
+            let runs = left.enumerated().map { run(Int64(left.count - 1 - $0), left: $1) }
+            return Sample.review([Sample.rule()], runs).sentences.map(\.text).filter { $0.contains("behind") }
+        }
+        #expect(
+            said([0, 70, 90, 1200]) == ["gold: has fallen behind for 3 nights: 0 expired rows left before, 1,200 now"])
+        #expect(said([50, 60, 40, 55]).isEmpty && said([60, 60, 60]).isEmpty && said([]).isEmpty)
+        let table = Sample.review([Sample.rule()], [run(1, left: 70), run(0, left: 90)]).nightTable
+        #expect(
+            table.rows.map(\.cells) == [
+                ["gold", "2026-11-20", "10", "10", "990", "90"], ["gold", "2026-11-19", "?", "10", "990", "70"],
+            ], "\(table.rows)")
+    }
+
+    /// Many rules have fewer nights each, and a page shows no value of a row.
+    @Test func theTableOfNightsIsShort() {
+        let names = (1...30).map { "r\($0)" }
+        let runs = [1, 0].map { Sample.run($0, names.map { Sample.rule($0, .completed, expired: 10) }) }
+        var review = Sample.review(names.map { Sample.rule($0) }, runs)
+        #expect(review.nightTable.rows.count == 30)
+        review.plan.rules[4].planned.silent = .init(count: 2, newest: [("symbol SECRET", Sample.now)])
+        #expect(review.top.contains("r5: no new rows of 2 groups of keep_last, whose old rows expire"))
+        #expect(!ReviewPage(review).html.contains("SECRET") && !review.json.contains("SECRET"))
+    }
+
     @Test func growthOfATenthIsTold() {
         func run(_ daysAgo: Int64, rows: Int, bytes: Int64) -> LedgerRun {
             var run = Sample.run(daysAgo, [Sample.rule("gold", .completed, expired: 10, rows: rows)])
@@ -217,16 +266,16 @@ struct ReviewTests {
         }
     }
 
-    @Test func eightyColumnsAreEnough() {
+    @Test(arguments: [40, 60, 80]) func fewColumnsAreEnough(width: Int) {
         let runs = [
             Sample.run(3), Sample.run(2, [refused()]), Sample.run(1, [], failure: "database is locked"), Sample.run(0),
         ]
         let text = ReviewText(
             Sample.review([Sample.rule("ohlcv-1m", expired: 1_234_567), refused()], runs),
-            TextLayout(width: 80, tableWidth: 80)
+            TextLayout(width: width, tableWidth: width)
         ).text
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        #expect(lines.allSatisfy { $0.count <= 80 }, "\(text)")
-        #expect(lines.contains { $0.hasPrefix("2026-11-20 03:00") && $0.contains("completed") }, "\(text)")
+        #expect(lines.allSatisfy { $0.count <= width }, "\(text)")
+        #expect(lines.contains { $0.hasPrefix("2026-11-20 03:00") } && text.contains("10  completed\n"), "\(text)")
     }
 }
