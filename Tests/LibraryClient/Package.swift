@@ -6,7 +6,7 @@ let package = Package(
     name: "client",
     dependencies: [.package(name: "retention", path: "../..")],
     targets: [
-        .executableTarget(name: "client", dependencies: [.product(name: "PriceStore", package: "retention")])
+        .executableTarget(name: "client", dependencies: [.product(name: "SQLiteStore", package: "retention")])
     ],
     swiftLanguageModes: [.v6]
 )
