@@ -15,7 +15,7 @@ let package = Package(
     products: [
         .executable(name: "retention", targets: ["retention"]),
         .executable(name: "goldprices", targets: ["goldprices"]),
-        .library(name: "PriceStore", targets: ["PriceStore", "PriceObjects", "SQLiteStore"]),
+        .library(name: "SQLiteStore", targets: ["SQLiteStore", "PriceObjects", "PriceStore"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The PostgreSQL engine; needs libpq (Debian: libpq-dev)"),
@@ -134,10 +134,16 @@ let package = Package(
             name: "PriceObjectsTests",
             dependencies: ["PriceObjects", "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
-        // Every public name of the library beside those of Foundation and GRDB.
+        // Every public name of the library beside those of other modules.
+        .target(name: "SwiftDataShapes", path: "Tests/NameTests/SwiftDataShapes", swiftSettings: settings),
         .testTarget(
-            name: "NameTests", dependencies: ["SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
-            swiftSettings: settings),
+            name: "NameTests",
+            dependencies: [
+                "SQLiteStore", "SwiftDataShapes",
+                .product(name: "GRDB", package: "GRDB.swift"), .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            exclude: ["SwiftDataShapes"], swiftSettings: settings),
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: [

@@ -1,55 +1,59 @@
 public import PriceStore
 
-/// Reads values as the type that a program expects.
+/// Reads and sets values of the types that a program has.
 extension ManagedObject {
-    /// The value as an integer; nil: NULL.
+    /// The value as a Swift type; nil: NULL.
     ///
-    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
-    public func integer(for attribute: String) throws -> Int64? { try read(attribute) }
-
-    /// The value as a double; nil: NULL. An integer is rounded to the nearest double.
-    ///
-    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
-    public func real(for attribute: String) throws -> Double? { try read(attribute) }
-
-    /// A value of 1 or 0 as a Boolean; nil: NULL.
-    ///
-    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
-    public func bool(for attribute: String) throws -> Bool? { try read(attribute) }
-
-    /// The value as text; nil: NULL.
-    ///
-    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
-    public func text(for attribute: String) throws -> String? { try read(attribute) }
-
-    /// The value as bytes; nil: NULL.
-    ///
-    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is of another type.
-    public func bytes(for attribute: String) throws -> [UInt8]? { try read(attribute) }
-
-    private func read<Value: StoreConvertible>(_ attribute: String) throws -> Value? {
-        guard let value = Value?(storeValue: try value(for: attribute)) else { throw error(.wrongKind, attribute) }
-        return value
+    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/wrongKind`` if the value is
+    ///   none of the type.
+    public func value<Value: StoreConvertible>(for attribute: String, as type: Value.Type) throws -> Value? {
+        let value = try value(for: attribute)
+        guard let read = Value?(storeValue: value) else {
+            throw error(.wrongKind, attribute, "\(value.storageClass), not \(type)")
+        }
+        return read
     }
 
-    /// A date in the given format: the first instant that it represents; nil: NULL.
+    /// A date: the first instant that the value represents; nil: NULL.
     ///
-    /// - Throws: the errors of ``value(for:)``, and ``ManagedObjectError`` if the value is not a date of that format.
-    public func instant(
-        for attribute: String, encoding: DateEncoding, zone: CalendarZone = .utc
-    ) throws -> Instant? {
+    /// - Parameters:
+    ///   - attribute: the attribute's name.
+    ///   - type: `Date` or `Instant`.
+    ///   - encoding: the format; nil: the one that the store declares.
+    ///   - zone: the zone of texts without an offset, and of calendar dates.
+    /// - Throws: the errors of ``value(for:as:)``, and ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/noDateFormat``.
+    public func value<Value: InstantConvertible>(
+        for attribute: String, as type: Value.Type, _ encoding: DateEncoding? = nil, zone: CalendarZone = .utc
+    ) throws -> Value? {
         let value = try value(for: attribute)
         if value.isNull { return nil }
-        guard let start = encoding.instant(of: value, zone: zone) else { throw error(.wrongKind, attribute) }
-        return start
+        let format = try format(encoding, of: attribute)
+        guard let start = format.instant(of: value, zone: zone) else {
+            throw error(.wrongKind, attribute, "\(value.storageClass), not \(type) in the format \(format.rawValue)")
+        }
+        return Value(start)
     }
 
-    /// Sets a date in the given format; nil: NULL.
+    /// Sets an attribute to a value of a Swift type, as ``setValue(_:for:)`` does.
+    public func setValue(_ value: some StoreConvertible, for attribute: String) throws {
+        try setValue(value.storeValue, for: attribute)
+    }
+
+    /// Sets a date; nil: NULL. The parameters are those of ``value(for:as:_:zone:)``.
     ///
-    /// - Throws: the errors of ``setValue(_:for:)``.
-    public func setInstant(
-        _ instant: Instant?, for attribute: String, encoding: DateEncoding, zone: CalendarZone = .utc
+    /// - Throws: the errors of ``setValue(_:for:)``, and ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/noDateFormat``.
+    public func setValue(
+        _ date: (some InstantConvertible)?, for attribute: String, _ encoding: DateEncoding? = nil,
+        zone: CalendarZone = .utc
     ) throws {
-        try setValue(instant.map { encoding.value(of: $0, zone: zone) } ?? .null, for: attribute)
+        let format = try format(encoding, of: attribute)
+        try setValue(date.map { format.value(of: $0.instant, zone: zone) } ?? .null, for: attribute)
+    }
+
+    private func format(_ encoding: DateEncoding?, of name: String) throws -> DateEncoding {
+        guard let format = try encoding ?? self.attribute(name, liveContext().shape(entity)).dateEncoding else {
+            throw error(.noDateFormat, name)
+        }
+        return format
     }
 }

@@ -130,20 +130,22 @@ public final class ManagedObject {
     }
 
     /// The context of the object; throws if the object is deleted or detached.
-    private func liveContext() throws -> StoreContext {
+    func liveContext() throws -> StoreContext {
         guard !isDeleted else { throw error(.deleted) }
         guard state != .detached, let context else { throw error(.detached) }
         return context
     }
 
-    private func attribute(_ name: String, _ shape: EntityShape) throws -> Attribute {
+    func attribute(_ name: String, _ shape: EntityShape) throws -> Attribute {
         guard let place = shape.place(of: name) else { throw error(.unknownAttribute, name) }
         return shape.entity.attributes[place]
     }
 
     /// An error that concerns this object.
-    func error(_ kind: ManagedObjectError.Kind, _ attribute: String? = nil) -> ManagedObjectError {
-        ManagedObjectError(kind: kind, entity: entity, attribute: attribute, objectID: objectID)
+    func error(
+        _ kind: ManagedObjectError.Kind, _ attribute: String? = nil, _ mismatch: String? = nil
+    ) -> ManagedObjectError {
+        ManagedObjectError(kind: kind, entity: entity, attribute: attribute, objectID: objectID, mismatch: mismatch)
     }
 
     /// Discards everything except the state.

@@ -4,7 +4,7 @@ public import PriceStore
 ///
 /// ```swift
 /// do {
-///     print(try item.text(for: "name") ?? "")
+///     print(try item.value(for: "name"))
 /// } catch let error as ManagedObjectError where error.kind == .deleted {
 ///     print(error.description)
 /// }
@@ -24,8 +24,10 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         case readOnlyAttribute
         /// The value has another type than the program asked for.
         case wrongKind
-        /// A typed row has more values than attributes, or fewer.
+        /// A typed row was read or written with more values than attributes, or fewer.
         case wrongCount
+        /// A date has no format: neither the program nor the store says one.
+        case noDateFormat
     }
 
     /// The kind of error.
@@ -34,12 +36,15 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
     public let entity: String
     /// The attribute concerned; nil: none.
     public let attribute: String?
-    /// The object's ID; nil: it was never saved.
-    public let objectID: ObjectID?
+    /// The ID of the object or of the row; nil: it was never saved, or has no key.
+    public internal(set) var objectID: ObjectID?
+    /// The kind of value that was found and the type that was wanted: `text, not Int`; nil for any other kind of error.
+    public let mismatch: String?
 
     /// A description of the error, without values.
     public var description: String {
         let attribute = attribute ?? ""
+        let row = objectID.map { "row \($0.key.map(\.description).joined(separator: ", ")) of " } ?? ""
         return switch kind {
         case .deleted: "the object of \(entity) is deleted"
         case .detached: "the object of \(entity) no longer belongs to a context"
@@ -47,8 +52,10 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         case .unknownAttribute: "\(entity) has no attribute '\(attribute)'"
         case .readOnlyAttribute:
             "\(entity).\(attribute) cannot be set: it is computed by the store or part of a saved object's primary key"
-        case .wrongKind: "\(entity).\(attribute) holds a value of another type"
+        case .wrongKind: "\(attribute) of \(row)\(entity) holds \(mismatch ?? "a value of another type")"
         case .wrongCount: "a typed row of \(entity) does not have one value for each attribute"
+        case .noDateFormat:
+            "\(entity).\(attribute) has no date format; name one, such as .unixSeconds, or declare it in the attribute"
         }
     }
 }

@@ -43,6 +43,12 @@ public protocol ObjectStore: StoreWriter {
     func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult
 }
 
+/// A store that executes queries in its own SQL.
+package protocol StoreQueries: AnyObject {
+    /// The rows of one statement that only reads, with `?` for each argument.
+    func query(_ sql: String, _ arguments: [StoreValue]) throws(StoreError) -> [[StoreValue]]
+}
+
 /// A store that keeps a history of the transactions of all programs that use this library.
 ///
 /// ```swift
@@ -50,6 +56,9 @@ public protocol ObjectStore: StoreWriter {
 /// let token = try writer.currentHistoryToken()
 /// ```
 public protocol StoreHistory: AnyObject {
+    /// A number that is another one after other connections have changed the store, also one without a history.
+    func dataVersion() throws(StoreError) -> Int
+
     /// The position after the last transaction in the history; nil: the store keeps no history.
     func currentHistoryToken() throws(StoreError) -> HistoryToken?
 

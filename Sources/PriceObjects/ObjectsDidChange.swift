@@ -24,6 +24,9 @@ public struct ObjectsDidChange: Hashable, Sendable {
         case refresh
         /// The context released all its objects.
         case reset
+        /// Other connections changed the store, perhaps rows that are in memory. Only ``StoreActor/changes(bufferingUpTo:lookingEvery:)``
+        /// looks for that.
+        case others
         /// The reader of a stream fell too far behind, and notifications were dropped. Everything may have changed.
         case missed
     }
@@ -91,9 +94,13 @@ struct ChangeObservers {
 
     mutating func add(_ observation: ChangeObservation) { observers.append(Observer(observation: observation)) }
 
-    mutating func addStream(_ limit: Int) -> AsyncStream<ObjectsDidChange> {
+    mutating func addStream(
+        _ limit: Int, didEnd: @escaping @Sendable () -> Void = {}
+    ) -> AsyncStream<ObjectsDidChange> {
+        precondition(limit > 0, "a buffer has room for one notification at least")
         let (stream, continuation) = AsyncStream.makeStream(
             of: ObjectsDidChange.self, bufferingPolicy: .bufferingNewest(limit))
+        continuation.onTermination = { _ in didEnd() }
         streams.append(continuation)
         return stream
     }

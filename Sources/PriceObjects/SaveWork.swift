@@ -170,8 +170,8 @@ struct SaveWork {
     }
 
     /// The relationships that forbid the deletes; nil: there is another reason.
-    private func validationError(_ objects: [ManagedObject]) throws -> ValidationError? {
-        var failures: [ValidationError.Failure] = []
+    private func validationError(_ objects: [ManagedObject]) throws -> ObjectValidationError? {
+        var failures: [ObjectValidationError.Failure] = []
         for object in objects.prefix(100) {
             guard let id = object.objectID else { continue }
             let entity = try context.shape(object.entity).entity
@@ -185,12 +185,12 @@ struct SaveWork {
                 let rowCount = try writer.count(StoreFetchRequest(entity: relationship.source, predicate: .and(refers)))
                 guard rowCount > 0, let attribute = relationship.destinationAttributes.first else { continue }
                 failures.append(
-                    ValidationError.Failure(
+                    ObjectValidationError.Failure(
                         entity: entity.name, attribute: attribute, objectID: id,
                         reason: .stillReferenced(by: relationship, rowCount: rowCount)))
             }
         }
-        return failures.isEmpty ? nil : ValidationError(store: writer.name, failures: failures)
+        return failures.isEmpty ? nil : ObjectValidationError(store: writer.name, failures: failures)
     }
 
     /// The objects in their order, but grouped by entity: entities that refer to others in the list come before them, or after them.

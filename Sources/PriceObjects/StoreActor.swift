@@ -45,6 +45,29 @@ public actor StoreActor {
         }
     }
 
+    /// The notifications of the context from now on, and one with the cause ``ObjectsDidChange/Cause/others`` after changes by other
+    /// connections and processes. What they changed is in the history, if the store keeps one.
+    ///
+    /// - Parameters:
+    ///   - limit: how many notifications are buffered, as in ``StoreContext/changes(bufferingUpTo:)``.
+    ///   - interval: how often the store is asked whether others have changed it.
+    /// - Throws: `StoreError` if the store cannot be read.
+    public func changes(
+        bufferingUpTo limit: Int = 1000, lookingEvery interval: Duration = .milliseconds(500)
+    ) throws -> AsyncStream<ObjectsDidChange> {
+        try noticeOthers()
+        let watch = Task.detached { [weak self] in
+            while (try? await Task.sleep(for: interval)) != nil, let store = self {
+                // A store that is busy is asked again.
+                try? await store.noticeOthers()
+            }
+        }
+        return try perform { $0.observers.addStream(limit) { watch.cancel() } }
+    }
+
+    /// Unsaved changes stay in the context, also if the store cannot be read.
+    private func noticeOthers() throws { try context?.noticeOthers() }
+
     /// The error as tasks expect it: Swift has its own error for a cancelled task.
     private static func reported(_ error: any Error) -> any Error {
         (error as? StoreError)?.kind == .cancelled ? CancellationError() : error

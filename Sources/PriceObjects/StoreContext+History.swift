@@ -47,6 +47,13 @@ extension StoreContext {
         if let failure { throw failure }
     }
 
+    /// Notifies observers if other connections have changed the store since the last call. The first call only looks at its state.
+    func noticeOthers() throws(StoreError) {
+        guard let version = try (inserter as? any StoreHistory)?.dataVersion(), version != dataVersion else { return }
+        if dataVersion != nil { notify(ObjectsDidChange(.others)) }
+        dataVersion = version
+    }
+
     /// The changes without deletes of objects in memory whose key exists in the store now. Objects without unsaved changes are read again
     /// instead.
     private func withoutRowsThatAreThere(_ changes: ChangeSet) throws(StoreError) -> ChangeSet {

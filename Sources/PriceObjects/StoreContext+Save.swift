@@ -12,7 +12,7 @@ extension StoreContext {
     /// are read again when needed. Objects of entities that the deletes can reach through relationships also become faults.
     ///
     /// - Returns: the changed rows, for other contexts: see ``mergeChanges(fromRemoteContextSave:into:)``.
-    /// - Throws: ``ValidationError``; ``MergeConflictError``; `StoreError`, of kind `unsupported` inside a transaction of the store.
+    /// - Throws: ``ObjectValidationError``; ``MergeConflictError``; `StoreError`, of kind `unsupported` inside a transaction of the store.
     ///   Nothing is then saved, and the context keeps its changes.
     @discardableResult
     public func save() throws -> ChangeSet {
@@ -27,13 +27,13 @@ extension StoreContext {
 
     /// Throws if an object lacks a required value, or names an attribute that cannot be set.
     private func validate() throws {
-        var failures: [ValidationError.Failure] = []
+        var failures: [ObjectValidationError.Failure] = []
         try inserted.forEach { object in
             let shape = try shape(object.entity)
             var named: Set<String> = []
-            func fail(_ attribute: String, _ reason: ValidationError.Failure.Reason) {
+            func fail(_ attribute: String, _ reason: ObjectValidationError.Failure.Reason) {
                 failures.append(
-                    ValidationError.Failure(
+                    ObjectValidationError.Failure(
                         entity: shape.entity.name, attribute: attribute, objectID: nil, reason: reason))
             }
             for (name, value) in object.changedValues.sorted(by: { $0.key < $1.key }) {
@@ -60,12 +60,12 @@ extension StoreContext {
             for attribute in shape.entity.attributes
             where attribute.isRequired && object.changedValues[attribute.name]?.isNull == true {
                 failures.append(
-                    ValidationError.Failure(
+                    ObjectValidationError.Failure(
                         entity: object.entity, attribute: attribute.name, objectID: object.objectID,
                         reason: .valueMissing))
             }
         }
-        if !failures.isEmpty { throw ValidationError(store: inserter.name, failures: failures) }
+        if !failures.isEmpty { throw ObjectValidationError(store: inserter.name, failures: failures) }
     }
 
     /// Gives the objects their new states after the transaction was committed.

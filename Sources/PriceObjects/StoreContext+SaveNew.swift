@@ -74,7 +74,8 @@ extension StoreContext {
             entities.insert(object.entity)
         }
         guard rows.count > 1, entities.count == 1, let entity = entities.first,
-            let saved = try inserter.insert(entity: entity, rows: rows, onConflict: onConflict)
+            let saved = try (inserter as? any RetentionInserter)?.insert(
+                entity: entity, rows: rows, onConflict: onConflict)
         else { return nil }
         var result = SaveResult()
         result.savedCount = saved.savedCount

@@ -30,6 +30,8 @@ public final class StoreContext {
     var deleted = ChangedObjects()
     var observers = ChangeObservers()
     private var shapes: [String: EntityShape] = [:]
+    /// The version of the store when others were looked for last.
+    var dataVersion: Int?
 
     /// Makes a context over a store. If the store is open for reading only, the context saves and executes nothing.
     public init(_ inserter: any StoreInserter) {
@@ -104,6 +106,13 @@ public final class StoreContext {
     /// How many rows a request finds in the store, without unsaved changes.
     public func count(_ request: StoreFetchRequest) throws -> Int { try inserter.count(request) }
 
+    /// Figures of the rows that a request finds in the store, such as a count and a greatest value; see `StoreReader`.
+    public func figures(
+        _ figures: [RowFigure], of request: StoreFetchRequest, groupedBy groups: [String] = []
+    ) throws(StoreError) -> [[StoreValue]] {
+        try inserter.figures(figures, of: request, groupedBy: groups)
+    }
+
     /// The object of a row. The store is not read; if there is no such row, accessing the object throws.
     public func object(with id: ObjectID) -> ManagedObject {
         if let known = registry[id] { return known }
@@ -157,8 +166,7 @@ public final class StoreContext {
     /// - Parameter limit: how many notifications are buffered, at least 1. If the reader falls farther behind, the oldest are dropped, and
     ///   the last one has the cause ``ObjectsDidChange/Cause/missed``.
     public func changes(bufferingUpTo limit: Int = 1000) -> AsyncStream<ObjectsDidChange> {
-        precondition(limit > 0, "a buffer has room for one notification at least")
-        return observers.addStream(limit)
+        observers.addStream(limit)
     }
 
     /// Calls the body after each change, immediately and on the context's own thread, until the observation is cancelled or released.

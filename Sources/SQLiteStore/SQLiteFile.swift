@@ -6,7 +6,7 @@ public import PriceStore
 /// ```swift
 /// let names = try store.entity(named: "t")?.attributes.map(\.name) ?? []
 /// ```
-public class SQLiteFile: SQLiteFileConnection, StoreHistory {
+public class SQLiteFile: SQLiteFileConnection, StoreHistory, StoreQueries {
     /// `sqlite`.
     public var engine: String { "sqlite" }
 

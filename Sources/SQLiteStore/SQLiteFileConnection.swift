@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import GRDBSQLite
 public import PriceStore
@@ -75,8 +76,12 @@ public class SQLiteFileConnection {
         } catch {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
-        storeIdentifier = StoreFile.identifier(of: path)
+        storeIdentifier =
+            path == SQLiteFileConnection.inMemoryPath ? "\(path) \(UUID().uuidString)" : StoreFile.identifier(of: path)
     }
+
+    /// SQLite's path of a store in memory, which each connection has for itself.
+    static let inMemoryPath = ":memory:"
 
     /// Makes statements end when the task that runs them is cancelled. No second thread is needed, so a cancellation between two statements
     /// is not lost.
@@ -115,14 +120,20 @@ public class SQLiteFileConnection {
         if let checked { try run("opening the store") { try StoreFile.confirm(checked, at: name, $0) } }
     }
 
-    /// Opens another connection to the same file.
+    /// Opens another connection to the same file, or to a copy of a store in memory.
     ///
     /// - Parameter forProbes: whether it only reads, without foreign keys.
     func sibling(enforcingKeys: Bool = false, forProbes: Bool = false) throws(StoreError) -> SQLiteFileConnection {
         var configuration = configuration
         if enforcingKeys { configuration.foreignKeysEnabled = true }
         if forProbes { (configuration.readonly, configuration.foreignKeysEnabled) = (true, false) }
-        return try SQLiteFileConnection(name, configuration, modelPath: modelPath)
+        let isInMemory = name == SQLiteFileConnection.inMemoryPath
+        if isInMemory { configuration.readonly = false }
+        let sibling = try SQLiteFileConnection(name, configuration, modelPath: modelPath)
+        if isInMemory {
+            try run("copying the store") { db in try sibling.queue.unsafeReentrantWrite { try db.backup(to: $0) } }
+        }
+        return sibling
     }
 
     /// Closes the file and discards everything that belongs to the connection.

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 public import PriceObjects
 public import PriceStore
@@ -22,25 +23,61 @@ public final class SQLiteWriter: SQLiteFile, ObjectStore, RetentionWriter {
     var archiver: RowArchiver?
     /// The file that was opened, or nil before it was looked at.
     private var identity: StoreIdentity?
+    /// Whether the file is removed with the writer.
+    private var isTemporary = false
+
+    /// Where SQLite writes a transaction before it is complete.
+    public enum Journal: Sendable {
+        /// Beside the file: readers and the writer do not wait for each other.
+        case wal
+        /// Into the file, and what was there beside it: readers and the writer wait for each other.
+        case rollback
+    }
 
     /// Opens a file for reading and writing.
     ///
     /// - Parameters:
     ///   - path: the file.
     ///   - create: whether to create a missing file, readable by its owner and group.
+    ///   - journal: the journal of a file that is created. An existing one keeps its own.
     ///   - busyTimeout: how long to wait for a locked store.
     ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store without its own model.
     /// - Throws: ``StoreError`` if the file is missing, cannot be written or is not a SQLite database.
     public convenience init(
-        path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil
+        path: String, create: Bool = false, journal: Journal = .wal, busyTimeout: Duration = .seconds(5),
+        modelPath: String? = nil
     ) throws(StoreError) {
-        try self.init(path: path, create: create, busyTimeout: busyTimeout, modelPath: modelPath, owner: nil)
+        try self.init(
+            path: path, create: create, journal: journal, busyTimeout: busyTimeout, modelPath: modelPath, owner: nil)
+    }
+
+    /// Makes an empty store in memory, which ends with the writer. Several contexts can share the writer, on one thread.
+    public static func inMemory() throws(StoreError) -> SQLiteWriter { try SQLiteWriter() }
+
+    /// Makes an empty store in a temporary file, which is removed with the writer. Others open it by its ``SQLiteFileConnection/name``, also
+    /// on other threads.
+    public static func temporary(journal: Journal = .wal) throws(StoreError) -> SQLiteWriter {
+        let file = FileManager.default.temporaryDirectory.appending(path: "store-\(UUID().uuidString).sqlite")
+        let writer = try SQLiteWriter(path: file.path, create: true, journal: journal)
+        writer.isTemporary = true
+        return writer
+    }
+
+    /// Opens an empty store in memory.
+    private init() throws(StoreError) {
+        try super.init(Self.inMemoryPath, Self.configuration(readOnly: false, .seconds(5)), modelPath: nil)
+    }
+
+    deinit {
+        guard isTemporary else { return }
+        close()
+        for end in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: name + end) }
     }
 
     /// Opens a file that must belong to an owner; another file stays as it is. A missing or empty file becomes the owner's.
     package init(
-        path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil,
-        owner: FileOwner?
+        path: String, create: Bool = false, journal: Journal = .rollback, busyTimeout: Duration = .seconds(5),
+        modelPath: String? = nil, owner: FileOwner?
     ) throws(StoreError) {
         // Closing the last connection that can write checkpoints the WAL, so the file is first opened for reading only.
         if let owner {
@@ -56,6 +93,7 @@ public final class SQLiteWriter: SQLiteFile, ObjectStore, RetentionWriter {
         try confirm(checked)
         if create { StoreFile.makePrivate(path) }
         PrivateFile.removeLeftOver(beside: storeIdentifier)
+        if create, journal == .wal { try beginWAL() }
         try preferFewSyncs()
         try noteIdentity()
         if let owner { try claim(for: owner) }

@@ -25,6 +25,11 @@ enum StoreFile {
     /// - Returns: the number of the file, or nil if it is to be created.
     @discardableResult
     static func check(_ path: String, readOnly: Bool, create: Bool) throws(StoreError) -> Number? {
+        guard !path.isEmpty, path != SQLiteFileConnection.inMemoryPath else {
+            throw StoreError(
+                .unsupported, store: path, message: "the path of a store must name a file",
+                hint: "SQLiteWriter.inMemory() makes a store in memory, and SQLiteWriter.temporary() a temporary file")
+        }
         var status = stat()
         guard stat(path, &status) == 0 else {
             switch errno {

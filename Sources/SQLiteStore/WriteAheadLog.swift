@@ -138,6 +138,14 @@ final class WALReader {
 }
 
 extension SQLiteWriter {
+    /// Gives an empty file a WAL.
+    func beginWAL() throws(StoreError) {
+        try run("creating the store") { db in
+            guard try pragma("page_count", db) == 0 else { return }
+            try db.execute(sql: "PRAGMA main.journal_mode = WAL")
+        }
+    }
+
     /// Turns off the sync of each commit in WAL mode. After a power failure the rows of the last batches may be there again, and the next
     /// run deletes them; the file is sound. Commits that must not be lost ask for ``Durability/full``.
     func preferFewSyncs() throws(StoreError) {

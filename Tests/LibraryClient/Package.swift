@@ -1,12 +1,14 @@
 // swift-tools-version:6.1
 import PackageDescription
 
-// A program that uses the library as any other does; scripts/test --all builds it against this checkout and runs it.
+// Programs that use the library as any other does; scripts/test --all builds them against this checkout, and runs the tests.
 let package = Package(
     name: "client",
     dependencies: [.package(name: "retention", path: "../..")],
     targets: [
-        .executableTarget(name: "client", dependencies: [.product(name: "PriceStore", package: "retention")])
+        .executableTarget(name: "client", dependencies: [.product(name: "SQLiteStore", package: "retention")]),
+        .target(name: "Ticks", dependencies: [.product(name: "SQLiteStore", package: "retention")]),
+        .testTarget(name: "TicksTests", dependencies: ["Ticks"]),
     ],
     swiftLanguageModes: [.v6]
 )

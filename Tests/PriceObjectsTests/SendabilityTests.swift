@@ -44,7 +44,8 @@ struct SendabilityTests {
         let (status, said) = try share([
             "ObjectID", "ChangeSet", "ObjectsDidChange", "StoreValue", "StorePredicate", "StoreFetchRequest",
             "BatchDeleteRequest", "BatchDeleteResult", "BatchUpdateRequest", "BatchUpdateResult", "BatchInsertResult",
-            "Entity", "Instant", "CalendarZone", "MergePolicy", "StoreError", "ValidationError", "ManagedObjectError",
+            "Entity", "Instant", "CalendarZone", "MergePolicy", "StoreError", "ObjectValidationError",
+            "ManagedObjectError",
             "MergeConflictError",
         ])
         #expect(status == 0, "\(said)")

@@ -7,7 +7,10 @@ import SQLiteStore
 /// A point as a typed row.
 struct TypedPoint: Storable {
     static let entity = "YahooGoldPricePoint"
-    static let attributes = ["symbol", "updateTime", "price", "open", "high", "low", "volume"]
+    static let attributes =
+        [Attribute(name: "symbol", affinity: .text), Attribute(name: "updateTime", affinity: .integer)]
+        + ["price", "open", "high", "low"].map { Attribute(name: $0, affinity: .real) }
+        + [Attribute(name: "volume", affinity: .integer)]
     var symbol: String
     var time: Int64
     var price: Double
@@ -37,11 +40,14 @@ struct TypedPoint: Storable {
         volume = try row.next()
     }
 
-    var row: [StoreValue] {
-        [
-            symbol.storeValue, time.storeValue, price.storeValue, open.storeValue, high.storeValue, low.storeValue,
-            volume.storeValue,
-        ]
+    func write(to row: inout StoredValues) {
+        row.append(symbol)
+        row.append(time)
+        row.append(price)
+        row.append(open)
+        row.append(high)
+        row.append(low)
+        row.append(volume)
     }
 }
 

@@ -180,7 +180,7 @@ extension StorePredicate {
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .and(let parts), .or(let parts): parts.flatMap(\.attributes)
         case .notTrue(let part), .not(let part): part.attributes
-        case .all, .date, .notKept, .notPicked, .notHeld, .key, .between, .begins, .contains, .dateCompare,
+        case .all, .date, .spares, .key, .between, .begins, .contains, .dateCompare,
             .declaredDate,
             .objectIDs:
             []

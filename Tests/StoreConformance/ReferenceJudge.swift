@@ -222,7 +222,7 @@ package struct ReferenceJudge {
             return range.before.map { isFrom && truth(of: range.date, row, $0, isBefore: true) }
         case .dateCompare(let date, .greaterOrEqual, let instant): return truth(of: date, row, instant, isBefore: false)
         // The generator makes none of these.
-        case .notKept, .notPicked, .notHeld, .key, .between, .begins, .contains, .dateCompare, .declaredDate,
+        case .spares, .key, .between, .begins, .contains, .dateCompare, .declaredDate,
             .objectIDs:
             return nil
         }

@@ -48,7 +48,7 @@ import Testing
             #expect((before...after).contains(transaction.instant.microseconds / 1_000_000))
             #expect(transaction.changes.allSatisfy { $0.kind == .delete })
         }
-        #expect(try prices[41].text(for: "symbol") == "XAUUSD")
+        #expect(try prices[41].value(for: "symbol", as: String.self) == "XAUUSD")
     }
 
     @Test func aRuleDeletesOldHistoryWithItsChanges() throws {

@@ -1,10 +1,10 @@
-public import PriceStore
+package import PriceStore
 
 /// Inserts many rows at once: COPY into a temporary table of texts, then one INSERT from there with the conflict rule.
 extension PostgresWriter {
     /// Adds rows by COPY into a temporary table and one INSERT from there. It is nil if a row breaks a constraint: then nothing was added,
     /// and the rows must be inserted one by one.
-    public func insert(
+    package func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
     ) throws(StoreError) -> RowsInserted? {
         do {

@@ -24,6 +24,21 @@ extension PostgresDatabase {
         }
     }
 
+    /// Figures of the rows that a request finds.
+    public func figures(
+        _ figures: [RowFigure], of request: StoreFetchRequest, groupedBy groups: [String]
+    ) throws(StoreError) -> [[StoreValue]] {
+        try run("reading figures of \(request.entity)") {
+            let scope = try scope(request.entity)
+            let named = groups + figures.compactMap(\.attribute)
+            let query = RowFigure.query(figures, groupCount: groups.count)
+            let found = try select(request, named, key: [], scope, namesColumns: true)
+            return try rows(SQLFragment(query.start) + found + query.end).map {
+                $0.values(at: 0..<groups.count + figures.count)
+            }
+        }
+    }
+
     /// The rows that a request finds, with their identities. The table must have a primary key.
     public func fetchRows(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
         try run("reading the rows of \(request.entity)") {
@@ -38,9 +53,15 @@ extension PostgresDatabase {
     }
 
     private func select(
-        _ request: StoreFetchRequest, _ attributes: [String], key: [String], _ scope: RowScope
+        _ request: StoreFetchRequest, _ attributes: [String], key: [String], _ scope: RowScope,
+        namesColumns: Bool = false
     ) throws -> SQLFragment {
-        let columns = try key + attributes.map { scope.column(try scope.attribute($0, store: name).name) }
+        let columns =
+            try key
+            + attributes.enumerated().map {
+                scope.column(try scope.attribute($0.element, store: name).name)
+                    + (namesColumns ? " AS c\($0.offset)" : "")
+            }
         var query =
             "SELECT \(columns.isEmpty ? "NULL" : columns.joined(separator: ", ")) FROM \(scope.from)"
             + (try condition(request.predicate, scope)).whereClause

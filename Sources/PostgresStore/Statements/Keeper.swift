@@ -17,7 +17,7 @@ struct Keeper: Hashable {
     /// Nil for any other part.
     init?(_ part: StorePredicate) {
         switch part {
-        case .notKept, .notPicked: predicate = part
+        case .spares where part.isKeeper: predicate = part
         case .or(let parts):
             guard parts.count == 2, case .notTrue(let among) = parts[0], parts[1].isKeeper, !among.sparesKeptRows else {
                 return nil

@@ -25,7 +25,7 @@ extension PostgresConnection {
             try exists(SQLFragment("SELECT 1 WHERE has_database_privilege(current_database(), 'TEMP')"))
         else { return false }
         return try keepers.allSatisfy { keeper in
-            guard case .notKept(let keepLast) = keeper.predicate else { return true }
+            guard case .notKept(let keepLast)? = keeper.predicate.spared else { return true }
             return try areHashable(keepLast.groupedBy, RowScope(table))
         }
     }
@@ -98,7 +98,7 @@ extension PostgresConnection {
             let key = Keeper.Key(table: table.oid, predicate: keeper)
             guard keptTables[key] == nil else { continue }
             let number = keptTables.count
-            switch keeper {
+            switch keeper.spared {
             case .notKept(let keepLast):
                 let query = try NewestRowsQuery(keepLast, scope, self, table: "pg_temp.retention_newest_\(number)")
                 for statement in query.make { try execute(statement) }
@@ -111,7 +111,7 @@ extension PostgresConnection {
                 }
                 for statement in tables?.make ?? [] { try execute(statement) }
                 keptTables[key] = .picks(tables)
-            default: continue
+            case .notHeld, nil: continue
             }
         }
     }
@@ -130,7 +130,9 @@ extension PostgresConnection {
         case .picks(let tables?): return .all([tables.query.isNotKept(tables.kept), tables.isBesidePicks])
         case .picks(nil):
             // No bucket kept a row. Whatever rows were added since, a row in a bucket that is too old for every tier is not kept.
-            guard case .notPicked(let thinning) = keeper, let end = thinning.startOfLiveBuckets else { return .never }
+            guard case .notPicked(let thinning)? = keeper.spared, let end = thinning.startOfLiveBuckets else {
+                return .never
+            }
             return "(" + (try scope.date(thinning.date, store: name)).readable(before: end) + ") IS TRUE"
         }
     }

@@ -33,7 +33,7 @@ extension PostgresConnection {
             return SQLFragment(scope.column(try scope.attribute(name, store: self.name).name) + " IS NOT NULL")
         case .and(let parts): return .all(try parts.map { try condition($0, scope) })
         case .or(let parts):
-            if let keeper = Keeper(predicate), case .notKept(let keepLast) = keeper.predicate {
+            if let keeper = Keeper(predicate), case .notKept(let keepLast)? = keeper.predicate.spared {
                 return try notKept(keepLast, among: keeper.among.map { try condition($0, scope) } ?? .always, scope)
             }
             return .any(try parts.map { try condition($0, scope) })
@@ -47,9 +47,12 @@ extension PostgresConnection {
             return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope)
         case .dateCompare(let date, let comparison, let instant):
             return try scope.date(date, store: name).readable(comparison, instant)
-        case .notKept(let keepLast): return try notKept(keepLast, scope)
-        case .notPicked(let thinning): return try notPicked(thinning, scope)
-        case .notHeld(let holds, let rule): return try Holds(session: self, all: holds).areSpared(by: rule, scope)
+        case .spares(let spared):
+            return switch spared.kind {
+            case .notKept(let keepLast): try notKept(keepLast, scope)
+            case .notPicked(let thinning): try notPicked(thinning, scope)
+            case .notHeld(let holds, let rule): try Holds(session: self, all: holds).areSpared(by: rule, scope)
+            }
         case .key(let range): return try keyCondition(range, scope)
         case .objectIDs(let ids): return try keyCondition(ids, scope)
         }

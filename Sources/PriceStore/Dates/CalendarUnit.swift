@@ -1,9 +1,5 @@
 /// A unit of the calendar. Units of one kind divide time into buckets. `allCases` begins with the smallest.
-///
-/// ```swift
-/// let units = CalendarUnit.allCases.map(\.rawValue)
-/// ```
-public enum CalendarUnit: String, Hashable, Sendable, CaseIterable {
+package enum CalendarUnit: String, Hashable, Sendable, CaseIterable {
     /// An hour of the clock. An hour that the clock repeats is two.
     case hour
     /// From midnight to midnight: 23 to 25 hours.

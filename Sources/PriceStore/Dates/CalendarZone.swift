@@ -3,8 +3,8 @@
 /// UTC uses integer arithmetic only. Other zones load Foundation's time zone data when they are created.
 ///
 /// ```swift
-/// let noon = CivilDateTime(year: 2025, month: 1, day: 31, hour: 12)
-/// let instant = CalendarZone(identifier: "Europe/Berlin")?.instant(of: noon)
+/// let berlin = CalendarZone(identifier: "Europe/Berlin") ?? .utc
+/// let midnight = DateEncoding.yyyymmdd.instant(of: 20_250_131, zone: berlin)
 /// ```
 public struct CalendarZone: Hashable, Sendable {
     /// The IANA name, as `Europe/Berlin`, or `UTC`.
@@ -41,7 +41,7 @@ public struct CalendarZone: Hashable, Sendable {
     public var isUTC: Bool { offsets == nil }
 
     /// The local time of an instant.
-    public func civil(of instant: Instant) -> CivilDateTime {
+    package func civil(of instant: Instant) -> CivilDateTime {
         let seconds = Int(instant.microseconds).flooringDivision(by: 1_000_000)
         let offset = offsets?.segment(at: seconds).offset ?? 0
         // The second that holds the distant past begins before it. The product may wrap, the difference does not.
@@ -59,7 +59,7 @@ public struct CalendarZone: Hashable, Sendable {
 
     /// The instant of a local time, as dates are read. A local time that the zone skips uses the offset before the gap. Of a local time
     /// that occurs twice, the later instant is used.
-    public func instant(of civil: CivilDateTime) -> Instant { instant(of: civil, .last) }
+    package func instant(of civil: CivilDateTime) -> Instant { instant(of: civil, .last) }
 
     /// The instant of a local time. If it occurs twice, the occurrence decides.
     package func instant(of civil: CivilDateTime, _ occurrence: Occurrence) -> Instant {
@@ -69,7 +69,7 @@ public struct CalendarZone: Hashable, Sendable {
     }
 
     /// The instant at which a local day begins. If midnight occurs twice, the first one.
-    public func startOfDay(_ date: CivilDate) -> Instant {
+    package func startOfDay(_ date: CivilDate) -> Instant {
         instant(of: CivilDateTime(date), .first)
     }
 

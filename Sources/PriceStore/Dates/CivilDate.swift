@@ -1,26 +1,21 @@
 /// A day of the proleptic Gregorian calendar, without a zone. Year 0 is 1 BC.
-///
-/// ```swift
-/// let lastDay = CivilDate(year: 2025, month: 2, day: CivilDate.daysInMonth(year: 2025, month: 2))
-/// let nextDay = CivilDate(dayNumber: lastDay.dayNumber + 1)
-/// ```
-public struct CivilDate: Hashable, Comparable, Sendable {
+package struct CivilDate: Hashable, Comparable, Sendable {
     /// The year in astronomical numbering.
-    public var year: Int
+    package var year: Int
     /// 1 to 12.
-    public var month: Int
+    package var month: Int
     /// 1 to ``daysInMonth(year:month:)``.
-    public var day: Int
+    package var day: Int
 
     /// Makes a date from its parts, which are not checked: see ``isValid``.
-    public init(year: Int, month: Int, day: Int) {
+    package init(year: Int, month: Int, day: Int) {
         self.year = year
         self.month = month
         self.day = day
     }
 
     /// Makes the date that is a number of days after 1970-01-01 (before it, if negative).
-    public init(dayNumber: Int) {
+    package init(dayNumber: Int) {
         // Eras of 400 years begin on 1 March, so that the leap day is the last day of a year.
         let day = dayNumber + 719_468
         let era = day.flooringDivision(by: 146_097)
@@ -34,7 +29,7 @@ public struct CivilDate: Hashable, Comparable, Sendable {
     }
 
     /// Days since 1970-01-01; negative before it. Years beyond ±1,000,000 count as ±1,000,000.
-    public var dayNumber: Int {
+    package var dayNumber: Int {
         let shiftedYear = min(max(year, -1_000_000), 1_000_000) - (month <= 2 ? 1 : 0)
         let era = shiftedYear.flooringDivision(by: 400)
         let yearOfEra = shiftedYear - era * 400
@@ -44,12 +39,12 @@ public struct CivilDate: Hashable, Comparable, Sendable {
     }
 
     /// Whether the calendar has this day.
-    public var isValid: Bool {
+    package var isValid: Bool {
         1...12 ~= month && day >= 1 && day <= CivilDate.daysInMonth(year: year, month: month)
     }
 
     /// How many days a month has: 28 to 31. A month that is not 1 to 12 has 31.
-    public static func daysInMonth(year: Int, month: Int) -> Int {
+    package static func daysInMonth(year: Int, month: Int) -> Int {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
         case 4, 6, 9, 11: 30
@@ -58,31 +53,26 @@ public struct CivilDate: Hashable, Comparable, Sendable {
     }
 
     /// Orders dates by time.
-    public static func < (a: CivilDate, b: CivilDate) -> Bool {
+    package static func < (a: CivilDate, b: CivilDate) -> Bool {
         (a.year, a.month, a.day) < (b.year, b.month, b.day)
     }
 }
 
 /// A day and a time of day on the clocks of some zone.
-///
-/// ```swift
-/// let noon = CivilDateTime(year: 2025, month: 1, day: 31, hour: 12)
-/// let instant = CalendarZone(identifier: "Europe/Berlin")?.instant(of: noon)
-/// ```
-public struct CivilDateTime: Hashable, Sendable {
+package struct CivilDateTime: Hashable, Sendable {
     /// The day.
-    public var date: CivilDate
+    package var date: CivilDate
     /// 0 to 23.
-    public var hour: Int
+    package var hour: Int
     /// 0 to 59.
-    public var minute: Int
+    package var minute: Int
     /// 0 to 59; 60, a leap second, is read as the instant after it.
-    public var second: Int
+    package var second: Int
     /// 0 to 999,999.
-    public var microsecond: Int
+    package var microsecond: Int
 
     /// Makes a local time from its parts, which are not checked.
-    public init(
+    package init(
         year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0, microsecond: Int = 0
     ) {
         self.init(
@@ -91,7 +81,7 @@ public struct CivilDateTime: Hashable, Sendable {
     }
 
     /// Makes a local time from a day and a time of day, which is not checked.
-    public init(_ date: CivilDate, hour: Int = 0, minute: Int = 0, second: Int = 0, microsecond: Int = 0) {
+    package init(_ date: CivilDate, hour: Int = 0, minute: Int = 0, second: Int = 0, microsecond: Int = 0) {
         self.date = date
         self.hour = hour
         self.minute = minute
@@ -114,11 +104,11 @@ public struct CivilDateTime: Hashable, Sendable {
     }
 
     /// The year in astronomical numbering.
-    public var year: Int { date.year }
+    package var year: Int { date.year }
     /// 1 to 12.
-    public var month: Int { date.month }
+    package var month: Int { date.month }
     /// 1 to 31.
-    public var day: Int { date.day }
+    package var day: Int { date.day }
 }
 
 extension BinaryInteger {

@@ -24,15 +24,3 @@ extension Date {
             timeIntervalSinceReferenceDate: Double(Int128(instant.microseconds) - Int128(reference)) / 1_000_000)
     }
 }
-
-extension StorePredicate {
-    /// Matches rows whose date is wholly before a date, in the format that the store declares for the attribute.
-    public static func date(_ attribute: String, before date: Date) -> StorePredicate {
-        .date(attribute, before: Instant(date))
-    }
-
-    /// Matches rows whose date, in the given format, is wholly before a date. A stored 0 is not a date.
-    public static func date(_ attribute: String, _ encoding: DateEncoding, before date: Date) -> StorePredicate {
-        .date(attribute, encoding, before: Instant(date))
-    }
-}

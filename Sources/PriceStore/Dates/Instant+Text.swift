@@ -11,7 +11,7 @@ extension Instant {
     }
 
     /// The local time in UTC.
-    public var civil: CivilDateTime { CalendarZone.utc.civil(of: self) }
+    package var civil: CivilDateTime { CalendarZone.utc.civil(of: self) }
 
     /// The instant in UTC after RFC 3339, such as `2026-11-20T00:00:00Z`, with a fraction of 3 or 6 digits if it is not 0. Years outside 0
     /// to 9999, which RFC 3339 does not support, have a sign or more digits.

@@ -35,16 +35,20 @@ extension StorePredicate {
     /// The names of all attributes that the predicate uses.
     package var allAttributeNames: [String] {
         switch self {
-        // A hold names attributes of its own entity.
-        case .all, .key, .objectIDs, .notHeld: []
+        case .all, .key, .objectIDs: []
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .between(let name, _, _), .begins(let name, _), .contains(let name, _): [name]
         case .and, .or, .not, .notTrue: leaves.flatMap(\.allAttributeNames)
         case .date(let range): [range.date.name]
-        case .declaredDate(let name, _): [name]
+        case .declaredDate(let name, _, _): [name]
         case .dateCompare(let date, _, _): [date.name]
-        case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.allAttributeNames
-        case .notPicked(let thinning): thinning.groupedBy + [thinning.date.name] + thinning.among.allAttributeNames
+        case .spares(let spared):
+            switch spared.kind {
+            case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.allAttributeNames
+            case .notPicked(let thinning): thinning.groupedBy + [thinning.date.name] + thinning.among.allAttributeNames
+            // A hold names attributes of its own entity.
+            case .notHeld: []
+            }
         }
     }
 }

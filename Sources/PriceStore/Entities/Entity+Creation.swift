@@ -44,6 +44,13 @@ extension Entity {
             return $0.affinity != .none && affinity != nil && affinity != $0.affinity
         }
         if let other { return "another type of \(other.name)" }
+        // A store may require the attributes of a key by itself.
+        let key = folded(primaryKey)
+        let optional = attributes.first {
+            let isRequired = existing.attribute(named: $0.name)?.isRequired ?? $0.isRequired
+            return isRequired != $0.isRequired && !key.contains($0.name.folded)
+        }
+        if let optional { return "\(optional.name) \(optional.isRequired ? "not required" : "required")" }
         let missing = relationships.first { wanted in
             !existing.relationships.contains {
                 folded($0.sourceAttributes) == folded(wanted.sourceAttributes)

@@ -145,8 +145,8 @@ public struct Attribute: Hashable, Sendable {
     public let defaultValue: StoreValue?
     /// The column that holds the attribute, if it has another name, as in a Core Data store; otherwise nil.
     public let column: String?
-    /// The date format, if the store declares it, as a Core Data model does.
-    public let dateEncoding: DateEncoding?
+    /// The date format, if the store declares it, as a Core Data model does, or the program that names the attribute.
+    public package(set) var dateEncoding: DateEncoding?
     /// How exactly the column holds numbers.
     package var precision = Precision.double
     /// The values of an enumerated type, in its order; empty for any other type.
@@ -171,8 +171,10 @@ public struct Attribute: Hashable, Sendable {
 }
 
 extension Attribute {
-    /// Names an attribute in a condition: `Attribute("price") < 10`.
-    public init(_ name: String) { self.init(name: name, affinity: .none) }
+    /// Names an attribute in a condition, with the format of its dates: `Attribute("price") < 10`, `Attribute("time", .unixSeconds) < now`.
+    public init(_ name: String, _ dateEncoding: DateEncoding? = nil) {
+        self.init(name: name, affinity: .none, dateEncoding: dateEncoding)
+    }
 }
 
 /// A reference from the rows of one entity (the source) to a row of another (the destination): a foreign key.

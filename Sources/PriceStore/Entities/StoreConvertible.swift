@@ -1,8 +1,10 @@
-/// A Swift type whose values a store can hold: `Int`, `Int64`, `Double`, `Bool`, `String`, bytes, and optionals of them.
+/// A Swift type whose values a store can hold: `Int`, `Int64`, `Double`, `Bool`, `String`, `[UInt8]`, `Data`, `UUID`, `Decimal`, optionals
+/// of them, and types with such a raw value.
 ///
 /// ```swift
-/// let value = StoreValue(4.5)
-/// let dollars = Double(storeValue: value)
+/// enum Metal: String, StoreConvertible { case gold, silver }
+/// let value = StoreValue(Metal.gold)
+/// let metal = Metal(storeValue: value)
 /// ```
 public protocol StoreConvertible {
     /// The value as a store holds it.
@@ -89,6 +91,17 @@ extension [UInt8]: StoreConvertible {
     public init?(storeValue: StoreValue) {
         guard case .blob(let bytes) = storeValue else { return nil }
         self = bytes
+    }
+}
+
+extension StoreConvertible where Self: RawRepresentable, RawValue: StoreConvertible {
+    /// The raw value as a store holds it.
+    public var storeValue: StoreValue { rawValue.storeValue }
+
+    /// Reads a raw value; nil: no value of the type has it.
+    public init?(storeValue: StoreValue) {
+        guard let raw = RawValue(storeValue: storeValue) else { return nil }
+        self.init(rawValue: raw)
     }
 }
 

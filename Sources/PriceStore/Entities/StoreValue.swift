@@ -18,6 +18,17 @@ public enum StoreValue: Sendable {
 
     /// Whether this is ``null``.
     public var isNull: Bool { if case .null = self { true } else { false } }
+
+    /// The name of the storage class, as SQLite's `typeof` returns it. Messages name it and never show values.
+    package var storageClass: String {
+        switch self {
+        case .null: "null"
+        case .integer: "integer"
+        case .real: "real"
+        case .text: "text"
+        case .blob: "blob"
+        }
+    }
 }
 
 extension StoreValue: Hashable {

@@ -5,14 +5,11 @@
 /// none.
 ///
 /// ```swift
-/// let old = StoreFetchRequest(entity: "price", predicate: .date("time", .unixSeconds, before: cutoff))
+/// let old = StoreFetchRequest(entity: "price", predicate: Attribute("time", .unixSeconds) < cutoff)
 /// if context.hasChanges { try context.save() }
 /// try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
 /// ```
 public struct BatchDeleteRequest: Hashable, Sendable {
-    /// What the result contains.
-    public typealias ResultType = BatchResultType
-
     /// What happens to rows of any entity that refer to deleted rows.
     public enum RelationshipRule: String, Hashable, Sendable, CaseIterable {
         /// What each relationship declares.
@@ -38,14 +35,14 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// deleted.
     public var fetchRequest: StoreFetchRequest
     /// What the result contains.
-    public var resultType: ResultType
+    public var resultType: BatchResultType
     /// What happens to rows that refer to deleted rows. It applies to the relationships that refer to this entity. Relationships to rows
     /// that a cascade deletes follow their declaration. In a Core Data store only ``RelationshipRule/asDeclared`` is possible.
     public var relationships: RelationshipRule
 
     /// Makes a request that deletes the rows of a fetch request.
     public init(
-        fetchRequest: StoreFetchRequest, resultType: ResultType = .statusOnly,
+        fetchRequest: StoreFetchRequest, resultType: BatchResultType = .statusOnly,
         relationships: RelationshipRule = .asDeclared
     ) {
         self.fetchRequest = fetchRequest
@@ -58,7 +55,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// An empty list deletes nothing and does not use the store. IDs of an entity and of its sub-entities can be mixed, in any order. The
     /// request fails with ``StoreError/Kind/unsupported`` for IDs of several other entities or of another store; the error names them.
     public init(
-        objectIDs: [ObjectID], resultType: ResultType = .statusOnly, relationships: RelationshipRule = .asDeclared
+        objectIDs: [ObjectID], resultType: BatchResultType = .statusOnly, relationships: RelationshipRule = .asDeclared
     ) {
         let entities = Set(objectIDs.map(\.entity))
         // For IDs of several entities, the store finds the entity.
@@ -137,9 +134,9 @@ public struct BatchDeleteResult: Hashable, Sendable {
     /// rows count as cascaded. Empty if there are none, or if the engine does not know.
     public var deletedByTriggers: [String: Int] = [:]
     /// Rows of all tables that were archived before they were deleted.
-    public var archivedCount = 0
+    package var archivedCount = 0
     /// How long the store was locked; nil: for the whole request.
-    public var lockElapsed: Duration?
+    package var lockElapsed: Duration?
     /// The IDs of the deleted rows, if they were requested; otherwise empty.
     public var objectIDs: [ObjectID]
     /// The candles that the rows of the deletion have become so far.

@@ -1,21 +1,16 @@
 /// Rows that must not be deleted, neither by a rule nor by a cascade from its rows.
 ///
 /// A row is also held if the condition is unknown for it.
-///
-/// ```swift
-/// let gold = HeldRows(name: "audit", entity: "price", rows: Attribute("metal") == "gold")
-/// let free = StoreFetchRequest(entity: "price", predicate: .notHeld([gold], by: nil))
-/// ```
-public struct HeldRows: Hashable, Sendable {
+package struct HeldRows: Hashable, Sendable {
     /// The hold's name, for messages and counts.
-    public let name: String
+    package let name: String
     /// The entity whose rows are held, with its sub-entities, as the store spells it.
-    public let entity: String
+    package let entity: String
     /// The condition of the held rows. Rows for which it is false are not held.
-    public let rows: StorePredicate
+    package let rows: StorePredicate
 
     /// Makes a description of held rows.
-    public init(name: String, entity: String, rows: StorePredicate) {
+    package init(name: String, entity: String, rows: StorePredicate) {
         self.name = name
         self.entity = entity
         self.rows = rows

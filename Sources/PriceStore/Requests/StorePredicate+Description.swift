@@ -15,11 +15,14 @@ extension StorePredicate: CustomStringConvertible {
         case .not(let part): "not (\(part))"
         case .notTrue(let part): "(\(part)) is not true"
         case .date(let range): range.description
-        case .declaredDate(let name, let instant): "\(name) before \(instant.rfc3339)"
+        case .declaredDate(let name, let comparison, let instant): "\(name) \(comparison.sql) \(instant.rfc3339)"
         case .dateCompare(let date, let comparison, let instant): "\(date.name) \(comparison.sql) \(instant.rfc3339)"
-        case .notKept(let keepLast): "not one of the last \(keepLast.count)"
-        case .notPicked(let thinning): "not the \(thinning.pick) of its bucket"
-        case .notHeld: "not held"
+        case .spares(let spared):
+            switch spared.kind {
+            case .notKept(let keepLast): "not one of the last \(keepLast.count)"
+            case .notPicked(let thinning): "not the \(thinning.pick) of its bucket"
+            case .notHeld: "not held"
+            }
         case .key(let range): "key after \(range.after ?? []) through \(range.through ?? [])"
         case .objectIDs(let ids): ids.count > 10 ? "\(ids.count) object IDs" : "\(ids)"
         }

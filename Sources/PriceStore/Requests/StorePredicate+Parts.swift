@@ -10,17 +10,17 @@ extension StorePredicate {
 
     /// The newest rows that the condition spares, once for each time that it names them.
     package var keptRows: [KeepLast] {
-        leaves.compactMap { if case .notKept(let keepLast) = $0 { keepLast } else { nil } }
+        leaves.compactMap { if case .notKept(let keepLast)? = $0.spared { keepLast } else { nil } }
     }
 
     /// The picks of rules that the condition spares, once for each time that it names them.
     package var thinnings: [Thinning] {
-        leaves.compactMap { if case .notPicked(let thinning) = $0 { thinning } else { nil } }
+        leaves.compactMap { if case .notPicked(let thinning)? = $0.spared { thinning } else { nil } }
     }
 
     /// The holds whose rows the condition spares.
     package var holds: [HeldRows] {
-        leaves.flatMap { if case .notHeld(let holds, _) = $0 { holds } else { [HeldRows]() } }
+        leaves.flatMap { if case .notHeld(let holds, _)? = $0.spared { holds } else { [HeldRows]() } }
     }
 
     /// Whether the condition spares picks.
@@ -28,9 +28,9 @@ extension StorePredicate {
 
     /// Whether the condition itself, not a part of it, spares rows that a rule keeps.
     package var isKeeper: Bool {
-        switch self {
+        switch spared {
         case .notKept, .notPicked: true
-        default: false
+        case .notHeld, nil: false
         }
     }
 

@@ -2,14 +2,22 @@
 extension Attribute {
     /// The attribute equals the value; nil: it has no value.
     public static func == (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
-        let value = value.storeValue
-        return value.isNull ? .isNull(attribute.name) : .compare(attribute.name, .equal, value)
+        attribute == value.storeValue
     }
 
     /// The attribute differs from the value; nil: it has a value.
     public static func != (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
-        let value = value.storeValue
-        return value.isNull ? .isNotNull(attribute.name) : .compare(attribute.name, .notEqual, value)
+        attribute != value.storeValue
+    }
+
+    /// The attribute equals the value; `.null`: it has no value.
+    public static func == (attribute: Attribute, value: StoreValue) -> StorePredicate {
+        value.isNull ? .isNull(attribute.name) : .compare(attribute.name, .equal, value)
+    }
+
+    /// The attribute differs from the value; `.null`: it has a value.
+    public static func != (attribute: Attribute, value: StoreValue) -> StorePredicate {
+        value.isNull ? .isNotNull(attribute.name) : .compare(attribute.name, .notEqual, value)
     }
 
     /// The attribute has no value.
@@ -43,33 +51,73 @@ extension Attribute {
     }
 }
 
+/// More conditions, and dates: `Attribute("time", .unixSeconds) < Date()`. Without a format the date has the one that the store declares, as a
+/// Core Data model and PostgreSQL do; if it declares none, a request throws `StoreError` of kind ``StoreError/Kind/unsupported``.
+extension Attribute {
+    /// The attribute has no value; the same as `== nil`.
+    public var isNull: StorePredicate { .isNull(name) }
+
+    /// The attribute equals one of the values; NULL equals none.
+    public func isIn(_ values: some Sequence<some StoreConvertible>) -> StorePredicate {
+        .isIn(name, values.map(\.storeValue))
+    }
+
+    /// The attribute is at least the first value and at most the second.
+    public func between(_ low: some StoreConvertible, _ high: some StoreConvertible) -> StorePredicate {
+        .between(name, low.storeValue, high.storeValue)
+    }
+
+    /// The attribute is a text that begins with this one; see ``StorePredicate/begins(_:with:)``.
+    public func begins(with text: String) -> StorePredicate { .begins(name, with: text) }
+
+    /// The attribute is a text that contains this one; see ``StorePredicate/contains(_:_:)``.
+    public func contains(_ text: String) -> StorePredicate { .contains(name, text) }
+
+    /// The date is before this one: the whole of it, if it is a day.
+    public static func < (attribute: Attribute, date: some InstantConvertible) -> StorePredicate {
+        attribute.compare(.less, date.instant)
+    }
+
+    /// The date is at this one or later, at least a part of it, if it is a day.
+    public static func >= (attribute: Attribute, date: some InstantConvertible) -> StorePredicate {
+        attribute.compare(.greaterOrEqual, date.instant)
+    }
+
+    /// The date begins at this one or before it.
+    public static func <= (attribute: Attribute, date: some InstantConvertible) -> StorePredicate {
+        attribute.compare(.lessOrEqual, date.instant)
+    }
+
+    /// The date begins after this one.
+    public static func > (attribute: Attribute, date: some InstantConvertible) -> StorePredicate {
+        attribute.compare(.greater, date.instant)
+    }
+
+    fileprivate func compare(_ comparison: StorePredicate.Operator, _ instant: Instant) -> StorePredicate {
+        guard let dateEncoding else { return .declaredDate(name, comparison, instant) }
+        let date = DateAttribute(name: name, encoding: dateEncoding)
+        return switch comparison {
+        case .less: .date(DateRange(date, before: instant))
+        case .greaterOrEqual: .date(DateRange(date, from: instant))
+        default: .dateCompare(date, comparison, instant)
+        }
+    }
+}
+
 extension StorePredicate {
-    /// Matches rows whose date is wholly before an instant, in the format that the store declares for the attribute: a date of a Core Data
-    /// model, or a column of a date type in PostgreSQL.
-    ///
-    /// A request throws `StoreError` of kind ``StoreError/Kind/unsupported`` if the store declares no format.
-    public static func date(_ attribute: String, before instant: Instant) -> StorePredicate {
-        .declaredDate(attribute, before: instant)
-    }
-
-    /// Matches rows whose date, in the given format, is wholly before an instant. A stored 0 is not a date.
-    public static func date(_ attribute: String, _ encoding: DateEncoding, before instant: Instant) -> StorePredicate {
-        .date(DateRange(DateAttribute(name: attribute, encoding: encoding), before: instant))
-    }
-
-    /// The predicate with the format that an entity declares in place of each ``declaredDate(_:before:)``.
+    /// The predicate with the format that an entity declares in place of each ``declaredDate(_:_:_:)``.
     package func withDeclaredDates(of entity: Entity, store: String) throws(StoreError) -> StorePredicate {
         switch self {
-        case .declaredDate(let name, let instant):
+        case .declaredDate(let name, let comparison, let instant):
             guard let attribute = entity.attribute(named: name) else {
                 throw StoreError(.unknownName, store: store, message: "\(entity.name) has no attribute '\(name)'")
             }
-            guard let encoding = attribute.dateEncoding else {
+            guard attribute.dateEncoding != nil else {
                 throw StoreError(
                     .unsupported, store: store, message: "the store declares no date format for \(entity.name).\(name)",
-                    hint: "give the format: .date(\"\(name)\", .unixSeconds, before: …)")
+                    hint: "give the format: Attribute(\"\(name)\", .unixSeconds)")
             }
-            return .date(attribute.name, encoding, before: instant)
+            return attribute.compare(comparison, instant)
         case .and(let parts): return .and(try parts.withDeclaredDates(of: entity, store: store))
         case .or(let parts): return .or(try parts.withDeclaredDates(of: entity, store: store))
         case .not(let part): return .not(try part.withDeclaredDates(of: entity, store: store))

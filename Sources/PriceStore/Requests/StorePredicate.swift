@@ -7,7 +7,7 @@
 /// and collation of the column.
 ///
 /// ```swift
-/// let isOld = StorePredicate.date("time", .unixSeconds, before: now - .seconds(30 * 86_400))
+/// let isOld = Attribute("time", .unixSeconds) < now - .seconds(30 * 86_400)
 /// let oldGold = StoreFetchRequest(entity: "price", predicate: Attribute("metal") == "gold" && isOld)
 /// ```
 public indirect enum StorePredicate: Hashable, Sendable {
@@ -54,19 +54,14 @@ public indirect enum StorePredicate: Hashable, Sendable {
     case notTrue(StorePredicate)
     /// The date attribute can be read and is in the range.
     case date(DateRange)
-    /// The date attribute, in the format that the store declares for it, is wholly before the instant.
-    case declaredDate(String, before: Instant)
+    /// The date attribute, in the format that the store declares for it, compares with the instant in this way.
+    case declaredDate(String, Operator, Instant)
     /// The date attribute is valid, and its first instant compares with the given one in this way. Rows with an unreadable date never
     /// match, not even with ``Operator/notEqual``. A value that represents a span (a day, a month) is compared by its start; ``date(_:)``
     /// is for spans that must lie wholly before an instant.
     case dateCompare(DateAttribute, Operator, Instant)
-    /// The row is not one of the newest rows that ``KeepLast`` protects.
-    case notKept(KeepLast)
-    /// The row is not one of the picks that ``Thinning`` keeps.
-    case notPicked(Thinning)
-    /// The row is not held, and no held row would be deleted with it by a cascade under this relationship rule. If the rule is nil, only
-    /// the row itself matters. Never unknown.
-    case notHeld([HeldRows], by: BatchDeleteRequest.RelationshipRule?)
+    /// The row is none of those that a policy of the program `retention` keeps. Only that program makes such a condition.
+    case spares(SparedRows)
     /// The key of the row is in a range; see ``KeyRange``.
     case key(KeyRange)
     /// The row is one of these. IDs of another entity or of another store are an error. Empty: false.
@@ -153,37 +148,6 @@ public struct DateRange: Hashable, Sendable {
         self.date = date
         self.from = from
         self.before = before
-    }
-}
-
-/// The newest rows of each group, which a rule never deletes. Rows with the same date as the last kept row are also kept.
-///
-/// A row is deleted only while all of these rows of its group exist. If another program deletes or changes one of them during a deletion,
-/// the rest of the group stays until the next one.
-///
-/// ```swift
-/// let newest = KeepLast(count: 1, groupedBy: ["metal"], among: .all, date: date)
-/// let others = StoreFetchRequest(entity: "price", predicate: .notKept(newest))
-/// ```
-public struct KeepLast: Hashable, Sendable {
-    /// How many rows of each group are kept; at least 1.
-    public let count: Int
-    /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
-    public let groupedBy: [String]
-    /// The rows that count: readable rows that match this condition.
-    public let among: StorePredicate
-    /// The date that determines which rows are newest.
-    public let date: DateAttribute
-    /// Only groups whose oldest kept row is before this instant matter; nil: all groups matter. It limits the work if a range of dates
-    /// limits the rows.
-    public var relevantBefore: Instant?
-
-    /// Makes a description of the rows to keep.
-    public init(count: Int, groupedBy: [String], among: StorePredicate, date: DateAttribute) {
-        self.count = count
-        self.groupedBy = groupedBy
-        self.among = among
-        self.date = date
     }
 }
 

@@ -113,14 +113,14 @@ package struct SurveyRequest: Hashable, Sendable {
     /// The conditions that a row before ``cutoff`` is not kept by this rule or by another one.
     private var notKept: [StorePredicate] {
         (ownKeepers + keepers.others).map { keeper in
-            switch keeper {
+            switch keeper.spared {
             case .notKept(var keepLast):
                 keepLast.relevantBefore = cutoff
                 return spared(by: .notKept(keepLast), keepLast.among, keepLast.date)
             case .notPicked(var thinning):
                 thinning.cutoff = cutoff
                 return spared(by: .notPicked(thinning), thinning.among, thinning.date)
-            default: return keeper
+            case .notHeld, nil: return keeper
             }
         }
     }
@@ -135,7 +135,7 @@ package struct SurveyRequest: Hashable, Sendable {
 
 extension BatchDeleteRequest {
     /// All rows that a deletion deletes.
-    package init(_ request: SurveyRequest, resultType: ResultType = .statusOnly) {
+    package init(_ request: SurveyRequest, resultType: BatchResultType = .statusOnly) {
         self.init(
             fetchRequest: StoreFetchRequest(
                 entity: request.entity, predicate: request.expired,

@@ -2,18 +2,10 @@
 ///
 /// A tier has buckets of one size, and an age. A row is kept if it is the pick of its bucket in at least one tier whose age it has not
 /// passed. Picks are chosen among all readable rows, including those at or after the cutoff.
-///
-/// ```swift
-/// let cutoff = Instant(unixSeconds: 1_740_787_200)
-/// let monthly = Thinning(
-///     tiers: [Thinning.Tier(.month, since: .distantPast)], groupedBy: [], among: .all, date: date, before: cutoff)
-/// let old = StoreFetchRequest(
-///     entity: "price", predicate: .date(DateRange(date, before: cutoff)) && .notPicked(monthly))
-/// ```
-public struct Thinning: Hashable, Sendable {
+package struct Thinning: Hashable, Sendable {
     /// Which row of a bucket is kept. Among rows of one date, the row with the highest key is the last, and the one with the lowest key the
     /// first.
-    public enum Pick: String, Hashable, Sendable, CaseIterable {
+    package enum Pick: String, Hashable, Sendable, CaseIterable {
         /// The row with the latest date.
         case last
         /// The row with the earliest date.
@@ -21,37 +13,37 @@ public struct Thinning: Hashable, Sendable {
     }
 
     /// A size of buckets, and an age.
-    public struct Tier: Hashable, Sendable {
+    package struct Tier: Hashable, Sendable {
         /// The size of a bucket.
-        public var unit: CalendarUnit
+        package var unit: CalendarUnit
         /// Rows before this instant have passed the tier's age; the distant past: none ever does.
         ///
         /// With ``Pick/first`` a row passes the age together with its bucket, at the bucket's end. Otherwise the next row of the bucket
         /// would become the first, although an earlier run may have left none.
-        public var since: Instant
+        package var since: Instant
 
         /// Makes a tier.
-        public init(_ unit: CalendarUnit, since: Instant) {
+        package init(_ unit: CalendarUnit, since: Instant) {
             self.unit = unit
             self.since = since
         }
     }
 
     /// The tiers, the smallest unit first.
-    public let tiers: [Tier]
+    package let tiers: [Tier]
     /// Which row of a bucket is kept.
-    public let pick: Pick
+    package let pick: Pick
     /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
-    public let groupedBy: [String]
+    package let groupedBy: [String]
     /// The rows among which picks are chosen: readable rows that match this condition.
-    public let among: StorePredicate
+    package let among: StorePredicate
     /// The date that determines the bucket of a row. Buckets follow the calendar in the zone of the date.
-    public let date: DateAttribute
+    package let date: DateAttribute
     /// Rows at or after this instant are not looked at, except to choose picks. A request of a rule sets its own.
     package var cutoff = Instant.distantPast
 
     /// Makes a description of the rows to keep of those before an instant; later rows count as not picked.
-    public init(
+    package init(
         tiers: [Tier], pick: Pick = .last, groupedBy: [String], among: StorePredicate, date: DateAttribute,
         before cutoff: Instant
     ) {

@@ -26,6 +26,17 @@ public protocol StoreReader: AnyObject {
     /// How many rows a request finds. Its limit applies, its order does not matter.
     func count(_ request: StoreFetchRequest) throws(StoreError) -> Int
 
+    /// Figures of the rows that a request finds, with its limit and its order.
+    ///
+    /// - Parameters:
+    ///   - figures: what is computed.
+    ///   - request: the rows.
+    ///   - groups: the attributes by which the rows are grouped; empty: all rows are one group.
+    /// - Returns: a row for each group, in the order of the groups: the values of the attributes, then the figures.
+    func figures(
+        _ figures: [RowFigure], of request: StoreFetchRequest, groupedBy groups: [String]
+    ) throws(StoreError) -> [[StoreValue]]
+
     /// The values of the named attributes of the rows that a request finds, in its order. All are held in memory.
     func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]]
 
@@ -47,12 +58,6 @@ public protocol StoreInserter: StoreReader {
     /// not inserted.
     func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
         -> InsertOutcome
-
-    /// Inserts many rows at once, all with one policy; nil: the store cannot, or a row breaks a constraint. Nothing is then inserted, and
-    /// the rows must be inserted one by one.
-    func insert(
-        entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
-    ) throws(StoreError) -> RowsInserted?
 
     /// Carries out `body` in one transaction, which is rolled back if it throws. Transactions nest.
     func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T
@@ -81,9 +86,11 @@ public protocol StoreWriter: StoreInserter {
     func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
 
     /// Creates an entity if it does not exist, with its key, defaults, relationships and their indexes. An existing entity gets the
-    /// attributes that it lacks; these are required only if they have a default.
+    /// attributes that it lacks, and may have others.
     ///
-    /// - Throws: ``StoreError`` if a part of the description cannot be created; nothing is then created.
+    /// - Throws: ``StoreError`` if a part of the description cannot be created, or if an existing entity differs from it in its key, a
+    ///   relationship, or the type, the default or the requirement of an attribute; nothing is then created. The error names the
+    ///   difference and the statement that would make the described entity.
     func createEntity(_ entity: Entity) throws(StoreError)
 
     /// Creates an index unless one of exactly these attributes exists.
@@ -226,6 +233,50 @@ public struct ReclaimResult: Hashable, Sendable {
         self.sizeBytesBefore = sizeBytesBefore
         self.sizeBytesAfter = sizeBytesAfter
         self.warning = warning
+    }
+}
+
+/// A figure of several rows.
+///
+/// ```swift
+/// let all = StoreFetchRequest(entity: "price")
+/// for row in try context.figures([.count, .max("price")], of: all, groupedBy: ["metal"]) {
+///     print(row[0], row[1], row[2])
+/// }
+/// ```
+public enum RowFigure: Hashable, Sendable {
+    /// The number of rows.
+    case count
+    /// The least value of an attribute; NULL if no row has one.
+    case min(String)
+    /// The greatest value of an attribute; NULL if no row has one.
+    case max(String)
+    /// The sum of an attribute's numbers; NULL if no row has one.
+    case sum(String)
+
+    /// The attribute; nil for a count.
+    package var attribute: String? {
+        switch self {
+        case .count: nil
+        case .min(let name), .max(let name), .sum(let name): name
+        }
+    }
+
+    /// What precedes and what follows the query of the rows, in which the values of the groups and then those of the figures are columns.
+    package static func query(_ figures: [RowFigure], groupCount: Int) -> (start: String, end: String) {
+        var names = (0..<groupCount).map { "c\($0)" }
+        let groups = names.joined(separator: ", ")
+        let columns = figures.map { figure in
+            guard figure.attribute != nil else { return "count(*)" }
+            names.append("c\(names.count)")
+            return "\(figure)".prefix(3) + "(\(names[names.count - 1]))"
+        }
+        let selected = (groupCount > 0 ? [groups] : []) + columns
+        return (
+            "WITH found (\((names.isEmpty ? ["c"] : names).joined(separator: ", "))) AS (",
+            ") SELECT \(selected.joined(separator: ", ")) FROM found"
+                + (groupCount > 0 ? " GROUP BY \(groups) ORDER BY \(groups)" : "")
+        )
     }
 }
 

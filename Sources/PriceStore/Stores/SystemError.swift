@@ -1,3 +1,6 @@
+#if !os(Linux)
+    #error("retention and its library build on Linux only: they use /proc and the file locks of Linux")
+#endif
 import Glibc
 
 extension String {

@@ -14,31 +14,36 @@ extension SQLiteWriter {
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         if request.rollup == nil, request.method == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
-            if request.place == nil { try prepareCandles(of: request, db) }
-            if request.continuation == nil { try dropClearedRows(db) }
-            let counter = try TriggerCounter.of(request, self, db)
-            let result = try archived(request) { archiver in
-                try transaction(.normal) {
-                    if request.isPlanned { try catalog.confirm(db) }
-                    try archiver?.begin(request.request.withoutPlace, rollup: request.rollup, self, db)
-                    var batch = try BatchDelete(request, self, db, archiver)
-                    let continuation = try batch.run()
-                    var result = BatchDeleteResult(
-                        deletedCount: batch.deletedCount, cascadedCount: batch.cascadedCount,
-                        nullifiedCount: batch.nullifiedCount, objectIDs: batch.objectIDs)
-                    result.continuation = continuation
-                    result.candles = batch.candles
-                    result.deletedByTriggers = counter?.take(own: batch.ownCounts) ?? [:]
-                    if let archiver, let rule = request.archiveRule {
-                        result.archivedCount = try archiver.commit(
-                            rule: rule, deletedCount: result.removedCount, candleCount: batch.candleCount)
-                    }
-                    return result
-                }
-            }
-            if result.continuation == nil { try endDelete(db) }
-            return result
+            let table = try scope(of: request.fetchRequest, db).table
+            return try namingReferences(to: table, db) { try carryOut(request, db) }
         }
+    }
+
+    private func carryOut(_ request: DeleteWork, _ db: Database) throws -> BatchDeleteResult {
+        if request.place == nil { try prepareCandles(of: request, db) }
+        if request.continuation == nil { try dropClearedRows(db) }
+        let counter = try TriggerCounter.of(request, self, db)
+        let result = try archived(request) { archiver in
+            try transaction(.normal) {
+                if request.isPlanned { try catalog.confirm(db) }
+                try archiver?.begin(request.request.withoutPlace, rollup: request.rollup, self, db)
+                var batch = try BatchDelete(request, self, db, archiver)
+                let continuation = try batch.run()
+                var result = BatchDeleteResult(
+                    deletedCount: batch.deletedCount, cascadedCount: batch.cascadedCount,
+                    nullifiedCount: batch.nullifiedCount, objectIDs: batch.objectIDs)
+                result.continuation = continuation
+                result.candles = batch.candles
+                result.deletedByTriggers = counter?.take(own: batch.ownCounts) ?? [:]
+                if let archiver, let rule = request.archiveRule {
+                    result.archivedCount = try archiver.commit(
+                        rule: rule, deletedCount: result.removedCount, candleCount: batch.candleCount)
+                }
+                return result
+            }
+        }
+        if result.continuation == nil { try endDelete(db) }
+        return result
     }
 
     /// Removes the temporary triggers and tables that the batches of a delete share.

@@ -6,6 +6,11 @@ public import PriceStore
 extension SQLiteFile {
     private static let changesInMemory = 10_000
 
+    /// A number that is another one after other connections have changed the store.
+    public func dataVersion() throws(StoreError) -> Int {
+        try run("looking for changes of the store") { try pragma("data_version", $0) }
+    }
+
     /// The position after the last transaction of the history, or nil if the store keeps none.
     public func currentHistoryToken() throws(StoreError) -> HistoryToken? {
         try run("reading the history") { db in

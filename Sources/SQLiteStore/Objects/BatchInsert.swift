@@ -67,14 +67,14 @@ private struct BatchInsert {
             result.objectIDs.append(connection.objectID(scope, key))
             result.insertedCount += 1
             // The row is in the store when the statement has run to its end.
-            guard sqlite3_step(handle) == SQLITE_DONE else { throw failure() }
+            guard sqlite3_step(handle) == SQLITE_DONE else { throw try failure(row) }
         case SQLITE_DONE:
             if request.resultType != .objectIDs, sqlite3_changes(db.sqliteConnection) > 0 {
                 result.insertedCount += 1
             } else {
                 result.ignoredCount += 1
             }
-        default: throw failure()
+        default: throw try failure(row)
         }
     }
 
@@ -98,7 +98,7 @@ private struct BatchInsert {
         let handle = statement.sqliteStatement
         for (index, name) in names.enumerated() {
             guard let value = row[name] else { return false }
-            guard value.bind(handle, Int32(index + 1)) == SQLITE_OK else { throw failure() }
+            guard value.bind(handle, Int32(index + 1)) == SQLITE_OK else { throw try failure(row) }
         }
         return true
     }
@@ -112,8 +112,10 @@ private struct BatchInsert {
         return try connection.unboundStatement(text, db)
     }
 
-    private func failure() -> any Error {
-        let error = DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
+    private func failure(_ row: [String: StoreValue]) throws -> any Error {
+        let (code, said) = (db.lastErrorCode, db.lastErrorMessage)
+        let refusal = try connection.refusal(of: row, scope.table, code, said ?? "", db)
+        let error = DatabaseError(resultCode: code, message: refusal ?? said)
         let what = "row \(rowCount) of \(scope.table.name) cannot be saved, so none is saved"
         var storeError = StoreError(error, store: connection.name, doing: what)
         // A value that the column cannot hold counts as a broken constraint.

@@ -16,7 +16,7 @@ extension SQLiteWriter {
             }
             if scope.table.managed != nil {
                 return try transaction(.normal) {
-                    let keys = try constrained(scope.table.name) {
+                    let keys = try constrained(scope.table, request.propertiesToUpdate, db) {
                         try updateManaged(
                             request.propertiesToUpdate, scope, where: try condition(request.predicate, scope, db), db)
                     }
@@ -29,7 +29,7 @@ extension SQLiteWriter {
                 let update =
                     try setting(request.propertiesToUpdate, scope)
                     + whereClause(try condition(request.predicate, scope, db))
-                return try constrained(scope.table.name) {
+                return try constrained(scope.table, request.propertiesToUpdate, db) {
                     guard request.resultType == .objectIDs else {
                         try execute(update, db)
                         return BatchUpdateResult(updatedCount: db.changesCount)

@@ -9,26 +9,30 @@ extension SQLiteWriter {
         try change("creating the table \(entity.name)") { db in
             if let existing = try catalog.table(entity.name, db) {
                 try requireNoModel(existing)
-                if let difference = entity.difference(from: existing.entity) {
+                let other = try entity.attributes.first { try hasOtherDefault($0, in: existing, db) }
+                if let difference = entity.difference(from: existing.entity)
+                    ?? other.map({ "another default of \($0.name)" })
+                {
                     throw StoreError(
-                        .unsupported, store: name, message: "\(existing.name) already exists, with \(difference)")
+                        .unsupported, store: name, message: "\(existing.name) already exists, with \(difference)",
+                        hint:
+                            "describe it as it is, or copy its rows into a new table, because SQLite cannot change it: "
+                            + (try creation(of: entity, db)))
                 }
                 let missing = entity.attributes.filter { existing.entity.attribute(named: $0.name) == nil }
                 for attribute in missing {
-                    let isRequired = attribute.isRequired && attribute.hasDefault
-                    let column = try definition(of: attribute, isRequired: isRequired, db)
-                    try db.execute(sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(column)")
+                    let addition = "ALTER TABLE \(existing.sql) ADD COLUMN \(try definition(of: attribute, db))"
+                    guard !attribute.isRequired || attribute.hasDefault else {
+                        throw StoreError(
+                            .unsupported, store: name,
+                            message: "\(existing.name) already exists, and its rows would have no \(attribute.name)",
+                            hint: "give it a default value, or execute: \(addition) DEFAULT <the value of these rows>")
+                    }
+                    try db.execute(sql: addition)
                 }
                 if !missing.isEmpty { try didChangeSchema(db) }
             } else {
-                var parts = try entity.attributes.map { try definition(of: $0, isRequired: $0.isRequired, db) }
-                if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.standardList)") }
-                parts += entity.relationships.map { key in
-                    "FOREIGN KEY \(key.sourceAttributes.standardList) REFERENCES \(key.destination.standardIdentifier) "
-                        + "\(key.destinationAttributes.standardList) ON DELETE \(key.deleteRule.sqlAction)"
-                }
-                let table = "main.\(entity.name.standardIdentifier)"
-                try db.execute(sql: "CREATE TABLE \(table) (\(parts.joined(separator: ", ")))")
+                try db.execute(sql: creation(of: entity, db))
                 // This fails if a relationship refers to attributes that are missing or not unique.
                 try db.execute(sql: "PRAGMA main.foreign_key_check(\(entity.name.quotedIdentifier))")
                 try didChangeSchema(db)
@@ -86,8 +90,30 @@ extension SQLiteWriter {
         if historyRecorder.number != nil { try recordTransaction(db) }
     }
 
+    /// Whether the column of an attribute has another default than the attribute.
+    private func hasOtherDefault(_ attribute: Attribute, in table: SQLiteTable, _ db: Database) throws -> Bool {
+        guard let stored = table.entity.attribute(named: attribute.name), stored.hasDefault || attribute.hasDefault
+        else { return false }
+        let text = try String.fetchOne(
+            db, sql: "SELECT dflt_value FROM pragma_table_info(?, 'main') WHERE name = ?",
+            arguments: [table.tableName, stored.name])
+        let value = (attribute.defaultValue ?? .null).databaseValue
+        return try Bool.fetchOne(db, sql: "SELECT (\(text ?? "NULL")) IS NOT ?", arguments: [value]) ?? true
+    }
+
+    /// The statement that creates an entity.
+    private func creation(of entity: Entity, _ db: Database) throws -> String {
+        var parts = try entity.attributes.map { try definition(of: $0, db) }
+        if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.standardList)") }
+        parts += entity.relationships.map { key in
+            "FOREIGN KEY \(key.sourceAttributes.standardList) REFERENCES \(key.destination.standardIdentifier) "
+                + "\(key.destinationAttributes.standardList) ON DELETE \(key.deleteRule.sqlAction)"
+        }
+        return "CREATE TABLE main.\(entity.name.standardIdentifier) (\(parts.joined(separator: ", ")))"
+    }
+
     /// The definition of a column for CREATE TABLE or ADD COLUMN.
-    private func definition(of attribute: Attribute, isRequired: Bool, _ db: Database) throws -> String {
+    private func definition(of attribute: Attribute, _ db: Database) throws -> String {
         let type = attribute.declaredType.isEmpty ? attribute.affinity.typeName : attribute.declaredType
         guard
             type.unicodeScalars.allSatisfy({
@@ -99,7 +125,7 @@ extension SQLiteWriter {
                 .unsupported, store: name,
                 message: "the type \(type) of \(attribute.name) does not have the affinity \(attribute.affinity)")
         }
-        var text = "\(attribute.name.standardIdentifier) \(type)" + (isRequired ? " NOT NULL" : "")
+        var text = "\(attribute.name.standardIdentifier) \(type)" + (attribute.isRequired ? " NOT NULL" : "")
         if let value = attribute.defaultValue {
             text +=
                 " DEFAULT "

@@ -157,13 +157,15 @@ extension SQLiteFileConnection {
         if scope.table.managed != nil { return try insertManaged(values, onConflict, scope, db).outcome }
         let row = try newRow(values, onConflict, scope, db)
         do {
-            return try checkingReferences(of: scope.table, db) {
+            let outcome = try checkingReferences(of: scope.table, db) {
                 switch try insert(row, into: scope.table.sql, returning: [], onConflict, db) {
                 case .row: return .saved
                 case .nothing: return .ignored
                 case .refused(let reason): return .rejected(reason)
                 }
             }
+            guard outcome == .rejected(Self.refusedReference) else { return outcome }
+            return .rejected(try missingReference(values, of: scope.table, db) ?? Self.refusedReference)
         } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL && scope.table.isAutoincrement {
             try checkRowIDs(scope.table, db)
             throw error
@@ -191,7 +193,7 @@ extension SQLiteFileConnection {
         do {
             let hadOpen = db.hasOpenReferences
             var outcome = try insert()
-            if !hadOpen, db.hasOpenReferences { outcome = .rejected("FOREIGN KEY constraint failed") }
+            if !hadOpen, db.hasOpenReferences { outcome = .rejected(Self.refusedReference) }
             if case .rejected = outcome { try execute(SQLFragment("ROLLBACK TO retention_row"), db) }
             try execute(SQLFragment("RELEASE retention_row"), db)
             return outcome

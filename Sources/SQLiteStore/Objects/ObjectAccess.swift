@@ -13,7 +13,7 @@ extension SQLiteWriter {
             let statement = SQLFragment(
                 insertText(into: scope.table.sql, columns, .fail, sets: [], returning: scope.table.keySQL),
                 named.map(\.value.databaseValue))
-            let key = try constrained(entity) { try rows(statement, db).first }
+            let key = try constrained(scope.table, values, db) { try rows(statement, db).first }
             guard let key else {
                 throw StoreError(
                     .constraint, store: name,
@@ -27,31 +27,35 @@ extension SQLiteWriter {
     public func updateObject(
         _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
     ) throws(StoreError) -> Bool {
-        try change("updating a row of \(id.entity)") { db in
+        try change("updating \(id)") { db in
             let scope = try tableScope(id.entity, db)
             let condition = try stillCondition(id, expected, scope)
             guard !values.isEmpty else {
                 return try row(SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + condition, db) != nil
             }
             if scope.table.managed != nil {
-                return try constrained(id.entity) { try updateManaged(values, scope, where: condition, db).count > 0 }
+                return try constrained(scope.table, values, db) {
+                    try updateManaged(values, scope, where: condition, db).count > 0
+                }
             }
             let update = try setting(values, scope)
-            try constrained(id.entity) { try execute(update + " WHERE " + condition, db) }
+            try constrained(scope.table, values, db) { try execute(update + " WHERE " + condition, db) }
             return db.changesCount > 0
         }
     }
 
     /// Deletes one row if it is still as expected.
     public func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
-        try change("deleting a row of \(id.entity)") { db in
+        try change("deleting \(id)") { db in
             let scope = try tableScope(id.entity, db)
             let condition = try stillCondition(id, expected, scope)
             if scope.table.managed != nil {
                 return try transaction(.normal) { try deleteManaged(condition, scope, db) } > 0
             }
-            try execute(SQLFragment("DELETE FROM \(scope.target()) WHERE ") + condition, db)
-            return db.changesCount > 0
+            return try namingReferences(to: scope.table, db) {
+                try execute(SQLFragment("DELETE FROM \(scope.target()) WHERE ") + condition, db)
+                return db.changesCount > 0
+            }
         }
     }
 
@@ -107,28 +111,29 @@ extension SQLiteFileConnection {
             .unsupported, store: name, message: "the rows of \(table.name) have no key that identifies them")
     }
 
-    /// Reports a value that a column cannot hold as a broken constraint.
-    func constrained<T>(_ entity: String, _ body: () throws -> T) throws -> T {
+    /// Sets values of a row. If the store refuses them, the error says which and why, where SQLite does not.
+    func constrained<T>(
+        _ table: SQLiteTable, _ values: [String: StoreValue], _ db: Database, _ body: () throws -> T
+    ) throws -> T {
         do {
             return try body()
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_MISMATCH {
+        } catch let error as DatabaseError {
+            guard let reason = try refusal(of: values, table, error.resultCode, error.reason, db) else { throw error }
             throw StoreError(
-                .constraint, store: name,
-                message: "a value for \(entity) has a type that its column cannot hold: "
-                    + (error.message ?? "datatype mismatch"))
+                .constraint, store: name, message: "a row of \(table.name) cannot be saved: \(reason)",
+                engineCode: "SQLITE_CONSTRAINT")
         }
     }
-}
 
-extension StoreValue {
-    /// SQLite's `typeof` name of the value's storage class.
-    var storageClass: String {
-        switch self {
-        case .null: "null"
-        case .integer: "integer"
-        case .real: "real"
-        case .text: "text"
-        case .blob: "blob"
-        }
+    /// Why the store refuses values of a row, if SQLite names neither the attribute nor the table; otherwise nil.
+    func refusal(
+        of values: [String: StoreValue], _ table: SQLiteTable, _ code: ResultCode, _ reason: String, _ db: Database
+    ) throws -> String? {
+        if reason == Self.refusedReference { return try missingReference(values, of: table, db) }
+        guard code == .SQLITE_MISMATCH else { return nil }
+        // Only a rowid has one type.
+        let name = table.rowIDAlias ?? "rowid"
+        let kind = values.first { $0.key.folded == name.folded }?.value.storageClass ?? "another value"
+        return "its key \(name) must be an integer, not \(kind)"
     }
 }

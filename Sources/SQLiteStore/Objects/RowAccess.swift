@@ -20,8 +20,34 @@ extension SQLiteFile {
     /// The values of rows that a request finds.
     public func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try reading(request, "reading the rows of \(request.entity)") { scope, db in
-            let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
-            return try rows(try select(columns, request, scope, db), db)
+            try rows(select(attributes, request, scope, db), db)
+        }
+    }
+
+    /// Figures of the rows that a request finds.
+    public func figures(
+        _ figures: [RowFigure], of request: StoreFetchRequest, groupedBy groups: [String]
+    ) throws(StoreError) -> [[StoreValue]] {
+        try reading(request, "reading figures of \(request.entity)") { scope, db in
+            let named = groups + figures.compactMap(\.attribute)
+            let query = RowFigure.query(figures, groupCount: groups.count)
+            let found = try select(named, request, scope, db)
+            return try rows(SQLFragment(query.start) + found + query.end, db)
+        }
+    }
+
+    /// The rows of a query in SQL, which must only read.
+    public func query(_ sql: String, _ arguments: [StoreValue]) throws(StoreError) -> [[StoreValue]] {
+        try run("executing the query") { db in
+            // Some pragmas have an effect when they are compiled.
+            var words = SchemaText.Scanner(sql)
+            let isQuery = ["SELECT", "WITH", "VALUES"].contains(words.next()?.uppercased())
+            guard try isQuery && unboundStatement(sql, db).isReadonly else {
+                throw StoreError(
+                    .unsupported, store: name, message: "the statement is not a query",
+                    hint: "a query begins with SELECT, WITH or VALUES and changes nothing; changes are requests")
+            }
+            return try rows(SQLFragment(sql, arguments.map(\.databaseValue)), db)
         }
     }
 
@@ -30,10 +56,9 @@ extension SQLiteFile {
         _ request: StoreFetchRequest, attributes: [String]
     ) throws(StoreError) -> [StoredRow] {
         try reading(request, "reading the rows of \(request.entity)") { scope, db in
-            let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
             let key = scope.identity
             guard !key.isEmpty else { throw keyless(scope.table) }
-            return try rows(try select(key + columns, request, scope, db), db).map { row in
+            return try rows(select(attributes, key: key, request, scope, db), db).map { row in
                 StoredRow(
                     objectID: objectID(scope, Array(row[..<key.count])),
                     values: Array(row[key.count...]))
@@ -51,9 +76,12 @@ extension SQLiteFile {
         }
     }
 
+    /// The query for attributes of the rows that a request finds, after the columns of a key.
     private func select(
-        _ columns: [String], _ request: StoreFetchRequest, _ scope: RowScope, _ db: Database
+        _ attributes: [String], key: [String] = [], _ request: StoreFetchRequest, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
+        var columns = try key + attributes.map { scope.column(try scope.attribute($0, store: name)) }
+        if columns.isEmpty { columns = ["NULL"] }
         var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
         query += whereClause(try condition(request.predicate, scope, db))
         let order = try order(request.sortDescriptors, scope)

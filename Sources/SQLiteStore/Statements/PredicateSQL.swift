@@ -64,12 +64,12 @@ extension SQLiteFileConnection {
             return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope, db)
         case .dateCompare(let date, let comparison, let instant):
             return try dateSQL(date, scope, db).readable(comparison, instant)
-        case .notKept(let keepLast):
-            return try notKept(keepLast, scope, db)
-        case .notPicked(let thinning):
-            return try notPicked(thinning, scope, db)
-        case .notHeld(let holds, let rule):
-            return try notHeld(holds, by: rule, scope, db)
+        case .spares(let spared):
+            return switch spared.kind {
+            case .notKept(let keepLast): try notKept(keepLast, scope, db)
+            case .notPicked(let thinning): try notPicked(thinning, scope, db)
+            case .notHeld(let holds, let rule): try notHeld(holds, by: rule, scope, db)
+            }
         case .key(let range):
             return keyCondition(range, scope)
         case .objectIDs(let ids):

@@ -45,12 +45,9 @@ extension SQLiteFileConnection {
 
     /// The condition without the picks that were found in the current state, because their keys alone identify them.
     func withoutFoundPicks(_ predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> StorePredicate {
-        switch predicate {
-        case .and(let parts): return .and(try parts.map { try withoutFoundPicks($0, scope, db) })
-        case .notPicked(let thinning):
-            return try changeMark(db).hasOnlyDeleted(since: thinnedRows(thinning, scope, db).mark) ? .all : predicate
-        default: return predicate
-        }
+        if case .and(let parts) = predicate { return .and(try parts.map { try withoutFoundPicks($0, scope, db) }) }
+        guard case .notPicked(let thinning)? = predicate.spared else { return predicate }
+        return try changeMark(db).hasOnlyDeleted(since: thinnedRows(thinning, scope, db).mark) ? .all : predicate
     }
 
     /// The picks of a rule. They are found when first needed and, outside batches, again after the store has changed.

@@ -23,8 +23,8 @@ struct ExecuteTests {
         #expect(throws: StoreError.self) { try context.execute(request) }
         let result = try context.executeAndMergeChanges(using: request, allowingUnsavedChanges: true)
         #expect(result.objectIDs == [items[0].objectID, items[1].objectID])
-        #expect(try items.map { try $0.text(for: "name") } == ["theirs", "theirs", "3", "4"])
-        #expect(try items[0].text(for: "note") == "mine")
+        #expect(try items.map { try $0.value(for: "name", as: String.self) } == ["theirs", "theirs", "3", "4"])
+        #expect(try items[0].value(for: "note", as: String.self) == "mine")
         // The merge has made their change known.
         try context.save()
         #expect(try store.column("SELECT note FROM item WHERE id = 1") == ["mine"])
@@ -46,7 +46,7 @@ struct ExecuteTests {
                 entity: "item", predicate: Attribute("id") == 4,
                 propertiesToUpdate: ["ID": 40]))
         #expect(kind { try items[3]["name"] } == .deleted)
-        #expect(try context.item(40).text(for: "name") == "4")
+        #expect(try context.item(40).value(for: "name", as: String.self) == "4")
     }
 
     @Test func aBatchInsertThatOverwritesIsMerged() throws {
@@ -59,7 +59,7 @@ struct ExecuteTests {
         let request = BatchInsertRequest(entity: "item", objects: rows, onConflict: .replace)
         let result = try context.executeAndMergeChanges(using: request)
         #expect(result.insertedCount == 2)
-        #expect(try items[0].text(for: "name") == "over")
+        #expect(try items[0].value(for: "name", as: String.self) == "over")
         #expect(told.map(\.inserted) == [result.objectIDs])
         observation.cancel()
         try items[1].setValue(true, for: "done")
@@ -149,12 +149,12 @@ struct ExecuteTests {
     @Test func aDateWithoutADeclaredFormatIsAnErrorThatSaysWhatToWrite() throws {
         let error = try #require(throws: StoreError.self) {
             try context.fetch(
-                StoreFetchRequest(entity: "price", predicate: .date("time", before: Instant(unixSeconds: 5))))
+                StoreFetchRequest(entity: "price", predicate: Attribute("time") < Instant(unixSeconds: 5)))
         }
         #expect(error.kind == .unsupported && error.hint?.contains(".unixSeconds") == true)
         try store.change("INSERT INTO price VALUES (0, 'gold', 1), (4, 'gold', 1), (5, 'gold', 1), ('x', 'gold', 1)")
         let old = StoreFetchRequest(
-            entity: "price", predicate: .date("time", .unixSeconds, before: Instant(unixSeconds: 5)))
+            entity: "price", predicate: Attribute("time", .unixSeconds) < Instant(unixSeconds: 5))
         #expect(try context.count(old) == 1)
     }
 

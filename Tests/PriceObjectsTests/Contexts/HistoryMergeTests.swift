@@ -46,7 +46,7 @@ struct HistoryMergeTests {
         try catchUp(other, after: token)
 
         #expect(held.map(\.isDeleted) == [false, true, true, false, false, false])
-        #expect(try held[0].text(for: "name") == "renamed")
+        #expect(try held[0].value(for: "name", as: String.self) == "renamed")
         #expect(told.map(\.cause) == [.merge])
         #expect(told.first?.inserted.map(\.key) == [[.integer(7)]])
         #expect(told.first?.deleted.map(\.key) == [[.integer(2)], [.integer(3)]])
@@ -66,7 +66,7 @@ struct HistoryMergeTests {
         #expect(shelves.map(\.isDeleted) == [true, true])
         // The tool lost its shop and keeps what was not saved.
         #expect(try tools[0].value(for: "shop") == .null)
-        #expect(try tools[0].text(for: "name") == "axe")
+        #expect(try tools[0].value(for: "name", as: String.self) == "axe")
         try other.save()
         #expect(try store.column("SELECT name FROM tool") == ["axe"])
     }
@@ -86,7 +86,10 @@ struct HistoryMergeTests {
         let end = try catchUp(one, other, after: token, limit: limit)
         #expect(end == (try one.currentHistoryToken()))
         #expect(held.map(\.isDeleted) == [false, true, false, true, false, false])
-        #expect(try held.filter { !$0.isDeleted }.map { try $0.text(for: "name") } == ["new 1", "new 3", "new 5", "6"])
+        #expect(
+            try held.filter { !$0.isDeleted }.map { try $0.value(for: "name", as: String.self) } == [
+                "new 1", "new 3", "new 5", "6",
+            ])
     }
 
     @Test func theSameHistoryCanBeMergedAgain() throws {
@@ -98,12 +101,12 @@ struct HistoryMergeTests {
         one.insert(entity: "item", values: ["id": 1, "name": "another"])
         try one.save()
         try catchUp(other, after: token)
-        #expect(try held[0].text(for: "name") == "another")
+        #expect(try held[0].value(for: "name", as: String.self) == "another")
         let again = other.item(1)
         try again.setValue("mine", for: "note")
         for _ in 1...2 { try catchUp(one, other, after: token) }
         #expect(!again.isDeleted)
-        #expect(try again.text(for: "note") == "mine")
+        #expect(try again.value(for: "note", as: String.self) == "mine")
         try other.save()
         #expect(try store.column("SELECT name || note FROM item WHERE id = 1") == ["anothermine"])
     }

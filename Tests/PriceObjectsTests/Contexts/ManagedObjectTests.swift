@@ -24,7 +24,7 @@ struct ManagedObjectTests {
         try store.change("INSERT INTO word VALUES ('caf\u{e9}', 'one'), ('cafe\u{301}', 'two')")
         let words = try context.all("word")
         #expect(Set(words.map(ObjectIdentifier.init)).count == 2)
-        #expect(try Set(words.map { try $0.text(for: "meaning") }) == ["one", "two"])
+        #expect(try Set(words.map { try $0.value(for: "meaning", as: String.self) }) == ["one", "two"])
     }
 
     @Test func aFetchKeepsUnsavedChangesAndReadsEverythingElseAgain() throws {
@@ -33,8 +33,8 @@ struct ManagedObjectTests {
         try store.change("UPDATE item SET name = 'theirs' WHERE id > 1")
         let found = try context.fetch(StoreFetchRequest(entity: "item", predicate: .isNull("note")))
         #expect(found.count == 3)
-        #expect(try items[0].text(for: "note") == "mine")
-        #expect(try items[1].text(for: "name") == "theirs")
+        #expect(try items[0].value(for: "note", as: String.self) == "mine")
+        #expect(try items[1].value(for: "name", as: String.self) == "theirs")
         try context.delete(items[2])
         #expect(try context.all("item").count == 2)
     }
@@ -103,21 +103,21 @@ struct ManagedObjectTests {
         #expect(kind { try item.setValue(5, for: "id") } == .readOnlyAttribute)
         #expect(kind { try item.setValue("x", for: "label") } == .readOnlyAttribute)
         #expect(kind { try item["nam"] } == .unknownAttribute)
-        #expect(kind { try item.integer(for: "name") } == .wrongKind)
-        #expect(kind { try item.instant(for: "name", encoding: .unixSeconds) } == .wrongKind)
+        #expect(kind { try item.value(for: "name", as: Int64.self) } == .wrongKind)
+        #expect(kind { try item.value(for: "name", as: Instant.self, .unixSeconds) } == .wrongKind)
         #expect(!context.hasChanges)
     }
 
     @Test func valuesAreReadAndSetByKind() throws {
         try store.change("INSERT INTO price VALUES (1735689600, 'gold', 2600)")
         let price = try context.all("price")[0]
-        #expect(try price.real(for: "price") == 2600)
-        #expect(try price.text(for: "metal") == "gold")
-        #expect(kind { try price.bytes(for: "metal") } == .wrongKind)
+        #expect(try price.value(for: "price", as: Double.self) == 2600)
+        #expect(try price.value(for: "metal", as: String.self) == "gold")
+        #expect(kind { try price.value(for: "metal", as: [UInt8].self) } == .wrongKind)
         let later = try #require(Instant(iso8601: "2025-01-02T00:00:00Z"))
-        try price.setInstant(later, for: "time", encoding: .unixSeconds)
-        #expect(try price.integer(for: "time") == 1_735_776_000)
+        try price.setValue(later, for: "time", .unixSeconds)
+        #expect(try price.value(for: "time", as: Int64.self) == 1_735_776_000)
         try context.save()
-        #expect(try price.instant(for: "time", encoding: .unixSeconds) == later)
+        #expect(try price.value(for: "time", as: Instant.self, .unixSeconds) == later)
     }
 }

@@ -57,8 +57,8 @@ struct MergePolicyTests {
         try context.save()
         #expect(try rows() == ["1 theirs 7 mine", "3 theirs 0 -", "4 4 0 mine"])
         #expect(items.map(\.isDeleted) == [false, true, false, false])
-        #expect(try items[0].text(for: "name") == "theirs")
-        #expect(try items[2].text(for: "name") == "theirs")
+        #expect(try items[0].value(for: "name", as: String.self) == "theirs")
+        #expect(try items[2].value(for: "name", as: String.self) == "theirs")
         #expect(!context.hasChanges)
     }
 
@@ -68,8 +68,8 @@ struct MergePolicyTests {
         try context.save()
         #expect(try rows() == ["1 mine 7 mine", "2 2 0 mine", "4 4 0 mine"])
         #expect(items.map(\.isDeleted) == [false, false, true, false])
-        #expect(try items[0].integer(for: "done") == 7)
-        #expect(try items[1].text(for: "note") == "mine")
+        #expect(try items[0].value(for: "done", as: Int64.self) == 7)
+        #expect(try items[1].value(for: "note", as: String.self) == "mine")
     }
 
     @Test func aRefreshAcceptsTheirChanges() throws {
@@ -78,9 +78,9 @@ struct MergePolicyTests {
         try context.refresh(items[1], mergeChanges: true)
         try context.refresh(items[2], mergeChanges: false)
         #expect(items.map(\.isDeleted) == [false, true, false, false])
-        #expect(try items[0].text(for: "name") == "mine")
-        #expect(try items[0].integer(for: "done") == 7)
-        #expect(try items[2].text(for: "name") == "theirs")
+        #expect(try items[0].value(for: "name", as: String.self) == "mine")
+        #expect(try items[0].value(for: "done", as: Int64.self) == 7)
+        #expect(try items[2].value(for: "name", as: String.self) == "theirs")
         try context.save()
         #expect(try rows() == ["1 mine 7 mine", "3 theirs 0 -", "4 4 0 mine"])
     }
@@ -90,7 +90,7 @@ struct MergePolicyTests {
         try context.delete(items[1])
         try store.change("UPDATE item SET name = 'theirs'")
         _ = try context.all("item")
-        #expect(try items[0].text(for: "name") == "mine")
+        #expect(try items[0].value(for: "name", as: String.self) == "mine")
         let error = try #require(throws: MergeConflictError.self) { try context.save() }
         #expect(error.conflicts.map(\.objectID) == [items[0].objectID, items[1].objectID])
         try context.refresh(items[1], mergeChanges: false)

@@ -127,6 +127,6 @@ struct ObservationTests {
         }
         #expect(item == nil)
         do { try context.item(2).setValue("kept for its change", for: "note") }
-        #expect(try context.item(2).text(for: "note") == "kept for its change")
+        #expect(try context.item(2).value(for: "note", as: String.self) == "kept for its change")
     }
 }

@@ -27,7 +27,7 @@ struct SaveTests {
         for work in works {
             #expect { try writer.transaction(.normal, work) } throws: { "\($0)".contains("inside a transaction") }
         }
-        #expect(try new.text(for: "name") == "precious")
+        #expect(try new.value(for: "name", as: String.self) == "precious")
         try context.save()
         #expect(try store.column("SELECT count(*) FROM item WHERE name = 'precious'") == ["1"])
     }
@@ -51,8 +51,8 @@ struct SaveTests {
         #expect(changes.inserted == [new.objectID])
         #expect(context.object(with: changes.inserted[0]) === new)
         // What the store made of it.
-        #expect(try new.integer(for: "done") == 0)
-        #expect(try new.text(for: "label") == "new!")
+        #expect(try new.value(for: "done", as: Int64.self) == 0)
+        #expect(try new.value(for: "label", as: String.self) == "new!")
         #expect(try context.save().isEmpty)
     }
 
@@ -74,7 +74,7 @@ struct SaveTests {
         try context.item(1).setValue(.null, for: "name")
         var statements: [String] = []
         writer.trace = { statement, _ in statements.append(statement) }
-        let error = try #require(throws: ValidationError.self) { try context.save() }
+        let error = try #require(throws: ObjectValidationError.self) { try context.save() }
         #expect(
             error.failures.map(\.description) == [
                 "item.name must have a value", "item.label is computed by the store and cannot be set",
@@ -110,7 +110,7 @@ struct SaveTests {
         try context.save()
         #expect(kind { try shelves[0].value(for: "shop") } == .deleted)
         #expect(shelves[0].isDeleted)
-        #expect(try shelves[1].integer(for: "shop") == 2)
+        #expect(try shelves[1].value(for: "shop", as: Int64.self) == 2)
         #expect(try tools[0].value(for: "shop").isNull)
     }
 
@@ -125,7 +125,7 @@ struct SaveTests {
     @Test func aRelationshipThatForbidsTheDeleteIsNamed() throws {
         try store.change("INSERT INTO shop VALUES (1, 'a'), (2, 'b'); INSERT INTO debt VALUES (1, 2), (2, 2)")
         for shop in try context.all("shop") { try context.delete(shop) }
-        let error = try #require(throws: ValidationError.self) { try context.save() }
+        let error = try #require(throws: ObjectValidationError.self) { try context.save() }
         #expect(error.failures.map(\.description) == ["2 rows of debt still refer to a deleted shop by shop"])
         #expect(try store.column("SELECT count(*) FROM shop") == ["2"])
         #expect(context.deletedObjects.count == 2)

@@ -52,6 +52,7 @@ struct ScenarioTests {
         #expect(Set(held.filter(\.isDeleted).compactMap(\.objectID)) == Set(changes.flatMap(\.deleted)))
         #expect(held.filter(\.isDeleted).count == 20)
         #expect(
-            try held.filter { !$0.isDeleted }.map { try $0.text(for: "note") } == Array(repeating: "seen", count: 20))
+            try held.filter { !$0.isDeleted }.map { try $0.value(for: "note", as: String.self) }
+                == Array(repeating: "seen", count: 20))
     }
 }

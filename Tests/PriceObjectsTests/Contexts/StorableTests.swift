@@ -1,3 +1,4 @@
+import Foundation
 import PriceObjects
 import PriceStore
 import SQLiteStore
@@ -5,8 +6,11 @@ import Testing
 
 struct GoldPrice: Storable {
     static let entity = "GoldPrice"
-    static let attributes = ["time", "dollars"]
-    var time: Int
+    static let attributes = [
+        Attribute(name: "time", affinity: .integer, isRequired: true, dateEncoding: .unixSeconds),
+        Attribute(name: "dollars", affinity: .real),
+    ]
+    var time: Date
     var dollars: Double?
 
     init(_ row: inout StoredValues) throws {
@@ -14,12 +18,15 @@ struct GoldPrice: Storable {
         dollars = try row.next()
     }
 
-    var row: [StoreValue] { [time.storeValue, dollars.storeValue] }
+    func write(to row: inout StoredValues) {
+        row.append(time)
+        row.append(dollars)
+    }
 }
 
 extension GoldPrice: Equatable {
     init(time: Int, dollars: Double?) {
-        self.time = time
+        self.time = Date(timeIntervalSince1970: Double(time))
         self.dollars = dollars
     }
 }
@@ -32,10 +39,7 @@ struct StorableTests {
     init() throws {
         store = try ContextStore()
         let writer = try store.writer()
-        try writer.createEntity(
-            Entity(
-                name: "GoldPrice",
-                attributes: [Attribute(name: "dollars", affinity: .none), Attribute(name: "time", affinity: .none)]))
+        try writer.createEntity(for: GoldPrice.self)
         context = StoreContext(writer)
     }
 
@@ -43,19 +47,20 @@ struct StorableTests {
         let prices = [GoldPrice(time: 1, dollars: 2600), GoldPrice(time: 2, dollars: nil)]
         try context.execute(BatchInsertRequest(prices))
         #expect(try context.fetch(GoldPrice.self) == prices)
-        #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") == nil) == [prices[1]])
-        #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") != nil) == [prices[0]])
-        let latest = try context.fetch(GoldPrice.self, by: [StoreSortDescriptor("time", ascending: false)], limit: 1)
+        #expect(try context.fetch(GoldPrice.self, predicate: Attribute("dollars") == nil) == [prices[1]])
+        #expect(try context.fetch(GoldPrice.self, predicate: Attribute("dollars") != nil) == [prices[0]])
+        let latest = try context.fetch(
+            GoldPrice.self, sortDescriptors: [StoreSortDescriptor("time", ascending: false)], fetchLimit: 1)
         #expect(latest == [prices[1]])
     }
 
     @Test func aTypedRowHasAValueForEachAttribute() throws {
         struct Short: Storable {
             static let entity = "GoldPrice"
-            static let attributes = ["time", "dollars", "missing"]
+            static let attributes = GoldPrice.attributes + [Attribute("missing")]
             init() {}
             init(_ row: inout StoredValues) throws {}
-            var row: [StoreValue] { [1] }
+            func write(to row: inout StoredValues) { row.append(1) }
         }
         #expect { try context.execute(BatchInsertRequest([Short()])) } throws: {
             ($0 as? ManagedObjectError)?.kind == .wrongCount
@@ -78,6 +83,42 @@ struct StorableTests {
     @Test func aValueOfAnotherTypeNamesItsAttribute() throws {
         try store.change("INSERT INTO GoldPrice (time, dollars) VALUES ('soon', 1)")
         let error = try #require(throws: ManagedObjectError.self) { try context.fetch(GoldPrice.self) }
-        #expect("\(error)" == "GoldPrice.time holds a value of another type")
+        #expect("\(error)" == "time of row 1 of GoldPrice holds text, not Date")
+    }
+
+    @Test func aTypedRowReadsEachValue() throws {
+        struct Short: Storable {
+            static let entity = "GoldPrice"
+            static let attributes = GoldPrice.attributes
+            init(_ row: inout StoredValues) throws { _ = try row.next() as Int }
+            func write(to row: inout StoredValues) {}
+        }
+        struct Long: Storable {
+            static let entity = "GoldPrice"
+            static let attributes = [Attribute("time")]
+            init(_ row: inout StoredValues) throws { for _ in 1...2 { _ = try row.next() as Int } }
+            func write(to row: inout StoredValues) { row.append(Date()) }
+        }
+        try context.execute(BatchInsertRequest([GoldPrice(time: 1, dollars: 2600)]))
+        let wrongCount = { (error: any Error) in (error as? ManagedObjectError)?.kind == .wrongCount }
+        #expect { try context.fetch(Short.self) } throws: { wrongCount($0) }
+        #expect { try context.fetch(Long.self) } throws: { wrongCount($0) }
+        #expect { try context.query(GoldPrice.self, "SELECT 1, 2, 3") } throws: { wrongCount($0) }
+        #expect { try context.query(GoldPrice.self, "SELECT 1") } throws: { wrongCount($0) }
+        #expect(try context.query(GoldPrice.self, "SELECT 1, 2") == [GoldPrice(time: 1, dollars: 2)])
+    }
+
+    @Test func aDateWithoutAFormatIsAnError() throws {
+        struct Undated: Storable {
+            static let entity = "GoldPrice"
+            static let attributes = [Attribute("time")]
+            init() {}
+            init(_ row: inout StoredValues) throws { _ = try row.next() as Date }
+            func write(to row: inout StoredValues) { row.append(Date()) }
+        }
+        try context.execute(BatchInsertRequest([GoldPrice(time: 1, dollars: nil)]))
+        let noFormat = { (error: any Error) in (error as? ManagedObjectError)?.kind == .noDateFormat }
+        #expect { try context.fetch(Undated.self) } throws: { noFormat($0) }
+        #expect { try context.execute(BatchInsertRequest([Undated()])) } throws: { noFormat($0) }
     }
 }

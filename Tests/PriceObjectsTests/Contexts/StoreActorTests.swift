@@ -217,4 +217,30 @@ struct StoreActorTests {
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(try store.column("SELECT count(*) FROM item") == ["15"])
     }
+
+    /// The causes and the updated rows of the notifications up to the first of a cause.
+    private func notifications(
+        _ stream: AsyncStream<ObjectsDidChange>, upTo last: ObjectsDidChange.Cause
+    ) async -> [ObjectsDidChange] {
+        var found: [ObjectsDidChange] = []
+        for await change in stream {
+            found.append(change)
+            if change.cause == last { break }
+        }
+        return found
+    }
+
+    @Test func changesOfOthersAreNoticed() async throws {
+        let items = try await open()
+        let stream = try await items.changes(lookingEvery: .milliseconds(10))
+        try await items.perform { context in
+            try context.item(1).setValue("mine", for: "name")
+            try context.save()
+            try context.item(2).setValue("unsaved", for: "name")
+        }
+        try store.change("UPDATE item SET name = 'theirs' WHERE id = 3")
+        let causes = await notifications(stream, upTo: .others).map(\.cause)
+        #expect(causes == [.edit, .save, .edit, .others])
+        #expect(try await items.perform { $0.hasChanges })
+    }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PriceObjects
 import PriceStore
 import Testing
@@ -10,6 +11,19 @@ struct AgainstCoreDataTests {
     init() throws {
         store = try ContextStore()
         context = try store.context()
+    }
+
+    /// The blocks of the article, one after the other, with nothing between them but checks.
+    @Test func theArticleRunsInOrder() throws {
+        try store.change("INSERT INTO price VALUES (1, 'gold', 1), (2000000000, 'gold', 2)")
+        let viewContext = try store.context()
+        let shown = try viewContext.all("price")
+
+        let oldPrices = StoreFetchRequest(
+            entity: "price", predicate: Attribute("time", .unixSeconds) < Date() - 30 * 86_400)
+        let request = BatchDeleteRequest(fetchRequest: oldPrices)
+        try context.executeAndMergeChanges(using: request, into: [viewContext])
+        #expect(shown.map(\.isDeleted) == [true, false])
     }
 
     @Test func oldPricesGoAndBothContextsKnow() throws {

@@ -1,3 +1,4 @@
+import Foundation
 import PriceObjects
 import PriceStore
 import SQLiteStore
@@ -21,6 +22,58 @@ struct BatchDeleteArticleTests {
             WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < \(count - 1))
             INSERT INTO price SELECT 1735689600 + n * 86400, iif(n % 2, 'silver', 'gold'), 2600.0 + n FROM n;
             """)
+    }
+
+    /// The blocks of the article, one after the other, with nothing between them but checks.
+    @Test func theArticleRunsInOrder() throws {
+        let writer = try SQLiteWriter.inMemory()
+        let (id, name) = (Attribute(name: "id", affinity: .integer), Attribute(name: "name", affinity: .text))
+        let done = Attribute(name: "done", affinity: .integer, isRequired: true, defaultValue: false)
+        try writer.createEntity(Entity(name: "item", attributes: [id, name, done], primaryKey: ["id"]))
+        try writer.createEntity(
+            Entity(
+                name: "price",
+                attributes: [Attribute(name: "time", affinity: .integer), Attribute(name: "metal", affinity: .text)]))
+        try writer.createEntity(Entity(name: "shop", attributes: [id, name], primaryKey: ["id"]))
+        try writer.createEntity(
+            Entity(
+                name: "shelf", attributes: [Attribute(name: "shop", affinity: .integer)],
+                relationships: [Relationship(from: "shelf", "shop", to: "shop", "id")]))
+        try writer.execute(
+            BatchInsertRequest(
+                entity: "price",
+                objects: (0..<40).map { day in
+                    ["time": StoreValue(1_735_689_600 + day * 86_400), "metal": day % 2 == 0 ? "gold" : "silver"]
+                }))
+        try writer.execute(BatchInsertRequest(entity: "shop", objects: [["id": 1, "name": "closed"]]))
+        try writer.execute(BatchInsertRequest(entity: "shelf", objects: [["shop": 1]]))
+        let context = StoreContext(writer)
+        let doneItems = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true)
+        if context.hasChanges { try context.save() }
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: doneItems))
+        let result = try context.execute(
+            BatchDeleteRequest(fetchRequest: doneItems, resultType: .count), allowingUnsavedChanges: true)
+        #expect(result.deletedCount == 0)
+        let now = Date()
+        let isOld = Attribute("time", .unixSeconds) < now - 30 * 86_400
+        let oldGold = StoreFetchRequest(entity: "price", predicate: Attribute("metal") == "gold" && isOld)
+        let deleted = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldGold))
+        let rest = try context.fetch(StoreFetchRequest(entity: "price"))
+        #expect(deleted.deletedCount == 20 && rest.count == 20)
+        let oldest = StoreFetchRequest(entity: "price", sortDescriptors: [StoreSortDescriptor("time")], fetchLimit: 10)
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldest))
+        #expect(try context.count(StoreFetchRequest(entity: "price")) == 10)
+        let old = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "price", predicate: isOld))
+        try context.execute(old, inBatchesOf: 5000) { soFar in
+            print("\(soFar.deletedCount) deleted")
+        }
+        #expect(try context.count(StoreFetchRequest(entity: "price")) == 0)
+        let ids = try context.fetchObjectIDs(oldGold)
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(objectIDs: ids))
+        let closed = StoreFetchRequest(entity: "shop", predicate: Attribute("name") == "closed")
+        let outcome = try context.execute(
+            BatchDeleteRequest(fetchRequest: closed, resultType: .count, relationships: .cascade))
+        #expect(outcome.deletedCount == 1 && outcome.cascadedCount == 1)
     }
 
     @Test func doneItemsAreSavedAndDeleted() throws {
@@ -54,7 +107,7 @@ struct BatchDeleteArticleTests {
     @Test func oldGoldIsDeletedInOneRequestAndTheRestInSlices() throws {
         try addPrices(62)
         let now = try #require(now)
-        let isOld = StorePredicate.date("time", .unixSeconds, before: now - .seconds(30 * 86_400))
+        let isOld = Attribute("time", .unixSeconds) < now - .seconds(30 * 86_400)
         let oldGold = StoreFetchRequest(entity: "price", predicate: Attribute("metal") == "gold" && isOld)
         let deleted = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldGold))
         let rest = try context.fetch(StoreFetchRequest(entity: "price"))
@@ -128,7 +181,7 @@ struct BatchDeleteArticleTests {
         context.insert(
             entity: "price",
             values: ["time": 1_735_689_600, "metal": "copper", "price": 4])
-        let old = StoreFetchRequest(entity: "price", predicate: .date("time", .unixSeconds, before: cutoff))
+        let old = StoreFetchRequest(entity: "price", predicate: Attribute("time", .unixSeconds) < cutoff)
         if context.hasChanges { try context.save() }
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
         #expect(try store.column("SELECT count(*) FROM price") == ["9"])

@@ -1,3 +1,4 @@
+import Foundation
 import PriceObjects
 import PriceStore
 import SQLiteStore
@@ -19,6 +20,42 @@ struct ClassicAndBatchTests {
         context = StoreContext(writer)
     }
 
+    /// The blocks of the article, one after the other, with nothing between them but checks.
+    @Test func theArticleRunsInOrder() throws {
+        let context = StoreContext(try SQLiteWriter.inMemory())
+        let done = Attribute(name: "done", affinity: .integer, isRequired: true, defaultValue: false)
+        let (id, name) = (Attribute(name: "id", affinity: .integer), Attribute(name: "name", affinity: .text))
+        try context.writer().createEntity(Entity(name: "item", attributes: [id, name, done], primaryKey: ["id"]))
+        context.insert(entity: "item", values: ["done": true])
+        try context.save()
+
+        let doneItems = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true)
+        for item in try context.fetch(doneItems) { try context.delete(item) }
+        let changes = try context.save()
+        #expect(changes.deleted.count == 1)
+        if context.hasChanges { try context.save() }
+        let result = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: doneItems))
+        #expect(result.deletedCount == 0)
+        var number = 0
+        let insert = BatchInsertRequest(entity: "item") { row in
+            guard number < 1000 else { return .stop }
+            number += 1
+            row["id"] = StoreValue(number)
+            row["name"] = "item \(number)"
+            return .insert
+        }
+        let insertedCount = try context.execute(insert).insertedCount
+        #expect(insertedCount == 1000)
+        let renamed = BatchInsertRequest(
+            entity: "item", objects: [["id": 1, "name": "first"], ["id": 1001, "name": "last"]], onConflict: .replace)
+        try context.executeAndMergeChanges(using: renamed)
+        #expect(try context.item(1)["name"] == "first" && context.item(1001)["name"] == "last")
+        let update = BatchUpdateRequest(
+            entity: "item", predicate: Attribute("id") > 900, propertiesToUpdate: ["done": true])
+        let updatedCount = try context.executeAndMergeChanges(using: update).updatedCount
+        #expect(updatedCount == 101)
+    }
+
     @Test func bothWaysDeleteTheSameRows() throws {
         do {
             for item in try context.fetch(doneItems) { try context.delete(item) }
@@ -37,7 +74,7 @@ struct ClassicAndBatchTests {
     @Test func validationIsRunOnlyBySaves() throws {
         context.insert(entity: "item", values: ["nam": "a"])
         context.insert(entity: "item", values: ["name": "a", "label": "computed"])
-        let error = try #require(throws: ValidationError.self) { try context.save() }
+        let error = try #require(throws: ObjectValidationError.self) { try context.save() }
         #expect(error.failures.count == 3)
         context.reset()
         // The batch comes as far as the row that is wrong, and then the store itself refuses it.
@@ -89,7 +126,7 @@ struct ClassicAndBatchTests {
         // One that forbids.
         #expect { try context.execute(request(3)) } throws: { ($0 as? StoreError)?.kind == .constraint }
         try context.delete(context.all("shop")[0])
-        let error = try #require(throws: ValidationError.self) { try context.save() }
+        let error = try #require(throws: ObjectValidationError.self) { try context.save() }
         #expect("\(error)".contains("1 row of debt"))
         #expect(try store.column("SELECT id FROM shop") == ["3"])
     }
@@ -145,7 +182,7 @@ struct ClassicAndBatchTests {
         try context.save()
         #expect(shops[0].isDeleted && kind { try shelves[0]["id"] } == .deleted)
         #expect(told == [.edit, .save])
-        #expect(try shelves[1].integer(for: "shop") == 2)
+        #expect(try shelves[1].value(for: "shop", as: Int64.self) == 2)
         let rest = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "shop"), resultType: .objectIDs)
         let result = try context.execute(rest)
         #expect(!shops[1].isDeleted && !shelves[1].isFault && told.count == 2)

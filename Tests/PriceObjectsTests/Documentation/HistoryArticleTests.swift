@@ -1,3 +1,4 @@
+import Foundation
 import PriceObjects
 import PriceStore
 import SQLiteStore
@@ -20,6 +21,53 @@ struct HistoryArticleTests {
         let other = try store.context()
         try body(other)
         try other.save()
+    }
+
+    /// The blocks of the article, one after the other, with nothing between them but checks.
+    @Test func theArticleRunsInOrder() throws {
+        let writer = try SQLiteWriter.temporary()
+        try writer.createEntity(
+            Entity(
+                name: "item",
+                attributes: [Attribute(name: "id", affinity: .integer), Attribute(name: "name", affinity: .text)],
+                primaryKey: ["id"]))
+        try writer.keepHistory()
+        #expect(try writer.currentHistoryToken() != nil)
+        let context = StoreContext(writer)
+        context.insert(entity: "item", values: ["name": "a"])
+        try context.save()
+        var token = try context.currentHistoryToken()
+        let items = try context.fetch(StoreFetchRequest(entity: "item"))
+        #expect(items.count == 1 && token != nil)
+        let other = try SQLiteWriter(path: writer.name)
+        try other.execute(BatchUpdateRequest(entity: "item", propertiesToUpdate: ["name": "renamed"]))
+        while true {
+            let history = try context.history(after: token)
+            guard let last = history.last else { break }
+            try StoreContext.merge(history: history, into: [context])
+            token = last.token
+        }
+        for item in items where !item.isDeleted { print(try item.value(for: "name")) }
+        #expect(try items.map { try $0["name"] } == ["renamed"])
+        let place = try context.currentHistoryToken()
+        let text = place?.description ?? ""
+        let placeAfterRestart = HistoryToken(text)
+        print(placeAfterRestart == place)
+        #expect(place != nil)
+        if let october = Instant(iso8601: "2026-10-01") {
+            let count = try writer.deleteHistory(before: october)
+            print("\(count) transactions deleted")
+        }
+        var known = try context.currentHistoryToken()
+        do {
+            let history = try context.history(after: known)
+            try StoreContext.merge(history: history, into: [context])
+            known = history.last?.token ?? known
+        } catch let error as StoreError where error.kind == .historyMissing {
+            context.reset()
+            known = try context.currentHistoryToken()
+        }
+        #expect(known == place)
     }
 
     @Test func aStoreKeepsItsHistoryFromOneCallOn() throws {
@@ -47,7 +95,7 @@ struct HistoryArticleTests {
         }
         for item in items where !item.isDeleted { print(try item.value(for: "name")) }
         #expect(items.map(\.isDeleted) == [false, true, false, false])
-        #expect(try items[2].text(for: "name") == "renamed")
+        #expect(try items[2].value(for: "name", as: String.self) == "renamed")
     }
 
     @Test func aTokenIsKeptAsText() throws {

@@ -80,12 +80,74 @@ struct SnippetTests {
             "\(snippet.place): no test has these lines:\n\(snippet.lines.joined(separator: "\n"))")
     }
 
-    @Test func theArticlesHaveSnippets() throws {
-        let places = try Self.snippets().map(\.place)
-        for article in [
-            "GettingStarted", "BatchDelete", "ClassicAndBatch", "KeepingContextsTrue", "History", "AgainstCoreData",
-        ] {
-            #expect(places.contains { $0.hasPrefix("Sources/PriceObjects/PriceObjects.docc/\(article).md") })
+    private static let articles = [
+        "GettingStarted", "TypedRows", "BatchDelete", "ClassicAndBatch", "KeepingContextsTrue", "History",
+        "AgainstCoreData",
+    ]
+
+    /// The blocks of an article are one program: a test has all of them in order, with nothing but checks in between.
+    @Test(arguments: articles) func runsInOrder(_ article: String) throws {
+        let place = "Sources/PriceObjects/PriceObjects.docc/\(article).md"
+        let blocks = try Self.snippets().filter { $0.place.hasPrefix(place) }
+        let test = try #require(
+            Self.tests.first { test in
+                test.contains { $0.hasPrefix("/// The") && $0.contains("article \(article)") }
+                    && test.contains { $0.contains("func theArticleRunsInOrder()") }
+            })
+        let start = try #require(test.firstIndex { $0.contains("func theArticleRunsInOrder()") })
+        let end = try #require(test[start...].firstIndex(of: "    }"))
+        let program = test[start + 1..<end].map { String($0.dropFirst(8)) }
+        var (next, isFirst) = (0, true)
+        for block in blocks {
+            if block.lines.allSatisfy({ $0.hasPrefix("import ") }) {
+                #expect(Set(block.lines).isSubset(of: test))
+                continue
+            }
+            // What is before the first block makes what the article takes for granted.
+            while next < program.count,
+                isFirst || program[next].hasPrefix("#expect(") || program[next].hasPrefix("let id = try #"),
+                !program[next...].starts(with: block.lines)
+            { next += 1 }
+            try #require(program[next...].starts(with: block.lines), "\(block) is not run after the block before it")
+            next += block.lines.count
+            isFirst = false
         }
+        #expect(blocks.count > 0)
+    }
+
+    /// The conditions in the table of the first article are those of a test.
+    @Test func theTableOfConditionsIsTested() throws {
+        let rows = try Self.lines(of: "Sources/PriceObjects/PriceObjects.docc/GettingStarted.md")
+            .filter { $0.hasPrefix("| `Attribute(") }
+        let tested = Self.tests.joined()
+        for row in rows {
+            let condition = row.split(separator: "`")[1]
+            #expect(tested.contains { $0.contains(condition) }, "\(condition)")
+        }
+        #expect(rows.count > 5)
+    }
+
+    /// Each public type of the library has an example, except what only the program `retention` uses.
+    @Test func eachPublicTypeHasAnExample() throws {
+        let kinds: Set<Substring> = ["struct", "enum", "class", "protocol", "actor"]
+        var count = 0
+        for path in ["PriceStore", "PriceObjects", "SQLiteStore"].flatMap({
+            Self.files(in: "Sources/\($0)", endings: [".swift"])
+        }) {
+            var comment: [String] = []
+            for line in try Self.lines(of: path) {
+                let words = line.split { " :<".contains($0) }
+                if line.hasPrefix("///") {
+                    comment.append(line)
+                } else if line.hasPrefix("public "), !kinds.isDisjoint(with: words.dropFirst().prefix(2)),
+                    words[1] != "import", !line.contains("SparedRows")
+                {
+                    #expect(comment.contains("/// ```swift"), "\(path): \(line)")
+                    count += 1
+                }
+                if !line.hasPrefix("///") { comment = [] }
+            }
+        }
+        #expect(count > 50)
     }
 }

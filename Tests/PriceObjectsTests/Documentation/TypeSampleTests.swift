@@ -1,3 +1,4 @@
+import Foundation
 import PriceObjects
 import PriceStore
 import SQLiteStore
@@ -34,14 +35,9 @@ struct TypeSampleTests {
     // MARK: Dates and values
 
     @Test func localTimesBecomeInstants() {
-        let noon = CivilDateTime(year: 2025, month: 1, day: 31, hour: 12)
-        let instant = CalendarZone(identifier: "Europe/Berlin")?.instant(of: noon)
-        #expect(instant == Instant(iso8601: "2025-01-31T11:00:00Z"))
-        let lastDay = CivilDate(year: 2025, month: 2, day: CivilDate.daysInMonth(year: 2025, month: 2))
-        let nextDay = CivilDate(dayNumber: lastDay.dayNumber + 1)
-        #expect("\(nextDay)" == "2025-03-01")
-        let units = CalendarUnit.allCases.map(\.rawValue)
-        #expect(units == ["hour", "day", "week", "month", "quarter", "year"])
+        let berlin = CalendarZone(identifier: "Europe/Berlin") ?? .utc
+        let midnight = DateEncoding.yyyymmdd.instant(of: 20_250_131, zone: berlin)
+        #expect(midnight == Instant(iso8601: "2025-01-30T23:00:00Z"))
     }
 
     @Test func instantsAreWrittenAndRead() {
@@ -57,10 +53,27 @@ struct TypeSampleTests {
         let price: [String: StoreValue] = ["time": 1_735_689_600, "metal": "copper", "price": 4.5]
         context.insert(entity: "price", values: price)
         try context.save()
-        let value = StoreValue(4.5)
-        let dollars = Double(storeValue: value)
-        #expect(dollars == 4.5)
-        #expect(try context.count(StoreFetchRequest(entity: "price", predicate: Attribute("price") == dollars)) == 1)
+        #expect(try context.count(StoreFetchRequest(entity: "price", predicate: Attribute("price") == 4.5)) == 1)
+        enum Metal: String, StoreConvertible { case gold, silver }
+        let value = StoreValue(Metal.gold)
+        let metal = Metal(storeValue: value)
+        #expect(metal == .gold)
+        let isOld = Attribute("time", .unixSeconds) < Date() - 30 * 86_400
+        #expect(try context.count(StoreFetchRequest(entity: "price", predicate: isOld)) == 4)
+    }
+
+    @Test func rowsAreCountedAndQueried() throws {
+        let all = StoreFetchRequest(entity: "price")
+        for row in try context.figures([.count, .max("price")], of: all, groupedBy: ["metal"]) {
+            print(row[0], row[1], row[2])
+        }
+        #expect(
+            try context.figures([.count, .max("price")], of: all, groupedBy: ["metal"])
+                == [["gold", 2, 2.0], ["silver", 1, 3.0]])
+        #expect(try context.figures([.min("price"), .count, .sum("price")], of: all) == [[1.0, 3, 6.0]])
+        let cutoff = 1_740_787_200
+        let rows = try context.query("SELECT metal, max(price) FROM price WHERE time < ? GROUP BY metal", [cutoff])
+        #expect(rows == [["gold", 2.0]])
     }
 
     // MARK: Conditions
@@ -70,20 +83,6 @@ struct TypeSampleTests {
         let january = DateRange(date, from: Instant(iso8601: "2025-01-01"), before: Instant(iso8601: "2025-02-01"))
         let prices = StoreFetchRequest(entity: "price", predicate: .date(january))
         #expect(try context.count(prices) == 1)
-        let newest = KeepLast(count: 1, groupedBy: ["metal"], among: .all, date: date)
-        let others = StoreFetchRequest(entity: "price", predicate: .notKept(newest))
-        #expect(try context.count(others) == 1)
-        let gold = HeldRows(name: "audit", entity: "price", rows: Attribute("metal") == "gold")
-        let free = StoreFetchRequest(entity: "price", predicate: .notHeld([gold], by: nil))
-        #expect(try context.count(free) == 1)
-        let cutoff = Instant(unixSeconds: 1_740_787_200)
-        let monthly = Thinning(
-            tiers: [Thinning.Tier(.month, since: .distantPast)], groupedBy: [], among: .all, date: date, before: cutoff)
-        let old = StoreFetchRequest(
-            entity: "price", predicate: .date(DateRange(date, before: cutoff)) && .notPicked(monthly))
-        #expect(try context.count(old) == 0)
-        try store.change("INSERT INTO price VALUES (1738368001, 'gold', 2)")
-        #expect(try context.count(old) == 1)
         let firstKeys = KeyRange(after: nil, through: [2])
         let firstItems = StoreFetchRequest(entity: "item", predicate: .key(firstKeys))
         #expect(try context.count(firstItems) == 2)
@@ -113,10 +112,6 @@ struct TypeSampleTests {
         case .rejected(let reason): print(reason)
         }
         #expect(outcome == .ignored)
-        let rows: [[String: StoreValue]] = [["name": "a"], ["name": "b"]]
-        let inserted = try writer.insert(entity: "item", rows: rows, onConflict: .fail)
-        if let inserted { print("\(inserted.savedCount) saved, \(inserted.ignoredCount) ignored") }
-        #expect(inserted == nil)
         try writer.transaction(.full) {
             _ = try writer.insert(entity: "item", values: ["name": "c"], onConflict: .fail)
         }
@@ -172,14 +167,14 @@ struct TypeSampleTests {
         let item = context.item(1)
         try context.delete(item)
         do {
-            print(try item.text(for: "name") ?? "")
+            print(try item.value(for: "name"))
         } catch let error as ManagedObjectError where error.kind == .deleted {
             print(error.description)
         }
         context.insert(entity: "item")
         do {
             try context.save()
-        } catch let error as ValidationError {
+        } catch let error as ObjectValidationError {
             for failure in error.failures { print(failure.description) }
         }
         #expect(context.hasChanges)

@@ -60,7 +60,7 @@ struct SwiftValuesTests {
         let request = StoreFetchRequest(
             entity: "item",
             predicate: Attribute("done") == true && (Attribute("name") == "a" || .isNull("note"))
-                && .date("time", .unixSeconds, before: day),
+                && Attribute("time", .unixSeconds) < day,
             sortDescriptors: [StoreSortDescriptor("name", ascending: false)], fetchLimit: 10)
         #expect(
             "\(request)"

@@ -60,6 +60,11 @@ final class HookedWriter: ObjectStore, RetentionWriter {
     func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try writer.fetch(request, attributes: attributes)
     }
+    func figures(
+        _ figures: [RowFigure], of request: StoreFetchRequest, groupedBy groups: [String]
+    ) throws(StoreError) -> [[StoreValue]] {
+        try writer.figures(figures, of: request, groupedBy: groups)
+    }
     func isInUseByOthers() throws(StoreError) -> Bool { try writer.isInUseByOthers() }
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try writer.survey(request) }
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {

@@ -145,7 +145,7 @@ struct SubentityTests {
         try read[0].setValue("Mine", for: "maker")
         try other.delete(read[1])
         try other.save()
-        #expect(try read[0].text(for: "maker") == "Mine")
+        #expect(try read[0].value(for: "maker", as: String.self) == "Mine")
         #expect(try counts(store) == [115, 5, 4])
     }
 

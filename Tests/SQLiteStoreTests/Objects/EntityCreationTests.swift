@@ -130,6 +130,48 @@ struct EntityCreationTests {
         }
     }
 
+    @Test func anExistingEntityIsAsDescribed() throws {
+        func price(_ attributes: Attribute...) -> Entity { Entity(name: "price", attributes: attributes) }
+        let metal = Attribute(name: "metal", affinity: .text, isRequired: true, defaultValue: "gold")
+        let time = Attribute(name: "time", affinity: .integer)
+        try writer.createEntity(price(metal, time))
+        try writer.createEntity(price(metal, time))
+        let others: [(Attribute, String)] = [
+            (
+                Attribute(name: "metal", affinity: .text, isRequired: true, defaultValue: "silver"),
+                "price already exists, with another default of metal"
+            ),
+            (
+                Attribute(name: "metal", affinity: .text, isRequired: true),
+                "price already exists, with another default of metal"
+            ),
+            (
+                Attribute(name: "metal", affinity: .text, defaultValue: "gold"),
+                "price already exists, with metal required"
+            ),
+            (
+                Attribute(name: "time", affinity: .integer, isRequired: true),
+                "price already exists, with time not required"
+            ),
+            (
+                Attribute(name: "time", affinity: .integer, defaultValue: 1),
+                "price already exists, with another default of time"
+            ),
+        ]
+        for (attribute, message) in others {
+            let error = #expect(throws: StoreError.self) { try writer.createEntity(price(attribute)) }
+            #expect(error?.message == message)
+            #expect(error?.hint?.contains("CREATE TABLE main.\"price\" (\"\(attribute.name)\"") == true)
+        }
+        let needed = Attribute(name: "dollars", affinity: .real, isRequired: true)
+        let error = #expect(throws: StoreError.self) { try writer.createEntity(price(metal, time, needed)) }
+        #expect(error?.message == "price already exists, and its rows would have no dollars")
+        #expect(
+            error?.hint?.hasSuffix(
+                "ADD COLUMN \"dollars\" REAL NOT NULL DEFAULT <the value of these rows>") == true)
+        #expect(try writer.entity(named: "price")?.attributes.count == 2)
+    }
+
     @Test func indexesAreCreatedOnce() throws {
         try writer.createEntity(shop)
         for _ in 1...2 { try writer.createIndex(on: "shop", attributes: ["name", "rate"]) }

@@ -20,6 +20,6 @@ let prices: [[String: StoreValue]] = (0..<60).map { day in
 try context.execute(BatchInsertRequest(entity: "GoldPrice", objects: prices))
 
 // Delete what is older than 30 days.
-let old = StoreFetchRequest(entity: "GoldPrice", predicate: .date("time", .unixSeconds, before: now - 30 * 86_400))
+let old = StoreFetchRequest(entity: "GoldPrice", predicate: Attribute("time", .unixSeconds) < now - 30 * 86_400)
 let result = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
 print("\(result.deletedCount) prices deleted, \(try context.count(StoreFetchRequest(entity: "GoldPrice"))) left")

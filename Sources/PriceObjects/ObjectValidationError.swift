@@ -5,11 +5,11 @@ public import PriceStore
 /// ```swift
 /// do {
 ///     try context.save()
-/// } catch let error as ValidationError {
+/// } catch let error as ObjectValidationError {
 ///     for failure in error.failures { print(failure.description) }
 /// }
 /// ```
-public struct ValidationError: Error, Hashable, Sendable, CustomStringConvertible {
+public struct ObjectValidationError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A mistake in one object.
     public struct Failure: Hashable, Sendable {
         /// The kind of mistake.

@@ -1,0 +1,79 @@
+public import Foundation
+
+extension Data: StoreConvertible {
+    /// Bytes.
+    public var storeValue: StoreValue { .blob([UInt8](self)) }
+
+    /// Reads bytes.
+    public init?(storeValue: StoreValue) {
+        guard case .blob(let bytes) = storeValue else { return nil }
+        self.init(bytes)
+    }
+}
+
+extension UUID: StoreConvertible {
+    /// The 16 bytes, as Core Data and GRDB store them.
+    public var storeValue: StoreValue { withUnsafeBytes(of: uuid) { .blob([UInt8]($0)) } }
+
+    /// Reads 16 bytes, or a text.
+    public init?(storeValue: StoreValue) {
+        switch storeValue {
+        case .text(let text): self.init(uuidString: text)
+        case .blob(let bytes) where bytes.count == 16:
+            self.init(uuid: bytes.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
+        default: return nil
+        }
+    }
+}
+
+extension Decimal: StoreConvertible {
+    /// An integer of 64 bits if it is one, otherwise a text with all digits. It belongs in an attribute with the affinity `text`: columns for
+    /// numbers make a double of such a text, which is not read as a decimal number.
+    public var storeValue: StoreValue {
+        let text = description
+        return Int64(text).map(StoreValue.integer) ?? .text(text)
+    }
+
+    /// Reads an integer, or a text of up to 38 digits.
+    public init?(storeValue: StoreValue) {
+        switch storeValue {
+        case .integer(let number): self.init(number)
+        case .text(let text):
+            // Foundation would read `12 euros` as 12, and round what has more digits.
+            let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
+            let parts = digits.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            let isNumber = parts.allSatisfy {
+                !$0.isEmpty && $0.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
+            }
+            guard isNumber, parts.count < 3, digits.utf8.count <= 38 else { return nil }
+            self.init(string: text)
+        case .null, .real, .blob: return nil
+        }
+    }
+}
+
+/// A type for dates, which are stored in a format, one of ``DateEncoding``: `Date` of Foundation, and ``Instant``.
+///
+/// ```swift
+/// let isOld = Attribute("time", .unixSeconds) < Date() - 30 * 86_400
+/// ```
+public protocol InstantConvertible {
+    /// The instant, to the microsecond.
+    var instant: Instant { get }
+
+    /// Makes the date of an instant.
+    init(_ instant: Instant)
+}
+
+extension Instant: InstantConvertible {
+    /// The instant itself.
+    public var instant: Instant { self }
+
+    /// Takes the instant itself.
+    public init(_ instant: Instant) { self = instant }
+}
+
+extension Date: InstantConvertible {
+    /// The instant, to the nearest microsecond.
+    public var instant: Instant { Instant(self) }
+}
