@@ -52,7 +52,7 @@ extension StoreError {
         // SQLite reports only this when it cannot create a journal, also on a disk that is full.
         case .SQLITE_CANTOPEN: StoreFile.isForbidden(store) ? .permission : .inputOutput
         case .SQLITE_CONSTRAINT: .constraint
-        case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_TOOBIG, .SQLITE_MISUSE: .unsupported
+        case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_TOOBIG: .unsupported
         case .SQLITE_IOERR, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FULL, .SQLITE_PROTOCOL, .SQLITE_NOMEM,
             .SQLITE_NOLFS:
             .inputOutput

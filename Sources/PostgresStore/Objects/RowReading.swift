@@ -32,7 +32,7 @@ extension PostgresDatabase {
             let scope = try scope(request.entity)
             let named = groups + figures.compactMap(\.attribute)
             let query = RowFigure.query(figures, groupCount: groups.count)
-            let found = try select(request, named, key: [], scope, namesColumns: true)
+            let found = try select(request, named, key: [], scope)
             return try rows(SQLFragment(query.start) + found + query.end).map {
                 $0.values(at: 0..<groups.count + figures.count)
             }
@@ -53,15 +53,9 @@ extension PostgresDatabase {
     }
 
     private func select(
-        _ request: StoreFetchRequest, _ attributes: [String], key: [String], _ scope: RowScope,
-        namesColumns: Bool = false
+        _ request: StoreFetchRequest, _ attributes: [String], key: [String], _ scope: RowScope
     ) throws -> SQLFragment {
-        let columns =
-            try key
-            + attributes.enumerated().map {
-                scope.column(try scope.attribute($0.element, store: name).name)
-                    + (namesColumns ? " AS c\($0.offset)" : "")
-            }
+        let columns = try key + attributes.map { scope.column(try scope.attribute($0, store: name).name) }
         var query =
             "SELECT \(columns.isEmpty ? "NULL" : columns.joined(separator: ", ")) FROM \(scope.from)"
             + (try condition(request.predicate, scope)).whereClause

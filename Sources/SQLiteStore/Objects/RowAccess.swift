@@ -42,12 +42,18 @@ extension SQLiteFile {
             // Some pragmas have an effect when they are compiled.
             var words = SchemaText.Scanner(sql)
             let isQuery = ["SELECT", "WITH", "VALUES"].contains(words.next()?.uppercased())
-            guard try isQuery && unboundStatement(sql, db).isReadonly else {
-                throw StoreError(
-                    .unsupported, store: name, message: "the statement is not a query",
-                    hint: "a query begins with SELECT, WITH or VALUES and changes nothing; changes are requests")
+            do {
+                guard try isQuery && unboundStatement(sql, db).isReadonly else {
+                    throw StoreError(
+                        .unsupported, store: name, message: "the statement is not a query",
+                        hint: "a query begins with SELECT, WITH or VALUES and changes nothing; changes are requests")
+                }
+                return try rows(SQLFragment(sql, arguments.map(\.databaseValue)), db)
+            } catch let error as DatabaseError {
+                // Several statements, or another number of arguments.
+                guard error.resultCode == .SQLITE_MISUSE else { throw error }
+                throw StoreError(.unsupported, store: name, message: error.message ?? "the query is not complete")
             }
-            return try rows(SQLFragment(sql, arguments.map(\.databaseValue)), db)
         }
     }
 
