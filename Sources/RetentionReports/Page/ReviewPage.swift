@@ -65,7 +65,7 @@ package struct ReviewPage {
     }
 
     private var plots: String {
-        var groups = review.orderedRules.map { (heading: $0.name, plots: review.plots(of: $0)) }
+        var groups = review.shownRules.map { (heading: $0.name, plots: review.plots(of: $0)) }
         groups.append(("Size", [review.sizePlot].compactMap(\.self)))
         let parts = groups.filter { !$0.plots.isEmpty }.enumerated().map { number, group in
             let figures = group.plots.enumerated().map { index, plot in

@@ -25,8 +25,18 @@ extension Review {
     /// The rules, those that need attention first.
     var orderedRules: [RunReport.RuleReport] {
         let named = attention.filter { $0.style != .plain && $0.kind != "growth" }.map(\.rule)
-        let places = plan.rules.map { rule in named.firstIndex(of: rule.name) ?? named.count }
+        let first = Dictionary(named.enumerated().map { ($1, $0) }) { first, _ in first }
+        let places = plan.rules.map { rule in first[rule.name] ?? named.count }
         return places.indices.sorted { (places[$0], $0) < (places[$1], $1) }.map { plan.rules[$0] }
+    }
+
+    /// The first of these rules: a pattern may have thousands of tables. JSON has all.
+    var shownRules: [RunReport.RuleReport] { Array(orderedRules.prefix(Self.mostRules)) }
+    private static let mostRules = 50
+
+    /// How many rules are not shown, as a clause; empty: all are.
+    var leftOut: String {
+        plan.rules.count > Self.mostRules ? ", \(Self.mostRules) of \(Figures.grouped(plan.rules.count))" : ""
     }
 
     /// What stands now.

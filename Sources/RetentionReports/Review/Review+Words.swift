@@ -96,7 +96,8 @@ extension Review {
         }
         func positive(_ count: Int) -> String { count > 0 ? Figures.grouped(count) : "" }
         return ReviewTable(
-            "What a run would do now, the rules that need attention first. ?: not known", orderedRules, shortCount: 6,
+            "What a run would do now, the rules that need attention first\(leftOut). ?: not known", shownRules,
+            shortCount: 6,
             style: { $0.outcome.style },
             [
                 ("Rule", false, { $0.name }),
@@ -122,7 +123,7 @@ extension Review {
     /// What came and went of each rule on the newest days with a run: a week, or fewer days of many rules.
     var nightTable: ReviewTable {
         let most = min(7, max(1, 21 / max(1, plan.rules.count)))
-        let nights = orderedRules.flatMap { rule in
+        let nights = shownRules.flatMap { rule in
             days(of: rule.name).points.suffix(most).reversed().map { (rule: rule.name, point: $0) }
         }
         func figure(_ index: Int) -> ((rule: String, point: Series.Point)) -> String {

@@ -15,10 +15,12 @@ package struct Review {
     package var storeSizeBytes: Int64
     /// The policy, completed from the store.
     package var policy: Policy
+    private var days: [String: Series] = [:]
 
     package init(plan: RunReport, runs: [LedgerRun], dates: [String: Series], storeSizeBytes: Int64, policy: Policy) {
         (self.plan, self.runs, self.dates, self.policy) = (plan, runs, dates, policy)
         self.storeSizeBytes = storeSizeBytes
+        days = daysOfRules
     }
 
     /// The days up to today of which past runs are shown, and over which growth is measured.
@@ -62,43 +64,58 @@ package struct Review {
         ready.reduce(0) { sum, rule in sum.flatMap { sum in rule.planned.forecast.map { sum + $0.nextDay } } }
     }
 
-    /// What came and went of a rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
+    /// What came and went of each rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
     /// expired ones that were `left`.
     ///
     /// Arrivals are the difference between what a run found and what the run before left. They are not known if something else may have
     /// changed the rows or the rule: an undo, a crash, another policy, or another rule that deletes rows of the entity.
-    func days(of name: String) -> Series {
-        var days = Series(names: ["arrived", "deleted", "rows", "left"])
-        guard let rule = policy.rules.first(where: { $0.name == name }) else { return days }
-        let isAlone = !policy.rules.contains {
-            $0.name != name && $0.entity == rule.entity && !$0.filter.isDisjoint(from: rule.filter)
+    private var daysOfRules: [String: Series] {
+        var found: [String: Series] = [:]
+        var last: [String: (rows: Int64, policy: String)] = [:]
+        let ofEntity = Dictionary(grouping: policy.rules, by: \.entity)
+        let alone = policy.rules.filter { rule in
+            ofEntity[rule.entity]?.allSatisfy { $0.name == rule.name || $0.filter.isDisjoint(from: rule.filter) }
+                == true
         }
-        var last: (rows: Int64, policy: String)?
+        let (names, isAlone) = (Set(policy.rules.map(\.name)), Set(alone.map(\.name)))
         for run in recentRuns {
-            guard let figures = run.report.rules.first(where: { $0.name == name && $0.outcome != .disabled }) else {
-                if !run.isFinished || run.report.undo != nil { last = nil }
-                continue
+            let rules = run.report.rules.filter { $0.outcome != .disabled && names.contains($0.name) }
+            if !run.isFinished || run.report.undo != nil {
+                let present = Set(rules.map(\.name))
+                last = last.filter { present.contains($0.key) }
             }
+            let takers = Set(run.report.rules.lazy.filter { $0.done.goneCount > $0.done.deleted }.map(\.name))
             let start = policy.timezone.start(of: .day, at: run.report.started)
             let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
-            let found = figures.planned.rows.map { Int64($0) }
-            let isKnown = isAlone && last?.policy == run.report.configSHA256
-            let arrived = isKnown ? found.flatMap { found in last.map { found - $0.rows } } : nil
-            var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, Int64(figures.done.deleted), nil, nil]
-            day[2] = found.map { $0 - Int64(figures.done.deleted) }
-            day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
-            if let earlier = days.points.last, earlier.start == start {
-                for index in 0...1 {
-                    day[index] = day[index].flatMap { more in earlier.values[index].map { $0 + more } }
+            for figures in rules {
+                let name = figures.name
+                var days = found[name] ?? Series(names: Self.dayFigures)
+                let rows = figures.planned.rows.map { Int64($0) }
+                let before = last[name]
+                let isKnown = isAlone.contains(name) && before?.policy == run.report.configSHA256
+                let arrived = isKnown ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
+                var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, Int64(figures.done.deleted), nil, nil]
+                day[2] = rows.map { $0 - Int64(figures.done.deleted) }
+                day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
+                if let earlier = days.points.last, earlier.start == start {
+                    for index in 0...1 {
+                        day[index] = day[index].flatMap { more in earlier.values[index].map { $0 + more } }
+                    }
+                    days.points.removeLast()
                 }
-                days.points.removeLast()
+                days.points.append(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused))
+                found[name] = days
+                let takesOthers = !takers.subtracting([name]).isEmpty
+                last[name] = takesOthers ? nil : day[2].map { ($0, run.report.configSHA256) }
             }
-            days.points.append(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused))
-            let takesOthers = run.report.rules.contains { $0.name != name && $0.done.goneCount > $0.done.deleted }
-            last = takesOthers ? nil : day[2].map { ($0, run.report.configSHA256) }
         }
-        return days
+        return found
     }
+
+    private static let dayFigures = ["arrived", "deleted", "rows", "left"]
+
+    /// The days of one rule.
+    func days(of name: String) -> Series { days[name] ?? Series(names: Self.dayFigures) }
 
     /// The size of the store after each run, and of all archives that were kept then.
     var sizes: Series {
