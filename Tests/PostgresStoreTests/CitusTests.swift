@@ -187,6 +187,19 @@ struct CitusTests {
         #expect(told?.kind == .busy && told?.message.contains("matched the rule just before: another session") == true)
     }
 
+    /// Rows of several servers have no places: a limit is met by their keys.
+    @Test func aLimitIsMetByKeysAndThinIsRefused() throws {
+        let database = try TestDatabase.citus(Self.table + Self.distribute)
+        let first = StoreFetchRequest(
+            entity: "q", predicate: .all, sortDescriptors: [StoreSortDescriptor("at")], fetchLimit: 7)
+        #expect(try database.writer().execute(BatchDeleteRequest(fetchRequest: first)).deletedCount == 7)
+        #expect(try database.run("SELECT count(*), min(at) FROM q") == ["293|2026-01-01 01:00:00+00"])
+        var request = Self.request
+        request.keepers.thinning = Thinning(
+            tiers: [.init(.day, since: .distantPast)], pick: .last, groupedBy: [], among: .all, date: request.date)
+        #expect(try database.reader().survey(request).unsupported?.hasSuffix("those of their bucket (thin)") == true)
+    }
+
     @Test func foreignKeysOntoADistributedTableAreRefused() throws {
         let database = try TestDatabase.citus(
             Self.table + Self.distribute

@@ -13,8 +13,9 @@ extension PostgresDatabase {
             if table.aggregate != nil {
                 return "\(table.name) is a continuous aggregate, into which no rows can be inserted"
             }
-            let rule = request.relationships == .deny ? .asDeclared : request.relationships
-            return try ArchiveObstacle(session: self, reach: ReachOfDelete(of: table, rule, self)).text()
+            return try ArchiveObstacle(
+                session: self, reach: ReachOfDelete(of: table, request.relationships.followed, self)
+            ).text()
         }
     }
 }
@@ -62,23 +63,23 @@ struct ArchiveObstacle {
     /// than by clearing them. What they do in other ways, each batch finds by the server's own counts.
     private func trigger() throws -> String? {
         guard try reach.firesTriggers() else { return nil }
-        if let table = reach.losing.first(where: \.isDistributed) {
-            return "\(table.name) is distributed, and what its triggers delete on other servers is not known"
-        }
         // The server does not count changes of rows on other servers.
         if try session.schema(ofExtension: "citus") != nil,
             try session.exists(SQLFragment("SELECT 1 FROM pg_dist_partition LIMIT 1"))
         {
             return "its triggers may delete rows of distributed or reference tables, which cannot be seen"
         }
-        for table in reach.losing
-        where try table.isHypertable && !session.rows(TimescaleSQL.compressedChunks(table)).isEmpty {
+        let compressed = try reach.losing.first {
+            try $0.isHypertable && !session.rows(TimescaleSQL.compressedChunks($0)).isEmpty
+        }
+        if let compressed {
             return
-                "\(table.name) has compressed chunks, and what its triggers delete cannot be distinguished from what the server does"
+                "\(compressed.name) has compressed chunks, and what its triggers delete cannot be distinguished from what the server does"
         }
         let cleared = try reach.cleared().map(\.table)
         let deletes = "\\mdelete\\s+from\\M|\\m(truncate|execute|perform|call|merge)\\M"
-        let names = (reach.losing + cleared).map { $0.relation.regularExpression }.joined(separator: "|")
+        let names = (reach.losing + cleared).map { $0.relation.replacing(/\W/) { "\\\($0.output)" } }.joined(
+            separator: "|")
         let changed = "(\\m\\w+\\.|\"[^\"]*\"\\.)?\"?(\(names))\"?"
         let changes = "\\mupdate\\s+(only\\s+)?\(changed)\\s|\\minto\\s+\(changed)[\\s(][^;]*\\mdo\\s+update\\M"
         let column = "\\mnew(\\s*\\.\\s*(\\w+|\"[^\"]*\"))?\\s*"
@@ -109,10 +110,9 @@ struct ArchiveObstacle {
                 + .bound(assigns, "text") + ") ORDER BY 1")
         guard let found else {
             // A row could be changed twice, and the server's counts would not show by which key.
-            let keys = Dictionary(grouping: reach.nullifying, by: \.source)
             let losing = Set(reach.losing.map(\.name))
-            return keys.keys.sorted().first { losing.contains($0) || (keys[$0]?.count ?? 0) > 1 }.map {
-                "triggers fire, and rows of \($0) may lose several references, or one before they are deleted: what triggers "
+            return try reach.cleared().first { losing.contains($0.table.name) || $0.keys.count > 1 }.map {
+                "triggers fire, and rows of \($0.table.name) may lose several references, or one before they are deleted: what triggers "
                     + "change there cannot be detected"
             }
         }
@@ -141,12 +141,5 @@ extension PostgresConnection {
         ).map {
             try "the \($0.text("kind")) \($0.text("name")) of \(table.name) changes how candles are written and deleted"
         }
-    }
-}
-
-extension String {
-    /// A regular expression that matches exactly this text.
-    fileprivate var regularExpression: String {
-        map { $0.isLetter || $0.isNumber || $0 == "_" ? "\($0)" : "\\\($0)" }.joined()
     }
 }

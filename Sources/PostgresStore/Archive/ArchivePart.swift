@@ -42,18 +42,17 @@ final class ArchivePart {
             + table.columns.map(scope.column).joined(separator: ", ")
             + "), kept AS (INSERT INTO \(table.sql) (\(names)) "
             + "SELECT \(names) FROM gone RETURNING \(number)) " + Self.span(number) + " FROM kept"
-        return try add(connection.row(statement, isRepeated: isRepeated), to: table)
+        return try add(connection.onlyRow(statement, isRepeated: isRepeated), to: table)
     }
 
     /// Deletes rows of the rule's table and copies them to the archive. Returns the end of a query for the copies.
     func delete(_ condition: SQLFragment, of scope: RowScope, isRepeated: Bool) throws -> SQLFragment {
         let table = try archiver.rows(of: scope.table)
-        let next = (portions[table.number]?.upperBound).map { $0 + 1 }
         let count = try delete(condition, of: scope, from: scope.source, isRepeated: isRepeated)
+        // The copies of a part have consecutive numbers, and these are the last ones.
         let last = portions[table.number]?.upperBound ?? 0
-        let first = count == 0 ? last + 1 : next ?? portions[table.number]?.lowerBound ?? 0
         return " FROM \(table.sql) AS \(RowScope.alias) WHERE \(RowScope.alias).\(table.rowNumber) BETWEEN "
-            + .bound("\(first)", "int8") + " AND " + .bound("\(last)", "int8")
+            + .bound("\(last - Int64(count) + 1)", "int8") + " AND " + .bound("\(last)", "int8")
     }
 
     /// Runs a statement that writes candles, and archives their old and new values.
@@ -80,7 +79,7 @@ final class ArchivePart {
         copy +=
             "kept (n) AS (INSERT INTO \(table.sql) (\(values)) SELECT \(values) FROM \(source) RETURNING \(table.rowNumber)) "
             + Self.span("n") + " FROM kept"
-        return try add(connection.row(copy), to: table)
+        return try add(connection.onlyRow(copy), to: table)
     }
 
     /// The number of rows, and their first and last number.
@@ -89,16 +88,17 @@ final class ArchivePart {
     }
 
     /// Adds rows that a statement has copied; ``span(_:)`` describes them.
-    private func add(_ row: ServerRow?, to table: ArchiveTable) throws -> Int {
-        guard let row, case let count = try row.int("retention_rows"), count > 0 else { return 0 }
+    private func add(_ row: ServerRow, to table: ArchiveTable) throws -> Int {
+        let count = try row.int("retention_rows")
+        guard count > 0 else { return 0 }
         let (first, last) = (Int64(try row.int("retention_first")), Int64(try row.int("retention_last")))
-        let before = portions[table.number]
-        guard last - first + 1 == count, before == nil || before?.upperBound == first - 1 else {
+        let before = portions[table.number] ?? first...last
+        guard last - first + 1 == count, portions[table.number] == nil || before.upperBound == first - 1 else {
             throw StoreError(
                 .constraint, store: connection.name,
                 message: "another session writes to the archive: nothing of this batch is deleted")
         }
-        portions[table.number] = (before?.lowerBound ?? first)...last
+        portions[table.number] = before.lowerBound...last
         return count
     }
 

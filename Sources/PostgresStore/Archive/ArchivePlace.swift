@@ -55,7 +55,7 @@ struct ArchivePlace {
         let make = "CREATE SCHEMA \(schema.quotedIdentifier)"
         let found = try session.row(
             "SELECT current_user AS user, pg_get_userbyid(nspowner) AS owner, has_schema_privilege(oid, 'CREATE') AS may_create, "
-                + "(SELECT string_agg(DISTINCT CASE grantee WHEN 0 THEN 'everybody' ELSE pg_get_userbyid(grantee) END, ', ') "
+                + "(SELECT string_agg(DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END, ', ') "
                 + "FROM aclexplode(nspacl) WHERE privilege_type = 'CREATE' AND grantee <> nspowner) AS others "
                 + "FROM pg_namespace WHERE nspname = " + .bound(schema, "name"))
         guard let found else {
@@ -70,9 +70,7 @@ struct ArchivePlace {
         if let others = try found.optionalText("others") {
             throw refused(
                 .permission, "lets others create tables in it: \(others)",
-                hint:
-                    "REVOKE CREATE ON SCHEMA \(schema.quotedIdentifier) FROM \(others == "everybody" ? "PUBLIC" : others)"
-            )
+                hint: "REVOKE CREATE ON SCHEMA \(schema.quotedIdentifier) FROM \(others)")
         }
         guard try found.isTrue("may_create") else {
             throw refused(

@@ -37,7 +37,7 @@ extension CandleStates {
                 }.map { $1.isMade(in: left.joinedRows(of: $0)) }
                 for rows in left.joinedRows(of: number) {
                     let query = table.conflicts(rows, archive.references(of: table), isFreed: .any(freed))
-                    guard let found = try connection.row(query) else { continue }
+                    let found = try connection.onlyRow(query)
                     states.addConflicts(
                         try found.int("conflicts"), freed: try found.int("freed"),
                         freedEqual: try found.int("freed_equal"), in: table.table)

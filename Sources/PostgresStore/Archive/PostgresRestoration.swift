@@ -89,10 +89,10 @@ final class PostgresRestoration: RestorationWork {
     func key(of row: Int64, in number: Int) throws -> [StoreValue] {
         let table = archive.tables[number]
         guard !table.key.isEmpty else { return [.integer(row)] }
-        let found = try writer.row(
+        return try writer.onlyRow(
             "SELECT \(table.archivedKey.joined(separator: ", ")) FROM \(table.source) AS a WHERE "
-                + table.isIn(row...row))
-        return found?.values(at: table.key.indices) ?? []
+                + table.isIn(row...row)
+        ).values(at: table.key.indices)
     }
 
     /// Records that rows without a key were restored.
@@ -188,13 +188,13 @@ final class PostgresRestoration: RestorationWork {
     /// The condition that a reference belongs to a skipped row.
     private func isOwnRowSkipped(_ table: RestorationTable, _ skipped: [Int: Set<Int64>]) -> SQLFragment {
         .any(
-            archive.tables.enumerated().filter { number, rows in
-                rows.holdsRows && rows.target.oid == table.target.oid && skipped[number] != nil
-            }.map { number, rows in
+            skipped.compactMap { number, left in
+                let rows = archive.tables[number]
+                guard rows.holdsRows, rows.target.oid == table.target.oid else { return nil }
                 let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
                 return
                     "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")) AND s.\(rows.rowNumber) = ANY ("
-                    + RestorationTable.list(skipped[number] ?? []) + "))"
+                    + RestorationTable.list(left) + "))"
             })
     }
 
@@ -207,7 +207,9 @@ final class PostgresRestoration: RestorationWork {
         else { return .never }
         let old = relationship.sourceAttributes.map { table.reference($0, "old") }
         return .any(
-            parents(relationship, in: skipped).map { isSkipped(old, relationship, $0, skipped[$0] ?? []) })
+            skipped.filter { tables[$0.key].table.folded == relationship.destination.folded }.map {
+                isSkipped(old, relationship, $0.key, $0.value)
+            })
     }
 
     // MARK: Candles

@@ -26,7 +26,8 @@ extension RestorationTable {
         if let restored {
             let isFormer = Self.same(columns.map { "m.\($0.quotedIdentifier)" }, values("old"))
             isBefore = SQLFragment(
-                "CASE WHEN \(wasMade) THEN NOT \(hasRow("r", where: "TRUE")) ELSE \(hasRow("r", where: isFormer)) END")
+                "CASE WHEN \(wasMade) THEN \(rowCount("r", where: "TRUE")) = 0 ELSE \(rowCount("r", where: isFormer)) > 0 END"
+            )
             if let table = restored.table, !restored.rows.isEmpty {
                 let (own, others) = (archivedKey.map { "r.\($0)" }, key.map { "a.\($0.quotedIdentifier)" })
                 isBefore =

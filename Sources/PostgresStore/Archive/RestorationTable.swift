@@ -30,7 +30,7 @@ struct RestorationTable: RestorableSource {
 
     /// Whether two lists of values have the same text. Unlike `=`, this works for every type.
     static func same(_ a: [String], _ b: [String]) -> String {
-        a.isEmpty ? "TRUE" : "\(text(a)) = \(text(b))"
+        "\(text(a)) = \(text(b))"
     }
 
     /// A list of values as one text.
@@ -50,10 +50,10 @@ struct RestorationTable: RestorableSource {
         var condition: String { (equal + keptIsNull + storedIsNull).joined(separator: " AND ") }
     }
 
-    /// All ways in which the archived row `a` and the store's row `m` can have the same key. There is one if no column can be NULL.
-    func sameKeys(_ a: String, _ m: String = "m") -> [SameKey] {
+    /// All ways in which an archived row and the store's row `m` can have the same key. There is one if no column can be NULL.
+    func sameKeys(_ a: String) -> [SameKey] {
         zip(archivedKey, key).reduce([SameKey()]) { ways, part in
-            let (kept, stored) = ("\(a).\(part.0)", "\(m).\(part.1.quotedIdentifier)")
+            let (kept, stored) = ("\(a).\(part.0)", "m.\(part.1.quotedIdentifier)")
             let isRequired = target.entity.attribute(named: part.1)?.isRequired == true
             return ways.flatMap { way in
                 var (equal, null) = (way, way)
@@ -66,9 +66,8 @@ struct RestorationTable: RestorableSource {
     }
 
     /// The condition that two rows have the same key.
-    func isSameKey(_ a: String, _ m: String = "m") -> String {
-        let ways = sameKeys(a, m).map(\.condition)
-        return ways.count == 1 ? ways[0] : "(\(ways.joined(separator: " OR ")))"
+    func isSameKey(_ a: String) -> String {
+        "(\(sameKeys(a).map(\.condition).joined(separator: " OR ")))"
     }
 
     /// Joins the archived row `a` with the store's row `m` that has its key.
@@ -90,27 +89,15 @@ struct RestorationTable: RestorableSource {
         return "(\(ways.joined(separator: " + ")))"
     }
 
-    /// The condition that the store has a row `m` that has the key of the archived row `a` and meets a condition.
-    func hasRow(_ a: String, where condition: String) -> String {
-        let ways = sameKeys(a).map { way in
-            let found = (way.equal + way.storedIsNull + [condition]).joined(separator: " AND ")
-            return (way.keptIsNull + ["EXISTS (SELECT 1 FROM \(target.sql) AS m WHERE \(found))"]).joined(
-                separator: " AND ")
-        }
-        return "(\(ways.joined(separator: " OR ")))"
-    }
-
     // MARK: Rows
 
     /// Inserts the archived rows of a range, except some.
     func insertion(_ rows: ClosedRange<Int64>, besides known: [Int64] = [], isPart: Bool = false) -> SQLFragment {
         let names = written.map(\.quotedIdentifier).joined(separator: ", ")
         let values = written.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")
-        let start =
-            written.isEmpty
-            ? "INSERT INTO \(target.sql) SELECT FROM \(source) AS a"
-            : "INSERT INTO \(target.sql) (\(names)) OVERRIDING SYSTEM VALUE SELECT \(values) FROM \(source) AS a"
-        return start + " WHERE " + isIn(rows, besides: known) + (isPart ? " RETURNING 1" : "")
+        return
+            "INSERT INTO \(target.sql) (\(names)) OVERRIDING SYSTEM VALUE SELECT \(values) FROM \(source) AS a WHERE "
+            + isIn(rows, besides: known) + (isPart ? " RETURNING 1" : "")
     }
 
     /// The condition that a row of the archive is in a range, and is not one of some rows.
@@ -152,14 +139,14 @@ struct RestorationTable: RestorableSource {
     /// - Parameter references: the tables with the old values of references that were cleared.
     func missing(_ rows: ClosedRange<Int64>, _ references: [RestorationTable]) -> SQLFragment {
         "SELECT 1 FROM \(source) AS a WHERE " + isIn(rows)
-            + " AND NOT \(hasRow("a", where: isEqual(references))) LIMIT 1"
+            + " AND \(rowCount("a", where: isEqual(references))) = 0 LIMIT 1"
     }
 
     /// The numbers of archived rows of a condition that the store has already. If the archive has more equal rows than the store, those
     /// with the highest numbers count as stored, because they are restored first.
     func stored(_ condition: SQLFragment) -> SQLFragment {
-        let values = "ROW(\(written.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")))::text"
-        let stored = "ROW(\(written.map { "m.\($0.quotedIdentifier)" }.joined(separator: ", ")))::text"
+        let values = Self.text(written.map { "a.\($0.quotedIdentifier)" })
+        let stored = Self.text(written.map { "m.\($0.quotedIdentifier)" })
         return
             "SELECT a.number FROM (SELECT \(rowNumber) AS number, \(values) AS v, row_number() OVER (PARTITION BY \(values) "
             + "ORDER BY \(rowNumber) DESC) AS place FROM \(source) AS a WHERE " + condition
@@ -192,7 +179,7 @@ struct RestorationTable: RestorableSource {
 
     /// An old or new value of a reference.
     func reference(_ column: String, _ prefix: String) -> String {
-        "r.\(prefix)_\((columns.firstIndex(of: column) ?? 0) + 1)"
+        "r.\(prefix)_\(columns.prefix { $0 != column }.count + 1)"
     }
 
     /// Whether references were cleared and have not changed since. A reference that has its old value again is left alone.
@@ -206,6 +193,9 @@ struct RestorationTable: RestorableSource {
         return (unchanged + ["NOT \(Self.same(stored, update.columns.map { reference($0, "old") }))"])
             .joined(separator: " AND ")
     }
+
+    /// Whether the store has no row `m` of a reference. Only rows with a primary key have archived references.
+    var isMissing: String { "num_nulls(\(key.map { "m.\($0.quotedIdentifier)" }.joined(separator: ", "))) > 0" }
 
     /// Whether the delete cleared references.
     func wasCleared(_ update: ReferenceUpdate) -> String {
@@ -225,7 +215,6 @@ struct RestorationTable: RestorableSource {
         _ update: ReferenceUpdate, _ rows: ClosedRange<Int64>, isBlocked: SQLFragment,
         unless ownRowIsSkipped: SQLFragment
     ) -> SQLFragment {
-        let isMissing = "m.\((key.first ?? "").quotedIdentifier) IS NULL"
         return
             "SELECT r.\(rowNumber) AS number, \(isMissing) AS is_missing FROM \(source) AS r LEFT JOIN \(target.sql) AS m ON \(isSameKey("r")) WHERE "
             + SQLFragment.all([

@@ -11,18 +11,18 @@ extension ServerArchive {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
             for rows in parts.joinedRows(of: number) {
                 if !table.holdsRows {
-                    let row = try connection.row(references(table, rows))
-                    counts[index].referenceCount += try row?.int("changes") ?? 0
-                    counts[index].skippedReferenceCount += try row?.int("missing") ?? 0
+                    let row = try connection.onlyRow(references(table, rows))
+                    counts[index].referenceCount += try row.int("changes")
+                    counts[index].skippedReferenceCount += try row.int("missing")
                 } else if table.key.isEmpty {
                     counts[index].presentCount += try restored.rows(of: table).count(where: rows.contains)
                 } else {
-                    let row = try connection.row(
+                    let row = try connection.onlyRow(
                         "SELECT count(*) FILTER (WHERE is_equal) AS present, count(*) FILTER (WHERE NOT is_equal) AS conflicts "
                             + "FROM (SELECT \(table.isEqual(references(of: table))) AS is_equal FROM \(table.source) AS a "
                             + "\(table.join("a")) WHERE " + table.isIn(rows) + ") AS found")
-                    counts[index].presentCount += try row?.int("present") ?? 0
-                    counts[index].conflictCount += try row?.int("conflicts") ?? 0
+                    counts[index].presentCount += try row.int("present")
+                    counts[index].conflictCount += try row.int("conflicts")
                 }
             }
         }
@@ -33,19 +33,18 @@ extension ServerArchive {
     /// Counts the rows whose references can be restored, and those that are neither in the store nor archived. Archived rows stand in for
     /// rows missing from the store.
     private func references(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
-        let first = (table.key.first ?? "").quotedIdentifier
         let own = tables.filter { $0.holdsRows && $0.target.oid == table.target.oid }.map { rows in
             let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
             return "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")))"
         }
         let isArchived = "(\((own + ["FALSE"]).joined(separator: " OR ")))"
         let changes = table.referenceUpdates.map {
-            "\(table.wasCleared($0)) AND (m.\(first) IS NULL AND \(isArchived) OR m.\(first) IS NOT NULL AND \(table.isCleared($0)))"
+            "\(table.wasCleared($0)) AND CASE WHEN \(table.isMissing) THEN \(isArchived) ELSE \(table.isCleared($0)) END"
         }
         let wasCleared = table.referenceUpdates.map(table.wasCleared).joined(separator: " OR ")
         return
             "SELECT count(*) FILTER (WHERE \(changes.map { "(\($0))" }.joined(separator: " OR "))) AS changes, "
-            + "count(*) FILTER (WHERE m.\(first) IS NULL AND NOT \(isArchived) AND (\(wasCleared))) AS missing "
+            + "count(*) FILTER (WHERE \(table.isMissing) AND NOT \(isArchived) AND (\(wasCleared))) AS missing "
             + "FROM \(table.source) AS r LEFT JOIN \(table.target.sql) AS m ON \(table.isSameKey("r")) WHERE "
             + table.isIn(rows, alias: "r")
     }

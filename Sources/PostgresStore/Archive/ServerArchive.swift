@@ -128,8 +128,7 @@ struct ServerArchive {
 
     /// The tables with the old values of references, for a table with rows.
     func references(of table: RestorationTable) -> [RestorationTable] {
-        guard table.holdsRows else { return [] }
-        return (tables + otherReferences).filter { $0.kind == .references && $0.target.oid == table.target.oid }
+        (tables + otherReferences).filter { $0.kind == .references && $0.target.oid == table.target.oid }
     }
 }
 
@@ -196,7 +195,7 @@ private struct ArchiveReading {
         ).first
         if let rule {
             throw refused(
-                "the rule \(rule) of \(target.name) changes what \(kind == .rows ? "an insert" : "a change") does"
+                "the rule \(rule) of \(target.name) changes what an undo writes"
             )
         }
         let pairs =
@@ -204,7 +203,9 @@ private struct ArchiveReading {
             ? names.map { ($0, $0) }
             : zip(keyNames + names, archived).map { ($0, $1) }
         for (column, name) in pairs {
-            guard let type = target.typeNames[column], let former = types[name], former != type else { continue }
+            guard let type = target.entity.attribute(named: column)?.declaredType, let former = types[name],
+                former != type
+            else { continue }
             throw refused("\(column) of \(target.name) is \(type) now, and was \(former)")
         }
         return RestorationTable(

@@ -18,9 +18,7 @@ struct CandleColumns {
     /// - Throws: ``StoreError`` if the table lacks a column.
     init(_ rollup: Rollup, of table: PostgresTable, store: String) throws(StoreError) {
         let scope = RowScope(table)
-        func type(_ name: String) throws(StoreError) -> String {
-            table.typeNames[try scope.attribute(name, store: store).name] ?? "text"
-        }
+        func type(_ name: String) throws(StoreError) -> String { try scope.attribute(name, store: store).declaredType }
         for name in rollup.groupedBy {
             let attribute = try scope.attribute(name, store: store)
             columns.append(
@@ -71,7 +69,7 @@ extension CandleColumns.Column {
         for name in names.compactMap(\.self) {
             let attribute = try scope.attribute(name, store: store)
             types.append(scope.table.type(attribute))
-            scales.append(CandleColumns.scale(scope.table.typeNames[attribute.name] ?? ""))
+            scales.append(CandleColumns.scale(attribute.declaredType))
         }
         type = types.contains(.real) ? "double precision" : types.contains(.numeric) ? "numeric" : "bigint"
         scale = scales.contains(nil) ? nil : scales.reduce(0) { $0 + ($1 ?? 0) }

@@ -53,9 +53,7 @@ struct RowsLeft {
     /// The condition that a row is left.
     func condition(_ scope: RowScope) throws -> SQLFragment {
         guard let request, let connection else { return .always }
-        let isGone = removed.flatMap { $0.isGone(RowScope.alias, before: $0.stepCount) }
-        return .all([
-            try request.notPreceding(scope, connection), isGone.map { SQLFragment("NOT \($0)") } ?? .always,
-        ])
+        let isLeft = removed.map { SQLFragment("NOT \($0.isGone(RowScope.alias, in: 0..<$0.stepCount))") } ?? .always
+        return .all([try request.notPreceding(scope, connection), isLeft])
     }
 }

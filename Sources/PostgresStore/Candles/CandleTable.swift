@@ -38,7 +38,7 @@ struct CandleTable {
             let attribute = try scope.attribute(name, store: connection.name)
             return Column(
                 name: attribute.name, type: scope.table.type(attribute),
-                typeName: scope.table.typeNames[attribute.name] ?? "text")
+                typeName: attribute.declaredType)
         }
     }
 

@@ -19,6 +19,11 @@ extension PostgresConnection {
         return .descendant([table.oid] + (try descendants(of: table)))
     }
 
+    /// Whether two tables have rows in common.
+    func areRelated(_ table: PostgresTable, _ other: PostgresTable) throws -> Bool {
+        if case .none = try kinship(of: table, to: other) { false } else { true }
+    }
+
     /// The tables that are parts of a table, by `oid`.
     func descendants(of table: PostgresTable) throws -> [Int] {
         guard !table.isSingle else { return [] }

@@ -168,7 +168,6 @@ extension PostgresConnection {
         var table = PostgresTable(
             oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
-            typeNames: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.attribute.declaredType) }),
             enumTypes: Dictionary(
                 uniqueKeysWithValues: columns.compactMap { column in
                     column.enumType.map { (column.attribute.name, $0) }

@@ -8,8 +8,6 @@ struct PostgresTable {
     let entity: Entity
     /// The types of the attributes, by attribute name.
     let types: [String: ColumnType]
-    /// The names of the types for a cast, by attribute name.
-    let typeNames: [String: String]
     /// The enumerated types of the attributes, by attribute name; for a domain, that of its values.
     let enumTypes: [String: String]
     let indexes: [Index]
@@ -85,14 +83,14 @@ struct PostgresTable {
     var canSplitDates: Bool { !isHypertable && !isDistributed }
 
     /// The type in which the values of an attribute are compared, for a cast.
-    func valueType(_ name: String) -> String { enumTypes[name] ?? typeNames[name] ?? "text" }
+    func valueType(_ attribute: Attribute) -> String { enumTypes[attribute.name] ?? attribute.declaredType }
 
     func type(_ attribute: Attribute) -> ColumnType { types[attribute.name] ?? .other }
 
     /// The index that gives the rows in the order of an attribute; nil if there is none. A `real` is compared as `float8`, without its
     /// index.
     func dateIndex(_ attribute: Attribute) -> Index? {
-        guard typeNames[attribute.name] != "real" else { return nil }
+        guard attribute.declaredType != "real" else { return nil }
         return indexes.filter { $0.isOrdered && $0.columns.first == attribute.name }.min {
             $0.columns.count < $1.columns.count
         }
@@ -100,7 +98,7 @@ struct PostgresTable {
 
     /// The BRIN index that finds the blocks with dates of an attribute, if no index gives the rows in their order; nil if there is none.
     func blockIndex(_ attribute: Attribute) -> Index? {
-        guard dateIndex(attribute) == nil, typeNames[attribute.name] != "real" else { return nil }
+        guard dateIndex(attribute) == nil, attribute.declaredType != "real" else { return nil }
         return indexes.first { $0.isOfBlocks && $0.columns.contains(attribute.name) }
     }
 }

@@ -4,41 +4,29 @@ import PriceStore
 ///
 /// A drop skips the server's work for each row. A statement on a single partition skips what is declared on the whole table.
 struct TableGuards {
-    /// The kinds of guards. The first one found is reported.
-    private enum Kind: Int {
-        case statementTrigger = 1
-        case rowTrigger
-        case rule
-        case rowSecurity
-        case foreignKey
-        case owner
-        case access
-        case dependent
-        case publication
-    }
-
-    private var reasons: [Kind: String] = [:]
+    /// The reasons by the kind of guard.
+    private let reasons: [String: String]
 
     /// Reads the rows of ``query(_:)``.
     init(_ rows: [ServerRow]) throws {
-        for row in rows {
-            if let kind = Kind(rawValue: try row.int("kind")) { reasons[kind] = try row.text("reason") }
-        }
+        reasons = try Dictionary(uniqueKeysWithValues: rows.map { try ($0.text("kind"), $0.text("reason")) })
     }
 
-    private func first(_ kinds: Kind...) -> String? { kinds.lazy.compactMap { reasons[$0] }.first }
+    /// The reason of the first kind that is found.
+    private func first(_ kinds: String...) -> String? { kinds.lazy.compactMap { reasons[$0] }.first }
 
     /// Why partitions or chunks cannot be dropped, as a phrase; nil if they can.
     var dropObstacle: String? {
         first(
-            .statementTrigger, .rowTrigger, .rule, .rowSecurity, .foreignKey, .publication, .owner, .access, .dependent)
+            "statement trigger", "row trigger", "rule", "row security", "key", "publication", "owner", "access",
+            "dependent")
     }
     /// Why rows cannot be deleted from partitions by their own names; nil if they can.
-    var leafObstacle: String? { first(.statementTrigger, .rule, .access) }
+    var leafObstacle: String? { first("statement trigger", "rule", "access") }
     /// Why rows cannot be counted in partitions by their own names; nil if they can.
-    var countObstacle: String? { first(.access) }
+    var countObstacle: String? { first("access") }
 
-    /// Finds the guards of tables and of all tables below them: the number of the kind, and the reason.
+    /// Finds the guards of tables and of all tables below them: the kind, and the reason.
     ///
     /// Source: PostgreSQL manual, "System Catalogs": bit 0 of a trigger's type means that it fires for each row, bit 3 means DELETE. The
     /// event 4 of a rule is DELETE. TimescaleDB's own triggers log changes, and TimescaleDB logs a drop itself.
@@ -47,22 +35,22 @@ struct TableGuards {
             + """
             ) UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
             SELECT kind, (array_agg(reason ORDER BY place, reason))[1] AS reason FROM (
-                SELECT 2 - (~t.tgtype & 1) AS kind, tree.oid AS place,
+                SELECT CASE t.tgtype & 1 WHEN 0 THEN 'statement trigger' ELSE 'row trigger' END AS kind, tree.oid AS place,
                     'the trigger ' || t.tgname || ' of ' || tree.oid::regclass || ' would not fire' AS reason
                 FROM pg_trigger t JOIN tree ON t.tgrelid = tree.oid WHERE NOT t.tgisinternal AND t.tgtype & 8 <> 0
                 AND \(TimescaleSQL.isNotItsOwn("t.tgfoid"))
-                UNION ALL SELECT 3, tree.oid, 'the rule ' || r.rulename || ' of ' || tree.oid::regclass || ' would not be followed'
+                UNION ALL SELECT 'rule', tree.oid, 'the rule ' || r.rulename || ' of ' || tree.oid::regclass || ' would not be followed'
                 FROM pg_rewrite r JOIN tree ON r.ev_class = tree.oid WHERE r.ev_type = '4'
-                UNION ALL SELECT 4, oid, 'row security of ' || oid::regclass || ' applies to ' || current_user
+                UNION ALL SELECT 'row security', oid, 'row security of ' || oid::regclass || ' applies to ' || current_user
                 FROM tree WHERE row_security_active(oid)
-                UNION ALL SELECT 5, tree.oid, 'a foreign key of ' || f.conrelid::regclass || ' points at ' || f.confrelid::regclass
+                UNION ALL SELECT 'key', tree.oid, 'a foreign key of ' || f.conrelid::regclass || ' points at ' || f.confrelid::regclass
                 FROM pg_constraint f JOIN tree ON f.confrelid = tree.oid WHERE f.contype = 'f'
-                UNION ALL SELECT 6, tree.oid, current_user || ' does not own ' || c.oid::regclass
+                UNION ALL SELECT 'owner', tree.oid, current_user || ' does not own ' || c.oid::regclass
                 FROM pg_class c JOIN tree ON c.oid = tree.oid WHERE NOT pg_has_role(c.relowner, 'USAGE')
-                UNION ALL SELECT 7, tree.oid, current_user || ' may not use ' || c.oid::regclass || ' by its own name'
+                UNION ALL SELECT 'access', tree.oid, current_user || ' may not use ' || c.oid::regclass || ' by its own name'
                 FROM pg_class c JOIN tree ON c.oid = tree.oid WHERE NOT (has_schema_privilege(c.relnamespace, 'USAGE')
                     AND has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'DELETE'))
-                UNION ALL SELECT 8, tree.oid, pg_describe_object(d.classid, d.objid, 0) || ' depends on ' || c.oid::regclass
+                UNION ALL SELECT 'dependent', tree.oid, pg_describe_object(d.classid, d.objid, 0) || ' depends on ' || c.oid::regclass
                 FROM pg_class c JOIN tree ON c.oid = tree.oid JOIN pg_type t ON t.oid = c.reltype
                 JOIN pg_depend d ON d.deptype = 'n' AND (d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
                     OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))
@@ -72,7 +60,7 @@ struct TableGuards {
             """
             + .tables(tables.prefix(1))
                 + """
-                )) UNION ALL SELECT 9, oid, 'the publication ' || publication || ' tells subscribers of deletes and not of a drop'
+                )) UNION ALL SELECT 'publication', oid, 'the publication ' || publication || ' tells subscribers of deletes and not of a drop'
                 FROM (\(publications("SELECT oid FROM tree"))) AS published) AS found GROUP BY kind
                 """
     }

@@ -180,6 +180,14 @@ public class PostgresConnection {
         try execute(fragment, isRepeated: isRepeated).rows.first
     }
 
+    /// The row of a query that always gives one.
+    func onlyRow(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerRow {
+        guard let row = try row(fragment, isRepeated: isRepeated) else {
+            throw ColumnFault(description: "a statement gave no row")
+        }
+        return row
+    }
+
     /// Reads the rows of a query in portions of 10,000, inside a transaction.
     func forEachPortion(of query: SQLFragment, _ body: (ServerResult) throws -> Void) throws {
         try execute("DECLARE retention_rows NO SCROLL CURSOR FOR " + query)

@@ -19,22 +19,19 @@ struct BatchDelete {
     var candles: CandleTally
     /// The number of written candles.
     var writtenCount = 0
-    /// The parts that spare kept rows, if these must be checked again after the deletes; otherwise empty.
+    /// The parts that spare kept rows, if the deletes may have waited for others, whose changes only later statements see.
     private let keepers: [Keeper]
     /// Whether triggers may act at the end of the transaction.
     let firesTriggers: Bool
     /// The groups and buckets of deleted rows in which other rows are kept.
     private var touched: [TouchedBuckets] = []
 
-    /// - Parameters:
-    ///   - looksAgain: whether the deletes may have waited for others, whose changes only later statements see.
-    ///   - firesTriggers: whether triggers may act at the end of the transaction.
     init(
-        _ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil, looksAgain: Bool = false,
-        firesTriggers: Bool = false
+        _ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart?, checking keepers: [Keeper],
+        firesTriggers: Bool
     ) throws {
         self.firesTriggers = firesTriggers
-        keepers = looksAgain ? request.fetchRequest.predicate.keepers ?? [] : []
+        self.keepers = keepers
         self.request = request
         candles = request.candles
         self.part = part
@@ -56,9 +53,9 @@ struct BatchDelete {
     /// Deletes the rows of a table that meet a condition, and returns their number.
     @discardableResult
     mutating func delete(_ condition: SQLFragment, from target: String? = nil) throws -> Int {
-        if request.mustBeMaterialized, scope.table.isHypertable, let date {
+        if let cutoff = request.materializedBefore, scope.table.isHypertable, let date {
             try Aggregates(session: connection, table: scope.table).requireMaterialized(
-                scope, date, condition, before: request.fetchRequest.predicate.dateRange?.before)
+                scope, date, condition, before: cutoff)
         }
         if let rollup = request.rollup { return try delete(condition, becoming: rollup) }
         let rows = request.skipsLocked ? unlocked(condition, from: target) : condition
@@ -130,12 +127,12 @@ struct BatchDelete {
         let names = columns.indices.map { "t\($0)" }
         let named = zip(columns, names).map { $0 + " AS \($1)" }
         let lists = names.map { ", (SELECT array_agg(\($0)) FROM touched) AS \($0)" }.joined()
-        let row = try connection.row(
+        let row = try connection.onlyRow(
             "WITH gone AS (" + delete + " RETURNING " + .joined(named, by: ", ", empty: SQLFragment("1"))
                 + "), touched AS (SELECT DISTINCT * FROM gone) SELECT (SELECT count(*) FROM gone) AS rows\(lists)",
             isRepeated: usesOnePlan)
-        guard let row, case let count = try row.int("rows"), count > 0 else { return 0 }
-        touched.append(try names.map(row.optionalText))
+        let count = try row.int("rows")
+        if count > 0 { touched.append(try names.map(row.optionalText)) }
         deletedCount += count
         return count
     }
@@ -190,8 +187,7 @@ struct BatchDelete {
             try delete(condition)
             return nil
         }
-        let order = try connection.order(fetch, scope)
-        try delete(try rows(condition, order: order, limit: connection.limits(fetch)))
+        try delete(try rows(condition, order: connection.order(fetch, scope), limit: connection.limits(fetch)))
         return nil
     }
 
@@ -201,15 +197,14 @@ struct BatchDelete {
     /// combined with the table's own number. On a distributed table neither can be used. The outer statement repeats the condition, so that
     /// a row that others change meanwhile is judged again.
     func rows(_ condition: SQLFragment, order: String, limit: SQLFragment) throws -> SQLFragment {
-        let sorted = order.isEmpty ? "" : " ORDER BY \(order)"
         let limit = limit + (request.skipsLocked ? Self.skip : "")
         if scope.table.isSingle {
-            let places = "SELECT ctid FROM \(scope.from)" + condition.whereClause + sorted + limit
+            let places = "SELECT ctid FROM \(scope.from)" + condition.whereClause + order + limit
             return .all([condition, "\(RowScope.alias).ctid = ANY (ARRAY(" + places + "))"])
         }
         if scope.table.isDistributed { _ = try connection.requireKey(scope) }
         let place = Self.place(scope)
-        let chosen = "SELECT \(place) FROM \(scope.from)" + condition.whereClause + sorted + limit
+        let chosen = "SELECT \(place) FROM \(scope.from)" + condition.whereClause + order + limit
         return .all([condition, "(\(place)) IN (" + chosen + ")"])
     }
 
@@ -221,7 +216,7 @@ struct BatchDelete {
 }
 
 extension PostgresConnection {
-    /// The sort descriptors of a request in SQL, with ties broken by key.
+    /// The ORDER BY of a request with ties broken by key; empty if it has neither.
     func order(_ request: StoreFetchRequest, _ scope: RowScope) throws -> String {
         let sorted = try request.sortDescriptors.map { descriptor in
             let attribute = try scope.attribute(descriptor.attribute, store: name)
@@ -230,7 +225,8 @@ extension PostgresConnection {
             let nulls = isNeverNull ? "" : descriptor.ascending ? " NULLS FIRST" : " NULLS LAST"
             return scope.column(attribute.name) + (descriptor.ascending ? " ASC" : " DESC") + nulls
         }
-        return (sorted + scope.key).joined(separator: ", ")
+        let all = sorted + scope.key
+        return all.isEmpty ? "" : " ORDER BY \(all.joined(separator: ", "))"
     }
 
     /// The LIMIT and OFFSET of a request; empty if it has none.

@@ -12,11 +12,11 @@ struct ChunkDrop {
     ///
     /// While the hypertable is locked, other sessions can read and write it. Nobody can create a chunk, a trigger or a policy until the
     /// transaction ends, and nobody else can use the chunks that are counted.
-    func dropNext(mustLeave: DateAttribute?, mustBeMaterialized: Bool) throws -> BatchDeleteResult? {
+    func dropNext(_ work: DeleteWork) throws -> BatchDeleteResult? {
         let scope = RowScope(table)
         let attribute = try scope.attribute(range.date.name, store: session.name)
         let date = try scope.date(range.date, store: session.name)
-        guard let before = range.before, let type = table.typeNames[attribute.name], date.reading == .ordered,
+        guard let before = range.before, date.reading == .ordered,
             try session.chunkColumn(table) == attribute.name,
             let functions = try session.schema(ofExtension: "timescaledb")
         else { return nil }
@@ -29,17 +29,18 @@ struct ChunkDrop {
             let leaves = chunks.map(\.leaf)
             try session.execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             guard try session.guards(of: table)?.dropObstacle == nil else { return nil }
-            if mustBeMaterialized {
+            if let cutoff = work.materializedBefore {
                 let (low, high) = (
                     SQLFragment.bound(first.lower, date.orderType), SQLFragment.bound(last.upper, date.orderType)
                 )
                 try Aggregates(session: session, table: table).requireMaterialized(
-                    scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, before: before)
+                    scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, before: cutoff)
             }
             let rowCount = try session.countTogether(leaves, of: table)
             let droppedCount = try session.unlogged(true) {
                 try session.count(
-                    TimescaleSQL.dropChunks(table, from: first.lower, to: last.upper, type: type, schema: functions))
+                    TimescaleSQL.dropChunks(
+                        table, from: first.lower, to: last.upper, type: attribute.declaredType, schema: functions))
             }
             guard droppedCount == chunks.count else {
                 throw StoreError(
@@ -48,18 +49,17 @@ struct ChunkDrop {
                         "TimescaleDB would drop \(droppedCount.counted("chunk")) of \(table.name), but it has counted \(chunks.count): "
                         + "nothing is dropped")
             }
-            try RowsThatStay(session: session, table: table).requireSome(by: mustLeave)
+            try RowsThatStay(session: session, table: table).requireSome(by: work.mustLeave)
             return (leaves, rowCount, areAll)
         }
         guard let (leaves, rowCount, areAll) = dropped, let first = leaves.first else {
             return nil
         }
-        // Signals are handled between batches, so a batch should take about half a second.
+        // Signals are handled between batches, so a batch should take no more than about half a second.
         let elapsed = ContinuousClock.now - began
         if elapsed < .milliseconds(250), leaves.count >= session.chunkPortion {
             session.chunkPortion = min(2 * session.chunkPortion, 512)
         }
-        if elapsed > .milliseconds(500) { session.chunkPortion = max(4, session.chunkPortion / 2) }
         return BatchDeleteResult(
             deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
     }

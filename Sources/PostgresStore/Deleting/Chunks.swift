@@ -50,24 +50,20 @@ struct Chunks {
 
     /// Whether no chunk overlaps another one with another range. Attached chunks may.
     private func areApart() throws -> Bool {
-        let gaps = zip(all, all.dropFirst()).compactMap {
-            one, next -> PartitionBounds?? in
-            guard let end = one.bounds, let start = next.bounds else { return .some(nil) }
-            return end == start ? nil : PartitionBounds(lower: end.upper, upper: start.lower)
+        let ranges = all.compactMap(\.bounds)
+        let gaps = zip(ranges, ranges.dropFirst()).filter { $0 != $1 }.map {
+            PartitionBounds(lower: $0.upper, upper: $1.lower)
         }
-        return try date.areTrue(SQLFragment("bounds.low <= bounds.high"), of: gaps, session).allSatisfy { $0 }
+        return try ranges.count == all.count
+            && date.areTrue(SQLFragment("bounds.low <= bounds.high"), of: gaps, session).allSatisfy { $0 }
     }
 
-    /// The condition of the rows outside some chunks, and whether these chunks are the oldest. If the chunks are adjacent, an index finds
-    /// the other rows; if they are the oldest, the bounds of the other chunks do too.
+    /// The condition of the rows outside some chunks, and whether these chunks are the oldest. Then an index finds the other rows, and so
+    /// do the bounds of the other chunks.
     func outside(_ places: [Int]) throws -> (condition: SQLFragment, areOldest: Bool) {
-        guard let first = places.first, let last = places.last else { return (.always, false) }
-        let isOther = "NOT " + RowScope.isIn(places.map { all[$0].leaf.oid })
-        guard last - first + 1 == places.count, let start = all[first].bounds?.lower,
-            let end = all[last].bounds?.upper, try areApart()
-        else { return (isOther, false) }
-        let isAfter = "\(date.column) >= " + .bound(end, date.orderType)
-        if first == 0 { return (isAfter, true) }
-        return (.all([isOther, .any(["\(date.column) < " + .bound(start, date.orderType), isAfter])]), false)
+        guard let last = places.last, last + 1 == places.count, let end = all[last].bounds?.upper, try areApart() else {
+            return (places.isEmpty ? .always : "NOT " + RowScope.isIn(places.map { all[$0].leaf.oid }), false)
+        }
+        return ("\(date.column) >= " + .bound(end, date.orderType), true)
     }
 }

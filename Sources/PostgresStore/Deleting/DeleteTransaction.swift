@@ -46,26 +46,31 @@ struct DeleteTransaction {
     private let table: PostgresTable
     private let reach: ReachOfDelete
     private let firesTriggers: Bool
-    /// Whether kept rows are listed in temporary tables.
-    private let listsKept: Bool
+    /// The parts of the condition whose kept rows are listed in temporary tables.
+    private let listed: [Keeper]
+    /// The statement that locks the tables; see ``ReachOfDelete/locks()``.
+    private let locks: String
+    private let what: String
 
     init(_ work: DeleteWork, _ session: PostgresWriter) throws(StoreError) {
         (self.work, self.session) = (work, session)
+        let what = "deleting rows of \(work.fetchRequest.entity)"
+        self.what = what
         do {
-            table = try session.requireTable(work.fetchRequest.entity)
-            reach = try ReachOfDelete(of: table, work.asDeclared.relationships, session)
+            let table = try session.requireTable(work.fetchRequest.entity)
+            let reach = try ReachOfDelete(of: table, work.asDeclared.relationships, session)
+            (self.table, self.reach) = (table, reach)
             firesTriggers = try reach.firesTriggers()
-            let predicate = work.fetchRequest.predicate
-            let (table, mayList) = (self.table, predicate.sparesKeptRows && !reach.overridesRules)
-            listsKept = try mayList && session.run(Self.what(work)) { try session.canListKept(predicate, table) }
+            listed =
+                try reach.overridesRules
+                ? [] : session.run(what) { try session.keepersToList(work.fetchRequest.predicate, table) }
+            locks = try reach.locks()
         } catch {
-            throw StoreError(error, store: session.name, doing: Self.what(work))
+            throw StoreError(error, store: session.name, doing: what)
         }
     }
 
     private var holds: Holds { Holds(session: session, all: work.fetchRequest.predicate.holds) }
-
-    private static func what(_ work: DeleteWork) -> String { "deleting rows of \(work.fetchRequest.entity)" }
 
     /// Whether the request denies the delete of rows to which others refer.
     private var denies: Bool { work.relationships == .deny && !reach.keys.isEmpty }
@@ -75,34 +80,25 @@ struct DeleteTransaction {
 
     /// Runs the transaction.
     func execute() throws(StoreError) -> BatchDeleteResult {
-        let (locks, isOneState): (String, Bool)
-        do {
+        let isOneState = try session.run(what) {
             if let obstacle = try holds.obstacle(reach) {
                 throw StoreError(.unsupported, store: session.name, message: obstacle.text)
             }
-            locks = try reach.locks()
-            session.changedTables.formUnion(reach.losing.map(\.sql))
-            if !listsKept { session.forgetKeptRows(of: table) }
-            isOneState = try needsOneState()
-        } catch {
-            throw StoreError(error, store: session.name, doing: Self.what(work))
+            return try needsOneState()
         }
+        session.changedTables.formUnion(reach.losing.map(\.sql))
+        if listed.isEmpty { session.forgetKeptRows(of: table) }
         if work.archiveRule != nil { try session.archiver?.prepare(reach, work.rollup, session) }
-        if listsKept {
-            try session.listKept(
-                of: work.fetchRequest.predicate, table, isFirst: work.continuation == nil)
-        }
+        if !listed.isEmpty { try session.listKept(listed, table, isFirst: work.continuation == nil) }
         var part: ArchivePart?
         let result = try session.batch(
-            Self.what(work), isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
+            what, isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
             usesOnePlan: !reach.overridesRules && BatchDelete.usesOnePlan(work, table), locks: isOneState ? locks : "",
             waitsBriefly: true
         ) {
             if reach.overridesRules { return try overrideRules(&part) }
-            guard listsKept else { return try deleteBatch(&part, isOneState: isOneState) }
-            return try session.sparingListed(of: work.fetchRequest.predicate, table) {
-                try deleteBatch(&part, isOneState: isOneState)
-            }
+            guard !listed.isEmpty else { return try deleteBatch(&part, isOneState: isOneState) }
+            return try session.sparingListed(listed, table) { try deleteBatch(&part, isOneState: isOneState) }
         }
         if let part { session.archiver?.didCommit(part) }
         return result
@@ -113,7 +109,7 @@ struct DeleteTransaction {
         if denies && work.method == .whole || work.archiveRule != nil && !reach.keys.isEmpty { return true }
         // Kept rows are checked again only if the batch neither archives rows nor makes candles. A cluster has no single state.
         let isPlain = work.archiveRule == nil && work.rollup == nil
-        let sparesInState = work.fetchRequest.predicate.sparesKeptRows && !(listsKept && isPlain)
+        let sparesInState = work.fetchRequest.predicate.sparesKeptRows && (listed.isEmpty || !isPlain)
         return try sparesInState && !table.isDistributed || holds.needOneState(reach)
     }
 
@@ -139,11 +135,9 @@ struct DeleteTransaction {
         if denies, work.method == .whole { try refusePointing() }
         var result = try guarded(&part) { part in
             var batch = try BatchDelete(
-                work, session, part, looksAgain: listsKept && !isOneState,
-                firesTriggers: firesTriggers)
+                work, session, part, checking: isOneState ? [] : listed, firesTriggers: firesTriggers)
             let continuation = try batch.run()
-            var result = BatchDeleteResult(
-                deletedCount: batch.deletedCount, continuation: continuation)
+            var result = BatchDeleteResult(deletedCount: batch.deletedCount, continuation: continuation)
             result.candles = batch.candles
             return result
         }
@@ -217,15 +211,15 @@ struct DeleteTransaction {
         var removed = RemovedRows(session)
         try removed.add(work.asDeclared)
         let scope = RowScope(table)
-        let named = try session.condition(work.allRows ?? work.fetchRequest.predicate, scope)
+        let named = try work.allRows.map { try session.condition($0, scope) }
         let obstacles = try table.entity.incomingRelationships.map { key in
             var query = SQLFragment("SELECT DISTINCT child.tableoid, child.ctid\(try removed.references(key, in: [0]))")
-            if work.allRows == nil {
-                query += " AND (child.tableoid, child.ctid) NOT IN (SELECT t, c FROM named_0)"
-            } else if key.source == table.name {
+            if let named, key.source == table.name {
                 query +=
                     " AND NOT EXISTS (SELECT 1 FROM \(scope.from) WHERE \(RowScope.alias).tableoid = child.tableoid "
                     + "AND \(RowScope.alias).ctid = child.ctid AND (" + named + "))"
+            } else if named == nil {
+                query += " AND (child.tableoid, child.ctid) NOT IN (SELECT t, c FROM named_0)"
             }
             return (try session.count(removed.tables + " SELECT count(*) FROM (" + query + ") AS found"), key.text)
         }.filter { $0.0 > 0 }
@@ -258,7 +252,7 @@ extension DeleteWork {
     /// The request with the declared rules of the keys.
     fileprivate var asDeclared: BatchDeleteRequest {
         var declared = request
-        if declared.relationships == .deny { declared.relationships = .asDeclared }
+        declared.relationships = declared.relationships.followed
         return declared
     }
 }

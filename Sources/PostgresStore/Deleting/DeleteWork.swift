@@ -11,8 +11,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var isRest = false
     /// The first and the last date of the rows, if a survey has just found them.
     var ends: DateEnds?
-    /// Whether rows that an aggregate lacks stay. It is false if their loss was accepted.
-    var mustBeMaterialized = false
+    /// The cutoff, if rows that an aggregate lacks stay; nil if their loss was accepted.
+    var materializedBefore: Instant?
     /// The rule in whose name the rows are archived; nil if they are not.
     var archiveRule: String?
     /// The rollup of the rows in the same transaction; nil if none.

@@ -13,7 +13,6 @@ extension DateSQL {
     func areTrue(
         _ condition: SQLFragment, of bounds: [PartitionBounds?], _ session: PostgresConnection
     ) throws -> [Bool] {
-        guard !bounds.isEmpty else { return [] }
         func list(_ values: [String?]) -> SQLFragment { .bound(ServerArray.text(values), "\(orderType)[]") }
         let places =
             "unnest(" + list(bounds.map { $0?.lower }) + ", " + list(bounds.map { $0?.upper })
@@ -31,15 +30,17 @@ extension DateSQL {
     func isWhollyBefore(_ instant: Instant) -> SQLFragment {
         guard reading == .ordered else { return .never }
         // A value that is not a whole microsecond, day or number cannot lie between the last value and the end.
-        var conditions = [
-            low.bound(.greaterOrEqual, .earliest), high.bound(.less, .cutoff(instant)),
-            SQLFragment("bounds.low < bounds.high"),
-        ]
         // `v < high <= cutoff` holds if it holds for the value just below the end, or for the end itself.
-        conditions[1] = "(" + conditions[1] + ") OR (" + endsAt(instant) + ")"
-        if date.latest != nil { conditions.append(high.bound(.lessOrEqual, .latest)) }
-        conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
-        return .all(conditions)
+        return .all(
+            areTrusted + [
+                .any([high.bound(.less, .cutoff(instant)), endsAt(instant)]), SQLFragment("bounds.low < bounds.high"),
+            ])
+    }
+
+    /// The conditions that all values are in the valid range of dates, and are dates.
+    private var areTrusted: [SQLFragment] {
+        [low.bound(.greaterOrEqual, .earliest)] + (date.latest.map { [high.bound(.lessOrEqual, .end($0))] } ?? [])
+            + untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
     }
 
     /// The condition that all values from `bounds.low` to `bounds.high` are readable and none is before an instant.
@@ -48,19 +49,15 @@ extension DateSQL {
         guard reading == .ordered, type != .timestamp || LocalRange(before: instant, zone: date.zone).hole == nil else {
             return .never
         }
-        var conditions = [
-            low.bound(.greaterOrEqual, .earliest), "NOT (" + low.bound(.less, .cutoff(instant)) + ")",
-        ]
+        var conditions = areTrusted + ["NOT (" + low.bound(.less, .cutoff(instant)) + ")"]
         if type.isDate { conditions.append(SQLFragment("bounds.high <= \(Self.endOfDates)")) }
         if type == .real || type == .numeric { conditions.append(SQLFragment("bounds.high < 'Infinity'")) }
-        if date.latest != nil { conditions.append(high.bound(.lessOrEqual, .latest)) }
-        conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
         return .all(conditions)
     }
 
     /// The condition that a delete of the readable values before an instant searches the values from `bounds.low` to `bounds.high`.
     func mayBeBefore(_ instant: Instant) -> SQLFragment {
-        return .all([low.bound(.less, .cutoff(instant)), high.bound(.greater, .earliest)])
+        .all([low.bound(.less, .cutoff(instant)), high.bound(.greater, .earliest)])
     }
 
     /// Whether the end of the bounds is exactly the cutoff.
@@ -75,10 +72,9 @@ extension DateSQL {
             let range = LocalRange(before: instant, zone: date.zone)
             guard range.hole == nil else { return .never }
             return "bounds.high = " + .bound(Instant(microseconds: range.end).serverText, "timestamp")
-        case .date:
+        default:
             // The last day wholly before the instant is the day before the end.
             return DateSQL(date: date, column: "(bounds.high - 1)", type: .date).bound(.less, .cutoff(instant))
-        default: return .never
         }
     }
 }

@@ -13,17 +13,15 @@ extension SurveyQuery {
         }
         if request.filter != .all { return "`where` chooses among the rows of a partition" }
         if let hold = request.keepers.holds.first { return "the hold \(hold.name) may keep rows of a partition" }
-        if request.keepers.keepLast != nil || request.keepers.others.contains(where: { !$0.isThinning }) {
-            return "`keep_last` chooses among the rows of a partition"
-        }
-        if request.keepers.thinning != nil || !request.keepers.others.isEmpty {
-            return "`thin` chooses among the rows of a partition"
+        if let keeper = (request.ownKeepers + request.keepers.others).first {
+            return "`\(keeper.isThinning ? "thin" : "keep_last")` chooses among the rows of a partition"
         }
         let column = try rows.scope.attribute(request.date.name, store: session.name).name
         guard rows.date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
         if table.isHypertable {
-            let chunkColumn = try session.chunkColumn(table) ?? ""
-            guard chunkColumn == column else { return "its chunks are ranges of \(chunkColumn), not of \(column)" }
+            guard try session.chunkColumn(table) == column else {
+                return "its chunks are not ranges of \(column)"
+            }
         } else {
             let partitions = try session.partitions(of: table)
             if let foreign = partitions.all.first(where: \.isForeign) { return "\(foreign.name) is a foreign table" }
@@ -84,8 +82,7 @@ struct PartitionDrop {
         else { return nil }
         do {
             return try table.isHypertable
-                ? ChunkDrop(session: session, table: table, range: range).dropNext(
-                    mustLeave: work.mustLeave, mustBeMaterialized: work.mustBeMaterialized)
+                ? ChunkDrop(session: session, table: table, range: range).dropNext(work)
                 : dropPartitions(range, mustLeave: work.mustLeave)
         } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
             let holder = try session.lockHolder(of: table, writesRows: false)
@@ -96,7 +93,6 @@ struct PartitionDrop {
 
     /// Drops the oldest partitions, up to the limits of a batch.
     private func dropPartitions(_ range: DateRange, mustLeave: DateAttribute?) throws -> BatchDeleteResult? {
-        guard table.isPartitioned, try session.guards(of: table)?.dropObstacle == nil else { return nil }
         let (parts, areAll) = try nextPartitions(range)
         guard let first = parts.first, let rowCount = try drop(parts, mustLeave: mustLeave)
         else { return nil }

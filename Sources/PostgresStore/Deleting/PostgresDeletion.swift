@@ -28,7 +28,7 @@ final class PostgresDeletion: Deletion {
         // A drop of partitions changes the first and the last date.
         if findings.method == .range { work.ends = findings.ends }
         // What the plan refuses is deleted only if it was accepted.
-        work.mustBeMaterialized = findings.losses.aggregates == nil && request.cutoff > .distantPast
+        if findings.losses.aggregates == nil, request.cutoff > .distantPast { work.materializedBefore = request.cutoff }
         work.archiveRule = request.deleting.archiveRule
         work.rollup = request.deleting.rollup
         work.mustLeave = request.deleting.mayEmpty ? nil : request.date

@@ -26,19 +26,17 @@ extension BatchDelete {
         if request.continuation == nil, let before = request.fetchRequest.predicate.dateRange?.before {
             connection.segments[table] = try chunks.parts(before: before).parts
         }
-        let parts = connection.segments[table] ?? []
-        guard request.rollup == nil || parts.isEmpty else {
+        guard var index = request.continuation.map(\.segment) ?? 0, let parts = connection.segments[table],
+            index < parts.count
+        else { return nil }
+        guard request.rollup == nil else {
             throw StoreError(
                 .unsupported, store: connection.name, message: TimescaleSQL.isCompressed(scope.table),
                 hint: TimescaleSQL.decompression)
         }
-        var index = request.continuation.flatMap(\.segment) ?? 0
-        guard request.continuation == nil || request.continuation?.segment != nil, index < parts.count else {
-            return nil
-        }
         let limit = request.fetchRequest.fetchLimit ?? .max
         let limits = [request.isRest ? request.fetchRequest.fetchLimit : nil, request.allowedRows, request.plannedRows]
-        let allowed = limits.compactMap(\.self).min() ?? .max
+        let allowed = limits.compactMap(\.self).reduce(.max, min)
         repeat {
             let rows = SQLFragment.all([condition, parts[index].condition])
             let matchingCount = try countRows(rows)
@@ -90,48 +88,41 @@ struct CompressedChunks {
         // Chunks of the same range, in a space dimension, are decompressed together. So those that are compressed in the same way are read
         // together.
         let ways = try Dictionary(grouping: chunks) {
-            try [$0.optionalText("segmentby") ?? "{}", $0.optionalText("orderby") ?? "{}"]
+            try [$0.names("segmentby"), $0.names("orderby")]
         }
-        for (way, chunks) in ways.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-            let segments = ServerArray.elements(way[0]).compactMap { $0 }
-            // If another column orders the rows, the dates in a batch are unknown.
-            let place = date.reading == .ordered ? ServerArray.elements(way[1]).firstIndex(of: name) : nil
-            func column(_ end: String) -> String {
-                place.map { "_ts_meta_\(end)_\($0 + 1)" } ?? "NULL::\(date.orderType)"
-            }
-            let isIn =
-                place == nil
-                ? SQLFragment.always
-                : DateSQL(date: date.date, column: column("min"), type: date.type).bound(.less, .cutoff(before))
+        for (way, chunks) in ways.sorted(by: { "\($0.key)" < "\($1.key)" }) {
+            let segments = way[0]
             let columns = segments.map(\.quotedIdentifier)
-            let wanted = (["_ts_meta_count"] + (place == nil ? [] : [column("min"), column("max")]) + columns)
-                .joined(separator: ", ")
-            let batches =
-                try "("
-                + chunks.map { "SELECT \(wanted) FROM \(try $0.text("batches"))" }.joined(separator: " UNION ALL ")
-                + ") AS batches"
-            let total = try session.row(
-                "SELECT sum(_ts_meta_count) AS rows, min(\(column("min")))::text AS low, max(\(column("max")))::text AS high "
-                    + "FROM \(batches)" + isIn.whereClause)
-            guard let total, let count = try total.optionalInt("rows"), count > 0 else { continue }
-            let most = min(limit ?? .max, Self.mostDecompressed)
-            var span = SQLFragment.always
-            if let low = try total.optionalText("low"), let high = try total.optionalText("high") {
-                span =
-                    "\(date.column) >= " + .bound(low, date.orderType) + " AND \(date.column) <= "
-                    + .bound(high, date.orderType)
+            func batches(_ wanted: [String]) throws -> String {
+                let each = try chunks.map {
+                    "SELECT \((["_ts_meta_count"] + wanted).joined(separator: ", ")) FROM \(try $0.text("batches"))"
+                }
+                return "(" + each.joined(separator: " UNION ALL ") + ") AS batches"
             }
-            guard place != nil else {
-                unordered += count
+            // If another column orders the rows, the dates in a batch are unknown.
+            guard date.reading == .ordered, let place = way[1].firstIndex(of: name) else {
+                unordered += try session.count(SQLFragment("SELECT sum(_ts_meta_count) FROM \(batches([]))"))
                 continue
             }
+            let (low, high) = ("_ts_meta_min_\(place + 1)", "_ts_meta_max_\(place + 1)")
+            let source = try batches([low, high] + columns)
+            let isIn = DateSQL(date: date.date, column: low, type: date.type).bound(.less, .cutoff(before)).whereClause
+            let total = try session.onlyRow(
+                "SELECT coalesce(sum(_ts_meta_count), 0) AS rows, min(\(low))::text AS low, max(\(high))::text AS high "
+                    + "FROM \(source)" + isIn)
+            let count = try total.int("rows")
+            guard count > 0 else { continue }
+            let most = min(limit ?? .max, Self.mostDecompressed)
+            let span =
+                "\(date.column) >= " + .bound(try total.text("low"), date.orderType) + " AND \(date.column) <= "
+                + .bound(try total.text("high"), date.orderType)
             if count <= most {
                 found.parts.append(SegmentPart(condition: span, rowCount: count))
                 continue
             }
             let listed = try session.rows(
-                "SELECT _ts_meta_count AS rows, \(column("min"))::text AS low\(columns.map { ", \($0)::text" }.joined()) FROM \(batches)"
-                    + isIn.whereClause + " ORDER BY \((columns + [column("min")]).joined(separator: ", "))")
+                "SELECT _ts_meta_count AS rows, \(low)::text AS low\(columns.map { ", \($0)::text" }.joined()) FROM \(source)"
+                    + isIn + " ORDER BY \((columns + [low]).joined(separator: ", "))")
             found.parts += try parts(of: listed, segments, most, span)
         }
         // One statement decompresses all of these chunks.
@@ -166,7 +157,7 @@ struct CompressedChunks {
                 conditions.append(
                     value == nil
                         ? SQLFragment("\(column) IS NULL")
-                        : "\(column) = " + .bound(value, scope.table.typeNames[attribute.name]))
+                        : "\(column) = " + .bound(value, attribute.declaredType))
             }
             if end < batches.count, batches[end].texts.dropFirst(2) == segment {
                 conditions.append("\(date.column) < " + .bound(try batches[end].optionalText("low"), date.orderType))

@@ -133,10 +133,10 @@ private struct SliceCount {
     private static let sampledRows = 200_000
 
     private func ends(_ condition: SQLFragment) throws -> DateEnds? {
-        let row = try session.row(
+        let row = try session.onlyRow(
             "SELECT min(\(date.column))::text AS low, max(\(date.column))::text AS high, count(*) AS rows FROM \(scope.from)"
                 + condition.whereClause)
-        guard let row, let low = try row.optionalText("low") else { return nil }
+        guard let low = try row.optionalText("low") else { return nil }
         return DateEnds(low: low, high: try row.text("high"), rowCount: try row.int("rows"))
     }
 
@@ -177,15 +177,14 @@ private struct SliceCount {
                     + ") AS slice, count(*) AS rows FROM \(scope.from)\(sample)"
                     + condition.whereClause + " GROUP BY 1 ORDER BY 1")
             scan = (ContinuousClock.now - counting) * (isSampled ? 1 / share : 1)
-            slices = try counts.compactMap { row in
-                // A row without a date is in no slice.
-                guard let slice = try row.optionalInt("slice") else { return nil }
-                return DateSlices.Slice(start: starts[slice], rowCount: Int(Double(try row.int("rows")) / share))
+            slices = try counts.map { row in
+                DateSlices.Slice(
+                    start: starts[try row.int("slice")], rowCount: Int(Double(try row.int("rows")) / share))
             }
             // A sample of pages may contain none of the rows.
             if slices.isEmpty { slices = [DateSlices.Slice(start: start, rowCount: ends.rowCount)] }
             // Rows may have arrived before the first date.
-            if !slices.isEmpty { slices[0].start = start }
+            slices[0].start = start
         }
         return DateSlices(slices: slices, rowCount: ends.rowCount, scan: scan)
     }

@@ -23,14 +23,13 @@ extension BatchDelete {
                     hint: "use the method range")
             }
         }
-        let position = request.continuation?.position
         var index = 0
         var (after, last): (String?, String?)
-        if case .integer(let number)? = position?.first {
-            index = leaves.firstIndex { Int64($0.oid) >= number } ?? leaves.count
+        if let position = request.continuation?.position, case .integer(let number)? = position.first {
+            index = leaves.prefix { Int64($0.oid) < number }.count
             if index < leaves.count, Int64(leaves[index].oid) == number {
-                let places = position?.dropFirst().map(\.serverText) ?? []
-                (after, last) = (places.first ?? nil, places.dropFirst().first ?? nil)
+                let places = position.dropFirst().compactMap(\.serverText)
+                (after, last) = (places.first, places.dropFirst().first)
             }
         }
         guard index < leaves.count else { return nil }
@@ -67,11 +66,11 @@ extension BatchDelete {
             let range = request.fetchRequest.predicate.dateRange,
             scope.table.blockIndex(try scope.attribute(date.date.name, store: connection.name)) != nil
         else { return nil }
-        let found = try connection.row(
+        let found = try connection.onlyRow(
             "SELECT min(\(RowScope.alias).ctid) AS first, max(\(RowScope.alias).ctid) AS last FROM ONLY \(leaf.sql) AS "
                 + "\(RowScope.alias)" + date.readable(from: range.from, before: range.before).whereClause)
-        let page = try found?.optionalText("first").map(Self.numbers)?.first ?? 0
-        return (page == 0 ? nil : "(\(page - 1),\(Self.lastRow))", try found?.optionalText("last"))
+        let page = try found.optionalText("first").map { Self.numbers($0)[0] } ?? 0
+        return (page == 0 ? nil : "(\(page - 1),\(Self.lastRow))", try found.optionalText("last"))
     }
 
     /// Whether a place is before the last one, as far as both are known.
@@ -94,13 +93,12 @@ extension BatchDelete {
     /// pages needs no search. Only a smaller limit is met row by row. Source: PostgreSQL, `MaxHeapTuplesPerPage` in
     /// `access/htup_details.h`.
     private func windowEnd(of leaf: Leaf, after: String?, mostRows: Int) throws -> String? {
-        let sizes = try connection.row(
+        let sizes = try connection.onlyRow(
             "SELECT pg_relation_size(" + .bound("\(leaf.oid)", "oid")
                 + ") / size AS pages, (size - 24) / 28 AS rows_per_page "
                 + "FROM (SELECT current_setting('block_size')::int8 AS size) AS block")
-        guard let pageCount = try sizes?.optionalInt("pages"), let rowsPerPage = try sizes?.int("rows_per_page"),
-            mostRows >= rowsPerPage
-        else {
+        let (pageCount, rowsPerPage) = try (sizes.int("pages"), sizes.int("rows_per_page"))
+        guard mostRows >= rowsPerPage else {
             let place = "\(RowScope.alias).ctid"
             let window = after.map { "\(place) > " + .bound($0, "tid") } ?? .always
             return try connection.texts(
@@ -109,7 +107,6 @@ extension BatchDelete {
             ).first
         }
         let numbers = after.map(Self.numbers) ?? [-1, Self.lastRow]
-        guard numbers.count == 2 else { return nil }
         let page = numbers[0] + (numbers[1] == Self.lastRow ? 1 : 0)
         guard page < pageCount else { return nil }
         return "(\(min(page + mostRows / rowsPerPage, pageCount) - 1),\(Self.lastRow))"

@@ -70,9 +70,8 @@ extension PostgresWriter {
         }
         let targets = attributes.map(\.name.quotedIdentifier).joined(separator: ", ")
         let expressions = zip(attributes, names.indices).map { attribute, index in
-            let type = scope.table.typeNames[attribute.name] ?? "text"
             return [.timestamp, .date].contains(scope.table.type(attribute))
-                ? "(c\(index)::timestamptz)::\(type)" : "c\(index)::\(type)"
+                ? "(c\(index)::timestamptz)::\(attribute.declaredType)" : "c\(index)::\(attribute.declaredType)"
         }
         let result = try execute(
             "INSERT INTO \(scope.table.sql) AS \(RowScope.alias) (\(targets)) SELECT \(expressions.joined(separator: ", ")) FROM \(table) ORDER BY n"

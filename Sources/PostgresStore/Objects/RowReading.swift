@@ -56,12 +56,10 @@ extension PostgresDatabase {
         _ request: StoreFetchRequest, _ attributes: [String], key: [String], _ scope: RowScope
     ) throws -> SQLFragment {
         let columns = try key + attributes.map { scope.column(try scope.attribute($0, store: name).name) }
-        var query =
+        let query =
             "SELECT \(columns.isEmpty ? "NULL" : columns.joined(separator: ", ")) FROM \(scope.from)"
             + (try condition(request.predicate, scope)).whereClause
-        let order = try order(request, scope)
-        if !order.isEmpty { query += " ORDER BY \(order)" }
-        return query + limits(request)
+        return query + (try order(request, scope)) + limits(request)
     }
 
     /// Some distinct values of an attribute: from the first rows and, by the key, from the last ones.

@@ -6,7 +6,7 @@ extension PostgresConnection {
     /// A text for a date column is an ISO 8601 date. A date with an offset is converted to the session's zone, which is the policy's,
     /// before a column without a zone stores it.
     func newValue(_ value: StoreValue, _ attribute: Attribute, _ table: PostgresTable) -> SQLFragment {
-        let type = table.typeNames[attribute.name] ?? "text"
+        let type = attribute.declaredType
         switch (table.type(attribute), value) {
         case (.timestamp, .text(let text)), (.date, .text(let text)):
             return "(" + .bound(text, "timestamptz") + ")::\(type)"

@@ -89,8 +89,7 @@ extension PostgresDatabase {
     ) throws(StoreError) -> Bool {
         try run("following the foreign keys of \(entity)") {
             guard let own = try table(entity), let table = try table(other) else { return false }
-            let rule = relationships == .deny ? .asDeclared : relationships
-            let reach = try ReachOfDelete(of: own, rule, self)
+            let reach = try ReachOfDelete(of: own, relationships.followed, self)
             // The rows that a key changes after a cleared reference are not followed.
             return try reach.takes(table) || !reach.cleared(attributes, of: table).isEmpty
                 || reach.changeBehind() != nil
@@ -103,8 +102,8 @@ extension PostgresDatabase {
     ) throws(StoreError) -> HoldObstacle? {
         try run("looking at the triggers of \(delete.fetchRequest.entity)") {
             guard !holds.isEmpty, let own = try table(delete.fetchRequest.entity) else { return nil }
-            let rule = delete.relationships == .deny ? .asDeclared : delete.relationships
-            return try Holds(session: self, all: holds).obstacle(ReachOfDelete(of: own, rule, self))
+            return try Holds(session: self, all: holds).obstacle(
+                ReachOfDelete(of: own, delete.relationships.followed, self))
         }
     }
 
@@ -121,7 +120,7 @@ extension PostgresDatabase {
     ) throws(StoreError) -> [String] {
         try run("following the foreign keys of \(entity)") {
             guard let own = try table(entity), let table = try table(other) else { return [] }
-            let reach = try ReachOfDelete(of: own, relationships == .deny ? .asDeclared : relationships, self)
+            let reach = try ReachOfDelete(of: own, relationships.followed, self)
             return try reach.cleared(attributes, of: table).flatMap(\.sourceAttributes)
         }
     }

@@ -26,13 +26,15 @@ struct OverridingDelete {
         let predicted = try removed.counts(work.relationships)
         let scope = RowScope(reach.losing[0])
         let own = try session.condition(work.fetchRequest.predicate, scope)
-        if work.mustBeMaterialized, scope.table.isHypertable, let range = work.fetchRequest.predicate.dateRange {
+        if let cutoff = work.materializedBefore, scope.table.isHypertable,
+            let range = work.fetchRequest.predicate.dateRange
+        {
             try Aggregates(session: session, table: scope.table).requireMaterialized(
-                scope, scope.date(range.date, store: session.name), own, before: range.before)
+                scope, scope.date(range.date, store: session.name), own, before: cutoff)
         }
         if let part { try part.copyOthers(own, of: scope, from: scope.source, includingOwn: true) }
-        let counts = try session.row(statement(removed))
-        let deletedCount = try counts?.int("retention_deleted") ?? 0
+        let counts = try session.onlyRow(statement(removed))
+        let deletedCount = try counts.int("retention_deleted")
         guard deletedCount == predicted.named else {
             throw StoreError(
                 .constraint, store: session.name,
@@ -40,7 +42,7 @@ struct OverridingDelete {
                     + "nothing of this batch is deleted")
         }
         return BatchDeleteResult(
-            deletedCount: deletedCount, cascadedCount: try counts?.int("retention_cascaded") ?? 0,
+            deletedCount: deletedCount, cascadedCount: try counts.int("retention_cascaded"),
             nullifiedCount: predicted.nullified)
     }
 
@@ -82,9 +84,8 @@ struct OverridingDelete {
                 "\(attribute.quotedIdentifier) = CASE WHEN \(conditions.joined(separator: " OR ")) THEN NULL "
                     + "ELSE \(row.column(attribute)) END"
             }
-            let goes = removed.isGone(RowScope.alias, in: [0]) ?? "FALSE"
             return "UPDATE \(row.from) SET \(sets.joined(separator: ", ")) "
-                + "WHERE (\(points.joined(separator: " OR "))) AND NOT \(goes)"
+                + "WHERE (\(points.joined(separator: " OR "))) AND NOT \(removed.isGone(RowScope.alias, in: [0]))"
         }
     }
 }

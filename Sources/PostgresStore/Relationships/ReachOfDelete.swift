@@ -27,9 +27,8 @@ struct ReachOfDelete {
             keys.append(key)
             guard key.deleteRule == .cascade else { continue }
             if path.contains(key.source) { circle = circle ?? key }
-            guard cascades, !losing.contains(where: { $0.name == key.source }),
-                let source = try session.table(key.source)
-            else { continue }
+            guard cascades, !losing.contains(where: { $0.name == key.source }) else { continue }
+            let source = try session.requireTable(key.source)
             losing.append(source)
             try follow(source, path, cascades: true)
         }
@@ -45,7 +44,7 @@ struct ReachOfDelete {
 
     /// The delete rule of a key for this delete.
     func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
-        losing.first?.entity.incomingRelationships.contains { $0.destination == key.destination } == true
+        losing[0].entity.incomingRelationships.contains { $0.destination == key.destination }
             ? override ?? key.deleteRule : key.deleteRule
     }
 
@@ -90,17 +89,14 @@ struct ReachOfDelete {
     ///
     /// - Parameter byCascade: whether only cascades count.
     func takes(_ table: PostgresTable, byCascade: Bool = false) throws -> Bool {
-        try losing.dropFirst(byCascade ? 1 : 0).contains {
-            if case .none = try session.kinship(of: table, to: $0) { false } else { true }
-        }
+        try losing.dropFirst(byCascade ? 1 : 0).contains { try session.areRelated(table, $0) }
     }
 
     /// The keys with any of some attributes of a table that a delete can clear.
     func cleared(_ attributes: [String], of table: PostgresTable) throws -> [Relationship] {
         try nullifying.filter { key in
-            guard let child = try session.table(key.source), child.entity.uses(key, attributes) else { return false }
-            if case .none = try session.kinship(of: table, to: child) { return false }
-            return true
+            let child = try session.requireTable(key.source)
+            return try child.entity.uses(key, attributes) && session.areRelated(table, child)
         }
     }
 
@@ -110,7 +106,7 @@ struct ReachOfDelete {
             if let name = table.entity.deleteTriggers.first { return "\(name) of \(table.name)" }
         }
         for key in nullifying {
-            let trigger = try session.table(key.source)?.entity.updateTriggers.first {
+            let trigger = try session.requireTable(key.source).entity.updateTriggers.first {
                 $0.attributes.isEmpty
                     || !Set(key.sourceAttributes.map { $0.lowercased() }).isDisjoint(with: $0.attributes)
             }
@@ -127,7 +123,7 @@ struct ReachOfDelete {
     /// The tables from which a delete removes rows, or in which it changes rows.
     private func changed() throws -> [PostgresTable] {
         let others = Set(nullifying.map(\.source)).subtracting(losing.map(\.name))
-        return try losing + others.sorted().compactMap { try session.table($0) }
+        return try losing + others.sorted().map { try session.requireTable($0) }
     }
 
     /// Throws if a table that a delete reaches has changed since the plan. The transaction has locked the tables, so none changes before it
@@ -140,12 +136,10 @@ struct ReachOfDelete {
     /// The statement that locks the tables of a delete before the transaction sees a state of them. After it, no column, key or trigger
     /// changes.
     func locks() throws -> String {
-        let tables = Dictionary(grouping: try changed().filter { !$0.isDistributed && $0.lockMode != nil }) {
-            $0.lockMode ?? ""
-        }
-        return tables.sorted { $0.key < $1.key }.map { mode, tables in
-            let names = tables.map { $0.isHypertable ? "ONLY \($0.sql)" : $0.sql }
-            return "LOCK TABLE \(names.joined(separator: ", ")) IN \(mode) MODE; "
+        let tables = try changed().filter { !$0.isDistributed }
+        return ["ACCESS SHARE", "ROW EXCLUSIVE"].map { mode in
+            let names = tables.filter { $0.lockMode == mode }.map { $0.isHypertable ? "ONLY \($0.sql)" : $0.sql }
+            return names.isEmpty ? "" : "LOCK TABLE \(names.joined(separator: ", ")) IN \(mode) MODE; "
         }.joined()
     }
 
@@ -159,6 +153,11 @@ struct ReachOfDelete {
         }
         return nil
     }
+}
+
+extension BatchDeleteRequest.RelationshipRule {
+    /// The rule by which keys are followed. What `deny` refuses is what the schema declares.
+    var followed: Self { self == .deny ? .asDeclared : self }
 }
 
 /// The references of a table that deletes can clear.
@@ -178,9 +177,7 @@ extension PostgresConnection {
         return try request.preceding.contains { earlier in
             let reach = try ReachOfDelete(of: requireTable(earlier.fetchRequest.entity), earlier.relationships, self)
             let reached = try reach.losing.dropFirst() + reach.nullifying.map { try requireTable($0.source) }
-            return try reached.contains {
-                if case .none = try kinship(of: $0, to: table) { false } else { true }
-            }
+            return try reached.contains { try areRelated($0, table) }
         }
     }
 }

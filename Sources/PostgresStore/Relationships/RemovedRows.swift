@@ -20,15 +20,14 @@ struct RemovedRows {
         let scope = try connection.scope(delete.fetchRequest.entity)
         let condition = try connection.condition(delete.fetchRequest.predicate, scope)
         let reach = try ReachOfDelete(of: scope.table, delete.relationships, connection)
-        let before = isGone("\(RowScope.alias)", before: step)
         let limits = connection.limits(delete.fetchRequest)
         var chosen = SQLFragment("")
         if limits != SQLFragment("") {
-            let order = try connection.order(delete.fetchRequest, scope)
-            chosen = SQLFragment(order.isEmpty ? "" : " ORDER BY \(order)") + limits
+            chosen = SQLFragment(try connection.order(delete.fetchRequest, scope)) + limits
         }
         try add(
-            .all([condition, before.map { SQLFragment("NOT \($0)") } ?? .always]), chosen, from: scope.from, reach,
+            .all([condition, SQLFragment("NOT \(isGone(RowScope.alias, in: 0..<step))")]), chosen, from: scope.from,
+            reach,
             cascades: delete.relationships != .deny)
     }
 
@@ -54,8 +53,7 @@ struct RemovedRows {
                 let (parent, child) = (try connection.scope(key.destination), try connection.scope(key.source))
                 return
                     "SELECT child.tableoid AS t, child.ctid AS c FROM \(Self.rows(of: parent, as: "parent", areFew: isBatch)) "
-                    + "JOIN \(child.source) AS child ON \(Self.refers(key)) WHERE TRUE"
-                    + (isGone("child", before: step).map { " AND NOT \($0)" } ?? "")
+                    + "JOIN \(child.source) AS child ON \(Self.refers(key)) WHERE NOT \(isGone("child", in: 0..<step))"
             }
             tables +=
                 "gone_\(step) (t, c) AS (SELECT t, c FROM named_\(step) UNION SELECT wave.t, wave.c FROM gone_\(step) AS found "
@@ -65,23 +63,17 @@ struct RemovedRows {
         stepCount += 1
     }
 
-    /// A condition that an earlier step deletes a row; nil if there is no earlier step.
-    func isGone(_ alias: String, before step: Int) -> String? { isGone(alias, in: 0..<step) }
-
-    /// A condition that any of some steps deletes a row; nil if there are no steps.
-    func isGone(_ alias: String, in steps: some Collection<Int>) -> String? {
-        guard !steps.isEmpty else { return nil }
+    /// A condition that any of some steps deletes a row.
+    func isGone(_ alias: String, in steps: some Sequence<Int>) -> String {
         let parts = steps.map { "(\(alias).tableoid, \(alias).ctid) IN (SELECT t, c FROM gone_\($0))" }
-        return "(" + parts.joined(separator: " OR ") + ")"
+        return "(" + (["FALSE"] + parts).joined(separator: " OR ") + ")"
     }
 
     /// `FROM … WHERE …` for the rows `child` of a key's source that refer to rows that some steps delete.
-    func references(_ key: Relationship, in steps: some Collection<Int>) throws -> String {
-        let (parent, child) = (
-            try connection.scope(key.destination), try connection.scope(key.source)
-        )
+    func references(_ key: Relationship, in steps: some Sequence<Int>) throws -> String {
+        let (parent, child) = (try connection.scope(key.destination), try connection.scope(key.source))
         return " FROM \(child.source) AS child JOIN \(parent.source) AS parent ON \(Self.refers(key)) WHERE "
-            + (isGone("parent", in: steps) ?? "FALSE")
+            + isGone("parent", in: steps)
     }
 
     /// The rows at the places of `found`, for a FROM clause after it.
@@ -104,14 +96,13 @@ struct RemovedRows {
     func counts(_ rule: BatchDeleteRequest.RelationshipRule, _ rows: SurveyRows? = nil) throws -> RemovedCounts {
         let step = stepCount - 1
         let reach = reaches[step]
-        let stays = isGone("child", in: 0..<step + 1).map { "NOT \($0)" } ?? "TRUE"
-        let isThere = isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
+        let (stays, isThere) = ("NOT \(isGone("child", in: 0...step))", "NOT \(isGone("child", in: 0..<step))")
         var columns: [SQLFragment] = [
             SQLFragment("(SELECT count(*) FROM named_\(step)) AS named"),
             SQLFragment("(SELECT count(*) FROM gone_\(step)) AS gone"),
         ]
         let nullified = try (rule == .deny ? [] : reach.nullifying).map {
-            "SELECT child.tableoid, child.ctid\(try references($0, in: step..<step + 1)) AND \(stays)"
+            "SELECT child.tableoid, child.ctid\(try references($0, in: [step])) AND \(stays)"
         }
         columns.append(
             SQLFragment(
@@ -127,8 +118,7 @@ struct RemovedRows {
         }
         // Rows that refer, without a cascade, to rows deleted in the same step. Their order is undefined.
         let crossing = try reach.keys.filter { [.noAction, .restrict].contains($0.deleteRule) }.map {
-            let goes = isGone("child", in: step..<step + 1) ?? "FALSE"
-            return "EXISTS (SELECT 1\(try references($0, in: step..<step + 1)) AND \(goes))"
+            "EXISTS (SELECT 1\(try references($0, in: [step])) AND \(isGone("child", in: [step])))"
         }
         columns.append(SQLFragment((crossing + ["FALSE"]).joined(separator: " OR ") + " AS crosses"))
         var suspects: [Relationship] = []
@@ -144,17 +134,16 @@ struct RemovedRows {
             }
             columns.append(
                 SQLFragment(
-                    "(SELECT count(*) FROM (SELECT DISTINCT child.tableoid, child.ctid\(try references(key, in: step..<step + 1)) "
+                    "(SELECT count(*) FROM (SELECT DISTINCT child.tableoid, child.ctid\(try references(key, in: [step])) "
                         + "AND \(counted)) AS obstacles) AS obstacle_\(suspects.count)"))
             suspects.append(key)
         }
         let query = tables + " SELECT " + .joined(columns, by: ", ", empty: .never)
-        guard let row = try connection.row(query) else { return RemovedCounts() }
+        let row = try connection.onlyRow(query)
         let named = try row.int("named")
         var counts = RemovedCounts(
             named: named, cascaded: try row.int("gone") - named, nullified: try row.int("nullified"),
-            newest: try rows?.date.instant(row.value("newest")),
-            crossesBatches: try row.isTrue("crosses"))
+            newest: try rows?.date.instant(row.value("newest")), crossesBatches: try row.isTrue("crosses"))
         for (place, key) in suspects.enumerated() {
             let rowCount = try row.int("obstacle_\(place)")
             if rowCount > 0 { counts.obstacles.append(Survey.Obstacle(relationship: key, rowCount: rowCount)) }
@@ -176,7 +165,7 @@ struct RemovedRows {
     }
 
     private func isNullable(_ key: Relationship, _ reach: ReachOfDelete) throws -> Bool {
-        guard let child = try connection.table(key.source) else { return true }
+        let child = try connection.requireTable(key.source)
         let required = key.sourceAttributes.filter { child.entity.attribute(named: $0)?.isRequired == true }
         guard !required.isEmpty else { return true }
         guard reach.override == nil || key.destination != reach.losing[0].name else { return false }
@@ -195,11 +184,11 @@ struct RemovedRows {
 
 /// The effects of the last step.
 struct RemovedCounts {
-    var named = 0
-    var cascaded = 0
-    var nullified = 0
-    var newest: Instant?
-    var crossesBatches = false
+    let named: Int
+    let cascaded: Int
+    let nullified: Int
+    let newest: Instant?
+    let crossesBatches: Bool
     var obstacles: [Survey.Obstacle] = []
 }
 
@@ -230,7 +219,7 @@ extension SurveyQuery {
         let reach = removed.reaches[removed.stepCount - 1]
         if survey.unsupported == nil, reach.overridesRules {
             survey.unsupported = try rows.scope.table.entity.conflictOfOverride {
-                try session.table($0)?.entity.incomingRelationships ?? []
+                try session.requireTable($0).entity.incomingRelationships
             }
         }
         // A trigger may change rows of the tables in which a batch looks for rows that `deny` protects.
@@ -253,13 +242,14 @@ extension SurveyQuery {
     /// the rule or for an earlier one. It is nil if none does.
     private func changingChoice(_ table: PostgresTable, _ removed: RemovedRows) throws -> String? {
         let step = removed.stepCount - 1
-        let isThere = removed.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
         for key in table.entity.relationships(choosing: request.expired) {
             // Each rule may override the relationship.
             let changing = (0...step).filter { removed.reaches[$0].deleteRule(of: key) == .nullify }
-            guard !changing.isEmpty else { continue }
             let references = try removed.references(key, in: changing)
-            guard try session.exists(removed.tables + " SELECT 1\(references) AND \(isThere) LIMIT 1") else { continue }
+            guard
+                try session.exists(
+                    removed.tables + " SELECT 1\(references) AND NOT \(removed.isGone("child", in: 0..<step)) LIMIT 1")
+            else { continue }
             return key.changingChoice
         }
         return nil

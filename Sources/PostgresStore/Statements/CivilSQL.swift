@@ -7,13 +7,8 @@ import PriceStore
 /// ("yesterday"), and its zones treat repeated times differently.
 struct CivilSQL {
     private let date: DateSQL
-    /// The zone of local times; nil for UTC.
-    private let zone: CalendarZone?
 
-    init(_ date: DateSQL) {
-        self.date = date
-        zone = date.date.zone.isUTC ? nil : date.date.zone
-    }
+    init(_ date: DateSQL) { self.date = date }
 
     /// One of the two columns as a value.
     func scalar(_ name: String) -> SQLFragment { "(SELECT span.\(name) FROM " + query + " AS span)" }
@@ -37,13 +32,22 @@ struct CivilSQL {
 
     /// Seconds since 1970-01-01T00:00:00Z at a local time.
     private func seconds(_ local: String, _ occurrence: CalendarZone.Occurrence) -> SQLFragment {
-        guard let zone else { return SQLFragment(local) }
-        let pieces = zone.offsetPieces(from: Self.firstChange, to: Self.lastChange, occurrence)
-        let starts = ServerArray.text(pieces.dropFirst().map { "\($0.localStart)" })
-        let offsets = ServerArray.text(pieces.map { "\($0.offset)" })
-        return "(\(local) - (" + .bound(offsets, "int8[]") + ")[width_bucket(\(local)::int8, "
-            + .bound(starts, "int8[]")
-            + ") + 1])"
+        Self.utc(local, in: date.date.zone, occurrence)
+    }
+
+    /// The time in UTC at a local time, in the same unit.
+    ///
+    /// - Parameter unit: how many of them are a second.
+    static func utc(
+        _ local: String, in zone: CalendarZone, _ occurrence: CalendarZone.Occurrence, unit: Int64 = 1
+    ) -> SQLFragment {
+        guard !zone.isUTC else { return SQLFragment(local) }
+        let pieces = zone.offsetPieces(from: firstChange, to: lastChange, occurrence)
+        func list(_ seconds: [Int64]) -> SQLFragment {
+            .bound(ServerArray.text(seconds.map { "\($0 * unit)" }), "int8[]")
+        }
+        return "(\(local) - (" + list(pieces.map(\.offset)) + ")[width_bucket(\(local)::int8, "
+            + list(pieces.dropFirst().map(\.localStart)) + ") + 1])"
     }
 
     /// The parts of the date: `y`, `mo`, `d`, `seconds` of the day, `fraction` in microseconds, `zone` in seconds (NULL if none is named),
@@ -86,9 +90,9 @@ struct CivilSQL {
     }
 
     /// Before this instant, a zone is assumed not to change.
-    static let firstChange = Instant(unixSeconds: -5_364_662_400)
+    private static let firstChange = Instant(unixSeconds: -5_364_662_400)
     /// From this instant on, a zone is assumed not to change.
-    static let lastChange = Instant(unixSeconds: 7_258_118_400)
+    private static let lastChange = Instant(unixSeconds: 7_258_118_400)
 
     private static let pattern =
         "^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"

@@ -56,19 +56,21 @@ extension StoreValue {
             self = .null
             return
         }
-        switch type {
-        case 20, 21, 23, 26: self = Int64(text).map(StoreValue.integer) ?? .text(text)
-        case 700, 701: self = Double(text).map(StoreValue.real) ?? .text(text)
-        case 1700: self = Int64(text).map(StoreValue.integer) ?? Double(text).map(StoreValue.real) ?? .text(text)
-        case 16: self = .text(text == "t" ? "true" : "false")
-        case 17: self = StoreValue.bytes(text).map(StoreValue.blob) ?? .text(text)
-        default: self = .text(text)
-        }
+        let value: StoreValue? =
+            switch type {
+            case 20, 21, 23, 26: Int64(text).map(StoreValue.integer)
+            case 700, 701: Double(text).map(StoreValue.real)
+            case 1700: Int64(text).map(StoreValue.integer) ?? Double(text).map(StoreValue.real)
+            case 16: .text(text == "t" ? "true" : "false")
+            case 17: .blob(StoreValue.bytes(text))
+            default: nil
+            }
+        self = value ?? .text(text)
     }
 
-    private static func bytes(_ text: String) -> [UInt8]? {
-        guard text.hasPrefix("\\x") else { return nil }
-        let digits = text.utf8.dropFirst(2).map { UInt8($0 < 58 ? $0 - 48 : $0 - 87) }
+    /// The bytes of a text such as \x00ff.
+    private static func bytes(_ text: String) -> [UInt8] {
+        let digits = text.utf8.dropFirst(2).map { ($0 < 58 ? $0 : $0 &+ 9) & 15 }
         return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
@@ -80,13 +82,7 @@ extension StoreValue {
         case .real(let value): return value.serverText
         case .text(let value): return value
         case .blob(let bytes):
-            let digits = Array("0123456789abcdef".unicodeScalars)
-            var text = "\\x"
-            for byte in bytes {
-                text.unicodeScalars.append(digits[Int(byte >> 4)])
-                text.unicodeScalars.append(digits[Int(byte & 15)])
-            }
-            return text
+            return "\\x" + bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         }
     }
 }
@@ -102,9 +98,8 @@ extension ColumnType {
     /// Whether a type, by its name, holds all values of another one with the same digits and letters.
     static func name(_ type: String, holdsAllOf other: String) -> Bool {
         func parts(_ name: String) -> (name: Substring, numbers: [Int]) {
-            let pieces = name.split(separator: "(", maxSplits: 1)
-            let numbers = pieces.dropFirst().first?.split { !$0.isNumber && $0 != "-" }.compactMap { Int($0) }
-            return (pieces.first ?? "", numbers ?? [])
+            let numbers = name.drop { $0 != "(" }.split { !$0.isNumber && $0 != "-" }.compactMap { Int($0) }
+            return (name.prefix { $0 != "(" }, numbers)
         }
         let (new, old) = (parts(type), parts(other))
         switch (old.name, new.name) {

@@ -13,8 +13,6 @@ extension DateSQL {
     enum Bound {
         /// The earliest valid instant.
         case earliest
-        /// The latest valid instant.
-        case latest
         /// An instant at or before which the whole span of a row must end.
         case cutoff(Instant)
         /// An instant compared with the first instant of a row, by `<` or `>=`.
@@ -28,7 +26,6 @@ extension DateSQL {
         let instant: Instant
         switch bound {
         case .earliest: instant = date.earliest
-        case .latest: instant = date.latest ?? .distantFuture
         case .cutoff(let given), .start(let given), .end(let given): instant = given
         }
         if date.encoding.isNumeric { return numberBound(comparison, bound, instant) }
@@ -48,7 +45,7 @@ extension DateSQL {
             switch bound {
             case .earliest, .start: encoding.lowerBound(instant)
             case .cutoff: encoding.cutoffBound(instant)
-            case .latest, .end: encoding.latestBound(instant)
+            case .end: encoding.latestBound(instant)
             }
         let sign = comparison.rawValue
         switch type {
@@ -62,7 +59,7 @@ extension DateSQL {
             let neighbour = isUpper ? number.real.nextUp : number.real.nextDown
             let wide =
                 SQLFragment(isUpper ? "greatest(" : "least(") + .bound("\(number.integer)", "numeric") + ", "
-                + .bound((neighbour.isFinite ? neighbour : number.real).serverText, "numeric") + ")"
+                + .bound(neighbour.serverText, "numeric") + ")"
             let wideSign = isUpper ? "<=" : ">="
             return "\(column) \(wideSign) " + wide + " AND CASE WHEN \(isWholeNumeric) THEN \(column) \(sign) "
                 + .bound("\(number.integer)", "int8") + " ELSE \(doubleOfNumeric) \(sign) " + .bound(real, "float8")
@@ -104,7 +101,7 @@ extension DateSQL {
         // A day is wholly before the instant if the next day begins at or before it, also by the later of two midnights.
         case .cutoff: day = dayNumber(instant) { endOfDay($0) > instant }
         case .earliest, .start: day = first
-        case .latest, .end:
+        case .end:
             // The first day that begins after the instant, so that `<=` and `>` become `<` and `>=`.
             day = dayNumber(instant) { startOfDay($0) > instant }
         }
@@ -125,6 +122,6 @@ extension DateSQL {
     /// The first day near an instant for which a condition holds. The condition must hold for all later days.
     private func dayNumber(_ instant: Instant, _ isReached: (Int) -> Bool) -> Int {
         let near = date.zone.civil(of: instant).date.dayNumber
-        return (near - 3...near + 3).first(where: isReached) ?? near + 3
+        return near - 3 + (near - 3..<near + 3).prefix { !isReached($0) }.count
     }
 }

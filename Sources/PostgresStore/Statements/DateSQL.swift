@@ -70,8 +70,11 @@ struct DateSQL {
             var parts = [bound(.greaterOrEqual, .earliest)]
             if let from { parts.append(bound(.greaterOrEqual, .cutoff(from))) }
             if let before { parts.append(bound(.less, .cutoff(before))) }
-            if date.latest != nil { parts.append(bound(.lessOrEqual, .latest)) }
-            if before == nil, date.latest == nil { parts.append(isFinite) }
+            if let latest = date.latest {
+                parts.append(bound(.lessOrEqual, .end(latest)))
+            } else if before == nil {
+                parts.append(isFinite)
+            }
             parts += untrusted.map { "\(column) <> " + $0 }
             return .all(parts)
         }
@@ -125,7 +128,7 @@ struct DateSQL {
                 codes.append(("\(column) IN (" + .joined(untrusted, by: ", ", empty: .never) + ")", 4))
             }
             codes.append(("NOT (" + bound(.greaterOrEqual, .earliest) + ")", 5))
-            if date.latest != nil { codes.append(("NOT (" + bound(.lessOrEqual, .latest) + ")", 6)) }
+            if let latest = date.latest { codes.append(("NOT (" + bound(.lessOrEqual, .end(latest)) + ")", 6)) }
             codes.append((bound(.less, .cutoff(cutoff)), 7))
         }
         return codes
@@ -143,8 +146,7 @@ struct DateSQL {
     var isFinite: SQLFragment {
         switch type {
         case .integer: .always
-        case .real: SQLFragment("\(column) > '-Infinity' AND \(column) < 'Infinity'")
-        case .numeric: SQLFragment("\(column) > '-Infinity' AND \(column) < 'Infinity'")
+        case .real, .numeric: SQLFragment("\(column) > '-Infinity' AND \(column) < 'Infinity'")
         case .timestamptz, .timestamp, .date:
             SQLFragment("\(column) > '-infinity' AND \(column) < \(Self.endOfDates)")
         case .text, .other: .never
@@ -154,31 +156,25 @@ struct DateSQL {
     /// Values in the valid range of dates that are not dates: 0, distant past and future.
     var untrusted: [SQLFragment] {
         guard date.encoding.isNumeric else { return [] }
-        let values = (date.trustsZero ? [] : [StoreValue.integer(0)]) + date.encoding.sentinels
-        return values.compactMap { value in
-            // No integer is a distant past in nanoseconds.
+        return values((date.trustsZero ? [] : [.integer(0)]) + date.encoding.sentinels)
+    }
+
+    /// The values that the column can have. No integer is a distant past in nanoseconds.
+    private func values(_ values: [StoreValue]) -> [SQLFragment] {
+        values.compactMap { value in
             if type == .integer, case .real = value { return nil }
-            return .bound(value.serverText, numberType)
+            return .bound(value.serverText, orderType)
         }
+    }
+
+    /// The conditions that a number is finite and stands for a date.
+    var isCandidate: SQLFragment {
+        .all([isFinite] + values(date.encoding.sentinels).map { "\(column) <> " + $0 })
     }
 
     /// The values that count as the newest before `earliest` is applied, for a maximum.
     var newestCandidate: SQLFragment {
         guard date.encoding.isNumeric else { return SQLFragment(column) }
-        let sentinels = date.encoding.sentinels.compactMap { value -> SQLFragment? in
-            if type == .integer, case .real = value { return nil }
-            return "\(column) <> " + .bound(value.serverText, numberType)
-        }
-        let condition = SQLFragment.all([isFinite] + sentinels)
-        return condition == .always ? SQLFragment(column) : "CASE WHEN " + condition + " THEN \(column) END"
-    }
-
-    /// The type of a bound number.
-    var numberType: String {
-        switch type {
-        case .real: "float8"
-        case .numeric: "numeric"
-        default: "int8"
-        }
+        return isCandidate == .always ? SQLFragment(column) : "CASE WHEN " + isCandidate + " THEN \(column) END"
     }
 }

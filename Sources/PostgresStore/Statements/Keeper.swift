@@ -2,27 +2,36 @@ import PriceStore
 
 /// A part of a deletion's condition that spares the rows that a rule keeps.
 struct Keeper: Hashable {
-    /// The keeping part and the table of the rows.
-    struct Key: Hashable {
-        var table: Int
-        /// A ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
-        var predicate: StorePredicate
+    /// The rows that are kept.
+    enum Kept: Hashable {
+        case newest(KeepLast)
+        case picks(Thinning)
     }
 
-    /// A ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
-    var predicate: StorePredicate
+    /// The kept rows and their table.
+    struct Key: Hashable {
+        var table: Int
+        var kept: Kept
+    }
+
+    var kept: Kept
     /// The rows that it may spare; nil for all rows.
     var among: StorePredicate?
 
     /// Nil for any other part.
     init?(_ part: StorePredicate) {
         switch part {
-        case .spares where part.isKeeper: predicate = part
-        case .or(let parts):
-            guard parts.count == 2, case .notTrue(let among) = parts[0], parts[1].isKeeper, !among.sparesKeptRows else {
-                return nil
+        case .spares(let spared):
+            switch spared.kind {
+            case .notKept(let keepLast): kept = .newest(keepLast)
+            case .notPicked(let thinning): kept = .picks(thinning)
+            case .notHeld: return nil
             }
-            (predicate, self.among) = (parts[1], among)
+        case .or(let parts):
+            guard parts.count == 2, case .notTrue(let among) = parts[0], !among.sparesKeptRows,
+                let keeper = Keeper(parts[1]), keeper.among == nil
+            else { return nil }
+            (kept, self.among) = (keeper.kept, among)
         default: return nil
         }
     }
@@ -31,7 +40,6 @@ struct Keeper: Hashable {
 extension StorePredicate {
     /// The parts that spare rows that rules keep, each once; nil if another condition decides whether one applies.
     var keepers: [Keeper]? {
-        guard sparesKeptRows else { return [] }
         var parts = [self]
         if case .and(let all) = self { parts = all }
         var found: [Keeper] = []

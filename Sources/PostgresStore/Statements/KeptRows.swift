@@ -24,7 +24,7 @@ extension PostgresConnection {
     /// - Parameter among: the rows that may be kept. Other rows meet the condition.
     func notKept(_ keepLast: KeepLast, among: SQLFragment = .always, _ scope: RowScope) throws -> SQLFragment {
         let isOther = among == .always ? [] : ["(" + among + ") IS NOT TRUE"]
-        if looksUpKeptRows { return .any(isOther + [try notListed(.notKept(keepLast), scope)]) }
+        if looksUpKeptRows { return .any(isOther + [try listed(.newest(keepLast), scope).mayGo]) }
         let kept = try keptRows(keepLast, scope)
         if kept.isEverything { return .any(isOther + [.never]) }
         let date = try scope.date(keepLast.date, store: name)
@@ -34,7 +34,7 @@ extension PostgresConnection {
 
     /// The kept rows of a rule, found on first use.
     private func keptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
-        let key = Keeper.Key(table: scope.table.oid, predicate: .notKept(keepLast))
+        let key = Keeper.Key(table: scope.table.oid, kept: .newest(keepLast))
         let state = try state()
         if let found = keptRows[key], found.state == state { return found.rows }
         let found = try readKeptRows(keepLast, scope)
@@ -68,7 +68,7 @@ extension PostgresConnection {
         let lists =
             zip(present, pattern.values).map { attribute, values in
                 SQLFragment.bound(
-                    ServerArray.text(values), "\(scope.table.valueType(attribute.name))[]")
+                    ServerArray.text(values), "\(scope.table.valueType(attribute))[]")
             } + [.bound(ServerArray.text(pattern.thresholds), "\(date.orderType)[]")]
         let names = present.indices.map { "g\($0)" } + ["threshold"]
         let same = zip(present, present.indices).map { SQLFragment("\(scope.column($0.name)) = kept.g\($1)") }

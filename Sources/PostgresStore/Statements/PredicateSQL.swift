@@ -33,8 +33,8 @@ extension PostgresConnection {
             return SQLFragment(scope.column(try scope.attribute(name, store: self.name).name) + " IS NOT NULL")
         case .and(let parts): return .all(try parts.map { try condition($0, scope) })
         case .or(let parts):
-            if let keeper = Keeper(predicate), case .notKept(let keepLast)? = keeper.predicate.spared {
-                return try notKept(keepLast, among: keeper.among.map { try condition($0, scope) } ?? .always, scope)
+            if let keeper = Keeper(predicate), let among = keeper.among, case .newest(let keepLast) = keeper.kept {
+                return try notKept(keepLast, among: condition(among, scope), scope)
             }
             return .any(try parts.map { try condition($0, scope) })
         case .not(let part): return "NOT (" + (try condition(part, scope)) + ")"
@@ -64,7 +64,7 @@ extension PostgresConnection {
     func bound(_ value: StoreValue, _ attribute: Attribute, _ scope: RowScope) throws(StoreError) -> SQLFragment {
         let type = scope.table.type(attribute)
         switch (type, value) {
-        case (_, .null): return .bound(nil, scope.table.valueType(attribute.name))
+        case (_, .null): return .bound(nil, scope.table.valueType(attribute))
         case (.text, _): return .bound(value.serverText, "text")
         case (.integer, .integer): return .bound(value.serverText, "int8")
         case (.integer, .real(let number)):
@@ -98,9 +98,7 @@ extension PostgresConnection {
     private func keyCondition(_ range: KeyRange, _ scope: RowScope) throws -> SQLFragment {
         let key = try requireKey(scope)
         func side(_ values: [StoreValue]) throws -> SQLFragment {
-            let parts = try zip(scope.table.entity.primaryKey, values).map { name, value in
-                try bound(value, try scope.attribute(name, store: self.name), scope)
-            }
+            let parts = try zip(scope.keyAttributes, values).map { try bound($1, $0, scope) }
             return "(" + .joined(parts, by: ", ", empty: .never) + ")"
         }
         let columns = "(" + key.joined(separator: ", ") + ")"
@@ -123,7 +121,6 @@ extension PostgresConnection {
     /// The condition that a row is one of some rows.
     func keyCondition(_ ids: [ObjectID], _ scope: RowScope) throws -> SQLFragment {
         guard !ids.isEmpty else { return .never }
-        let names = scope.table.entity.primaryKey
         let key = try requireKey(scope)
         for id in ids {
             guard id.entity == scope.table.name, id.storeIdentifier == nil || id.storeIdentifier == storeIdentifier,
@@ -135,10 +132,9 @@ extension PostgresConnection {
                     hint: "make one request for each entity of each store")
             }
         }
-        let lists = names.indices.map { place in
+        let lists = scope.keyAttributes.enumerated().map { place, attribute in
             SQLFragment.bound(
-                ServerArray.text(ids.map { $0.key[place].serverText }),
-                "\(scope.table.valueType(names[place]))[]")
+                ServerArray.text(ids.map { $0.key[place].serverText }), "\(scope.table.valueType(attribute))[]")
         }
         return "(" + key.joined(separator: ", ") + ") IN (SELECT * FROM unnest("
             + .joined(lists, by: ", ", empty: .never) + "))"

@@ -27,8 +27,7 @@ struct RowScope {
     /// The server compares no values of a domain over an enumerated type, so such a column has that type.
     func column(_ name: String) -> String {
         let column = "\(Self.alias).\(name.quotedIdentifier)"
-        guard let type = table.enumTypes[name], type != table.typeNames[name] else { return column }
-        return "\(column)::\(type)"
+        return table.enumTypes[name].map { "\(column)::\($0)" } ?? column
     }
 
     /// The condition that a row is in one of some tables.
@@ -36,6 +35,8 @@ struct RowScope {
 
     /// The columns of the key in SQL; empty if the table has no primary key.
     var key: [String] { table.entity.primaryKey.map(column) }
+    /// The attributes of the key.
+    var keyAttributes: [Attribute] { table.entity.primaryKey.compactMap(table.entity.attribute(named:)) }
 
     /// A number of a row's group, for a lookup by index. NULL is a group, too.
     static func number(ofGroup columns: [String]) -> String {

@@ -3,7 +3,7 @@ import PriceStore
 /// The picks that a rule keeps among the rows before its cutoff, by key.
 ///
 /// They are valid for the state of the database in which they were found: later, a pick may be gone, and a late row may be the only one of
-/// its bucket. They are bound as lists, because a dry run cannot create a temporary table. Batches use ``PickTables`` if possible.
+/// its bucket. They are bound as lists, because a dry run cannot create a temporary table. Batches use ``KeptTables`` if possible.
 struct ThinnedRows {
     /// One list for each column of the key.
     var keys: [[String?]] = []
@@ -14,14 +14,13 @@ struct ThinnedRows {
 extension PostgresConnection {
     /// The condition that a row is not a pick.
     func notPicked(_ thinning: Thinning, _ scope: RowScope) throws -> SQLFragment {
-        if looksUpKeptRows { return try notListed(.notPicked(thinning), scope) }
+        if looksUpKeptRows { return try listed(.picks(thinning), scope).mayGo }
         let found = try thinnedRows(thinning, scope)
         guard !found.counts.isEmpty else { return .always }
-        let names = scope.table.entity.primaryKey
-        let lists = zip(names, found.keys).map { name, values in
-            SQLFragment.bound(ServerArray.text(values), "\(scope.table.valueType(name))[]")
+        let lists = zip(scope.keyAttributes, found.keys).map {
+            SQLFragment.bound(ServerArray.text($1), "\(scope.table.valueType($0))[]")
         }
-        let keys = names.indices.map { "k\($0)" }.joined(separator: ", ")
+        let keys = lists.indices.map { "k\($0)" }.joined(separator: ", ")
         // A subquery without outer references is hashed. A join might read it again for each row.
         return "(\(scope.key.joined(separator: ", "))) NOT IN (SELECT \(keys) FROM unnest("
             + .joined(lists, by: ", ", empty: .never) + ") AS picked (\(keys)))"
@@ -29,7 +28,7 @@ extension PostgresConnection {
 
     /// The picks of a rule, found on first use.
     func thinnedRows(_ thinning: Thinning, _ scope: RowScope) throws -> ThinnedRows {
-        let key = Keeper.Key(table: scope.table.oid, predicate: .notPicked(thinning))
+        let key = Keeper.Key(table: scope.table.oid, kept: .picks(thinning))
         let state = try state()
         if let found = thinnedRows[key], found.state == state { return found.rows }
         let found = try ThinningQuery(thinning, scope, self).map { try find($0) } ?? ThinnedRows()

@@ -93,6 +93,31 @@ struct ThinningQuery {
             })
     }
 
+    /// The statements that create a table with the keys of the picks before the cutoff, and one with all picks.
+    func lists(kept: String, picks: String) -> [SQLFragment] {
+        let keys = keys.joined(separator: ", ")
+        return ["CREATE TEMP TABLE \(picks) AS " + self.picks]
+            + [
+                "CREATE INDEX ON \(picks) (tier, bucket, h)",
+                "CREATE TEMP TABLE \(kept) AS SELECT DISTINCT \(keys) FROM \(picks) WHERE expired",
+                "CREATE UNIQUE INDEX ON \(kept) (\(keys))", "ANALYZE \(picks)", "ANALYZE \(kept)",
+            ].map { SQLFragment($0) }
+    }
+
+    /// Queries for picks that have gone or changed, one for each tier.
+    ///
+    /// - Parameters:
+    ///   - touched: a list of numbers of groups, and for each tier a list of its bucket for each group.
+    ///   - picks: the table of the picks.
+    func changed(in touched: TouchedBuckets, _ picks: String) -> [SQLFragment] {
+        thinning.tiers.indices.map { tier in
+            "SELECT 1 FROM (SELECT DISTINCT * FROM unnest(" + .bound(touched[0], "int8[]") + ", "
+                + .bound(touched[tier + 1], "int4[]")
+                + ") AS pairs (h, bucket)) AS touched JOIN \(picks) AS picked ON picked.tier = \(tier) "
+                + "AND picked.bucket = touched.bucket AND picked.h = touched.h WHERE NOT " + isThere + " LIMIT 1"
+        }
+    }
+
     /// The condition that the row of `picked` exists as it was found. Inside it, the alias of the rows means the pick.
     var isThere: SQLFragment {
         scope.isThere(
@@ -130,14 +155,9 @@ extension DateSQL {
     fileprivate var bucketValue: SQLFragment {
         guard reading == .ordered, [.timestamp, .date].contains(type) else { return orderValue }
         // Local times that a zone skips are not in the order of their instants.
-        let local = "(extract(epoch FROM \(column)::timestamp) * 1000000)::int8"
-        guard !date.zone.isUTC else { return SQLFragment(local) }
-        let pieces = date.zone.offsetPieces(
-            from: CivilSQL.firstChange, to: CivilSQL.lastChange, type == .date ? .first : .last)
-        let starts = ServerArray.text(pieces.dropFirst().map { "\($0.localStart * 1_000_000)" })
-        let offsets = ServerArray.text(pieces.map { "\($0.offset * 1_000_000)" })
-        return "(\(local) - (" + .bound(offsets, "int8[]") + ")[width_bucket(\(local), " + .bound(starts, "int8[]")
-            + ") + 1])"
+        return CivilSQL.utc(
+            "(extract(epoch FROM \(column)::timestamp) * 1000000)::int8", in: date.zone,
+            type == .date ? .first : .last, unit: 1_000_000)
     }
 
     /// The number of given instants that are not after a row's date.

@@ -24,9 +24,8 @@ struct Aggregates {
         let type = try session.texts(
             "SELECT d.column_type::text FROM timescaledb_information.dimensions d WHERE d.dimension_number = 1 AND "
                 + "d.hypertable_schema = " + .bound(table.schema, "name") + " AND d.hypertable_name = "
-                + .bound(table.relation, "name")
-        ).first
-        return try session.rows(TimescaleSQL.aggregates(table, type: type ?? ""))
+                + .bound(table.relation, "name"))
+        return try session.rows(TimescaleSQL.aggregates(table, type: type.joined()))
     }
 
     /// The aggregates over the hypertable, lowest level first, with their buckets by a date.
@@ -37,8 +36,8 @@ struct Aggregates {
     /// The aggregates with the lengths of their buckets, such as `days (buckets of 1 day, Europe/Berlin)`.
     func described() throws -> [String] {
         try rows().map { row in
-            let zone = try row.optionalText("bucket_timezone").map { ", \($0)" } ?? ""
-            return "\(try row.text("name")) (buckets of \(try row.text("bucket_width"))\(zone))"
+            let facts = try [row.text("bucket_width"), row.optionalText("bucket_timezone")].compactMap(\.self)
+            return "\(try row.text("name")) (buckets of \(facts.joined(separator: ", ")))"
         }
     }
 
@@ -61,15 +60,10 @@ struct Aggregates {
     func loss(_ rows: SurveyRows, expiredCount: Int) throws -> Survey.AggregateLoss? {
         let aggregates = try direct(by: rows.date)
         guard let first = aggregates.first else { return nil }
-        let isByChunks = try rows.isByChunks()
-        guard isByChunks, rows.date.reading == .ordered else {
-            let reason =
-                isByChunks
-                ? "its numbers are not in the order of their dates"
-                : "the aggregate uses \(try session.chunkColumn(table) ?? "")"
+        guard try rows.isByChunks(), rows.date.reading == .ordered else {
             return Survey.AggregateLoss(
                 "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount.counted("expired row")) the "
-                    + "continuous aggregate \(first.name) has, because \(reason)")
+                    + "continuous aggregate \(first.name) has, because its buckets are not ranges of these dates")
         }
         if let reason = try loggingObstacle(rows) { return Survey.AggregateLoss(reason) }
         let deletion = try session.condition(rows.request.expired, rows.scope)
@@ -98,18 +92,18 @@ struct Aggregates {
             "SELECT count(*) FROM \(shadow.table) AS \(RowScope.alias)" + deletion.whereClause)
         guard rowCount > 0 else { return nil }
         return Survey.AggregateLoss(
-            "the pending files have \(rowCount.counted("expired row")), and the continuous aggregate \(aggregate.name) would never contain "
-                + "\(rowCount == 1 ? "it" : "them")")
+            "the pending files have \(rowCount.counted("expired row")), and the continuous aggregate \(aggregate.name) would never have them"
+        )
     }
 
     /// Throws if an aggregate lacks rows that a batch is about to delete: they changed after the plan, or the aggregate is new. Rows and
     /// log show the same state of the database if nobody can write to the rows, or in `REPEATABLE READ`.
     func requireMaterialized(
-        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, before cutoff: Instant?
+        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, before cutoff: Instant
     ) throws {
         for aggregate in try direct(by: date) {
             let problem: String
-            if let cutoff, let reason = bucketObstacle(aggregate, cutoff) {
+            if let reason = bucketObstacle(aggregate, cutoff) {
                 problem = "since the plan, \(reason)"
             } else if let missing = try missingRows(aggregate, scope, date, condition, before: cutoff) {
                 problem =
@@ -174,7 +168,7 @@ struct Aggregates {
     /// The rows of a condition that an aggregate lacks; nil if there are none.
     private func missingRows(
         _ aggregate: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment,
-        before cutoff: Instant?
+        before cutoff: Instant
     ) throws -> MissingRows? {
         guard let isMissing = try isMissing(aggregate, date, before: cutoff) else { return nil }
         let width = SQLFragment.bound(aggregate.width, date.type.isDate ? "interval" : "int8")
@@ -187,11 +181,12 @@ struct Aggregates {
         }
         let first = end("min", SQLFragment(" - ") + width + " + " + Self.step(date))
         let last = end("max", SQLFragment(" + ") + width)
-        let found = try session.row(
+        let found = try session.onlyRow(
             "SELECT count(*) AS rows, " + first + " AS first, " + last
                 + " AS last, \(date.instantSQL("min(\(date.column))")) AS oldest FROM \(scope.from)"
                 + SQLFragment.all([condition, isMissing]).whereClause)
-        guard let found, case let count = try found.int("rows"), count > 0 else { return nil }
+        let count = try found.int("rows")
+        guard count > 0 else { return nil }
         let ends = try [found.text("first"), found.text("last")].map { date.type.isDate ? $0.quotedLiteral : $0 }
         return MissingRows(
             rowCount: count, oldest: date.instant(try found.value("oldest")),
@@ -205,16 +200,14 @@ struct Aggregates {
 
     /// The condition that a row is in a range before a cutoff that an aggregate lacks by the server's log; nil if there is no such range.
     private func isMissing(
-        _ aggregate: ContinuousAggregate, _ date: DateSQL, before cutoff: Instant?
+        _ aggregate: ContinuousAggregate, _ date: DateSQL, before cutoff: Instant
     ) throws -> SQLFragment? {
         let log = TimescaleSQL.changes(table, materialized: aggregate.materialized, isDate: date.type.isDate)
         let (low, high) = (Self.value("lower(r)", date), Self.value("upper(r) - 1", date))
-        let isBefore = cutoff.map {
-            DateSQL(date: date.date, column: "low", type: date.type).bound(.less, .cutoff($0))
-        }
+        let isBefore = DateSQL(date: date.date, column: "low", type: date.type).bound(.less, .cutoff(cutoff))
         let ranges = try session.rows(
             "SELECT low::text, high::text FROM (SELECT \(low) AS low, \(high) AS high FROM (SELECT unnest(range_agg(range)) AS r FROM ("
-                + log + ") AS log) AS merged) AS ends" + (isBefore ?? .always).whereClause + " ORDER BY ends.low"
+                + log + ") AS log) AS merged) AS ends" + isBefore.whereClause + " ORDER BY ends.low"
         ).map { (low: try $0.text("low"), high: try $0.text("high")) }
         guard let first = ranges.first, let last = ranges.last else { return nil }
         func isIn(_ low: String, _ high: String) -> SQLFragment {
@@ -319,14 +312,11 @@ struct Aggregates {
 
     /// The longest offset that does not reach beyond the cutoff, as JSON; nil if there is none.
     private func allowedOffset(_ rows: SurveyRows) throws -> String? {
-        guard rows.date.type.isDate else { return nil }
-        let age =
-            try session.count(
-                "SELECT floor(extract(epoch FROM now() - " + .bound(rows.cutoff.serverText + "+00", "timestamptz")
-                    + ") / 60)::int8")
-        guard age > 0 else { return nil }
-        if age % 1440 == 0 || age > 14_400 { return "\"\(age / 1440) days\"" }
-        return age % 60 == 0 ? "\"\(age / 60) hours\"" : "\"\(age) minutes\""
+        let age: SQLFragment =
+            "SELECT floor(extract(epoch FROM now() - " + .bound(rows.cutoff.serverText + "+00", "timestamptz")
+            + ") / 3600)::int8"
+        guard rows.date.type.isDate, case let hours = try session.count(age), hours > 0 else { return nil }
+        return "\"\(hours) hours\""
     }
 
     /// The server's own policies that drop chunks of the table, as sentences that say what they delete besides; empty if there are none.
@@ -334,9 +324,9 @@ struct Aggregates {
         let jobs = try session.rows(
             "SELECT j.id, j.config ->> 'drop_after' AS drop_after FROM _timescaledb_config.bgw_job j "
                 + "JOIN _timescaledb_catalog.hypertable h ON h.id = j.hypertable_id WHERE j.proc_name = 'policy_retention' "
-                + "AND " + TimescaleSQL.isOf(table))
-        return try jobs.compactMap { job in
-            guard let offset = try job.optionalText("drop_after") else { return nil }
+                + "AND j.config ->> 'drop_after' IS NOT NULL AND " + TimescaleSQL.isOf(table))
+        return try jobs.map { job in
+            let offset = try job.text("drop_after")
             let text =
                 "the server has a retention policy of its own on \(table.name) (job \(try job.int("id"))), which drops chunks "
                 + "older than \(offset)"

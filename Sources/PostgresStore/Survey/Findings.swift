@@ -7,11 +7,9 @@ struct Findings: EngineFindings {
     var method = DeleteMethod.whole
     /// The reason for the method, as a phrase; nil if it is the usual one.
     var reason: String?
-    /// Whether each row may delete or change others, so that the cost of a batch is still unknown.
-    var followsRelationships = false
     /// The first and the last date of the rows that the rule deletes; nil if there are none, or if the dates were not read.
     var ends: DateEnds?
-    /// The rows of the first batch, as long as a row deletes and changes no others.
+    /// The rows of the first batch.
     var firstBatchRows = Self.fewRows
     var possibleMethods: [DeleteMethod] = []
     var methodObstacles: [DeleteMethod: String] = [:]
@@ -31,7 +29,7 @@ struct Findings: EngineFindings {
         let isCostly = firstBatchRows > Self.fewRows
         outline.batchTarget = isCostly ? .seconds(1) : .milliseconds(30)
         if !isCostly { outline.batchTargetAlone = .milliseconds(250) }
-        outline.firstBatchRows = followsRelationships ? 1 : firstBatchRows
+        outline.firstBatchRows = firstBatchRows
         return outline
     }
 }

@@ -12,7 +12,6 @@ extension SurveyCounts {
         }
         let attribute = try rows.scope.attribute(rows.request.date.name, store: session.name)
         let leaves = try session.leaves(of: table)
-        guard !leaves.contains(where: \.isForeign) else { return nil }
         let partitions = try session.partitions(of: table)
         let codes = try provedCodes(leaves, leaves.map { partitions.bounds(of: $0, by: attribute.name) })
         guard !codes.isEmpty else { return nil }
@@ -26,10 +25,10 @@ extension SurveyCounts {
         }
         let expired = leaves.filter { codes[$0.oid] == 7 }
         groups.append(try wholeGroup(expired, 7, column, isIndexed: isIndexed))
-        let isExpired = groups.contains { $0.isExpired && !$0.isEmpty }
+        let found = groups.filter { !$0.isEmpty }
         let isCounted =
-            rows.request.counts.all || isExpired && rows.request.counts.kept
-            || groups.contains { $0.isDoubtful && !$0.isEmpty }
+            rows.request.counts.all || found.contains(where: \.isExpired) && rows.request.counts.kept
+            || found.contains(where: \.isDoubtful)
         let kept = leaves.filter { codes[$0.oid] == 0 }
         groups.append(try wholeGroup(kept, 0, column, isIndexed: isIndexed, isCounted: isCounted))
         return groups
@@ -65,7 +64,7 @@ extension SurveyCounts {
             : "array_agg(found ORDER BY place) AS counts, min(least) AS least, max(most) AS most FROM "
                 + each("count(*) AS found, " + edges)
         let query = "SELECT *, \(ends) FROM (SELECT \(figures)) AS whole"
-        guard let row = try session.row(SQLFragment(query)) else { return .empty(code) }
+        let row = try session.onlyRow(SQLFragment(query))
         let found = try row.names("counts").compactMap { Int($0) }
         for (leaf, count) in zip(leaves, found) { session.catalog.leafCounts[leaf.oid] = count }
         let rowCount = try row.optionalText("counts").map { _ in found.reduce(0, +) }

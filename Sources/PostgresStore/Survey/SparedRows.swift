@@ -21,10 +21,9 @@ extension PostgresDatabase {
                 var removed = RemovedRows(self)
                 for delete in deletes { try removed.add(delete) }
                 let scope = try scope(entity)
-                let gone = removed.isGone(RowScope.alias, in: 0..<removed.stepCount) ?? "FALSE"
                 let spared = SQLFragment.all([
                     try scope.date(date, store: name).readable(), try condition(filter, scope),
-                    SQLFragment("NOT \(gone)"),
+                    SQLFragment("NOT \(removed.isGone(RowScope.alias, in: 0..<removed.stepCount))"),
                 ])
                 return try count(
                     removed.tables + " SELECT count(*) FROM (SELECT 1 FROM \(scope.from)" + spared.whereClause

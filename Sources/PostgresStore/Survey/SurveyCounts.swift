@@ -30,7 +30,7 @@ struct SurveyCounts {
             // The index counts the certain rows. Only the doubtful ones are read.
             let doubtful = try readGroups(notKept: notKept, others: others, among: rows.date.mayBeUnreadable)
                 .filter { !$0.isReadable }
-            let countsChunks = rows.scope.table.isHypertable && guards?.countObstacle == nil
+            let countsChunks = try rows.scope.table.isHypertable && guards?.countObstacle == nil && rows.isByChunks()
             let expired = try countsChunks ? expiredChunks() : expiredGroup()
             try fill(&survey, from: doubtful + [expired])
         } else {
@@ -66,7 +66,8 @@ struct SurveyCounts {
             let other = try edge(
                 .all([condition(), isBeside(">=", times.lowerBound), isBeside("<", times.upperBound)]),
                 ascending: !newest)
-            return other.map { newest ? max($0, instant) : min($0, instant) } ?? instant
+            let ends = [instant, other].compactMap(\.self)
+            return newest ? ends.max() : ends.min()
         }
         let readable = rows.date.readable()
         survey.dates.oldest = try end(survey.dates.oldest, .all([readable, rows.filter]), newest: false)
@@ -104,12 +105,12 @@ struct SurveyCounts {
             ("least", "(" + edge("min") + ")"), ("most", "(" + edge("max") + ")"),
         ]
         let query = "SELECT *, \(self.ends) FROM (SELECT " + SQLFragment.columns(figures) + ") AS expired"
-        return try session.row(query).map { try wholeGroup($0, code: 7, rowCount: $0.int("rows")) } ?? .empty(7)
+        let row = try session.onlyRow(query)
+        return try wholeGroup(row, code: 7, rowCount: row.int("rows"))
     }
 
     /// The same for a hypertable. All rows of wholly expired chunks are counted, table by table.
     private func expiredChunks() throws -> SurveyGroup {
-        guard try rows.isByChunks() else { return try expiredGroup() }
         let chunks = try Chunks(of: rows.scope.table, rows.date, session)
         let places = try chunks.expired(before: rows.cutoff)
         let dropped = places.map { chunks.all[$0] }
@@ -121,7 +122,7 @@ struct SurveyCounts {
             }
         }
         let counts = session.catalog.leafCounts
-        let whole = dropped.reduce(0) { $0 + (counts[$1.leaf.oid] ?? 0) }
+        let whole = dropped.compactMap { counts[$0.leaf.oid] }.reduce(0, +)
         // The first and the last date need not be searched for in all chunks.
         let filled = dropped.filter { counts[$0.leaf.oid] != 0 }
         let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }.map(\.leaf)
@@ -184,7 +185,7 @@ struct SurveyCounts {
     private func fill(_ survey: inout Findings, from groups: [SurveyGroup]) throws {
         let groups = groups.filter { !$0.isEmpty }
         func sum(_ isIncluded: (SurveyGroup) -> Bool) -> Int {
-            groups.lazy.filter(isIncluded).reduce(0) { $0 + ($1.rowCount ?? 0) }
+            groups.filter(isIncluded).compactMap(\.rowCount).reduce(0, +)
         }
         let matching = groups.filter(\.matches)
         let isCounted = !groups.contains { $0.rowCount == nil }
@@ -208,12 +209,11 @@ struct SurveyCounts {
         }
         survey.dates.newestValue =
             rows.date.type.isDate
-            ? text(of: groups.compactMap(\.newest).max()) : newestValue(groups.map(\.newestValue))
+            ? groups.compactMap(\.newest).max().map(text) : newestValue(groups.map(\.newestValue))
         for (index, reason) in DateSQL.unreadableReasons.enumerated() {
-            let found = matching.filter { $0.code == index + 1 }
-            let number = found.reduce(0) { $0 + ($1.rowCount ?? 0) }
+            let number = sum { $0.matches && $0.code == index + 1 }
             guard number > 0 else { continue }
-            let least = found.map(\.least).first { !$0.isNull }
+            let least = matching.filter { $0.code == index + 1 }.map(\.least).first { !$0.isNull }
             let value = reason == .null ? .null : try least.map(example) ?? readExample(index + 1)
             survey.unreadable.append(.init(reason: reason, rowCount: number, example: value))
         }
@@ -233,15 +233,12 @@ struct SurveyCounts {
         if rows.date.type.isDate {
             let isReadable = rows.filter == .always && survey.unreadable.allSatisfy { $0.reason == .null }
             let newest = isReadable ? survey.dates.newestOfEntity : try edge(rows.date.isFinite)
-            survey.dates.newestValue = text(of: newest)
+            survey.dates.newestValue = newest.map(text)
         }
         if rows.date.date.encoding.isNumeric {
-            let sentinels = rows.date.untrusted.dropFirst(rows.date.date.trustsZero ? 0 : 1)
             // An index has NULL first in this order.
-            let conditions =
-                [SQLFragment("\(rows.date.column) IS NOT NULL"), rows.date.isFinite]
-                + sentinels.map { "\(rows.date.column) <> " + $0 }
-            survey.dates.newestValue = try last(.all(conditions))?.value(at: 0)
+            let isThere = SQLFragment("\(rows.date.column) IS NOT NULL")
+            survey.dates.newestValue = try last(.all([isThere, rows.date.isCandidate]))?.value(at: 0)
         }
         // It may begin before the cutoff: a day that has not ended then.
         if newestLeft != nil { survey.leavesReadableRows = true }
@@ -282,26 +279,27 @@ struct SurveyCounts {
         return try session.row(query(condition))
     }
 
-    private func text(of instant: Instant?) -> StoreValue? {
-        instant.map { rows.date.date.encoding.value(of: $0, zone: rows.date.date.zone) }
+    private func text(of instant: Instant) -> StoreValue {
+        rows.date.date.encoding.value(of: instant, zone: rows.date.date.zone)
     }
 
     private func newestValue(_ values: [StoreValue]) -> StoreValue? {
-        values.filter { !$0.isNull }.max { $0.isLess(than: $1) }.map(example)
+        values.compactMap { CandleNumber($0) }.max().map { example($0.storeValue) }
     }
 
     /// A value as the column holds it. For texts the instant was compared.
     private func example(_ value: StoreValue) -> StoreValue {
         guard rows.date.reading == .parsed, case .integer(let start) = value else { return value }
-        return text(of: Instant(microseconds: start)) ?? value
+        return text(of: Instant(microseconds: start))
     }
 
     /// The value of one row of a kind.
     private func readExample(_ code: Int) throws -> StoreValue {
-        try session.row(
+        try session.onlyRow(
             "SELECT \(rows.date.column) FROM " + rows.from
                 + SQLFragment.all([rows.filter, rows.date.code(before: rows.cutoff) + " = \(code)"]).whereClause
-                + " LIMIT 1")?.value(at: 0) ?? .null
+                + " LIMIT 1"
+        ).value(at: 0)
     }
 }
 
@@ -334,19 +332,6 @@ struct SurveyGroup {
     var isDoubtful: Bool { code == 2 || code == 3 }
 }
 
-extension StoreValue {
-    /// Whether a number is less than another.
-    fileprivate func isLess(than other: StoreValue) -> Bool {
-        switch (self, other) {
-        case (.integer(let a), .integer(let b)): a < b
-        case (.real(let a), .real(let b)): a < b
-        case (.integer(let a), .real(let b)): Double(a) < b
-        case (.real(let a), .integer(let b)): a < Double(b)
-        default: false
-        }
-    }
-}
-
 extension DateSQL {
     /// The value for ``instant(_:)``, from a value of the column or of ``SurveyRows/order``.
     func instantSQL(_ value: String) -> String {
@@ -370,26 +355,17 @@ extension DateSQL {
     }
 
     /// The rows that may be unreadable or before an instant, for an index; it may include others. Only for ordered columns.
-    func mayMatter(before cutoff: Instant) -> SQLFragment {
-        var parts = [SQLFragment("\(column) IS NULL"), wideBefore(cutoff)]
-        // If `earliest` is after the cutoff, or on the same day, rows between the two are invalid.
-        if date.earliest > cutoff.advanced(byMicroseconds: -2 * 86_400_000_000) {
-            parts.append(bound(.less, .earliest))
-        }
-        if type.isDate { parts.append(SQLFragment("\(column) >= \(Self.endOfDates)")) }
-        if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }
-        if date.latest != nil { parts.append(bound(.greater, .latest)) }
-        parts += untrusted.map { "\(column) = " + $0 }
-        return .any(parts)
-    }
+    func mayMatter(before cutoff: Instant) -> SQLFragment { .any(unreadable + [wideBefore(cutoff)]) }
 
-    /// The rows whose date may be invalid, for an index; it may include others. Only for date types and whole numbers.
-    var mayBeUnreadable: SQLFragment {
+    /// The rows whose date may be invalid, for an index; it may include others. Only for ordered columns.
+    var mayBeUnreadable: SQLFragment { .any(unreadable) }
+
+    private var unreadable: [SQLFragment] {
         var parts = [SQLFragment("\(column) IS NULL"), bound(.less, .earliest)]
         if type.isDate { parts.append(SQLFragment("\(column) >= \(Self.endOfDates)")) }
-        if date.latest != nil { parts.append(bound(.greater, .latest)) }
-        parts += untrusted.map { "\(column) = " + $0 }
-        return .any(parts)
+        if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }
+        if let latest = date.latest { parts.append(bound(.greater, .end(latest))) }
+        return parts + untrusted.map { "\(column) = " + $0 }
     }
 
     private func wideBefore(_ cutoff: Instant) -> SQLFragment {

@@ -102,9 +102,7 @@ struct SurveyQuery {
                 + "other tables"
         }
         if !request.keepers.holds.isEmpty,
-            let reason = try ReachOfDelete(
-                of: table, request.relationships == .deny ? .asDeclared : request.relationships, session
-            ).changeBehind()
+            let reason = try ReachOfDelete(of: table, request.relationships.followed, session).changeBehind()
         {
             return "rows under a hold could change unnoticed: " + reason
         }
@@ -131,9 +129,7 @@ struct SurveyQuery {
             guard let part = try session.table(name), part.isHypertable,
                 try !session.rows(TimescaleSQL.compressedChunks(part)).isEmpty
             else { continue }
-            return
-                "\(name) has compressed chunks, and the server does not say which of their rows refer to rows of "
-                + "\(name == table.name ? "other tables" : table.name)"
+            return "\(name) has compressed chunks, and the server does not say which of their rows foreign keys concern"
         }
         return nil
     }
@@ -213,7 +209,7 @@ struct SurveyQuery {
                     + SQLFragment.all([deletion, RowScope.isIn(frozen.map(\.leaf.oid))]).whereClause)
             // Conditions on the date may exclude chunks; others do not.
             if count > 0 || rows.filter == .always {
-                let names = frozen.prefix(3).map(\.leaf.name).joined(separator: ", ") + (frozen.count > 3 ? ", …" : "")
+                let names = "such as " + frozen.prefix(3).map(\.leaf.name).joined(separator: ", ")
                 survey.unsupported =
                     count > 0
                     ? "\(count.counted("expired row", "is", "are")) in frozen chunks (\(names)), which the server does not change"
@@ -311,17 +307,17 @@ struct SurveyQuery {
         let attribute = try rows.scope.attribute(rows.request.date.name, store: session.name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be read only in real tables, one after another, each by its own name.
-        survey.methodObstacles[.windows] =
+        let obstacle =
             rows.request.deleting.rollup != nil
             ? "rows become candles in the order of their dates" : table.windowObstacle ?? guards?.leafObstacle
+        survey.methodObstacles[.windows] = obstacle
         survey.methodObstacles[.partitions] = try partitionObstacle(rows, guards)
-        let byBlocks: [DeleteMethod] = survey.methodObstacles[.windows] == nil ? [.windows] : []
+        let byBlocks: [DeleteMethod] = obstacle == nil ? [.windows] : []
         let byDate: [DeleteMethod] = rows.date.reading == .ordered && table.localRows == nil ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
-        if possible.isEmpty, table.localRows != nil {
+        if possible.isEmpty, table.localRows != nil, let obstacle {
             survey.unsupported =
-                "\(table.name) has foreign partitions, and the others cannot be read one by one, because "
-                + (survey.methodObstacles[.windows] ?? "")
+                "\(table.name) has foreign partitions, and the others cannot be read one by one, because \(obstacle)"
         }
         if possible.isEmpty { possible = [.whole] }
         survey.index.isInDateOrder = index != nil

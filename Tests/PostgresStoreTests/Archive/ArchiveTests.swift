@@ -90,8 +90,9 @@ struct ArchiveTests {
         #expect(try archived.contents() == before)
     }
 
-    @Test(arguments: [BatchDeleteRequest.RelationshipRule.cascade, .nullify])
-    func whatARuleOverridesComesBackToo(_ rule: BatchDeleteRequest.RelationshipRule) throws {
+    /// Also to columns of no relationship any more.
+    @Test(arguments: [(BatchDeleteRequest.RelationshipRule.cascade, false), (.nullify, false), (.nullify, true)])
+    func whatARuleOverridesComesBackToo(_ rule: BatchDeleteRequest.RelationshipRule, isKeyGone: Bool) throws {
         let archived = try ArchivedDatabase(
             """
             CREATE TABLE p (id int PRIMARY KEY, at timestamptz);
@@ -104,6 +105,7 @@ struct ArchiveTests {
         request.relationships = rule
         let result = try #require(try archived.delete([request]))
         #expect(rule == .cascade ? result.rowCount > 5 : result.referenceCount > 5)
+        if isKeyGone { try archived.database.run("ALTER TABLE c DROP CONSTRAINT c_p_fkey") }
         #expect(try archived.undo().total.skippedCount == 0)
         #expect(try archived.contents() == before)
     }
@@ -218,6 +220,10 @@ struct ArchiveTests {
             (touched("AFTER UPDATE", "UPDATE kid SET at = now()"), "the trigger tr of kid"),
             (touched("BEFORE UPDATE", "IF NEW.at = OLD.at THEN RAISE NOTICE 'same'; END IF"), nil),
             (touched("BEFORE UPDATE OF at", "NEW.at := now()"), nil),
+            (
+                touched("AFTER UPDATE", "UPDATE \"k.d\" SET at = now()").replacing("kid", with: "\"k.d\""),
+                "the trigger tr of \"k.d\""
+            ),
             ("ALTER TABLE t " + (1...1598).map { "ADD c\($0) bool" }.joined(separator: ", "), "1600 columns"),
             ("CREATE RULE ru AS ON DELETE TO t DO INSTEAD NOTHING", "the rule ru of t"),
             ("CREATE RULE ru AS ON UPDATE TO t DO ALSO SELECT 1", nil),
@@ -312,7 +318,7 @@ struct ArchiveTests {
         try archived.database.run("CREATE SCHEMA a AUTHORIZATION \(user)")
         #expect(told() == "none: ")
         try archived.database.run("GRANT CREATE ON SCHEMA a TO PUBLIC")
-        #expect(told() == "permission: the schema of the archives, a, lets others create tables in it: everybody")
+        #expect(told() == "permission: the schema of the archives, a, lets others create tables in it: PUBLIC")
         try archived.database.run("REVOKE CREATE ON SCHEMA a FROM PUBLIC, \(user)")
         #expect(told().contains("does not let"))
         try archived.database.run("GRANT CREATE ON SCHEMA a TO \(user)")
@@ -362,6 +368,8 @@ struct ArchiveTests {
 
     @Test func aRunThatArchivesNothingLeavesNoArchive() throws {
         let archived = try ArchivedDatabase("CREATE TABLE t (id int PRIMARY KEY, at timestamptz);")
+        #expect(try archived.database.writer().archives(in: ArchivedDatabase.schema) == [])
+        try archived.database.writer().removeArchive(of: archived.run, in: ArchivedDatabase.schema)
         #expect(try archived.delete("t") == nil)
         #expect(try archived.database.writer().archives(in: ArchivedDatabase.schema) == [])
     }
@@ -378,19 +386,41 @@ struct ArchiveTests {
         #expect(try archived.contents() == before)
     }
 
-    @Test func anArchiveThatLacksRowsIsDamaged() throws {
+    /// What others do to an archive is found before anything is restored.
+    @Test func anArchiveThatOthersChangedIsDamaged() throws {
+        let archives = "\(ArchivedDatabase.schema.quotedIdentifier).retention_"
+        for (change, reason) in [
+            ("UPDATE \(archives)archives SET format = 9", "has the format 9, and this version reads 1"),
+            ("UPDATE \(archives)archives SET row_count = row_count + 1", "it has 5 rows, and the run copied 6"),
+            ("DELETE FROM \(archives)tables", "a part of it belongs to a table that is not in its list"),
+            ("UPDATE \(archives)tables SET kind = 'other'", "it has no table"),
+            ("UPDATE {t} SET retention_row = retention_row + 100", "rows of {t} are missing"),
+            ("DELETE FROM {t} WHERE id = 1", "the table {t} does not have the rows that the run copied"),
+            ("ALTER TABLE {t} DROP COLUMN at", "columns of {t} are missing"),
+            ("DROP TABLE \(archives)parts", "lacks some of the tables that describe the archives"),
+        ] {
+            let archived = try ArchivedDatabase(
+                "CREATE TABLE t (id int PRIMARY KEY, at timestamptz); INSERT INTO t SELECT n, \(Self.ages) FROM generate_series(1, 9) n;"
+            )
+            try archived.delete("t")
+            let table = archived.archive(ArchivePlace.tableName(archived.run, 0))
+            try archived.database.run(change.replacing("{t}", with: table))
+            let told = storeError { try archived.undo() }
+            #expect(told?.message.contains(reason.replacing("{t}", with: table)) == true, "\(change): \(told as Any)")
+            #expect(try archived.database.run("SELECT count(*) FROM t") == ["4"])
+        }
+    }
+
+    @Test func rowsThatLeaveAnArchiveDuringTheRunAreFoundAtItsEnd() throws {
         let archived = try ArchivedDatabase(Self.family)
-        try archived.delete("p")
-        let after = try archived.contents()
-        try archived.database.run(
-            "DELETE FROM \(archived.archive(ArchivePlace.tableName(archived.run, 1))) WHERE ctid = '(0,1)'")
-        let told = storeError { try archived.undo() }
-        #expect(told?.kind == .inputOutput)
-        let table = archived.archive(ArchivePlace.tableName(archived.run, 1))
-        #expect(
-            told?.message
-                == "the archive of run \(archived.run) is damaged: the table \(table) does not have the rows that the run copied"
-        )
-        #expect(try archived.contents() == after)
+        let writer = try archived.database.writer()
+        try archived.delete([ArchivedDatabase.request("p")], on: writer, isComplete: false)
+        try archived.database.run("DELETE FROM \(archived.archive(ArchivePlace.tableName(archived.run, 0)))")
+        let told = storeError { _ = try writer.completeArchive() }
+        #expect(told?.message.contains("the archive of this run was changed by others") == true)
+        // A table that is gone is no obstacle to the removal of the others.
+        try archived.database.run("DROP TABLE \(archived.archive(ArchivePlace.tableName(archived.run, 0)))")
+        try writer.removeArchive(of: archived.run, in: ArchivedDatabase.schema)
+        #expect(try writer.archives(in: ArchivedDatabase.schema) == [])
     }
 }

@@ -47,4 +47,16 @@ struct RowLimitTests {
         #expect(deleted == planned)
         #expect(try writer.survey(ExpiringRows.request).expiredCount == 1000)
     }
+
+    /// A sample is enough to divide many rows.
+    @Test func manyRowsWithoutAnIndexGoInSlices() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q AS SELECT n AS id, timestamptz '2026-01-01Z' + n * interval '1 second' AS at FROM generate_series(0, 299999) n"
+        )
+        let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-03T21:26:40Z"))
+        let execution = try Laws.carryOut(
+            request, method: "range", batchRows: 50_000, stopAfter: 2, on: database.writer())
+        #expect(execution.batchCounts.allSatisfy { (10_000...100_000).contains($0) }, "\(execution.batchCounts)")
+        #expect(try database.run("SELECT min(id) + count(*) FROM q") == ["300000"])
+    }
 }

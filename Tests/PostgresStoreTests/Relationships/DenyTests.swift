@@ -124,6 +124,19 @@ struct DenyTests {
         #expect(try database.run("SELECT p FROM c") == ["7"])
     }
 
+    /// The rows that an earlier rule deletes, or the rule itself, would make others meet the condition.
+    @Test func aChoiceThatARelationshipChangesIsRefused() throws {
+        let database = try Self.family(
+            "", "ALTER TABLE p ADD up int REFERENCES p ON DELETE SET NULL; UPDATE p SET up = 1 WHERE id = 2;")
+        var request = SurveyRequest(entity: "p", date: .of("at"), cutoff: at("2026-03-10"), filter: .isNull("up"))
+        let reason = try database.reader().survey(request).unsupported
+        #expect(reason != nil)
+        request.preceding = [BatchDeleteRequest(request)]
+        #expect(try database.reader().survey(request).remedy == Survey.aloneRemedy)
+        try database.run("UPDATE p SET up = NULL")
+        #expect(try database.reader().survey(request).unsupported == nil)
+    }
+
     @Test func aServerThatDoesNotCountRefusesTheRule() throws {
         let database = try Self.family("ON DELETE CASCADE")
         try database.run(

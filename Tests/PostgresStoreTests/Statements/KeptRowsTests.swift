@@ -36,10 +36,10 @@ struct KeptRowsTests {
         return request
     }
 
-    private func picks(method: String? = nil) -> SurveyRequest {
+    private func picks(method: String? = nil, since: Instant = .distantPast) -> SurveyRequest {
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: Self.cutoff)
         request.keepers.thinning = Thinning(
-            tiers: [.init(.day, since: .distantPast)], pick: .last, groupedBy: ["s"], among: .all, date: request.date)
+            tiers: [.init(.day, since: since)], pick: .last, groupedBy: ["s"], among: .all, date: request.date)
         request.deleting.method = method
         return request
     }
@@ -228,6 +228,21 @@ struct KeptRowsTests {
         _ = try writer.survey(second)
         _ = try Laws.carryOut(first, batchRows: 20, on: writer)
         #expect(try counts(other) == ["s0": 1, "s1": 1, "s2": 1, "s3": 1, "s4": 1])
+    }
+
+    /// Nothing was expired when the picks were listed. A late row goes only if its bucket is too old for every tier.
+    @Test(arguments: [(Instant.distantPast, 201), (at("2025-12-01"), 200)])
+    func aRowThatComesBeforeTheFirstPickMayGo(since: Instant, left: Int) throws {
+        let (writer, other) = try cluster.open(Self.prices)
+        var request = picks(method: "whole", since: since)
+        request.cutoff = at("2026-01-01")
+        let deletion = try writer.deletion(of: request)
+        writer.trace = { statement, _ in
+            guard statement.contains("DELETE FROM") else { return }
+            _ = try? other.execute("INSERT INTO price VALUES (-1, 's0', '2025-06-01')")
+        }
+        while try deletion.deleteNext(DeletionBounds()).hasMore {}
+        #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == left)
     }
 
     @Test func aTriggerThatDeletesKeptRowsFailsTheBatch() throws {

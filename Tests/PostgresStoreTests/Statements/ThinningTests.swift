@@ -27,7 +27,7 @@ struct ThinningTests {
     func noDayLosesItsLastRowToARunBesideAWriter(_ pick: Thinning.Pick, _ method: String) throws {
         let (writer, other) = try cluster.open(
             """
-            CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL);
+            CREATE TABLE price (id bigint PRIMARY KEY, at \(pick == .last ? "timestamptz" : "timestamp") NOT NULL);
             INSERT INTO price SELECT n, '2026-02-01T00:00:00Z'::timestamptz + n / 10 * interval '1 day'
             + n % 10 * interval '1 hour' FROM generate_series(0, 99) AS n WHERE n / 10 <> 5;
             CREATE INDEX ON price (at);

@@ -102,11 +102,14 @@ struct SurveyTests {
         let database = try TestDatabase(
             """
             CREATE TABLE q (id int PRIMARY KEY, at timestamptz, n bigint); CREATE VIEW v AS SELECT * FROM q;
+            CREATE EXTENSION postgres_fdw; CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw;
+            CREATE FOREIGN TABLE f (at timestamptz) SERVER far;
             """)
         let reader = try database.reader()
         func reason(_ entity: String, _ date: DateAttribute) throws -> String? {
             try reader.survey(SurveyRequest(entity: entity, date: date, cutoff: at("2026-01-01"))).unsupported
         }
+        #expect(try reason("f", .of("at")) == "f is a foreign table: its rows are on another server")
         #expect(try reason("v", .of("at")) == "v is a view: name the table that holds its rows")
         #expect(
             try reason("q", .of("at", .unixSeconds))
