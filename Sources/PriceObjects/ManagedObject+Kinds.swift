@@ -41,7 +41,7 @@ extension ManagedObject {
 
     /// Sets a date; nil: NULL. The parameters are those of ``value(for:as:_:zone:)``.
     ///
-    /// - Throws: the errors of ``setValue(_:for:)``, and ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/noDateFormat``.
+    /// - Throws: the errors of ``setValue(_:for:)-(StoreValue,_)``, and ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/noDateFormat``.
     public func setValue(
         _ date: (some InstantConvertible)?, for attribute: String, _ encoding: DateEncoding? = nil,
         zone: CalendarZone = .utc

@@ -32,7 +32,7 @@ package struct EntityPattern: Sendable {
         for character in text {
             switch character {
             case "]" where isInSet: (result, isInSet) = (result + "]", false)
-            case "!" where isInSet && result.hasSuffix("["): result += "^"
+            case "!" where isInSet && result.hasSuffix("["), "^" where isInSet && result.hasSuffix("["): result += "^"
             case "-" where isInSet: result += "-"
             case "[" where !isInSet: (result, isInSet) = (result + "[", true)
             case "*" where !isInSet: result += "(.*?)"

@@ -191,7 +191,8 @@ extension Rule {
 extension Rule {
     /// Whether rows of the rule may become rows of another one, as far as patterns tell.
     package func mayMake(_ other: Rule) -> Bool {
-        guard let target = rollup?.target, EntityPattern(entity) != nil else { return makes(other.entity) }
+        guard let target = rollup?.target else { return false }
+        if makes(other.entity) { return true }
         let stars = (1...EntityPattern.mostStars).map(EntityPattern.placeholder)
         let candles = stars.reduce(target) { $0.replacing($1, with: "*") }
         return EntityPattern(candles)?.matches(in: [other.entity]).isEmpty == false

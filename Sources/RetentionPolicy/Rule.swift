@@ -63,6 +63,11 @@ package struct Rule: Sendable {
             (self.name, self.entity, self.except) = (name, entity, except)
         }
 
+        /// Whether it may match entities that another one does not match.
+        package func isWider(than other: Family) -> Bool {
+            entity != other.entity || !Set(other.except).isSubset(of: except)
+        }
+
         /// The name of the rule for one entity.
         package func member(_ entity: String) -> String { "\(name):\(entity)" }
     }

@@ -59,11 +59,11 @@ struct WhyCommand: ConsoleCommand {
             of: row, in: found, plan: plan, policy: policy, asOf: asOf, reader: reader
         ).verdicts
         let lines = verdicts.flatMap { verdict in
-            ["\(verdict.rule): \(verdict.text)"]
+            ["\(SafeText.line(verdict.rule)): \(verdict.text)"]
                 + [verdict.date].compactMap(\.self).map { "  \($0); the cutoff is \(Figures.instant(verdict.cutoff))" }
         }
-        let all = (lines.isEmpty ? ["no rule is about \(found.name)"] : lines) + Self.parents(of: found, policy)
-        try console.report(lines: all)
+        let none = ["no rule is about \(SafeText.line(found.name))"]
+        try console.report(lines: (lines.isEmpty ? none : lines) + Self.parents(of: found, policy))
         return 0
     }
 

@@ -137,7 +137,7 @@ extension Planner {
 
     /// The change of a pattern to which a table without a recorded rule is due; nil: the pattern is as it was, or new.
     fileprivate func widerPattern(of rule: Rule) -> RuleChange? {
-        guard let family = rule.family, let last = families[family.name], last != family else { return nil }
+        guard let family = rule.family, let last = families[family.name], family.isWider(than: last) else { return nil }
         return RuleChange(from: last, to: family)
     }
 

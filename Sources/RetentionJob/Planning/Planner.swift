@@ -67,7 +67,12 @@ package struct Planner {
 
     /// The patterns of rules by the names of the rules in the policy.
     static func families(_ rules: [[String]: RunMemory.CarriedOut]) -> [String: Rule.Family] {
-        Dictionary(rules.values.compactMap { $0.record.rule.family.map { ($0.name, $0) } }) { first, _ in first }
+        rules.values.reduce(into: [:]) { found, former in
+            let rule = former.record.rule
+            // A rule may have named one table before.
+            let family = rule.family ?? Rule.Family(name: rule.name, entity: rule.entity, except: [])
+            found[family.name] = family
+        }
     }
 
     /// Surveys the store and makes the plan. Each rule is surveyed once, and a second time only if `relationship_denied` is accepted, or if
@@ -81,6 +86,11 @@ package struct Planner {
         reader: any RetentionReader, uptime: () -> Duration = { .zero }, holds: HoldPlan? = nil
     ) throws -> Plan {
         formerPlans.refused = [:]
+        for name in options.ruleNames where name.contains(":") && !policy.rules.contains(where: { $0.name == name }) {
+            throw StoreError(
+                .unknownName, store: reader.name,
+                message: "there is no rule \(name): its pattern does not match that table")
+        }
         let order = try RuleOrder(policy.rules, reader: reader)
         let (late, rules) = (order.late, policy.rules.filter(options.includes).inOrder(first: order.choosing))
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)

@@ -20,8 +20,24 @@ extension Policy {
                 policy.rules.append(rule)
             }
         }
-        policy.problems += policy.overlaps
+        policy.problems += policy.overlaps + policy.commonCandles
         return policy
+    }
+
+    /// Rules that would make candles of several tables in one table, if one of the rules has a pattern.
+    private var commonCandles: [Diagnostic] {
+        var first: [String: Rule] = [:]
+        return rules.filter(\.isEnabled).compactMap { rule in
+            guard let target = rule.rollup?.target else { return nil }
+            let other = first[target.folded] ?? rule
+            first[target.folded] = other
+            guard other.entity.folded != rule.entity.folded, rule.family != nil || other.family != nil else {
+                return nil
+            }
+            return Diagnostic(
+                at: rule.marks.value("rollup.into"),
+                "rows of \(other.entity) and of \(rule.entity) would become candles of one table, \(target)")
+        }
     }
 
     /// Advice for a table that the patterns of two rules match.
@@ -48,7 +64,7 @@ extension Policy {
     ) throws(StoreError) -> [Rule] {
         func isExcepted(_ name: String) -> Bool {
             rule.except.contains { text in
-                text.folded == name.folded || EntityPattern(text)?.matches(in: [name]).isEmpty == false
+                text.lowercased() == name.lowercased() || EntityPattern(text)?.matches(in: [name]).isEmpty == false
             }
         }
         let found = pattern.matches(in: names).filter { !isExcepted($0.key) && !$0.key.folded.isOfProgram }
@@ -68,8 +84,12 @@ extension Policy {
                     .warning, at: rule.marks.value("entity"),
                     "no table of the store matches '\(rule.entity)': the rule '\(rule.name)' deletes nothing"))
         }
+        for text in rule.except where names.allSatisfy({ $0.lowercased() != text.lowercased() }) {
+            guard EntityPattern(text)?.matches(in: names).isEmpty ?? true else { continue }
+            problems.append(
+                Diagnostic(.advice, at: rule.marks.value("except"), "no table of the store matches '\(text)'"))
+        }
         let family = Rule.Family(name: rule.name, entity: rule.entity, except: rule.except)
-        var makers: [String: String] = [:]
         return entities.map { entity in
             var member = rule
             (member.name, member.entity, member.family) = (family.member(entity.name), entity.name, family)
@@ -82,12 +102,6 @@ extension Policy {
                         at: rule.marks.value("rollup.into"),
                         "the candles of \(entity.name) are in \(candles), which '\(rule.entity)' matches too: the rule would delete them. "
                             + "Give them another name, or write 'except'"))
-            }
-            if let other = makers.updateValue(entity.name, forKey: candles.folded) {
-                problems.append(
-                    Diagnostic(
-                        at: rule.marks.value("rollup.into"),
-                        "rows of \(other) and of \(entity.name) would become candles of one table, \(candles)"))
             }
             return member
         }

@@ -234,19 +234,13 @@ extension RunMemory {
                 ?? RecordedRule(
                     rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
         }
-        // A wider pattern is recorded once the rule is carried out for each table that it matches.
-        let families = Planner.families(former)
-        let isWaiting = Set(
-            policy.rules.lazy.filter { $0.isEnabled && done($0) == nil && former[[$0.name, $0.entity.folded]] == nil }
-                .compactMap(\.family?.name))
+        let families = waitingFamilies(of: policy, former, done)
         var found: [CarriedOut] = []
         // A former rule may be a renamed rule that is still to be carried out.
         var awaited: Set<String> = []
         for rule in policy.rules {
             var record = recorded(rule)
-            if let name = rule.family?.name, isWaiting.contains(name), let last = families[name] {
-                record = record.matched(by: last)
-            }
+            if let name = rule.family?.name, let last = families[name] { record = record.matched(by: last) }
             let key = [rule.name, record.rule.entity.folded]
             let (last, done) = (former.removeValue(forKey: key), done(rule))
             let keepsLast = rule.isEnabled ? done == nil && !isFirst : !isWhole && last != nil
@@ -287,6 +281,21 @@ extension RunMemory {
         let isMoved = moved.map { $0 != file && FilePlace($0).facts == nil } ?? false
         found += rules.filter { $0.policy != file && !(isMoved && $0.policy == moved) }
         return found.map(\.line) + (isWhole ? [] : damagedRules)
+    }
+
+    /// The recorded patterns of rules whose wider pattern is still to be accepted, by the names of the rules. A pattern is accepted once
+    /// somebody has accepted it for a table, and the rule is carried out for each table that it matches.
+    private func waitingFamilies(
+        of policy: Policy, _ former: [[String]: CarriedOut], _ done: (Rule) -> RunReport.RuleReport?
+    ) -> [String: Rule.Family] {
+        var families = Planner.families(former)
+        for (name, members) in Dictionary(grouping: policy.rules.filter(\.isEnabled), by: \.family?.name) {
+            guard let name, let last = families[name], let now = members.first?.family else { continue }
+            let isWhole = members.allSatisfy { done($0) != nil || former[[$0.name, $0.entity.folded]] != nil }
+            let isAccepted = members.contains { done($0)?.accepted.contains(.policyWidened) == true }
+            if isWhole && isAccepted || !now.isWider(than: last) { families[name] = nil }
+        }
+        return families
     }
 
     /// Former rules that the policy has no more, as far as they stay known.

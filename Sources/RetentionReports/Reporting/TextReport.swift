@@ -193,8 +193,9 @@ package struct TextReport {
         }
         for text in rule.otherRefusalTexts { note(text, .bad) }
         if let options = rule.acceptOptions {
-            let name = rule.family ?? rule.name
-            let isFirst = rules.first { $0.family == rule.family && $0.acceptOptions == options }?.name == rule.name
+            let same = rules.filter { $0.family == rule.family && $0.acceptOptions == options }
+            let name = same.count > 1 ? rule.family ?? rule.name : rule.name
+            let isFirst = same.first?.name == rule.name
             let command = ["retention", "run", "-c", report.config, "--rule", name] + options
             if rule.family == nil || isFirst {
                 note("to accept that for one run: " + SafeText.command(command), .plain)
