@@ -14,7 +14,7 @@ struct BatchPauses {
     var didWait: (String, Duration) -> Void = { _, _ in }
 
     /// Waits for a duration, or until no other batch may begin.
-    func wait(_ length: Duration, because reason: String = "other programs at work") {
+    func wait(_ length: Duration, because reason: String = "pauses for other programs") {
         let began = uptime()
         defer { didWait(reason, uptime() - began) }
         while mayContinue() {

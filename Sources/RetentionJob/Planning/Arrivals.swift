@@ -215,8 +215,9 @@ enum Arrivals {
         var silent = SilentGroups()
         // Of several rows with the newest date of their group each is found.
         var seen: Set<[StoreValue]> = []
-        for values in try reader.fetch(rows, attributes: own.groupedBy + [date.name])
-        where seen.insert(values.dropLast()).inserted {
+        let found = try reader.fetch(rows, attributes: own.groupedBy + [date.name])
+        silent.isCut = found.count == mostSilent
+        for values in found where seen.insert(values.dropLast()).inserted {
             silent.count += 1
             guard silent.newest.count < mostLines, let last = values.last else { continue }
             let names = zip(own.groupedBy, values).map { "\($0) \(SafeText.example($1))" }

@@ -16,6 +16,8 @@ package struct RowSample: Sendable {
 package struct SilentGroups: Sendable {
     /// How many there are, as far as they were counted.
     package var count = 0
+    /// Whether there may be more.
+    package var isCut = false
     /// The first of them, the ones that have been silent for the shortest time first: `symbol XAU`, and the date of the newest row.
     package var newest: [(group: String, date: Instant)] = []
 }

@@ -89,7 +89,7 @@ extension Run {
                 if let reason = try writer.boundSideFiles() { report.warn(logger, "side file grows", reason) }
             case .pause(let length):
                 let isOwn = step.rule.batch.pause != .auto
-                pauses.wait(length, because: isOwn ? "batch.pause" : "other programs at work")
+                pauses.wait(length, because: isOwn ? "batch.pause" : "pauses for other programs")
                 loop.didPause()
             case .countResidue where isOver:
                 // The store has already failed; the counts of the plan are the best available.

@@ -220,7 +220,10 @@ package struct TextReport {
             note("no new row of \(group) since \(Figures.instant(date.toSecond))", .caution)
         }
         let more = rule.planned.silent.map { $0.count - $0.newest.count } ?? 0
-        if more > 0 { note("nor of \(Figures.count(more, "other group")) of keep_last", .caution) }
+        if more > 0 {
+            let least = rule.planned.silent?.isCut == true ? "at least " : ""
+            note("nor of \(least)\(Figures.count(more, "other group")) of keep_last", .caution)
+        }
         for kept in rule.kept.byHold where kept.rowCount > 0 {
             note(Self.kept(kept), .plain)
         }

@@ -78,7 +78,7 @@ extension Review {
         }
         for gap in missed?.gaps ?? [] {
             guard let until = gap.until, until >= start(daysAgo: Self.recentDays) else { continue }
-            found.append((until, .caution, "missed", missed?.sentence(gap) ?? ""))
+            found.append((gap.due ?? gap.after ?? until, .caution, "missed", missed?.sentence(gap) ?? ""))
         }
         found.sort { $0.at > $1.at }
         var told: Set<String> = []
@@ -134,7 +134,7 @@ extension Review {
             return (.caution, "unreadable", rule.name, "\(count) kept: \(rows.reason.reportPhrase)")
         }
         if let silent = rule.planned.silent {
-            let groups = Figures.count(silent.count, "group") + " of keep_last"
+            let groups = (silent.isCut ? "at least " : "") + Figures.count(silent.count, "group") + " of keep_last"
             found.append((.caution, "silent_groups", rule.name, "no new rows of \(groups), whose old rows expire"))
         }
         if let late = rule.remembered.late, late > 0, rule.outcome != .refused {

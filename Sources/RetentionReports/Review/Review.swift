@@ -65,7 +65,7 @@ package struct Review {
     }
 
     /// What came and went of each rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
-    /// expired ones that were `left`.
+    /// expired ones that were `left`; unknown if the run was undone.
     ///
     /// Arrivals are the difference between what a run found and what the run before left. They are not known if something else may have
     /// changed the rows or the rule: an undo, a crash, another policy, or another rule that deletes rows of the entity.
@@ -95,8 +95,12 @@ package struct Review {
                 let isKnown = isAlone.contains(name) && before?.policy == run.report.configSHA256
                 let arrived = isKnown ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
                 var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, Int64(figures.done.deleted), nil, nil]
-                day[2] = rows.map { $0 - Int64(figures.done.deleted) }
-                day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
+                let left = rows.map { $0 - Int64(figures.done.deleted) }
+                // An undo has brought rows back.
+                if run.undoneBy == nil {
+                    day[2] = left
+                    day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
+                }
                 if let earlier = days.points.last, earlier.start == start {
                     for index in 0...1 {
                         day[index] = day[index].flatMap { more in earlier.values[index].map { $0 + more } }
@@ -106,7 +110,7 @@ package struct Review {
                 days.points.append(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused))
                 found[name] = days
                 let takesOthers = !takers.subtracting([name]).isEmpty
-                last[name] = takesOthers ? nil : day[2].map { ($0, run.report.configSHA256) }
+                last[name] = takesOthers ? nil : left.map { ($0, run.report.configSHA256) }
             }
         }
         return found

@@ -19,14 +19,14 @@ struct BatchPausesTests {
         let clock = Clock()
         clock.pauses().wait(.milliseconds(120))
         clock.pauses().wait(.seconds(2), because: "batch.pause")
-        #expect(clock.waits == ["other programs at work 0.12 seconds", "batch.pause 2.0 seconds"])
+        #expect(clock.waits == ["pauses for other programs 0.12 seconds", "batch.pause 2.0 seconds"])
     }
 
     /// A wait that a signal ends counts only as long as it was.
     @Test func aWaitThatIsCutShortCountsAsLongAsItWas() {
         let clock = Clock()
         clock.pauses(until: .milliseconds(200)).wait(.seconds(2))
-        #expect(clock.waits == ["other programs at work 0.2 seconds"])
+        #expect(clock.waits == ["pauses for other programs 0.2 seconds"])
     }
 
     @Test func waitsForOneReasonAreOne() {

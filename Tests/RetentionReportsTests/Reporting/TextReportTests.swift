@@ -41,12 +41,12 @@ struct TextReportTests {
 
     @Test func whatARunWaitedForIsSummedUp() {
         var report = ReportSample.report(.run, rules: [ReportSample.gold])
-        report.waits = ["a standby": 3_000_000, "other programs at work": 38_000_000]
-        #expect(lines(report).contains("waited: 41.0 s: other programs at work 38.0 s, a standby 3.0 s"))
+        report.waits = ["a standby": 3_000_000, "pauses for other programs": 38_000_000]
+        #expect(lines(report).contains("waited: 41.0 s: pauses for other programs 38.0 s, a standby 3.0 s"))
         #expect(
             report.json.description.replacing(" ", with: "").contains(
                 #""waited":[{"reason":"astandby","seconds":3},"#), "\(report.json.description)")
-        report.waits = ["other programs at work": 900_000]
+        report.waits = ["pauses for other programs": 900_000]
         #expect(!TextReport(report).text.contains("waited"))
     }
 

@@ -192,7 +192,7 @@ struct ReviewTests {
         let texts = Sample.review([Sample.rule()], sparse).top
         #expect(
             texts.contains(
-                "2026-11-08 03:00 to 2026-11-20 03:00, 4 times: MISSED: 2 d 00 h without a run; one is expected every 1d"
+                "2026-11-07 03:00 to 2026-11-19 03:00, 4 times: MISSED: 2 d 00 h without a run; one is expected every 1d"
             ),
             "\(texts)")
         #expect(texts.count { $0.contains("MISSED") } == 2, "\(texts)")
