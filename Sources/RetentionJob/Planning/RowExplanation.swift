@@ -54,10 +54,12 @@ package struct RowExplanation {
             } else if let request = step.surveyRequest {
                 let isOld = try matches(.date(DateRange(date, before: step.cutoff)))
                 if !isOld, let last {
+                    let hold = try request.keepers.holds.first { try $0.entity == entity.name && matches($0.rows) }
+                    let keeper = hold.map { "the hold '\($0.name)' still" } ?? "something"
                     let due = Self.expiry(of: last, rule, after: asOf, policy.timezone).map(Figures.instant)
                     verdict.text =
                         due.map {
-                            "stays; it expires at \($0), and the next run after that deletes it unless something keeps it"
+                            "stays; it expires at \($0), and the next run after that deletes it unless \(keeper) keeps it"
                         } ?? "stays; it does not expire within 300 years"
                 } else if let keeper = try Self.keeper(request, matches) {
                     verdict.text = "is expired and stays: \(keeper)"
