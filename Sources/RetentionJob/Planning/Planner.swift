@@ -134,6 +134,12 @@ package struct Planner {
         plan.arrivals = policy.problems.filter { $0.severity == .warning }.map {
             Plan.Warning(title: "no table matches", text: $0.message)
         }
+        let names = Set(plan.steps.map(\.rule.name))
+        for gone in options.savedPlan?.steps ?? [] where !names.contains(gone.name) {
+            plan.arrivals.append(
+                Plan.Warning(
+                    title: "table of the plan is gone", text: "the plan has a rule \(gone.name), whose table is gone"))
+        }
         plan.arrivals += try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan
     }

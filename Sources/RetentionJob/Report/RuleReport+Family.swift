@@ -1,3 +1,5 @@
+import PriceStore
+
 extension [RunReport.RuleReport] {
     /// The most tables of a pattern that are shown.
     private static var mostShown: Int { 20 }
@@ -15,7 +17,11 @@ extension [RunReport.RuleReport] {
             }
             let shown = members.filter(\.needsAttention)
             let hidden = shown.count - Self.mostShown
-            if sum.outcome == .refused { sum.message = "refused for \(sum.entity)" }
+            let troubles = [RunReport.Outcome.refused, .failed, .interrupted].compactMap { outcome in
+                let count = members.count { $0.outcome == outcome }
+                return count > 0 ? "\(outcome.rawValue) for \(Figures.grouped(count))" : nil
+            }
+            if !troubles.isEmpty { sum.message = "\(troubles.listed("and")) of \(sum.entity)" }
             if hidden > 0 { sum.advice = ["\(Figures.count(hidden, "other table")) need attention: see --format json"] }
             found += [sum] + shown.prefix(Self.mostShown)
         }
