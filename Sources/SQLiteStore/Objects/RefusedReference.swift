@@ -9,7 +9,8 @@ extension SQLiteFileConnection {
     /// The foreign key by which a row with these values refers to a missing row, as a clause; nil: there is none.
     func missingReference(_ values: [String: StoreValue], of table: SQLiteTable, _ db: Database) throws -> String? {
         let named = Dictionary(values.map { ($0.key.folded, $0.value) }, uniquingKeysWith: { $1 })
-        for key in table.entity.relationships {
+        // A copy of the store may list its keys in another order.
+        for key in table.entity.relationships.sorted(by: { $0.text < $1.text }) {
             let values = key.sourceAttributes.compactMap { named[$0.folded] }
             guard values.count == key.sourceAttributes.count, !values.contains(where: \.isNull),
                 let destination = try catalog.table(key.destination, db)

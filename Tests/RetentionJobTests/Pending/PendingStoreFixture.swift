@@ -30,7 +30,9 @@ final class PendingStoreFixture {
                 ], primaryKey: ["updateTime"]))
     }
 
-    func writer(create: Bool = false) throws -> SQLiteWriter { try SQLiteWriter(path: storePath, create: create) }
+    func writer(create: Bool = false) throws -> SQLiteWriter {
+        try SQLiteWriter(path: storePath, create: create, journal: .rollback)
+    }
 
     func policy() -> Policy {
         let mark = Mark(line: 1, column: 1)
