@@ -28,7 +28,7 @@ final class LedgerFile {
 
     func ledger(store: String = "/data/prices.sqlite", keep: MaxAge? = nil) throws -> RunLedger {
         try RunLedger(
-            writer: try SQLiteWriter(path: path, create: true), store: store,
+            writer: try SQLiteWriter(path: path, create: true, journal: .rollback), store: store,
             process: LedgerProcess(pid: 42, host: "gold", user: "cron", version: "1.2.3"), keep: keep)
     }
 
