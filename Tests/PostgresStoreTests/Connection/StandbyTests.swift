@@ -83,7 +83,7 @@ struct StandbyTests {
                 pause = try connection.wantedPause()
                 return pause != nil
             })
-        #expect(pause?.isUntilOver == false && pause?.reason.contains("another transaction") == true)
+        #expect(pause?.isUntilOver == false && pause?.reason.contains("a transaction older than") == true)
         // For the other one it is no other's.
         #expect(try other.wantedPause() == nil)
         try other.execute("COMMIT")
