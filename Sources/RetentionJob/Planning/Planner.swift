@@ -65,9 +65,14 @@ package struct Planner {
         self.countsAllRows = countsAllRows
     }
 
-    /// The patterns of rules by the names of the rules in the policy.
+    /// The patterns of rules as last recorded, by the names of the rules in the policy.
     static func families(_ rules: [[String]: RunMemory.CarriedOut]) -> [String: Rule.Family] {
-        rules.values.reduce(into: [:]) { found, former in
+        // The record of a removed table or of a missing one may have an older pattern.
+        func isOlder(_ one: RunMemory.CarriedOut, _ other: RunMemory.CarriedOut) -> Bool {
+            let (oneIsGone, otherIsGone) = (one.state == .removed, other.state == .removed)
+            return oneIsGone == otherIsGone ? one.ended < other.ended : oneIsGone
+        }
+        return rules.values.sorted(by: isOlder).reduce(into: [:]) { found, former in
             let rule = former.record.rule
             // A rule may have named one table before.
             let family = rule.family ?? Rule.Family(name: rule.name, entity: rule.entity, except: [])

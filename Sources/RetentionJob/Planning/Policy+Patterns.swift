@@ -62,12 +62,15 @@ extension Policy {
         of rule: Rule, _ pattern: EntityPattern, among names: [String], _ reader: any RetentionReader,
         _ problems: inout [Diagnostic]
     ) throws(StoreError) -> [Rule] {
-        func isExcepted(_ name: String) -> Bool {
-            rule.except.contains { text in
-                text.lowercased() == name.lowercased() || EntityPattern(text)?.matches(in: [name]).isEmpty == false
-            }
+        func excepted(_ text: String, _ names: [String]) -> [String] {
+            names.filter { $0.lowercased() == text.lowercased() }
+                + (EntityPattern(text)?.matches(in: names) ?? [:]).keys
         }
-        let found = pattern.matches(in: names).filter { !isExcepted($0.key) && !$0.key.folded.isOfProgram }
+        func matches(_ names: [String]) -> [String: [String]] {
+            let others = Set(rule.except.flatMap { excepted($0, names) })
+            return pattern.matches(in: names).filter { !others.contains($0.key) }
+        }
+        let found = matches(names).filter { !$0.key.folded.isOfProgram }
         var entities: [Entity] = []
         for name in found.keys.sorted() {
             guard let entity = try reader.entity(named: name), entity.kind == .table,
@@ -84,19 +87,21 @@ extension Policy {
                     .warning, at: rule.marks.value("entity"),
                     "no table of the store matches '\(rule.entity)': the rule '\(rule.name)' deletes nothing"))
         }
-        for text in rule.except where names.allSatisfy({ $0.lowercased() != text.lowercased() }) {
-            guard EntityPattern(text)?.matches(in: names).isEmpty ?? true else { continue }
+        for text in rule.except where excepted(text, names).isEmpty {
             problems.append(
                 Diagnostic(.advice, at: rule.marks.value("except"), "no table of the store matches '\(text)'"))
         }
         let family = Rule.Family(name: rule.name, entity: rule.entity, except: rule.except)
+        func candles(_ entity: Entity) -> String? {
+            rule.rollup.map { EntityPattern.filled($0.target, found[entity.name] ?? []) }
+        }
+        let own = matches(entities.compactMap(candles))
         return entities.map { entity in
             var member = rule
             (member.name, member.entity, member.family) = (family.member(entity.name), entity.name, family)
-            guard let target = rule.rollup?.target else { return member }
-            let candles = EntityPattern.filled(target, found[entity.name] ?? [])
+            guard let candles = candles(entity) else { return member }
             member.rollup?.target = candles
-            if !pattern.matches(in: [candles]).isEmpty, !isExcepted(candles) {
+            if own[candles] != nil {
                 problems.append(
                     Diagnostic(
                         at: rule.marks.value("rollup.into"),
