@@ -95,7 +95,9 @@ extension StorePredicate {
             return name.utf8.elementsEqual(other.utf8) && bytes(values) == bytes([value])
         default:
             // Not ==, because texts with different bytes may be equal.
-            return CanonicalText.conditions(self).utf8.elementsEqual(CanonicalText.conditions(other).utf8)
+            let texts = [self, other].map(CanonicalText.conditions)
+            // Other conditions than those of a `where` have no text.
+            return texts[0] == "{}" ? self == other : texts[0].utf8.elementsEqual(texts[1].utf8)
         }
     }
 }

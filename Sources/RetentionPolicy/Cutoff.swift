@@ -50,7 +50,7 @@ package enum Cutoff {
 }
 
 extension Rule {
-    /// The instant before which rows are expired. Rows that become candles, or are in an aggregate, expire together with their bucket.
+    /// The instant before which rows are expired, by age or by ``bound``. Rows that become candles, or are in an aggregate, expire together with their bucket.
     package func cutoff(asOf: Instant, zone: CalendarZone) -> Instant {
         let latest = cutoffWithoutAggregates(asOf: asOf, zone: zone)
         var cutoff = latest
@@ -65,7 +65,9 @@ extension Rule {
 
     /// The cutoff before it is moved back to the start of a bucket of ``aggregates``.
     package func cutoffWithoutAggregates(asOf: Instant, zone: CalendarZone) -> Instant {
-        startOfCandle(Cutoff.instant(asOf: asOf, maxAge: maxAge, align: align, zone: zone))
+        let byAge = Cutoff.instant(asOf: asOf, maxAge: maxAge, align: align, zone: zone)
+        guard let bySize = bounded?.cutoff else { return startOfCandle(byAge) }
+        return startOfCandle(max(byAge, align.map { zone.start(of: $0.unit, at: bySize) } ?? bySize))
     }
 
     private func startOfCandle(_ cutoff: Instant) -> Instant {

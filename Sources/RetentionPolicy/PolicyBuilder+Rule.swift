@@ -5,8 +5,11 @@ extension PolicyBuilder {
     mutating func rule(_ group: SettingGroup) -> Rule? {
         checkDates(group)
         guard let name = group.text("name"), let entity = group.text("entity"),
-            let dateAttribute = group.text("date_attribute"), let maxAge = group.age("max_age")
+            let dateAttribute = group.text("date_attribute"), group["max_age"]?.value != nil
         else { return nil }
+        let ages = group.group("max_age").flatMap { self.ages($0) }
+        // The rules for the ages have their own.
+        let maxAge = group.age("max_age") ?? ages?.standard ?? ages?.ages.first?.age ?? MaxAge(written: "by value")
         var rule = Rule(
             name: name, entity: entity, dateAttribute: dateAttribute, maxAge: maxAge, marks: group.marks)
         rule.except = group.texts("except")
@@ -17,7 +20,8 @@ extension PolicyBuilder {
         if let keepLast = group.group("keep_last"), let count = keepLast.integer("count") {
             rule.keepLast = Rule.KeepLastSetting(count: count, per: keepLast.texts("per"))
         }
-        rule.thin = group.group("thin").flatMap { thin($0, maxAge: maxAge) }
+        rule.ages = ages
+        rule.thin = group.group("thin").flatMap { thin($0) }
         rule.rollup = group.group("rollup").flatMap { rollup($0) }
         rule.earliest = group.instant("earliest")
         rule.latest = group.instant("latest")
@@ -33,7 +37,24 @@ extension PolicyBuilder {
         rule.reclaim = group.word("reclaim", as: ReclaimMode.self) ?? .auto
         rule.isEnabled = group.flag("enabled") ?? true
         rule.isArchived = group["archive"] == nil
+        rule.bound = bound(group, rule)
+        for age in ages.map({ $0.ages.map(\.age) + [$0.standard].compactMap(\.self) }) ?? [maxAge] {
+            for mistake in rule.thinMistakes(with: age, zone: reader.zone) { reader.report(mistake) }
+        }
         return rule
+    }
+
+    /// Checks that a rule with several ages has nothing that depends on one age.
+    mutating func checkAges(_ rule: Rule) {
+        guard rule.ages != nil else { return }
+        if EntityPattern(rule.entity) != nil {
+            reader.report(rule.marks.value("entity"), "a rule with several ages is for one table: write its name")
+        }
+        if rule.rollup != nil {
+            reader.report(
+                rule.marks.key("rollup"),
+                "a candle is made of rows with one age: write a rule for each age, with 'where'")
+        }
     }
 
     /// Checks the pattern of a rule. Each of its entities must have candles of its own.
@@ -80,7 +101,7 @@ extension PolicyBuilder {
     }
 
     /// Reads the tiers. Each must be able to keep a row that nothing else keeps.
-    private mutating func thin(_ group: SettingGroup, maxAge: MaxAge) -> Rule.ThinSetting? {
+    private mutating func thin(_ group: SettingGroup) -> Rule.ThinSetting? {
         var setting = Rule.ThinSetting(
             per: group.texts("per"), pick: group.word("pick", as: Thinning.Pick.self) ?? .last, tiers: [])
         var former: (key: String, tier: Rule.ThinSetting.Tier)?
@@ -88,10 +109,6 @@ extension PolicyBuilder {
             guard let mark = group[key]?.mark, group[key]?.value != nil else { continue }
             let tier = Rule.ThinSetting.Tier(unit, age: group.age(key))
             setting.tiers.append(tier)
-            if let age = tier.age, maxAge.isAtLeast(age, isUTC: reader.zone.isUTC) {
-                reader.report(
-                    mark, "'\(key)' must be longer than 'max_age' (\(maxAge.written)); younger rows are kept anyway")
-            }
             if let former, former.tier.isAtLeast(tier, isUTC: reader.zone.isUTC) {
                 reader.report(
                     mark,

@@ -16,7 +16,10 @@ struct PolicyBuilder {
             guard case .group(let group) = setting.value else { return nil }
             return rule(group)
         }
-        for rule in rules { checkPattern(rule) }
+        for rule in rules {
+            checkPattern(rule)
+            checkAges(rule)
+        }
         checkNames(file.list("rules"), of: "rule")
         let holds = file.list("holds").compactMap { setting -> Hold? in
             guard case .group(let group) = setting.value else { return nil }

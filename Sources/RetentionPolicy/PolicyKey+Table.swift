@@ -100,11 +100,27 @@ extension PolicyKey {
             PolicyKey("name", .ruleName, required: true, "The rule's name in reports, logs and the ledger"),
             PolicyKey("entity", .text, required: true, "The entity whose rows expire, or a pattern such as ohlcv_*"),
             PolicyKey("date_attribute", .text, required: true, "The attribute that says how old a row is"),
-            PolicyKey("max_age", .age, required: true, "How long a row is kept"),
+            PolicyKey("max_age", .ages, required: true, "How long a row is kept, or that by the value of an attribute"),
+            PolicyKey("newest_rows", .integer(1...Int.max), "Rows before the newest ones expire sooner than max_age"),
+            PolicyKey("max_size", .size, "The oldest rows expire sooner if all take more space"),
+            PolicyKey("never_younger_than", .age, "The age of rows that no bound deletes"),
             PolicyKey("except", .list(.text, atLeast: 0), "Entities that the pattern does not match; patterns too"),
             PolicyKey("missing", .word(["skip"]), "skip: leave out entities that are missing, or lack an attribute"),
             PolicyKey("rollup", .group(rollup), "The rows become candles in the transaction that deletes them"),
         ] + inheritable
+
+    /// The keys of ages by the value of an attribute; all others are values.
+    static let ages: [PolicyKey] = [
+        PolicyKey("by", .text, required: true, "The attribute on whose value the age depends"),
+        PolicyKey("default", .age, "The age of all other rows, those without a value too"),
+        PolicyKey("from", .group(ageSource), "A table with the age of each value"),
+    ]
+
+    static let ageSource: [PolicyKey] = [
+        PolicyKey("entity", .text, required: true, "The table"),
+        PolicyKey("key", .text, required: true, "The attribute with the value"),
+        PolicyKey("age", .text, required: true, "The attribute with the age: a number of days, or a text such as 90d"),
+    ]
 
     /// The keys of a rule that `defaults` may also have.
     static let inheritable: [PolicyKey] = [

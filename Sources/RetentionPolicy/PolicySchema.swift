@@ -19,8 +19,10 @@ package enum PolicySchema {
 
     /// A mapping with known keys.
     ///
-    /// - Parameter isComplete: whether required keys must be present; in `defaults` they need not be.
-    private static func object(_ keys: [PolicyKey], isComplete: Bool) -> JSONText {
+    /// - Parameters:
+    ///   - isComplete: whether required keys must be present; in `defaults` they need not be.
+    ///   - others: the values of other keys; false: there are none.
+    private static func object(_ keys: [PolicyKey], isComplete: Bool, others: JSONText = false) -> JSONText {
         let properties = keys.map { key in
             JSONText.Member(key.name, property(key, isComplete: isComplete))
         }
@@ -28,7 +30,7 @@ package enum PolicySchema {
         return .object(
             [.init("type", "object"), .init("properties", .object(properties))]
                 + (required.isEmpty ? [] : [.init("required", .array(required))])
-                + [.init("additionalProperties", false)])
+                + [.init("additionalProperties", others)])
     }
 
     private static func property(_ key: PolicyKey, isComplete: Bool) -> JSONText {
@@ -119,6 +121,9 @@ package enum PolicySchema {
         case .path: reference("path")
         case .storeAddress: reference("store")
         case .age: reference("age")
+        case .size: ["type": "string", "pattern": "^[0-9]{1,15}(?:[kKMGT]i?)?B$"]
+        case .ages:
+            ["anyOf": [reference("age"), object(PolicyKey.ages, isComplete: true, others: reference("age"))]]
         case .duration(let milliseconds): reference(milliseconds ? "short_duration" : "duration")
         case .date: reference("date")
         case .zone: reference("zone")
@@ -219,7 +224,7 @@ extension PolicyShape {
     /// The units of a length of time, or the form of a date; nil: it is neither.
     fileprivate var unitText: String? {
         switch self {
-        case .age: MaxAge.grammar.unitText
+        case .age, .ages: MaxAge.grammar.unitText
         case .duration(let milliseconds):
             PolicyDuration.grammar(allowsMilliseconds: milliseconds).unitText
         case .wordOr(_, let other): other.unitText

@@ -27,6 +27,10 @@ indirect enum PolicyShape: Sendable {
     case fraction
     /// A ``MaxAge``.
     case age
+    /// A ``MaxAge``, or an ``AgesSetting``.
+    case ages
+    /// A number of bytes with a unit.
+    case size
     /// A ``PolicyDuration``.
     case duration(milliseconds: Bool)
     /// A date or an instant of ISO 8601.
@@ -58,6 +62,7 @@ extension PolicyShape {
         case .group(let keys), .scalarOrGroup(_, let keys): keys
         case .list(let shape, _), .named(let shape), .wordOr(_, let shape): shape.keys
         case .condition: PolicyKey.operators
+        case .ages: PolicyKey.ages
         default: []
         }
     }

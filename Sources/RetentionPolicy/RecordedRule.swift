@@ -55,12 +55,15 @@ package struct RecordedRule: Hashable, Sendable {
                 case .scalar(let name) = pairs[0].value.content, let zone = CalendarZone(identifier: name.text)
             else { return nil }
             builder.reader.zone = zone
-            let keys = PolicyKey.rule + [PolicyKey("pattern", .text, "The entity in the policy")]
+            let keys =
+                PolicyKey.rule + [PolicyKey("pattern", .text, ""), PolicyKey("share", .group(AgeShare.keys), "")]
             guard let group = builder.reader.group(pairs[1].value, keys, name: nil), var rule = builder.rule(group)
             else { return nil }
             if let pattern = group.text("pattern") {
-                rule.family = Rule.Family(name: rule.name, entity: pattern, except: rule.except)
-                rule.name = rule.family?.member(rule.entity) ?? rule.name
+                let family = Rule.Family(name: rule.name, entity: pattern, except: rule.except)
+                rule.family = family
+                rule.share = group.group("share").flatMap(AgeShare.init)
+                rule.name = family.member(rule.share?.name ?? rule.entity)
             }
             return (rule, zone)
         }
@@ -72,7 +75,10 @@ package struct RecordedRule: Hashable, Sendable {
     package func choosesRows(as other: RecordedRule) -> Bool {
         func choice(_ rule: RecordedRule) -> [String] {
             rule.settings.filter {
-                !["name", "pattern", "except", "max_age", "accept", "archive", "allow_empty"].contains($0.key)
+                ![
+                    "name", "pattern", "except", "max_age", "newest_rows", "max_size", "never_younger_than", "accept",
+                    "archive", "allow_empty",
+                ].contains($0.key)
                     && !$0.key.hasPrefix("limits.")
             }.map { "\($0.key) \($0.text)" }
         }
@@ -94,6 +100,14 @@ package struct RecordedRule: Hashable, Sendable {
         add("date_attribute", word: rule.dateAttribute)
         add("date_format", word: rule.dateFormat?.rawValue)
         add("max_age", word: rule.maxAge.canonical)
+        if let bound = rule.bound {
+            switch bound.measure {
+            case .rows(let count): add(bound.key, "\(count)")
+            case .bytes(let count): add(bound.key, word: "\(count)B")
+            }
+            add("never_younger_than", word: bound.neverYoungerThan.canonical)
+        }
+        add("share", rule.share?.canonical)
         add("where", rule.filter == .all ? nil : CanonicalText.conditions(rule.filter))
         add(
             "keep_last",

@@ -8,7 +8,8 @@ package struct Rule: Sendable {
     package var except: [String] = []
     /// Whether the rule leaves out entities that are missing, or lack an attribute.
     package var skipsMissing = false
-    /// The rule of the policy, if this is the rule for one of the entities that match its pattern; set after the store was read.
+    /// The rule of the policy, if this is the rule for one of the entities that match its pattern, or for one of its ages; set after the
+    /// store was read.
     package var family: Family?
     package var dateAttribute: String
     /// The SQL name of the date attribute's column in a Core Data store; nil: it follows from the attribute's name.
@@ -22,8 +23,18 @@ package struct Rule: Sendable {
     /// The aggregates that the store keeps over the rows, set after the store was read.
     package var aggregates: [AggregateBuckets] = []
     package var maxAge: MaxAge
-    /// The rows that the rule considers; ``StorePredicate/all`` without `where`.
+    /// The ages of rows by the value of an attribute; nil: all rows have ``maxAge``.
+    package var ages: AgesSetting?
+    /// The rows with one of the ages, if this is the rule for it; set after the store was read.
+    package var share: AgeShare?
+    /// What makes rows expire before ``maxAge``; nil: nothing.
+    package var bound: SizeBound?
+    /// What ``bound`` means for the rows of the store, set before a plan is made; nil: no row expires sooner.
+    package var bounded: SizeBound.Finding?
+    /// The `where` of the policy; ``StorePredicate/all`` without one.
     package var filter: StorePredicate = .all
+    /// The rows that the rule considers.
+    package var rows: StorePredicate { share.map { filter && $0.rows } ?? filter }
     package var keepLast: KeepLastSetting?
     package var thin: ThinSetting?
     /// What the rows become when they are deleted; nil: nothing.
@@ -52,7 +63,7 @@ package struct Rule: Sendable {
         self.marks = marks
     }
 
-    /// A rule of the policy for all entities that match a pattern.
+    /// A rule of the policy for all entities that match a pattern, or with several ages.
     package struct Family: Hashable, Sendable {
         package var name: String
         /// The pattern, and what it does not match.
@@ -68,8 +79,8 @@ package struct Rule: Sendable {
             entity != other.entity || !Set(other.except).isSubset(of: except)
         }
 
-        /// The name of the rule for one entity.
-        package func member(_ entity: String) -> String { "\(name):\(entity)" }
+        /// The name of the rule for one entity, or for one age.
+        package func member(_ part: String) -> String { "\(name):\(part)" }
     }
 
     /// The default of ``earliest``: 1971-01-01 in the zone.
@@ -149,6 +160,18 @@ package struct Rule: Sendable {
 
         /// The unit of each tier's key, smallest first.
         static let units = CalendarUnit.allCases.map { (key: $0.tierName, unit: $0) }
+    }
+
+    /// What is wrong with the tiers of ``thin`` if rows have an age. Each tier must be able to keep a row that nothing else keeps.
+    package func thinMistakes(with age: MaxAge, zone: CalendarZone) -> [Diagnostic] {
+        (thin?.tiers ?? []).compactMap { tier in
+            guard let tierAge = tier.age, age.isAtLeast(tierAge, isUTC: zone.isUTC),
+                let key = ThinSetting.units.first(where: { $0.unit == tier.unit })?.key
+            else { return nil }
+            return Diagnostic(
+                at: marks.value("thin.\(key)"),
+                "'\(key)' must be longer than 'max_age' (\(age.written)); younger rows are kept anyway")
+        }
     }
 
     /// The calendar unit to whose start the cutoff is moved back.

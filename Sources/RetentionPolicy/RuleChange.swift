@@ -47,6 +47,8 @@ package struct RuleChange: Hashable, Sendable {
     private static let comparators: [(key: String, isNarrower: Comparator)] = [
         ("date_attribute", never), ("date_format", never),
         ("max_age", { $0.maxAge.isAtLeast($1.maxAge, isUTC: $2.isUTC) }),
+        ("newest_rows", bound), ("max_size", bound), ("never_younger_than", bound),
+        ("share", { new, old, _ in old.share.map { new.share?.isWithin($0) ?? false } ?? true }),
         ("where", { new, old, _ in new.filter.implies(old.filter) }),
         (
             "keep_last",
@@ -74,6 +76,12 @@ package struct RuleChange: Hashable, Sendable {
         ),
         ("archive", { new, _, _ in new.isArchived }),
     ]
+
+    /// Narrower if the bound is removed or allows more.
+    private static let bound: Comparator = { new, old, zone in
+        guard let now = new.bound else { return true }
+        return old.bound.map { now.isWithin($0, isUTC: zone.isUTC) } ?? false
+    }
 
     /// The change must always be accepted.
     private static let never: Comparator = { _, _, _ in false }

@@ -93,6 +93,9 @@ extension SettingReader {
                 }
                 throw Complaint()
             }
+        case .size:
+            guard let bytes = SizeBound.bytes(text) else { throw Complaint() }
+            return .integer(bytes)
         case .age:
             do throws(DurationMistake) {
                 return .age(try MaxAge(parsing: text))
@@ -124,7 +127,7 @@ extension SettingReader {
         case .value:
             let value = try stored(scalar, name: name)
             return .stored(value, numeral: scalar.numeral)
-        case .list, .group, .named, .condition, .scalarOrGroup, .command: throw Complaint()
+        case .list, .ages, .group, .named, .condition, .scalarOrGroup, .command: throw Complaint()
         }
     }
 

@@ -14,9 +14,11 @@ struct SettingReader {
     init(baseFolder: String) { self.baseFolder = baseFolder }
 
     /// Reports a mistake. The same mistake is reported once, even if an alias or `defaults` repeats it.
-    mutating func report(_ mark: Mark, _ message: String) {
+    mutating func report(_ mark: Mark, _ message: String) { report(Diagnostic(at: mark, message)) }
+
+    mutating func report(_ diagnostic: Diagnostic) {
         guard diagnostics.count < Self.mostDiagnostics else { return }
-        diagnostics.insert(Diagnostic(at: mark, message))
+        diagnostics.insert(diagnostic)
     }
 
     /// Reads a mapping with known keys. Missing keys are not reported here, because `defaults` may have them.
@@ -117,6 +119,9 @@ struct SettingReader {
         case .named(let item): return named(node, item, name: name)
         case .list(let item, let least): return list(node, item, atLeast: least, name: name)
         case .condition: return condition(node, name: name)
+        case .ages:
+            guard case .mapping(let pairs) = node.content else { return value(node, .age, name: name) }
+            return ages(pairs, node, name: name).map(Setting.Value.group)
         case .command: return command(node, name: name)
         default:
             guard case .scalar(let scalar) = node.content else {
@@ -201,6 +206,17 @@ struct SettingReader {
         }
     }
 
+    /// Reads ages by the value of an attribute: keys that are known, and one for each value.
+    private mutating func ages(_ pairs: [YAMLNode.Pair], _ node: YAMLNode, name: String) -> SettingGroup? {
+        var known = node
+        let isKnown = { (pair: YAMLNode.Pair) in PolicyKey.ages.contains { $0.name == pair.key } }
+        known.content = .mapping(pairs.filter(isKnown))
+        var found = group(known, PolicyKey.ages, name: name)
+        for pair in pairs where !isKnown(pair) { found?[pair.key] = setting(pair, .age) }
+        if let source = found?.group("from") { require(PolicyKey.ageSource, in: source, of: "'from'") }
+        return found
+    }
+
     /// Reads a program and its arguments. The text is not split, because no shell runs it.
     private mutating func command(_ node: YAMLNode, name: String) -> Setting.Value? {
         var words: [Setting] = []
@@ -283,6 +299,8 @@ extension PolicyShape {
                 : "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .fraction: "a number greater than 0 and at most 1, such as 0.5"
         case .age: "an age, such as 30d or 1y6mo"
+        case .size: "a size, such as 500MB or 2GiB"
+        case .ages: PolicyShape.age.expected + ", or a mapping with 'by'"
         case .duration: "a duration, such as 90s or 10min"
         case .date: "a date or an instant, such as 2020-01-31 or 2020-01-31T12:00:00Z"
         case .zone: "a time zone, such as UTC or Europe/Berlin"

@@ -21,4 +21,38 @@ extension SQLiteFile {
             }
         }
     }
+
+    /// The size in bytes of a table and its indexes if no page had a gap, as after a VACUUM; nil if SQLite cannot tell, or for an entity
+    /// of a Core Data model, which may share its table.
+    ///
+    /// A page holds as many cells of the average size as fit. What is larger than a page is counted as it is. Fixed are the root and the
+    /// last page of each tree.
+    package func compactBytes(ofEntity entity: String) throws(StoreError) -> (fixed: Int, rows: Int)? {
+        try run("reading the size of \(entity)") { db in
+            guard let table = try catalog.table(entity, db), table.entity.kind == .table, table.entity.model == nil
+            else {
+                return nil
+            }
+            let query = """
+                SELECT pgsize, unused, pageno, ncell FROM dbstat WHERE schema = 'main' AND aggregate = TRUE AND name IN (
+                    SELECT name FROM main.sqlite_schema WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'index'))
+                """
+            do {
+                return try Row.fetchAll(db, sql: query, arguments: [table.tableName]).reduce(into: (0, 0)) {
+                    sum, tree in
+                    let (size, unused, pages, cells): (Int, Int, Int, Int) = (tree[0], tree[1], tree[2], tree[3])
+                    guard pages > 0, cells > 0 else { return }
+                    let page = size / pages
+                    // A page has a header of 8 bytes.
+                    let cell = max(1, (size - unused - 8 * pages) / cells)
+                    let cellsOfPage = (page - 8) / cell
+                    let compact = cellsOfPage == 0 ? size : min(size, (cells + cellsOfPage - 1) / cellsOfPage * page)
+                    sum.0 += 2 * page
+                    sum.1 += max(0, compact - 2 * page)
+                }
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+                return nil
+            }
+        }
+    }
 }

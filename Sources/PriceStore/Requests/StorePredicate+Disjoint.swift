@@ -2,12 +2,29 @@ extension StorePredicate {
     /// Whether no row can match both predicates, because each requires another value of the same attribute; false also if that is not
     /// certain.
     package func isDisjoint(from other: StorePredicate) -> Bool {
+        if excludes(other) || other.excludes(self) { return true }
         let (first, second) = (demandedValues, other.demandedValues)
         guard !first.isEmpty, !second.isEmpty else { return false }
         return first.contains { name, values in
             second.contains { otherName, otherValues in
                 name == otherName
                     && values.allSatisfy { value in otherValues.allSatisfy { value.isCertainlyOther(than: $0) } }
+            }
+        }
+    }
+
+    /// Whether a part of the other predicate must not be true.
+    private func excludes(_ other: StorePredicate) -> Bool {
+        func parts(_ predicate: StorePredicate) -> [StorePredicate] {
+            if case .and(let parts) = predicate { parts } else { [predicate] }
+        }
+        let others = parts(other)
+        return parts(self).contains { part in
+            switch part {
+            case .notTrue(.isIn(let name, let values)):
+                others.contains { if case .isIn(name, let own) = $0 { Set(own).isSubset(of: values) } else { false } }
+            case .notTrue(let rows): others.contains(rows)
+            default: false
             }
         }
     }

@@ -79,6 +79,14 @@ package protocol RetentionReader: StoreReader {
     /// The space of an entity's rows and indexes in bytes; nil: the store does not know it.
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
 
+    /// The space that the rows and indexes of an entity would take without gaps, in bytes: what depends on the rows, and what does not; nil:
+    /// the store does not know it.
+    func compactBytes(ofEntity entity: String) throws(StoreError) -> (fixed: Int, rows: Int)?
+
+    /// The bytes of the values of the rows that a request finds, with a share for each row: only ratios of them mean something. A store
+    /// that knows ``compactBytes(ofEntity:)`` knows them.
+    func valueBytes(of request: StoreFetchRequest) throws(StoreError) -> Int
+
     /// How the store holds an entity's rows if they are not in one plain table, as a phrase: their parts, their servers, and what the store
     /// itself does with them; nil: there is nothing to report.
     func layout(ofEntity entity: String) throws(StoreError) -> String?
@@ -295,4 +303,11 @@ package struct WantedPause: Hashable, Sendable {
         self.reason = reason
         self.isUntilOver = isUntilOver
     }
+}
+
+/// A store that cannot tell how much space rows take.
+extension RetentionReader {
+    package func compactBytes(ofEntity entity: String) throws(StoreError) -> (fixed: Int, rows: Int)? { nil }
+
+    package func valueBytes(of request: StoreFetchRequest) throws(StoreError) -> Int { 0 }
 }

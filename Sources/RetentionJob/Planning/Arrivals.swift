@@ -37,13 +37,14 @@ enum Arrivals {
         _ rule: Rule, _ request: SurveyRequest, _ survey: Survey, reader: any RetentionReader
     ) throws(StoreError) -> Bool {
         if survey.dates.newest != nil || survey.unreadableCount > 0 { return true }
-        guard request.filter != rule.filter, survey.dates.newestOfEntity != nil else { return false }
+        guard request.filter != rule.rows, survey.dates.newestOfEntity != nil else { return false }
         return try reader.count(
-            StoreFetchRequest(entity: request.entity, predicate: rule.filter, fetchLimit: 1)) > 0
+            StoreFetchRequest(entity: request.entity, predicate: rule.rows, fetchLimit: 1)) > 0
     }
 
     private static func withoutMatches(_ steps: [Plan.Step], _ memory: RunMemory) -> [Plan.Warning] {
-        let rules = steps.filter { !$0.isMatched && $0.record.map(memory.hasMatched) == false }.map(\.rule)
+        let rules = steps.filter { $0.rule.share == nil && !$0.isMatched && $0.record.map(memory.hasMatched) == false }
+            .map(\.rule)
         return warnings(
             "no row matches",
             rules.map {
@@ -158,7 +159,7 @@ enum Arrivals {
             return thinning.tiers.filter { $0.unit.size <= CalendarUnit.day.size }.map(\.since)
                 .reduce(step.cutoff, min)
         }
-        return step.rule.keepLast != nil || step.rule.filter == .all ? step.cutoff : nil
+        return step.rule.keepLast != nil || step.rule.rows == .all ? step.cutoff : nil
     }
 
     /// The rule that keeps rows longest among the steps that leave gaps, if the newest row is older than the end of all these gaps. Without

@@ -77,10 +77,9 @@ struct FormerRule {
                 if let former, !isWider { [former.record] + former.beside } else {
                     try ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.record)
                 }
-            let requests = rules.compactMap { rule in
-                rule.request(in: entity, asOf: planner.asOf, holds: request.keepers.holds + removedRows).map {
-                    (rule, $0)
-                }
+            let requests = try rules.compactMap { rule in
+                try rule.request(in: entity, asOf: planner.asOf, holds: request.keepers.holds + removedRows, reader)
+                    .map { (rule, $0) }
             }
             var before = requests.indices.map { index in
                 var its = requests[index].1
@@ -101,8 +100,9 @@ struct FormerRule {
                 former: former, changes: wider, removedHolds: removed.map(\.name), changedSiblings: changedSiblings,
                 step,
                 request, before: before, isRefused: isRefused, reader)
-            // Other rules affect only what this rule keeps.
-            if isWider || found.rowCount > 0 { widened = found }
+            // Other rules affect only what this rule keeps. A value with an age of its own is new every day.
+            let isByRows = !isWider || rule.share != nil && removed.isEmpty && wider.allSatisfy { $0.key == "share" }
+            if !isByRows || found.rowCount > 0 { widened = found }
         }
         // Old rows arrive in a table of candles when old source rows arrive.
         guard let former, former.state == .none, !memory.hasUndo(since: former), !isHeld, !choosesLate,
@@ -177,7 +177,7 @@ extension RunMemory.CarriedOut {
     fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any RetentionReader) throws -> Int
     {
         guard let date = record.rule.date(zone: record.zone) else { return 0 }
-        let found = try request.narrowed(to: record.rule.filter && .date(DateRange(date, before: cutoff)), reader)
+        let found = try request.narrowed(to: record.rule.rows && .date(DateRange(date, before: cutoff)), reader)
         return found.kept.byRuleCount + found.kept.heldCount
     }
 }
@@ -187,15 +187,18 @@ extension RecordedRule {
     ///
     /// - Parameter cutoff: rows before it are expired; nil: the rule's cutoff at that instant.
     fileprivate func request(
-        in entity: Entity, asOf: Instant, before cutoff: Instant? = nil, holds: [HeldRows]
-    ) -> SurveyRequest? {
+        in entity: Entity, asOf: Instant, before cutoff: Instant? = nil, holds: [HeldRows],
+        _ reader: any RetentionReader
+    ) throws(StoreError) -> SurveyRequest? {
+        var rule = rule
         let names =
-            [rule.dateAttribute] + rule.filter.allAttributeNames + (rule.keepLast?.per ?? []) + (rule.thin?.per ?? [])
+            [rule.dateAttribute] + rule.rows.allAttributeNames + (rule.keepLast?.per ?? []) + (rule.thin?.per ?? [])
         guard let date = rule.date(zone: zone), names.allSatisfy({ entity.attribute(named: $0) != nil }) else {
             return nil
         }
+        if cutoff == nil { try rule.bound(asOf: asOf, zone: zone, in: reader) }
         var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff ?? rule.cutoff(asOf: asOf, zone: zone), filter: rule.filter,
+            entity: entity.name, date: date, cutoff: cutoff ?? rule.cutoff(asOf: asOf, zone: zone), filter: rule.rows,
             relationships: rule.relationships.request)
         request.keepRows(of: rule, asOf: asOf)
         request.keepers.holds = holds
@@ -272,8 +275,8 @@ package struct LateRows: Sendable {
         cutoff = former.cutoff
         let survey = step.survey
         guard survey.expiredCount > 0, survey.dates.oldest.map({ $0 < former.cutoff }) != false,
-            let before = former.record.request(
-                in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds)?.expired
+            let before = try former.record.request(
+                in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds, reader)?.expired
         else { return }
         let found = try request.narrowed(to: before, reader, related: true)
         // Rows that `keep_last`, `thin` and holds kept may be expired by now: as many as they no longer keep.

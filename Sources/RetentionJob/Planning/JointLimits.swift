@@ -139,7 +139,7 @@ struct JointLimits {
                     request.entity, date: request.date, filter: request.filter, by: deletes, limit: nil)
             guard Double(deletedCount) / Double(readable) > limit else { continue }
             let refused = takers.filter { taker in
-                taker.cascaded > 0 || !plan.steps[taker.index].rule.filter.isDisjoint(from: step.rule.filter)
+                taker.cascaded > 0 || !plan.steps[taker.index].rule.rows.isDisjoint(from: step.rule.rows)
             }
             let share = Figures.share(deletedCount, of: readable)
             return refused.map { taker in

@@ -16,7 +16,7 @@ extension Plan {
         // Rules on other rows are left out: with a thousand rules, building their conditions would cost more than the counts.
         let related: [(place: Int, step: Step, request: SurveyRequest)] = steps.enumerated().compactMap { place, step in
             guard let own = step.surveyRequest, own.entity == request.entity, step.survey.unsupported == nil,
-                !request.filter.isDisjoint(from: step.rule.filter)
+                !request.filter.isDisjoint(from: step.rule.rows)
             else { return nil }
             return (place, step, own)
         }

@@ -30,7 +30,7 @@ package struct Planner {
         }
     }
 
-    package let policy: Policy
+    package private(set) var policy: Policy
     /// The instant at which ages are computed.
     package var asOf: Instant
     /// The system clock, for the guards; `--as-of` does not move it.
@@ -91,10 +91,17 @@ package struct Planner {
         reader: any RetentionReader, uptime: () -> Duration = { .zero }, holds: HoldPlan? = nil
     ) throws -> Plan {
         formerPlans.refused = [:]
+        var bounded = self
+        bounded.policy = try policy.bounded(asOf: asOf, in: reader)
+        return try bounded.plan(reader, uptime, holds)
+    }
+
+    /// The plan, once the cutoffs are known.
+    private func plan(_ reader: any RetentionReader, _ uptime: () -> Duration, _ holds: HoldPlan?) throws -> Plan {
         for name in options.ruleNames where name.contains(":") && !policy.rules.contains(where: { $0.name == name }) {
             throw StoreError(
                 .unknownName, store: reader.name,
-                message: "there is no rule \(name): its pattern does not match that table")
+                message: "there is no rule \(name): the rule before the colon has no such table and no such age")
         }
         let order = try RuleOrder(policy.rules, reader: reader)
         let (late, rules) = (order.late, policy.rules.filter(options.includes).inOrder(first: order.choosing))
@@ -138,6 +145,9 @@ package struct Planner {
         }
         plan.arrivals = policy.problems.filter { $0.severity == .warning }.map {
             Plan.Warning(title: "no table matches", text: $0.message)
+        }
+        for rule in plan.steps.map(\.rule) {
+            if let text = rule.excessOfBound { plan.arrivals.append(Plan.Warning(title: "bound not met", text: text)) }
         }
         let names = Set(plan.steps.map(\.rule.name))
         for gone in options.savedPlan?.steps ?? [] where !names.contains(gone.name) {
@@ -358,7 +368,7 @@ package struct Planner {
         let (rule, request, survey) = (step.rule, look.request, look.survey)
         (step.surveyRequest, step.survey, step.outline) = (request, survey, look.outline)
         if let rollup = request.deleting.rollup {
-            let expired = StorePredicate.date(DateRange(date, before: step.cutoff)) && rule.filter
+            let expired = StorePredicate.date(DateRange(date, before: step.cutoff)) && rule.rows
             step.unpriced = try reader.count(
                 StoreFetchRequest(entity: entity.name, predicate: expired && .notTrue(rollup.isPriced)))
         }
@@ -369,7 +379,8 @@ package struct Planner {
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey,
             incoming: SchemaAdvice.incomingRelationships(of: entity, in: reader), in: reader)
-        if let sentence = rule.movedCutoff(asOf: asOf, zone: policy.timezone) { step.advice.insert(sentence, at: 0) }
+        step.advice =
+            [rule.movedByBound, rule.movedCutoff].compactMap { $0(asOf, policy.timezone) } + step.advice
         if look.outline?.rebuildPays == true, let rowCount = survey.rowCount {
             step.advice.append(
                 "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(rowCount, "row")) expire: with all other programs stopped, "
@@ -385,10 +396,10 @@ package struct Planner {
     ) -> [StorePredicate] {
         guard rule.rollup == nil, let makers = around.makers[entity.name] else { return [] }
         return makers.filter { maker in
-            !around.planned.contains(maker.name) && !maker.filter.isDisjoint(from: rule.filter)
+            !around.planned.contains(maker.name) && !maker.rows.isDisjoint(from: rule.rows)
                 && around.places[maker.name, default: 0] < around.places[rule.name, default: 0]
         }.map { maker in
-            guard let date = maker.date(zone: policy.timezone) else { return maker.filter }
+            guard let date = maker.date(zone: policy.timezone) else { return maker.rows }
             let cutoff = maker.cutoff(asOf: asOf, zone: policy.timezone)
             return surveyRequest(for: maker, of: entity, date: date, cutoff: cutoff, preceding: []).expired
         }
@@ -409,7 +420,7 @@ package struct Planner {
     ) -> SurveyRequest {
         // Spelled as in the store, so that names are equal exactly if the entities are.
         var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
+            entity: entity.name, date: date, cutoff: cutoff, filter: rule.rows,
             preceding: preceding, relationships: rule.relationships.request,
             counts: .init(
                 all: countsAllRows, kept: countsAllRows || rule.limits.maxFraction != nil, related: countsAllRows))

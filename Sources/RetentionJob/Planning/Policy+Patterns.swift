@@ -2,7 +2,8 @@ import PriceStore
 import RetentionPolicy
 
 extension Policy {
-    /// The policy with each rule whose entity is a pattern replaced by a rule for each table that matches, and what is wrong with that.
+    /// The policy with each rule whose entity is a pattern replaced by a rule for each table that matches, each rule with several ages by a
+    /// rule for each age, and what is wrong with that.
     ///
     /// Tables are looked up anew each time. A name that the store has is no pattern. Left out are tables that a rule names, views, virtual
     /// tables, tables of the program, parts of a table that matches too, and with `missing: skip` tables that lack an attribute.
@@ -17,7 +18,7 @@ extension Policy {
                 if names == nil { names = try reader.entityNames().filter { !named.contains($0.folded) } }
                 policy.rules += try members(of: rule, pattern, among: names ?? [], reader, &policy.problems)
             } else if !rule.skipsMissing || makesCandles(rule.entity) || found.map({ rule.fits($0) }) == true {
-                policy.rules.append(rule)
+                policy.rules += try shares(of: rule, in: reader, &policy.problems)
             }
         }
         policy.problems += policy.overlaps + policy.commonCandles
@@ -45,7 +46,7 @@ extension Policy {
         var first: [String: Rule] = [:]
         var seen: Set<[String]> = []
         return rules.compactMap { rule in
-            guard rule.isEnabled, let own = rule.family else { return nil }
+            guard rule.isEnabled, rule.share == nil, let own = rule.family else { return nil }
             guard let other = first[rule.entity], let family = other.family else {
                 first[rule.entity] = rule
                 return nil
@@ -122,7 +123,8 @@ extension Rule {
     /// Whether an entity has all attributes that the rule names.
     fileprivate func fits(_ entity: Entity) -> Bool {
         let names =
-            [dateAttribute] + filter.allAttributeNames + (keepLast?.per ?? []) + (thin?.per ?? [])
+            [dateAttribute] + filter.allAttributeNames + [ages?.attribute].compactMap(\.self) + (keepLast?.per ?? [])
+            + (thin?.per ?? [])
             + [rollup?.price, rollup?.volume].compactMap(\.self) + (rollup?.per ?? [])
         return names.allSatisfy { entity.attribute(named: $0) != nil }
     }

@@ -46,7 +46,7 @@ package enum PolicyAdvice {
     private static func covers(_ a: Rule, _ b: Rule, _ policy: Policy, clock: Instant) -> Bool {
         guard a.isEnabled, b.isEnabled, isSame(a.entity, b.entity, policy), a.keepLast == nil, a.thin == nil,
             a.rollup == nil, a.dateAttribute.folded == b.dateAttribute.folded, a.dateFormat == b.dateFormat,
-            a.column == b.column, a.filter == .all || a.filter == b.filter
+            a.column == b.column, a.rows == .all || a.rows == b.rows
         else { return false }
         if let latest = a.latest {
             guard let other = b.latest, other <= latest else { return false }
@@ -62,13 +62,13 @@ package enum PolicyAdvice {
     /// Rules with `where` and a longer age than a rule that keeps rows: a bucket may keep only a row of theirs.
     private static func laterDeletes(_ policy: Policy, clock: Instant) -> [Diagnostic] {
         policy.rules.compactMap { rule in
-            guard rule.isEnabled, !rule.keepsRows, rule.filter != .all else { return nil }
+            guard rule.isEnabled, !rule.keepsRows, rule.rows != .all else { return nil }
             let cutoff = rule.cutoff(asOf: clock, zone: policy.timezone)
-            let names = rule.filter.allAttributeNames.map(\.folded)
+            let names = rule.rows.allAttributeNames.map(\.folded)
             let keeping = policy.rules.first { other in
                 let groups = Set(((other.keepLast?.per ?? []) + (other.thin?.per ?? [])).map(\.folded))
                 return other.isEnabled && other.keepsRows && isSame(other.entity, rule.entity, policy)
-                    && !other.filter.isDisjoint(from: rule.filter) && !other.filter.implies(rule.filter)
+                    && !other.rows.isDisjoint(from: rule.rows) && !other.rows.implies(rule.rows)
                     // Then the rule has either all rows of a group or none.
                     && !groups.isSuperset(of: names)
                     && cutoff < other.cutoff(asOf: clock, zone: policy.timezone)
@@ -93,7 +93,7 @@ package enum PolicyAdvice {
             return rules.indices.compactMap { other -> Diagnostic? in
                 let maker = rules[other]
                 guard rule.rollup == nil, let setting = maker.rollup, isSame(rule.entity, maker.entity, policy),
-                    !rule.filter.isDisjoint(from: maker.filter), !setting.leavesOut(rule.filter),
+                    !rule.rows.isDisjoint(from: maker.rows), !setting.leavesOut(rule.rows),
                     index < other || isEverYounger(rule, than: maker, policy, clock: clock)
                 else { return nil }
                 return Diagnostic(

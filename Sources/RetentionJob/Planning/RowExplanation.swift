@@ -47,7 +47,7 @@ package struct RowExplanation {
             }
             if !rule.isEnabled {
                 (verdict.text, verdict.date) = ("the rule is disabled", nil)
-            } else if !(try matches(rule.filter)) {
+            } else if !(try matches(rule.rows)) {
                 (verdict.text, verdict.date) = ("the row does not match its `where`", nil)
             } else if !(try matches(.readable(date))) {
                 verdict.text = "stays, because its date cannot be read"

@@ -22,11 +22,11 @@ struct RuleCheck {
         let attribute = entity.attribute(named: rule.dateAttribute)
         if attribute == nil { complain(rule.dateAttribute, entity, at: rule.marks.value("date_attribute")) }
         var named: Set<String> = []
-        for name in rule.filter.allAttributeNames
+        for name in rule.rows.allAttributeNames
         where named.insert(name).inserted && entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.key("where.\(name)"))
         }
-        if let trouble = entity.textTrouble(of: rule.filter) {
+        if let trouble = entity.textTrouble(of: rule.rows) {
             diagnostics.append(Diagnostic(at: rule.marks.value("where.\(trouble.attribute)"), trouble.reason))
         }
         checkGroups("keep_last", rule.keepLast?.per ?? [], entity)
@@ -143,7 +143,7 @@ struct RuleCheck {
     /// Surveys with a cutoff before which nothing is expired: with an index it reads almost nothing.
     private mutating func survey(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         var request = SurveyRequest(
-            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
+            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.rows,
             relationships: rule.relationships.request, counts: .init(all: false))
         request.take(rule.rollupRequest(date))
         let survey: Survey

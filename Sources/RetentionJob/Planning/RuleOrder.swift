@@ -36,8 +36,8 @@ struct RuleOrder {
                 rule.name)
         }
         var known: [Question: Bool] = [:]
-        for (rule, entity) in enabled where rule.filter != .all {
-            let names = entity.relationships(choosing: rule.filter).flatMap(\.sourceAttributes)
+        for (rule, entity) in enabled where rule.rows != .all {
+            let names = entity.relationships(choosing: rule.rows).flatMap(\.sourceAttributes)
             guard !names.isEmpty else { continue }
             for (delete, deleting) in deletes {
                 let question = Question(delete: delete, entity: entity.name, attributes: names)

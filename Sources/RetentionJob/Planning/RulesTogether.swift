@@ -18,7 +18,7 @@ struct RulesTogether: Sendable {
             enabled[entity.name, default: []].append(rule)
             guard let date = rule.date(zone: zone) else { continue }
             var request = SurveyRequest(
-                entity: entity.name, date: date, cutoff: .distantPast, filter: rule.filter)
+                entity: entity.name, date: date, cutoff: .distantPast, filter: rule.rows)
             request.take(rule.rollupRequest(date))
             rules[entity.name, default: []].append((rule, request))
         }
@@ -63,7 +63,7 @@ extension SurveyRequest {
     mutating func keepRows(of rule: Rule, asOf: Instant) {
         let date = date
         keepers.keepLast = rule.keepLast.map {
-            KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
+            KeepLast(count: $0.count, groupedBy: $0.per, among: rule.rows, date: date)
         }
         keepers.thinning = rule.thin.map { thin in
             let tiers = thin.tiers.map { tier in
@@ -73,7 +73,7 @@ extension SurveyRequest {
                         Cutoff.instant(asOf: asOf, maxAge: $0, align: rule.align, zone: date.zone)
                     } ?? .distantPast)
             }
-            return Thinning(tiers: tiers, pick: thin.pick, groupedBy: thin.per, among: rule.filter, date: date)
+            return Thinning(tiers: tiers, pick: thin.pick, groupedBy: thin.per, among: rule.rows, date: date)
         }
     }
 }

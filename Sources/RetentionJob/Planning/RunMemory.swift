@@ -198,10 +198,10 @@ extension RunMemory {
 
     /// Whether a row has ever matched the rule's `where`, or a narrower one, under any name of the rule.
     func hasMatched(_ record: RecordedRule) -> Bool {
-        record.rule.filter == .all
+        record.rule.rows == .all
             || rules.contains {
                 !$0.isUnmatched && $0.record.rule.entity == record.rule.entity
-                    && $0.record.rule.filter.implies(record.rule.filter)
+                    && $0.record.rule.rows.implies(record.rule.rows)
             }
     }
 
@@ -307,7 +307,7 @@ extension RunMemory {
         var entities = Set(found.map { $0.key[1] })
         return rules(of: policy).filter { former[$0.key] == $0 }.compactMap { rule in
             var rule = rule
-            if let family = rule.record.rule.family, families.contains(family) {
+            if let family = rule.record.rule.family, rule.record.rule.share == nil, families.contains(family) {
                 // The table is missing, and may come back.
                 return clock.since(rule.ended) < Self.missing ? rule : nil
             }

@@ -133,7 +133,7 @@ package enum StoreCheck {
         for own in Dictionary(grouping: policy.rules.filter(\.isEnabled), by: { $0.entity.folded }).values {
             guard own.count > mostOverlappingRules else { continue }
             for (index, rule) in own.enumerated() {
-                let overlapping = own[..<index].count { !$0.filter.isDisjoint(from: rule.filter) }
+                let overlapping = own[..<index].count { !$0.rows.isDisjoint(from: rule.rows) }
                 guard overlapping >= mostOverlappingRules else { continue }
                 return [
                     Diagnostic(

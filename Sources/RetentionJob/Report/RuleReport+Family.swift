@@ -11,8 +11,14 @@ extension [RunReport.RuleReport] {
             $0[0] < $1[0]
         }) {
             let members = rules.map { self[$0] }
-            guard members.count > 1, var sum = members.sum else {
-                found += members
+            // Rules for several ages have no common cutoff.
+            guard Set(members.map(\.entity)).count > 1, var sum = members.sum else {
+                var told: Set<String> = []
+                found += members.map { rule in
+                    var rule = rule
+                    rule.advice = rule.advice.filter { told.insert($0).inserted }
+                    return rule
+                }
                 continue
             }
             let shown = members.filter(\.needsAttention)

@@ -58,7 +58,9 @@ package struct WidenedRule: Sendable {
 extension RuleChange {
     /// The setting before and now, as a clause.
     package var text: String {
-        "\(key) was \(Self.plain(was)) and is \(Self.plain(now))"
+        // Thousands of values, perhaps.
+        guard key != "share" else { return "other values have this age than before" }
+        return "\(key) was \(Self.plain(was)) and is \(Self.plain(now))"
     }
 
     /// A setting without the quotes around a word.

@@ -74,7 +74,7 @@ package struct Review {
         var last: [String: (rows: Int64, policy: String)] = [:]
         let ofEntity = Dictionary(grouping: policy.rules, by: \.entity)
         let alone = policy.rules.filter { rule in
-            ofEntity[rule.entity]?.allSatisfy { $0.name == rule.name || $0.filter.isDisjoint(from: rule.filter) }
+            ofEntity[rule.entity]?.allSatisfy { $0.name == rule.name || $0.rows.isDisjoint(from: rule.rows) }
                 == true
         }
         let (names, isAlone) = (Set(policy.rules.map(\.name)), Set(alone.map(\.name)))

@@ -60,7 +60,7 @@ package struct Series: Sendable {
         func count(_ from: Instant, _ before: Instant?) throws(StoreError) -> Int64 {
             let range = DateRange(date, from: from, before: before)
             return Int64(
-                try reader.count(StoreFetchRequest(entity: rule.entity, predicate: .date(range) && rule.filter)))
+                try reader.count(StoreFetchRequest(entity: rule.entity, predicate: .date(range) && rule.rows)))
         }
         let most = report.method.index == nil ? 8 : 30
         let starts = starts(oldest: oldest, cutoff: report.cutoff, now: now, most: most, zone: zone)

@@ -36,6 +36,27 @@ extension SQLiteFile {
         }
     }
 
+    /// The bytes of the values of rows as SQLite stores them (sqlite.org/fileformat2.html, section 2.1), and for each row a share for its
+    /// header and its entries in indexes.
+    package func valueBytes(of request: StoreFetchRequest) throws(StoreError) -> Int {
+        try reading(request, "measuring the rows of \(request.entity)") { scope, db in
+            let names = scope.table.entity.attributes.map(\.name)
+            let found = try select(names, request, scope, db)
+            let columns = names.indices.map { "c\($0)" }
+            let sizes = columns.map { column in
+                let widths = [(1, 7), (2, 15), (3, 23), (4, 31), (6, 47)].map { bytes, bits in
+                    "WHEN \(column) BETWEEN \(-(1 << bits)) AND \((1 << bits) - 1) THEN \(bytes)"
+                }
+                return "CASE typeof(\(column)) WHEN 'null' THEN 0 WHEN 'real' THEN 8 WHEN 'integer' THEN CASE "
+                    + widths.joined(separator: " ") + " ELSE 8 END ELSE length(CAST(\(column) AS BLOB)) END"
+            }
+            let query =
+                SQLFragment("WITH found (\(columns.joined(separator: ", "))) AS (") + found
+                + ") SELECT coalesce(sum(\(sizes.joined(separator: " + ")) + \(columns.count + 24)), 0) FROM found"
+            return try count(query, db)
+        }
+    }
+
     /// The rows of a query in SQL, which must only read.
     public func query(_ sql: String, _ arguments: [StoreValue]) throws(StoreError) -> [[StoreValue]] {
         try run("executing the query") { db in

@@ -1,0 +1,136 @@
+import PriceStore
+import RetentionPolicy
+
+extension Policy {
+    /// The rules for the ages of a rule, in the order of the policy; the rule itself if it has one age, or if it does not fit the store.
+    func shares(
+        of rule: Rule, in reader: any RetentionReader, _ problems: inout [Diagnostic]
+    ) throws(StoreError) -> [Rule] {
+        guard let setting = rule.ages, let entity = try reader.entity(named: rule.entity) else { return [rule] }
+        guard let attribute = entity.attribute(named: setting.attribute) else {
+            problems.append(
+                Diagnostic(
+                    at: rule.marks.value("max_age.by"), "\(entity.name) has no attribute '\(setting.attribute)'"))
+            return [rule]
+        }
+        do throws(StoreError) {
+            var ages = AgeList(attribute, setting.ages)
+            if let source = setting.source { try ages.read(source, of: setting, in: reader) }
+            let parts = ages.shares(standard: setting.standard)
+            if setting.standard == nil, rule.isEnabled, let value = try ages.valueWithoutAge(of: rule, in: reader) {
+                throw StoreError(
+                    .unsupported, store: reader.name,
+                    message: "\(value.isNull ? "a row without a value" : SafeText.example(value)) in "
+                        + "\(entity.name).\(attribute.name) has no age: name it, or write a 'default'")
+            }
+            let family = Rule.Family(name: rule.name, entity: rule.entity, except: [])
+            return parts.map { share, age in
+                var part = rule
+                (part.name, part.family) = (family.member(share.name), family)
+                (part.ages, part.share, part.maxAge) = (nil, share, age)
+                problems += part.thinMistakes(with: age, zone: timezone)
+                return part
+            }
+        } catch {
+            guard error.kind == .unsupported else { throw error }
+            problems.append(Diagnostic(at: rule.marks.value("max_age"), error.message))
+            return [rule]
+        }
+    }
+}
+
+/// The ages of a rule by value.
+private struct AgeList {
+    private let attribute: Attribute
+    private var ages: [(value: StoreValue, age: MaxAge)] = []
+    private var beginnings: [(text: String, age: MaxAge)] = []
+
+    /// A value in a policy is text; in a column of whole numbers it is a number.
+    init(_ attribute: Attribute, _ listed: [(value: String, age: MaxAge)]) {
+        self.attribute = attribute
+        for (value, age) in listed {
+            if value.hasSuffix("*") {
+                beginnings.append((String(value.dropLast()), age))
+            } else {
+                let number = attribute.affinity == .integer ? Int64(value).map(StoreValue.integer) : nil
+                ages.append((number ?? .text(value), age))
+            }
+        }
+    }
+
+    /// Adds the ages that a table of the store has. Values that the policy names keep the age of the policy.
+    mutating func read(
+        _ source: AgesSetting.Source, of setting: AgesSetting, in reader: any RetentionReader
+    ) throws(StoreError) {
+        func mistake(_ message: String) -> StoreError {
+            StoreError(.unsupported, store: reader.name, message: message)
+        }
+        guard let table = try reader.entity(named: source.entity) else {
+            throw mistake("there is no entity \(source.entity)")
+        }
+        for name in [source.key, source.age] where table.attribute(named: name) == nil {
+            throw mistake("\(table.name) has no attribute '\(name)'")
+        }
+        var found = Dictionary(ages.map { ($0.value, $0.age) }) { first, _ in first }
+        let named = Set(found.keys)
+        let rows = try reader.fetch(StoreFetchRequest(entity: table.name), attributes: [source.key, source.age])
+        for row in rows where !row[0].isNull && !named.contains(row[0]) {
+            if row[1].isNull, setting.standard != nil { continue }
+            let place = "\(table.name).\(source.age) of \(SafeText.example(row[0]))"
+            guard let age = MaxAge(stored: row[1]) else {
+                throw mistake(
+                    "\(place) is \(row[1].isNull ? "NULL" : SafeText.example(row[1])): expected a number of days, or a text such as 90d"
+                )
+            }
+            if let other = found.updateValue(age, forKey: row[0]), other.canonical != age.canonical {
+                throw mistake("\(place) is \(other.canonical) and \(age.canonical): each value has one age")
+            }
+        }
+        ages += found.filter { !named.contains($0.key) }.map { ($0.key, $0.value) }
+    }
+
+    /// The shares with their ages: one for all values of the same age, one for each beginning, and one for the rest.
+    func shares(standard: MaxAge?) -> [(share: AgeShare, age: MaxAge)] {
+        let byAge = Dictionary(grouping: ages) { $0.age.canonical }
+        var found = byAge.sorted { $0.key < $1.key }.compactMap { name, members -> (share: AgeShare, age: MaxAge)? in
+            var share = AgeShare(name: name, attribute: attribute.name)
+            share.values = members.map(\.value).sorted { "\($0)" < "\($1)" }
+            return members.first.map { (share, $0.age) }
+        }
+        for (index, beginning) in beginnings.enumerated() {
+            var share = rest(name: beginning.text + "*", after: beginnings[..<index].map(\.text))
+            share.beginning = beginning.text
+            found.append((share, beginning.age))
+        }
+        if let standard { found.append((rest(name: AgeShare.standard, after: beginnings.map(\.text)), standard)) }
+        return found
+    }
+
+    private func rest(name: String, after earlier: [String]) -> AgeShare {
+        var share = AgeShare(name: name, attribute: attribute.name)
+        share.others = ages.map(\.value).sorted { "\($0)" < "\($1)" }
+        share.otherBeginnings = earlier
+        return share
+    }
+
+    /// A value of the rule's rows that has no age; nil: there is none.
+    func valueWithoutAge(of rule: Rule, in reader: any RetentionReader) throws(StoreError) -> StoreValue? {
+        let rows = rule.filter && rest(name: "", after: beginnings.map(\.text)).rows
+        return try reader.fetch(
+            StoreFetchRequest(entity: rule.entity, predicate: rows, fetchLimit: 1), attributes: [attribute.name]
+        ).first?.first
+    }
+}
+
+extension MaxAge {
+    /// The age that a store holds: a number of days, or a text as in a policy; nil: it is neither.
+    fileprivate init?(stored value: StoreValue) {
+        switch value {
+        case .integer(let days) where days > 0: try? self.init(parsing: "\(days)d")
+        case .real(let days) where days > 0 && days < 4e6 && days == days.rounded():
+            try? self.init(parsing: "\(Int(days))d")
+        case .text(let text): try? self.init(parsing: text.allSatisfy(\.isWholeNumber) ? text + "d" : text)
+        default: return nil
+        }
+    }
+}
