@@ -2,9 +2,6 @@
 ///
 /// ```swift
 /// let model = try writer.entity(named: "item")?.model
-/// for relationship in model?.relationships ?? [] {
-///     print(relationship.name, relationship.destination, relationship.deleteRule)
-/// }
 /// ```
 public struct EntityModel: Hashable, Sendable {
     /// The table that holds its rows.
@@ -34,7 +31,6 @@ public struct EntityModel: Hashable, Sendable {
 /// A relationship of a Core Data model, seen from the entity that declares it.
 ///
 /// ```swift
-/// let model = try writer.entity(named: "item")?.model
 /// for relationship in model?.relationships ?? [] {
 ///     print(relationship.name, relationship.destination, relationship.deleteRule)
 /// }
