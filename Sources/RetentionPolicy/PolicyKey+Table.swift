@@ -106,6 +106,11 @@ extension PolicyKey {
             PolicyKey("rollup", .group(rollup), "The rows become candles in the transaction that deletes them"),
         ] + inheritable
 
+    /// The keys of a rule for a Core Data store's history.
+    static let ofHistory: Set = [
+        "name", "entity", "max_age", "missing", "align", "limits", "accept", "batch", "reclaim", "enabled", "archive",
+    ]
+
     /// The keys of a rule that `defaults` may also have.
     static let inheritable: [PolicyKey] = [
         PolicyKey("date_format", .word(dateFormats), "The format of the date attribute"),

@@ -28,6 +28,13 @@ public struct EntityModel: Hashable, Sendable {
     }
 }
 
+extension Entity {
+    /// The entity that stands for the history which Core Data itself keeps in a store. No list of entities has it.
+    package static let persistentHistory = "persistent_history"
+    /// Its only attribute: when a transaction was saved.
+    package static let historyDate = "timestamp"
+}
+
 /// A relationship of a Core Data model, seen from the entity that declares it.
 ///
 /// ```swift
