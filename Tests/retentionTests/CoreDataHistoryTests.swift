@@ -85,16 +85,6 @@ struct CoreDataHistoryTests {
         #expect(try job.report(asOf + ["--accept", "history_mirrored"]).rules[0].deleted == 30)
     }
 
-    /// Nothing adds to the history of an app that nobody uses.
-    @Test func aQuietHistoryIsNoStoppedFeed() throws {
-        let job = try job(Self.rule)
-        #expect(try job.report(["--as-of", "2024-12-10T00:00:00Z"]).rules[0].deleted == 8)
-        for day in ["2025-01-01", "2025-06-01"] {
-            #expect(try job.report(["--as-of", "\(day)T00:00:00Z"]).exitCode == 0)
-        }
-        #expect(try job.rows("SELECT Z_PK FROM ATRANSACTION") == ["60"])
-    }
-
     @Test func aHoldKeepsItsTransactions() throws {
         let job = try job(
             Self.rule,
