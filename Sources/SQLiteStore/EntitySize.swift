@@ -27,10 +27,10 @@ extension SQLiteFile {
     /// The changes of a Core Data store's history; nil for any other entity.
     package func layout(ofEntity entity: String) throws(StoreError) -> String? {
         try run("counting the changes of \(entity)") { db in
-            guard try catalog.table(entity, db)?.managed?.isHistory == true else { return nil }
+            let managed = try catalog.table(entity, db)?.managed
+            guard managed?.isHistory == true, managed?.unsupported == nil else { return nil }
             let count = try count(SQLFragment("SELECT count(*) FROM main.ACHANGE"), db)
-            return
-                "transactions with \(count.counted("change")); Core Data keeps them for programs that follow the store"
+            return "transactions with \(count.counted("change")), kept for programs that follow the store"
         }
     }
 }

@@ -85,6 +85,17 @@ struct CoreDataHistoryTests {
         #expect(try job.report(asOf + ["--accept", "history_mirrored"]).rules[0].deleted == 30)
     }
 
+    @Test(arguments: ["ALTER TABLE ACHANGE ADD COLUMN ZNEWS", "DROP TABLE ACHANGE", "DROP TABLE ATRANSACTIONSTRING"])
+    func anUnknownFormIsRefused(_ change: String) throws {
+        let job = try job(Self.rule, sql: "\(change);")
+        for arguments in [["--dry-run"], []] {
+            let report = try job.report(arguments + asOf)
+            #expect(report.exitCode == 65 && report.rules[0].refusal == "unsupported_schema")
+        }
+        #expect(try job.number("SELECT count(*) FROM ATRANSACTION") == 60)
+        #expect(try job.retention("inspect", "prices.sqlite").status == 0)
+    }
+
     @Test func aHoldKeepsItsTransactions() throws {
         let job = try job(
             Self.rule,

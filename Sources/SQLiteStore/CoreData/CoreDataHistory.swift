@@ -33,6 +33,7 @@ struct CoreDataHistory: Hashable {
             managed: ManagedEntity(
                 name: Entity.persistentHistory, isAbstract: false, attributes: [date.name: date], relationships: [:]))
         entity.columns[date.name] = "ZTIMESTAMP"
+        entity.unsupported = unknownForm
         return entity
     }
 
