@@ -92,8 +92,6 @@ extension BatchInsertRequest: CustomStringConvertible {
 /// What a batch insert did.
 ///
 /// ```swift
-/// let insert = BatchInsertRequest(
-///     entity: "item", objects: [["id": 1, "name": "new"], ["name": "other"]], onConflict: .replace)
 /// let insertedCount = try context.execute(insert).insertedCount
 /// ```
 public struct BatchInsertResult: Hashable, Sendable {

@@ -105,7 +105,12 @@ extension BatchUpdateRequest: BatchRequest {
         if let entity = try contexts.first?.shape(entity).entity {
             let key = Set(entity.primaryKey.map { $0.folded })
             if propertiesToUpdate.keys.contains(where: { key.contains($0.folded) }) {
-                for context in contexts { context.refreshAll(of: entity.name) }
+                for context in contexts {
+                    for object in context.registry.objects
+                    where object.entity == entity.name && object.changedValues.isEmpty {
+                        context.becomeFault(object)
+                    }
+                }
             }
         }
         try StoreContext.mergeChanges(fromRemoteContextSave: ChangeSet(updated: result.objectIDs), into: contexts)

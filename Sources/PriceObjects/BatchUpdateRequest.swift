@@ -7,7 +7,6 @@ public import PriceStore
 /// ```swift
 /// let update = BatchUpdateRequest(
 ///     entity: "item", predicate: Attribute("name") == "new", propertiesToUpdate: ["done": true])
-/// let updatedCount = try context.execute(update).updatedCount
 /// ```
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The entity's name.
@@ -46,8 +45,6 @@ extension BatchUpdateRequest: CustomStringConvertible {
 /// What a batch update did.
 ///
 /// ```swift
-/// let update = BatchUpdateRequest(
-///     entity: "item", predicate: Attribute("name") == "new", propertiesToUpdate: ["done": true])
 /// let updatedCount = try context.execute(update).updatedCount
 /// ```
 public struct BatchUpdateResult: Hashable, Sendable {

@@ -38,19 +38,11 @@ extension HistoryToken: LosslessStringConvertible {
     }
 }
 
-extension HistoryToken: Codable {
-    /// Decodes a ``description``.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        guard let token = HistoryToken(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a history token")
-        }
-        self = token
-    }
+/// It is encoded as its ``description``.
+extension HistoryToken: RawRepresentable, Codable {
+    /// The ``description``.
+    public var rawValue: String { description }
 
-    /// Encodes the ``description``.
-    public func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(description)
-    }
+    /// Reads a ``description``; nil: the text is not one.
+    public init?(rawValue: String) { self.init(rawValue) }
 }

@@ -30,9 +30,7 @@ public struct HistoryTransaction: Hashable, Sendable {
 /// A change of one row in a history.
 ///
 /// ```swift
-/// for transaction in try context.history(after: token) {
-///     for change in transaction.changes where change.kind == .delete { print(change.objectID) }
-/// }
+/// for change in transaction.changes where change.kind == .delete { print(change.objectID) }
 /// ```
 public struct HistoryChange: Hashable, Sendable {
     /// What happened to a row.

@@ -124,7 +124,8 @@ public final class ManagedObject {
             }
             let wasUpdated = isUpdated
             changedValues[found.name] = value == snapshot[place] ? nil : value
-            if wasUpdated != isUpdated { context.didChangeUpdated(self) }
+            if wasUpdated, !isUpdated { context.updated.remove(self) }
+            if isUpdated, !wasUpdated { context.updated.append(self) }
         }
         context.notifyEdit(of: self)
     }

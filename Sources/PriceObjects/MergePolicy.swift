@@ -21,13 +21,8 @@ public enum MergePolicy: String, Hashable, Sendable, CaseIterable {
 /// An object that was changed or deleted while another connection changed or deleted its row.
 ///
 /// ```swift
-/// do {
-///     try context.save()
-/// } catch let error as MergeConflictError {
-///     for conflict in error.conflicts {
-///         try context.refresh(context.object(with: conflict.objectID), mergeChanges: true)
-///     }
-///     try context.save()
+/// for conflict in error.conflicts {
+///     try context.refresh(context.object(with: conflict.objectID), mergeChanges: true)
 /// }
 /// ```
 public struct MergeConflict: Hashable, Sendable {
@@ -69,18 +64,10 @@ public struct MergeConflictError: Error, Hashable, Sendable, CustomStringConvert
 
     /// How many objects of each entity have conflicts, and what to do; without values.
     public var description: String {
-        var counts: [String: (changed: Int, deleted: Int)] = [:]
-        for conflict in conflicts {
-            if conflict.storeValues == nil {
-                counts[conflict.objectID.entity, default: (0, 0)].deleted += 1
-            } else {
-                counts[conflict.objectID.entity, default: (0, 0)].changed += 1
-            }
+        let fates = Dictionary(grouping: conflicts) {
+            "of \($0.objectID.entity) \($0.storeValues == nil ? "deleted" : "changed")"
         }
-        let parts = counts.sorted { $0.key < $1.key }.flatMap { entity, count in
-            (count.changed > 0 ? ["\(count.changed) of \(entity) changed"] : [])
-                + (count.deleted > 0 ? ["\(count.deleted) of \(entity) deleted"] : [])
-        }
+        let parts = fates.sorted { $0.key < $1.key }.map { "\($1.count) \($0)" }
         return "\(store): nothing was saved, because others changed the same rows since they were read: "
             + "\(parts.joined(separator: ", ")); refresh the objects, or choose another merge policy"
     }

@@ -6,9 +6,7 @@ public import PriceStore
 /// objects.
 ///
 /// ```swift
-/// let observation = context.observeChanges { change in
-///     for id in change.deleted { shown.remove(id) }
-/// }
+/// for id in change.deleted { shown.remove(id) }
 /// ```
 public struct ObjectsDidChange: Hashable, Sendable {
     /// What the context did.

@@ -58,21 +58,14 @@ struct SaveWork {
                 byEntity[object.entity, default: []].append(object)
             }
         }
-        for entity in byEntity.keys.sorted() {
-            var rest = (byEntity[entity] ?? [])[...]
-            while !rest.isEmpty {
-                try compare(Array(rest.prefix(500)), try context.shape(entity))
-                rest = rest.dropFirst(500)
-            }
+        for (entity, objects) in byEntity.sorted(by: { $0.key < $1.key }) {
+            try compare(objects, try context.shape(entity))
         }
     }
 
     private mutating func compare(_ objects: [ManagedObject], _ shape: EntityShape) throws {
-        let request = StoreFetchRequest(
-            entity: shape.entity.name, predicate: .objectIDs(objects.compactMap(\.objectID)))
         let names = shape.names
-        var rows: [ObjectID: [StoreValue]] = [:]
-        for row in try writer.fetchRows(request, attributes: names) { rows[row.objectID] = row.values }
+        let rows = try context.rows(objects.compactMap(\.objectID), of: shape.entity.name, names)
         for object in objects {
             guard let id = object.objectID, let snapshot = object.snapshot else { continue }
             let row = rows[id]

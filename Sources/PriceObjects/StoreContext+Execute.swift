@@ -43,23 +43,18 @@ extension StoreContext {
         return result
     }
 
-    /// Throws if the context has unsaved changes that a request would not see.
+    /// Throws if the context has unsaved changes that a request would not see: of its entities or their sub-entities.
     func checkIsSaved<Request: BatchRequest>(_ request: Request) throws(StoreError) {
-        for entity in request.changedEntities.sorted() { try checkIsSaved(entity, Request.phrase) }
-    }
-
-    /// Throws if the context has unsaved changes of an entity or its sub-entities, which a request in the store would not see.
-    func checkIsSaved(_ entity: String, _ request: String) throws(StoreError) {
-        guard hasChanges else { return }
-        let concerned = family(of: [entity])
-        var isMet = false
-        for list in [inserted, updated, deleted] {
-            list.forEach { if $0.entity == entity || concerned.contains($0.entity.folded) { isMet = true } }
-        }
-        guard !isMet else {
+        for entity in request.changedEntities.sorted() where hasChanges {
+            let concerned = family(of: [entity])
+            var isMet = false
+            for list in [inserted, updated, deleted] {
+                list.forEach { if $0.entity == entity || concerned.contains($0.entity.folded) { isMet = true } }
+            }
+            guard isMet else { continue }
             throw StoreError(
                 .unsupported, store: inserter.name,
-                message: "the context holds unsaved \(entity) objects, which \(request) would not see",
+                message: "the context holds unsaved \(entity) objects, which \(Request.phrase) would not see",
                 hint: "save the context first")
         }
     }

@@ -76,17 +76,11 @@ extension StoreContext {
     func rowsThatAreThere(_ ids: [ObjectID]) throws(StoreError) -> Set<ObjectID> {
         var there: Set<ObjectID> = []
         for (entity, ids) in Dictionary(grouping: ids, by: \.entity) {
-            var rest = ids[...]
-            while !rest.isEmpty {
-                let part = Array(rest.prefix(500))
-                rest = rest.dropFirst(500)
-                do throws(StoreError) {
-                    let request = StoreFetchRequest(entity: entity, predicate: .objectIDs(part))
-                    there.formUnion(try inserter.fetchObjectIDs(request))
-                } catch {
-                    // If the entity was dropped or its key changed, none of the rows exists.
-                    guard error.kind == .unknownName || error.kind == .unsupported else { throw error }
-                }
+            do throws(StoreError) {
+                there.formUnion(try rows(ids, of: entity, []).keys)
+            } catch {
+                // If the entity was dropped or its key changed, none of the rows exists.
+                guard error.kind == .unknownName || error.kind == .unsupported else { throw error }
             }
         }
         return there

@@ -121,26 +121,31 @@ extension StoreContext {
         var deleted: [ObjectID] = []
         for (entity, objects) in Dictionary(grouping: objects, by: \.entity) {
             let shape = try shape(entity)
-            var rest = objects[...]
-            while !rest.isEmpty {
-                let part = rest.prefix(500)
-                rest = rest.dropFirst(500)
-                let request = StoreFetchRequest(entity: entity, predicate: .objectIDs(part.compactMap(\.objectID)))
-                var rows: [ObjectID: [StoreValue]] = [:]
-                for row in try inserter.fetchRows(request, attributes: shape.names) { rows[row.objectID] = row.values }
-                for object in part {
-                    guard let id = object.objectID else { continue }
-                    if let row = rows[id] {
-                        object.shape = shape
-                        object.snapshot = row
-                    } else {
-                        forget(object)
-                        deleted.append(id)
-                    }
+            let rows = try rows(objects.compactMap(\.objectID), of: entity, shape.names)
+            for object in objects {
+                guard let id = object.objectID else { continue }
+                if let row = rows[id] {
+                    object.shape = shape
+                    object.snapshot = row
+                } else {
+                    forget(object)
+                    deleted.append(id)
                 }
             }
         }
         return deleted
+    }
+
+    /// The values of the rows that exist, of those given, with one statement for each 500.
+    func rows(_ ids: [ObjectID], of entity: String, _ names: [String]) throws(StoreError) -> [ObjectID: [StoreValue]] {
+        var rows: [ObjectID: [StoreValue]] = [:]
+        var rest = ids[...]
+        while !rest.isEmpty {
+            let request = StoreFetchRequest(entity: entity, predicate: .objectIDs(Array(rest.prefix(500))))
+            for row in try inserter.fetchRows(request, attributes: names) { rows[row.objectID] = row.values }
+            rest = rest.dropFirst(500)
+        }
+        return rows
     }
 
     /// Makes unchanged objects faults if deletes in other entities may have deleted or changed their rows through relationships, which the
@@ -158,13 +163,6 @@ extension StoreContext {
             refreshed.append(id)
         }
         return refreshed
-    }
-
-    /// Turns the unchanged objects of an entity into faults.
-    func refreshAll(of entity: String) {
-        for object in registry.objects where object.entity == entity && object.changedValues.isEmpty {
-            becomeFault(object)
-        }
     }
 
     /// The entities, in lower case, whose rows deletes in the given entities may delete or change.

@@ -214,11 +214,6 @@ extension StoreContext {
         return (shape, row.values)
     }
 
-    /// Notes that a saved object now has unsaved changes, or no longer has any.
-    func didChangeUpdated(_ object: ManagedObject) {
-        if object.isUpdated { updated.append(object) } else { updated.remove(object) }
-    }
-
     /// Marks an object whose row is deleted, and releases it.
     func forget(_ object: ManagedObject) {
         updated.remove(object)

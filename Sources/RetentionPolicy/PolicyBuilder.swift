@@ -84,16 +84,37 @@ struct PolicyBuilder {
         reader.zone = zone
     }
 
-    private func inheritDefaults(_ file: inout SettingGroup) {
-        guard let defaults = file.group("defaults"), var rules = file["rules"] else { return }
-        guard case .list(let items) = rules.value else { return }
-        let merged = items.map { item in
-            var item = item
-            if case .group(let group) = item.value { item.value = .group(group.merged(over: defaults)) }
-            return item
+    private mutating func inheritDefaults(_ file: inout SettingGroup) {
+        guard var rules = file["rules"], case .list(var items) = rules.value else { return }
+        let defaults = file.group("defaults") ?? SettingGroup(mark: file.mark)
+        for index in items.indices {
+            guard case .group(let group) = items[index].value else { continue }
+            let isOfHistory = group.text("entity") == Entity.persistentHistory
+            items[index].value = .group(isOfHistory ? history(group, defaults) : group.merged(over: defaults))
         }
-        rules.value = .list(merged)
+        rules.value = .list(items)
         file["rules"] = rules
+    }
+
+    /// The settings of a rule for a Core Data store's history. It has one date and keeps the newest transaction, from which Core Data counts
+    /// on. A history has no gaps, so no key chooses among its transactions, and an app that nobody uses is no stopped feed.
+    private mutating func history(_ group: SettingGroup, _ defaults: SettingGroup) -> SettingGroup {
+        for key in group.keys where !PolicyKey.ofHistory.contains(key) {
+            guard let mark = group[key]?.keyMark else { continue }
+            reader.report(
+                mark, "'\(key)' is not for \(Entity.persistentHistory), which only loses its oldest transactions")
+        }
+        var inherited = SettingGroup(mark: defaults.mark)
+        for key in defaults.keys where PolicyKey.ofHistory.contains(key) { inherited[key] = defaults[key] }
+        var rule = group.merged(over: inherited)
+        let mark = group["entity"]?.mark ?? group.mark
+        func setting(_ value: Setting.Value) -> Setting { Setting(value: value, keyMark: mark, mark: mark) }
+        var newest = SettingGroup(mark: mark)
+        newest["count"] = setting(.integer(1))
+        rule["date_attribute"] = setting(.text(Entity.historyDate))
+        rule["keep_last"] = setting(.group(newest))
+        rule["accept"] = setting(.list(rule.list("accept") + [setting(.text(RefusalCode.feedStopped.rawValue))]))
+        return rule
     }
 
     private mutating func checkNames(_ entries: [Setting], of kind: String) {

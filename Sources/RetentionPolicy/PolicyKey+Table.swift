@@ -122,6 +122,11 @@ extension PolicyKey {
         PolicyKey("age", .text, required: true, "The attribute with the age: a number of days, or a text such as 90d"),
     ]
 
+    /// The keys of a rule for a Core Data store's history.
+    static let ofHistory: Set = [
+        "name", "entity", "max_age", "missing", "align", "limits", "accept", "batch", "reclaim", "enabled", "archive",
+    ]
+
     /// The keys of a rule that `defaults` may also have.
     static let inheritable: [PolicyKey] = [
         PolicyKey("date_format", .word(dateFormats), "The format of the date attribute"),

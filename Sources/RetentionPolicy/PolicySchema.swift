@@ -1,3 +1,5 @@
+import PriceStore
+
 /// The JSON Schema (draft 2020-12) of `retention.yaml`, for editors and validators, generated from the reader's tables of keys.
 ///
 /// It accepts every file that the reader accepts in a build with all engines. It does not find all mistakes, such as contradicting dates;
@@ -26,12 +28,22 @@ package enum PolicySchema {
         let properties = keys.map { key in
             JSONText.Member(key.name, property(key, isComplete: isComplete))
         }
-        let required = keys.filter { $0.isRequired && isComplete }.map { JSONText.string($0.name) }
+        let needed = keys.filter { $0.isRequired && isComplete }.map(\.name)
+        let isRule = needed.contains("date_attribute")
+        let required = needed.filter { $0 != "date_attribute" }.map { JSONText.string($0) }
         return .object(
             [.init("type", "object"), .init("properties", .object(properties))]
                 + (required.isEmpty ? [] : [.init("required", .array(required))])
-                + [.init("additionalProperties", others)])
+                + [.init("additionalProperties", others)] + (isRule ? dateRules : []))
     }
+
+    /// A rule names its date, except for a Core Data store's history.
+    private static let dateRules: [JSONText.Member] = [
+        .init("if", ["properties": ["entity": ["const": .string(Entity.persistentHistory)]], "required": ["entity"]]),
+        .init(
+            "then", ["propertyNames": ["enum": .array(PolicyKey.ofHistory.sorted().map { .string($0) })]]),
+        .init("else", ["required": ["date_attribute"]]),
+    ]
 
     private static func property(_ key: PolicyKey, isComplete: Bool) -> JSONText {
         let inside = isComplete && !inheritableNames.contains(key.name) && key.name != "defaults"

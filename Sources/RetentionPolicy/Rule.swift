@@ -224,6 +224,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case feedStopped = "feed_stopped"
     case relationshipDenied = "relationship_denied"
     case historyTracking = "history_tracking"
+    case historyMirrored = "history_mirrored"
     case aggregateIncomplete = "aggregate_incomplete"
     case holdUnusable = "hold_unusable"
     case unsupportedSchema = "unsupported_schema"

@@ -12,10 +12,12 @@ extension SQLiteFile {
             guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return nil }
             let query = """
                 SELECT sum(pgsize) FROM dbstat WHERE schema = 'main' AND aggregate = TRUE AND name IN (
-                    SELECT name FROM main.sqlite_schema WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'index'))
+                    SELECT name FROM main.sqlite_schema WHERE tbl_name COLLATE NOCASE IN (?, ?, ?) AND type IN ('table', 'index'))
                 """
+            let tables: [String?] =
+                table.managed?.isHistory == true ? CoreDataHistory.tables : [table.tableName, nil, nil]
             do {
-                return try Int64.fetchOne(db, sql: query, arguments: [table.tableName])
+                return try Int64.fetchOne(db, sql: query, arguments: StatementArguments(tables))
             } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
                 return nil
             }
@@ -53,6 +55,16 @@ extension SQLiteFile {
             } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
                 return nil
             }
+        }
+    }
+
+    /// The changes of a Core Data store's history; nil for any other entity.
+    package func layout(ofEntity entity: String) throws(StoreError) -> String? {
+        try run("counting the changes of \(entity)") { db in
+            let managed = try catalog.table(entity, db)?.managed
+            guard managed?.isHistory == true, managed?.unsupported == nil else { return nil }
+            let count = try count(SQLFragment("SELECT count(*) FROM main.ACHANGE"), db)
+            return "transactions with \(count.counted("change")), kept for programs that follow the store"
         }
     }
 }

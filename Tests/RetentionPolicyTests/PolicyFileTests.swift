@@ -260,6 +260,16 @@ struct PolicyFileTests {
         #expect(rule.marks.value("batch.rows").line == 20)
     }
 
+    /// It has one date and loses only its oldest transactions; an app that nobody uses is no stopped feed.
+    @Test func aRuleForTheHistoryOfCoreDataIsCompleteWithAnAge() throws {
+        let path = PolicyFixtures.folder.appendingPathComponent("history.good.yaml").path
+        let rule = try PolicyFile.read(path: path).rules[0]
+        #expect(rule.dateAttribute == "timestamp" && rule.dateFormat == nil && rule.filter == .all)
+        #expect(rule.keepLast == Rule.KeepLastSetting(count: 1, per: []))
+        #expect(rule.accept == [.feedStopped, .tooManyRows])
+        #expect(rule.limits.maxFraction == 0.5)
+    }
+
     @Test func marksSayWhereTheKeysOfARuleStand() throws {
         let marks = try everything().rules[0].marks
         #expect(marks.whole.line == 28 && marks.whole.column == 5)

@@ -247,18 +247,12 @@ extension Relationship {
             + "with relationships: nullify these rows stay and lose their reference"
     }
 
-    /// The relationship with another delete rule.
-    package func with(deleteRule: DeleteRule) -> Relationship {
+    /// The relationship to another entity that has the same rows, or with another delete rule.
+    package func with(destination: String? = nil, deleteRule: DeleteRule? = nil) -> Relationship {
         Relationship(
-            source: source, sourceAttributes: sourceAttributes, destination: destination,
-            destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
-    }
-
-    /// The relationship to another entity that has the same rows.
-    package func with(destination: String) -> Relationship {
-        Relationship(
-            source: source, sourceAttributes: sourceAttributes, destination: destination,
-            destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
+            source: source, sourceAttributes: sourceAttributes, destination: destination ?? self.destination,
+            destinationAttributes: destinationAttributes, deleteRule: deleteRule ?? self.deleteRule,
+            isIndexed: isIndexed)
     }
 }
 

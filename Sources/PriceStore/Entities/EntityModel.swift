@@ -2,9 +2,6 @@
 ///
 /// ```swift
 /// let model = try writer.entity(named: "item")?.model
-/// for relationship in model?.relationships ?? [] {
-///     print(relationship.name, relationship.destination, relationship.deleteRule)
-/// }
 /// ```
 public struct EntityModel: Hashable, Sendable {
     /// The table that holds its rows.
@@ -31,10 +28,16 @@ public struct EntityModel: Hashable, Sendable {
     }
 }
 
+extension Entity {
+    /// The entity that stands for the history which Core Data itself keeps in a store. No list of entities has it.
+    package static let persistentHistory = "persistent_history"
+    /// Its only attribute: when a transaction was saved.
+    package static let historyDate = "timestamp"
+}
+
 /// A relationship of a Core Data model, seen from the entity that declares it.
 ///
 /// ```swift
-/// let model = try writer.entity(named: "item")?.model
 /// for relationship in model?.relationships ?? [] {
 ///     print(relationship.name, relationship.destination, relationship.deleteRule)
 /// }

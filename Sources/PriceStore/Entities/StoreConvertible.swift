@@ -25,27 +25,20 @@ extension StoreValue: StoreConvertible {
     public init(_ value: some StoreConvertible) { self = value.storeValue }
 }
 
-extension Int64: StoreConvertible {
+extension StoreConvertible where Self: FixedWidthInteger & SignedInteger {
     /// An integer.
-    public var storeValue: StoreValue { .integer(self) }
+    @inlinable public var storeValue: StoreValue { .integer(Int64(self)) }
 
-    /// Reads an integer.
-    public init?(storeValue: StoreValue) {
-        guard case .integer(let number) = storeValue else { return nil }
-        self = number
-    }
-}
-
-extension Int: StoreConvertible {
-    /// An integer.
-    public var storeValue: StoreValue { .integer(Int64(self)) }
-
-    /// Reads an integer.
+    /// Reads an integer; nil: it is too large for the type.
+    @inlinable
     public init?(storeValue: StoreValue) {
         guard case .integer(let number) = storeValue else { return nil }
         self.init(exactly: number)
     }
 }
+
+extension Int64: StoreConvertible {}
+extension Int: StoreConvertible {}
 
 extension Double: StoreConvertible {
     /// A double.

@@ -92,7 +92,6 @@ extension StoreReader {
 ///
 /// ```swift
 /// let result = try context.execute(BatchDeleteRequest(fetchRequest: doneItems, resultType: .objectIDs))
-/// for id in result.objectIDs { print(id) }
 /// ```
 public enum BatchResultType: Hashable, Sendable {
     /// Only success. Counts are included if they cost nothing.
@@ -120,7 +119,6 @@ package struct BatchContinuation: Hashable, Sendable {
 /// What a batch delete did.
 ///
 /// ```swift
-/// let result = try context.execute(BatchDeleteRequest(fetchRequest: doneItems, resultType: .objectIDs))
 /// for id in result.objectIDs { print(id) }
 /// ```
 public struct BatchDeleteResult: Hashable, Sendable {

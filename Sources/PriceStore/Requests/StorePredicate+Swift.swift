@@ -118,19 +118,14 @@ extension StorePredicate {
                     hint: "give the format: Attribute(\"\(name)\", .unixSeconds)")
             }
             return attribute.compare(comparison, instant)
-        case .and(let parts): return .and(try parts.withDeclaredDates(of: entity, store: store))
-        case .or(let parts): return .or(try parts.withDeclaredDates(of: entity, store: store))
-        case .not(let part): return .not(try part.withDeclaredDates(of: entity, store: store))
-        case .notTrue(let part): return .notTrue(try part.withDeclaredDates(of: entity, store: store))
+        case .and(let parts): return .and(try parts.map(dated))
+        case .or(let parts): return .or(try parts.map(dated))
+        case .not(let part): return .not(try dated(part))
+        case .notTrue(let part): return .notTrue(try dated(part))
         default: return self
         }
-    }
-}
-
-extension [StorePredicate] {
-    fileprivate func withDeclaredDates(of entity: Entity, store: String) throws(StoreError) -> [StorePredicate] {
-        var parts: [StorePredicate] = []
-        for part in self { parts.append(try part.withDeclaredDates(of: entity, store: store)) }
-        return parts
+        func dated(_ part: StorePredicate) throws(StoreError) -> StorePredicate {
+            try part.withDeclaredDates(of: entity, store: store)
+        }
     }
 }

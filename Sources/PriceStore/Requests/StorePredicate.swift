@@ -96,8 +96,6 @@ public indirect enum StorePredicate: Hashable, Sendable {
 ///
 /// ```swift
 /// let date = DateAttribute(name: "time", encoding: .unixSeconds)
-/// let january = DateRange(date, from: Instant(iso8601: "2025-01-01"), before: Instant(iso8601: "2025-02-01"))
-/// let prices = StoreFetchRequest(entity: "price", predicate: .date(january))
 /// ```
 public struct DateAttribute: Hashable, Sendable {
     /// The attribute's name.
@@ -130,7 +128,6 @@ public struct DateAttribute: Hashable, Sendable {
 /// A range of valid dates: wholly before one instant, and not wholly before another.
 ///
 /// ```swift
-/// let date = DateAttribute(name: "time", encoding: .unixSeconds)
 /// let january = DateRange(date, from: Instant(iso8601: "2025-01-01"), before: Instant(iso8601: "2025-02-01"))
 /// let prices = StoreFetchRequest(entity: "price", predicate: .date(january))
 /// ```

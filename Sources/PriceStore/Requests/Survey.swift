@@ -144,6 +144,8 @@ package struct Survey: Hashable, Sendable {
     package struct Losses: Hashable, Sendable {
         /// Why the history of the store cannot be continued.
         package var history: String?
+        /// The table of a mirror that reads the history whose rows are deleted.
+        package var mirror: String?
         /// What aggregates that the store makes of the rows would lose.
         package var aggregates: AggregateLoss?
     }

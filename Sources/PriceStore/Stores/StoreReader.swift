@@ -48,10 +48,6 @@ public protocol StoreReader: AnyObject {
 ///
 /// ```swift
 /// let outcome = try writer.insert(entity: "item", values: ["id": 1, "name": "again"], onConflict: .ignore)
-/// switch outcome {
-/// case .saved, .ignored: break
-/// case .rejected(let reason): print(reason)
-/// }
 /// ```
 public protocol StoreInserter: StoreReader {
     /// Inserts one row. Missing values use the defaults of the store. A row that breaks a constraint is ``InsertOutcome/rejected(_:)`` and
@@ -129,7 +125,6 @@ extension StoreWriter {
 /// ```swift
 /// let insert = BatchInsertRequest(
 ///     entity: "item", objects: [["id": 1, "name": "new"], ["name": "other"]], onConflict: .replace)
-/// let insertedCount = try context.execute(insert).insertedCount
 /// ```
 public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     /// Reject the new row.
@@ -143,7 +138,6 @@ public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
 /// The result of inserting a row.
 ///
 /// ```swift
-/// let outcome = try writer.insert(entity: "item", values: ["id": 1, "name": "again"], onConflict: .ignore)
 /// switch outcome {
 /// case .saved, .ignored: break
 /// case .rejected(let reason): print(reason)
@@ -176,7 +170,6 @@ public enum Durability: Hashable, Sendable {
 ///
 /// ```swift
 /// let result = try writer.reclaim(ReclaimRequest(mode: .auto))
-/// let freed = result.sizeBytesBefore - result.sizeBytesAfter
 /// ```
 public enum ReclaimMode: String, Hashable, Sendable, CaseIterable {
     /// Not at all.
@@ -193,7 +186,6 @@ public enum ReclaimMode: String, Hashable, Sendable, CaseIterable {
 ///
 /// ```swift
 /// let result = try writer.reclaim(ReclaimRequest(mode: .auto))
-/// let freed = result.sizeBytesBefore - result.sizeBytesAfter
 /// ```
 public struct ReclaimRequest {
     /// How free space is reclaimed.
@@ -217,7 +209,6 @@ public struct ReclaimRequest {
 /// The result of a reclaim.
 ///
 /// ```swift
-/// let result = try writer.reclaim(ReclaimRequest(mode: .auto))
 /// let freed = result.sizeBytesBefore - result.sizeBytesAfter
 /// ```
 public struct ReclaimResult: Hashable, Sendable {

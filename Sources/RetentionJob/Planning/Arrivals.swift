@@ -16,7 +16,8 @@ enum Arrivals {
 
     /// Warnings about the rules of a plan, and about their entities.
     ///
-    /// Rules for candles are left out: their newest candle is always as old as the `max_age` of the source rows.
+    /// Rules for candles are left out: their newest candle is always as old as the `max_age` of the source rows. So are those for Core
+    /// Data's history, to which an app adds nothing while nobody uses it.
     ///
     /// - Parameter now: the instant at which ages are computed, at most the clock.
     static func warnings(
@@ -24,7 +25,7 @@ enum Arrivals {
     ) throws(StoreError) -> [Plan.Warning] {
         let steps = plan.steps.filter {
             $0.survey.unsupported == nil && $0.survey.dates.newestOfEntity != nil
-                && !policy.makesCandles($0.rule.entity)
+                && !policy.makesCandles($0.rule.entity) && $0.rule.entity != Entity.persistentHistory
         }
         return withoutMatches(steps, memory) + (try withoutNewRows(steps, now, reader))
     }

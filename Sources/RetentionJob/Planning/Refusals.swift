@@ -57,7 +57,7 @@ package struct Refusals {
         return [
             wrongUnit(), clockMovedBack(), clockJumped(), mixedFormats(), futureDates(), feedStopped(),
             restoredRows(), policyWidened(), rowsCameBack(),
-            relationshipDenied(), historyTracking(), aggregateIncomplete(), notArchivable(),
+            relationshipDenied(), historyTracking(), historyMirrored(), aggregateIncomplete(), notArchivable(),
             wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
         ].compactMap { $0 }
     }
@@ -84,6 +84,15 @@ package struct Refusals {
                 .historyTracking,
                 "the store keeps a history that other programs follow, and this version cannot continue it: \($0)",
                 instead: "set enabled: false in the rule; those programs would not see the deletes")
+        }
+    }
+
+    private func historyMirrored() -> Refusal? {
+        survey.losses.mirror.map {
+            refusal(
+                .historyMirrored,
+                "the store is mirrored to CloudKit (it has the table \($0)), and the mirror reads the history: changes that it has "
+                    + "not exported yet would never reach other devices")
         }
     }
 

@@ -212,6 +212,12 @@ package enum StoreCheck {
     static func unknownEntity(
         _ name: String, at mark: Mark, _ reader: any RetentionReader, _ entityNames: [String]
     ) -> Diagnostic {
+        if name == Entity.persistentHistory {
+            return Diagnostic(
+                at: mark,
+                "the store \(reader.name) keeps no history of Core Data, for which '\(name)' stands; missing: skip leaves the rule out"
+            )
+        }
         let known = entityNames.isEmpty ? "; the store has no entities" : ""
         let hint = NearestName.suggestion(for: name, in: entityNames, otherwise: known)
         return Diagnostic(at: mark, "the store \(reader.name) has no entity '\(name)'\(hint)")

@@ -105,11 +105,16 @@ package struct PolicyDraft {
     /// The time of an event is preferred to that of the row's creation, and these to when it was loaded or changed; a date with an index to
     /// one without. Of two equal dates the later one is used, because it deletes fewer rows.
     func ownDate(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
-        guard entity.entity.kind == .table, entity.entity.name != "retention_taken", !inheritsDate(entity),
+        guard entity.entity.kind == .table, Self.ownRecords[entity.entity.name] == nil, !inheritsDate(entity),
             let best = bestDate(of: entity), listReason(entity, best) == nil
         else { return nil }
         return best
     }
+
+    private static let ownRecords = [
+        "retention_taken": "the job's own record of pending files",
+        Entity.persistentHistory: "Core Data's own history; a rule with this entity and max_age shortens it",
+    ]
 
     func bestDate(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
         if entity.rowCount == 0, hasRows { return nil }
@@ -184,7 +189,7 @@ package struct PolicyDraft {
         case .virtual: return "a virtual table"
         case .table: break
         }
-        if entity.entity.name == "retention_taken" { return "the job's own record of pending files" }
+        if let text = Self.ownRecords[entity.entity.name] { return text }
         if inheritsDate(entity) { return "its rows also belong to \(entity.entity.model?.parent ?? "")" }
         if entity.rowCount == 0 { return "it has no rows" }
         if let parent = parent(of: entity) { return "its rows go with those of \(parent.entity.name)" }

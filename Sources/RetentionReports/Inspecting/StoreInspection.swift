@@ -66,7 +66,8 @@ package struct StoreInspection: Hashable, Sendable {
             store: reader.name, engine: reader.engine, sizeBytes: try reader.sizeBytes(),
             components: try reader.components(), knownDefects: try reader.knownDefects(), clock: clock,
             entities: [])
-        for name in try reader.entityNames() {
+        let names = try reader.entityNames()
+        for name in names.contains(Entity.persistentHistory) ? names : names + [Entity.persistentHistory] {
             do {
                 guard let entity = try reader.entity(named: name) else { continue }
                 inspection.entities.append(try EntityInspection.read(entity, reader, clock: clock))

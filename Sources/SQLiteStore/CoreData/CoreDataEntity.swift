@@ -26,6 +26,9 @@ struct CoreDataEntity: Hashable {
     /// Why its rows cannot be deleted, or nil if they can.
     var unsupported: String?
 
+    /// Whether its rows are the transactions of the store's history.
+    var isHistory: Bool { name == Entity.persistentHistory && table == CoreDataHistory.transactions }
+
     /// The same entity without the rows of its sub-entities.
     var withoutSubentities: CoreDataEntity {
         guard !subentities.isEmpty else { return self }

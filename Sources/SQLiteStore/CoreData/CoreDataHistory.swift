@@ -14,6 +14,43 @@ struct CoreDataHistory: Hashable {
     /// The tombstone columns of changes.
     var tombstones: [String] = []
 
+    /// The table of the transactions, their columns that refer to strings, and all tables of a history.
+    static let transactions = "ATRANSACTION"
+    static let strings = ["ZAUTHORTS", "ZBUNDLEIDTS", "ZCONTEXTNAMETS", "ZPROCESSIDTS"]
+    static let tables = [transactions, "ACHANGE", "ATRANSACTIONSTRING"]
+
+    /// A table of the mirror to CloudKit, which reads the history; nil: the store has none.
+    var mirror: String?
+
+    /// The transactions as an entity. A delete takes their changes along.
+    var entity: CoreDataEntity {
+        let date = ManagedAttribute(
+            name: Entity.historyDate, kind: .date, isOptional: false, isTransient: false, isDerived: false,
+            isExternal: false, isPreservedOnDelete: false)
+        var entity = CoreDataEntity(
+            name: Entity.persistentHistory, number: transaction, table: Self.transactions, numbers: [transaction],
+            sharesTable: false, subentities: [], memberNames: [transaction: Entity.persistentHistory],
+            managed: ManagedEntity(
+                name: Entity.persistentHistory, isAbstract: false, attributes: [date.name: date], relationships: [:]))
+        entity.columns[date.name] = "ZTIMESTAMP"
+        entity.unsupported = unknownForm
+        return entity
+    }
+
+    /// The changes of transactions, which a cascade deletes.
+    var changes: ModelLink {
+        func link(_ name: String, _ rule: ManagedRelationship.DeleteRule, maxCount: Int) -> ManagedRelationship {
+            ManagedRelationship(
+                name: name, destination: name, inverse: nil, deleteRule: rule, isOptional: true, minCount: 0,
+                maxCount: maxCount, hasOrder: false, isTransient: false)
+        }
+        return ModelLink(
+            relationship: link("changes", .cascade, maxCount: 0), inverse: link("transaction", .noAction, maxCount: 1),
+            table: Self.transactions, numbers: [transaction], coversTable: true, owner: Entity.persistentHistory,
+            destinationTable: "ACHANGE",
+            storage: .other(ModelLink.Reference(column: "ZTRANSACTIONID", companions: [])))
+    }
+
     /// Whether an entity number is one of the history's own.
     static func isOwn(_ number: Int64) -> Bool { number >= 16000 }
 
@@ -26,6 +63,8 @@ struct CoreDataHistory: Hashable {
         let transactions = try columns("ATRANSACTION")
         guard !changes.isEmpty || !transactions.isEmpty else { return nil }
         var history = CoreDataHistory()
+        history.mirror = try String.fetchOne(
+            db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name LIKE 'ANSCK%' ORDER BY name")
         var numbers: [String: Int64] = [:]
         for row in try Row.fetchAll(
             db, sql: "SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY WHERE Z_ENT >= 16000 AND typeof(Z_NAME) = 'text'")
@@ -46,9 +85,7 @@ struct CoreDataHistory: Hashable {
         let known: Set = [
             "Z_PK", "Z_ENT", "Z_OPT", "ZCHANGETYPE", "ZENTITY", "ZENTITYPK", "ZTRANSACTIONID", "ZCOLUMNS",
         ]
-        let needed: Set = [
-            "Z_PK", "Z_ENT", "Z_OPT", "ZAUTHORTS", "ZBUNDLEIDTS", "ZCONTEXTNAMETS", "ZPROCESSIDTS", "ZTIMESTAMP",
-        ]
+        let needed = Set(["Z_PK", "Z_ENT", "Z_OPT", "ZTIMESTAMP"] + Self.strings)
         let strings: Set = ["Z_PK", "Z_ENT", "Z_OPT", "ZNAME"]
         if let missing = known.subtracting(changes).sorted().first {
             history.unknownForm = "ACHANGE has no column \(missing)"

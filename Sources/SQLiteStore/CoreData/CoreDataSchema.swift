@@ -43,11 +43,17 @@ struct CoreDataSchema {
         try schema.readEntities(model, db)
         try schema.readLinks(db)
         schema.history = try CoreDataHistory.read(db)
+        if let history = schema.history, schema.entities[Entity.persistentHistory] == nil {
+            schema.entities[Entity.persistentHistory] = history.entity
+            schema.links[CoreDataHistory.transactions] = [history.changes]
+        }
         return schema
     }
 
-    /// The tables of the entities, sorted.
-    var tables: [String] { Set(entities.values.map(\.table)).sorted() }
+    /// The tables of the entities and of the history, sorted.
+    var tables: [String] {
+        Set(entities.values.map(\.table) + (history == nil ? [] : CoreDataHistory.tables)).sorted()
+    }
 
     /// The entity with a name, ignoring case.
     func entity(_ name: String) -> CoreDataEntity? { entities[name.folded] }

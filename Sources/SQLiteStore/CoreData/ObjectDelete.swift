@@ -67,7 +67,7 @@ struct ObjectDelete {
         try check(graph.obstacles())
         try connection.confirmKept(db) { try reached($0) }
         if request.resultType == .objectIDs { try noteObjectIDs(own) }
-        let recorder = try connection.coreDataRecorder(db)
+        let recorder = graph.entity.isHistory ? nil : try connection.coreDataRecorder(db)
         try countDown(recorder)
         let losses = try graph.nullifications()
         for loss in losses where loss.rowsAfterwards == nil {

@@ -38,6 +38,26 @@ struct ObjectGraph {
             frontier = reached
             wave += 1
         }
+        if entity.isHistory { try removeUnusedStrings(wave) }
+    }
+
+    /// Adds the strings of the history to which only deleted transactions refer. The program's own name stays, because the next batch of a
+    /// rule may need it.
+    private func removeUnusedStrings(_ wave: Int) throws {
+        let own = try connection.removedObjects(entity.table, removed, db)
+        let target = try connection.removedObjects("ATRANSACTIONSTRING", removed, db)
+        let (mine, others) = try CoreDataHistory.strings.reduce(into: ([String](), [String]())) { found, column in
+            found.0.append(
+                "SELECT child.\(column) FROM temp.\(own) AS removed CROSS JOIN main.\(entity.table) AS child "
+                    + "WHERE child.Z_PK = removed.k0 AND removed.step = \(step)")
+            found.1.append(
+                "NOT EXISTS (SELECT 1 FROM main.\(entity.table) AS child WHERE child.\(column) = name.Z_PK AND "
+                    + (try stays(entity.table)) + ")")
+        }
+        try execute(
+            "INSERT OR IGNORE INTO temp.\(target) SELECT name.Z_PK, \(step), \(wave) FROM main.ATRANSACTIONSTRING AS name "
+                + "WHERE name.Z_PK IN (\(mine.joined(separator: " UNION "))) AND name.ZNAME IS NOT 'retention' AND "
+                + others.joined(separator: " AND "))
     }
 
     /// A reference that remaining rows lose, and the `FROM … WHERE …` of those rows, as `child`.

@@ -49,10 +49,11 @@ extension SQLiteFileConnection {
         if survey.related.obstacles.isEmpty { survey.unsupported = try graph.togetherObstacle() }
     }
 
-    /// Why the history cannot record deletes of an entity's rows, or nil if it can or the store keeps none.
-    func historyObstacle(_ entity: CoreDataEntity, _ db: Database) throws -> String? {
-        guard let schema = try catalog.coreData(db) else { return nil }
-        return schema.history?.obstacle(schema.reached(from: entity))
+    /// Notes what the history would lose or could not record if rows of an entity are deleted.
+    func noteHistory(_ entity: CoreDataEntity, into survey: inout Findings, _ db: Database) throws {
+        guard let schema = try catalog.coreData(db), let history = schema.history else { return }
+        survey.losses.history = history.obstacle(schema.reached(from: entity))
+        if entity.isHistory { survey.losses.mirror = history.mirror }
     }
 
     /// The deny rules that forbid deletes of an entity even if no row is deleted.

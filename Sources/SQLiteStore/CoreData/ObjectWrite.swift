@@ -40,10 +40,10 @@ extension SQLiteFileConnection {
     func managedRow(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
     ) throws -> ManagedRow {
-        guard let entity = scope.table.managed, let managed = entity.managed else {
+        guard let entity = scope.table.managed, let managed = entity.managed, !entity.isHistory else {
             throw StoreError(
                 .unsupported, store: name,
-                message: "rows of \(scope.table.name) cannot be saved: the store has no model")
+                message: "rows of \(scope.table.name) cannot be saved: no model of the store has them")
         }
         guard !managed.isAbstract else {
             throw StoreError(
@@ -94,10 +94,10 @@ extension SQLiteFileConnection {
     func updateManaged(
         _ values: [String: StoreValue], _ scope: RowScope, where condition: SQLFragment, _ db: Database
     ) throws -> [[StoreValue]] {
-        guard let managed = scope.table.managed?.managed else {
+        guard let managed = scope.table.managed?.managed, scope.table.managed?.isHistory == false else {
             throw StoreError(
                 .unsupported, store: name,
-                message: "rows of \(scope.table.name) cannot be changed: the store has no model")
+                message: "rows of \(scope.table.name) cannot be changed: no model of the store has them")
         }
         let named = values.sorted { $0.key < $1.key }
         var sets: [String] = []

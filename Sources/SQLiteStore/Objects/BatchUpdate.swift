@@ -14,29 +14,23 @@ extension SQLiteWriter {
                 throw StoreError(
                     .unsupported, store: name, message: "the batch update of \(scope.table.name) sets no attribute")
             }
-            if scope.table.managed != nil {
-                return try transaction(.normal) {
-                    let keys = try constrained(scope.table, request.propertiesToUpdate, db) {
-                        try updateManaged(
-                            request.propertiesToUpdate, scope, where: try condition(request.predicate, scope, db), db)
-                    }
-                    return BatchUpdateResult(
-                        updatedCount: keys.count,
-                        objectIDs: request.resultType == .objectIDs ? keys.map { objectID(scope, $0) } : [])
-                }
-            }
+            let (values, wantsIDs) = (request.propertiesToUpdate, request.resultType == .objectIDs)
             return try transaction(.normal) {
-                let update =
-                    try setting(request.propertiesToUpdate, scope)
-                    + whereClause(try condition(request.predicate, scope, db))
-                return try constrained(scope.table, request.propertiesToUpdate, db) {
-                    guard request.resultType == .objectIDs else {
-                        try execute(update, db)
-                        return BatchUpdateResult(updatedCount: db.changesCount)
+                let condition = try condition(request.predicate, scope, db)
+                return try constrained(scope.table, values, db) {
+                    let keys: [[StoreValue]]
+                    if scope.table.managed != nil {
+                        keys = try updateManaged(values, scope, where: condition, db)
+                    } else {
+                        let update = try setting(values, scope) + whereClause(condition)
+                        guard wantsIDs else {
+                            try execute(update, db)
+                            return BatchUpdateResult(updatedCount: db.changesCount)
+                        }
+                        keys = try rows(update + " RETURNING " + scope.table.keySQL.joined(separator: ", "), db)
                     }
-                    let keys = try rows(update + " RETURNING " + scope.table.keySQL.joined(separator: ", "), db)
                     return BatchUpdateResult(
-                        updatedCount: keys.count, objectIDs: keys.map { objectID(scope, $0) })
+                        updatedCount: keys.count, objectIDs: wantsIDs ? keys.map { objectID(scope, $0) } : [])
                 }
             }
         }

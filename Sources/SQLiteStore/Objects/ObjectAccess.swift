@@ -7,7 +7,14 @@ extension SQLiteWriter {
     public func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
         try change("saving a row of \(entity)") { db in
             let scope = try tableScope(entity, db)
-            if scope.table.managed != nil { return try insertManagedObject(values, scope, db) }
+            if scope.table.managed != nil {
+                let (outcome, key) = try insertManaged(values, .fail, scope, db)
+                if let key { return objectID(scope, [key]) }
+                var reason = "it already exists"
+                if case .rejected(let text) = outcome { reason = text }
+                throw StoreError(
+                    .constraint, store: name, message: "a row of \(scope.table.name) cannot be saved: \(reason)")
+            }
             let named = values.sorted { $0.key < $1.key }
             let columns = try scope.attributes(named.map(\.key), store: name).map(\.name.quotedIdentifier)
             let statement = SQLFragment(
@@ -59,16 +66,6 @@ extension SQLiteWriter {
         }
     }
 
-    private func insertManagedObject(
-        _ values: [String: StoreValue], _ scope: RowScope, _ db: Database
-    ) throws -> ObjectID {
-        let (outcome, key) = try insertManaged(values, .fail, scope, db)
-        if let key { return objectID(scope, [key]) }
-        var reason = "it already exists"
-        if case .rejected(let text) = outcome { reason = text }
-        throw StoreError(.constraint, store: name, message: "a row of \(scope.table.name) cannot be saved: \(reason)")
-    }
-
     /// The condition that a row has an ID and the expected values: the same bytes and storage class, whatever the column's collation and
     /// affinity.
     private func stillCondition(
@@ -78,13 +75,8 @@ extension SQLiteWriter {
         for (attribute, value) in expected.sorted(by: { $0.key < $1.key }) {
             let column = scope.column(try scope.attribute(attribute, store: name))
             let bound = value.databaseValue
-            if bound.isNull {
-                parts.append(SQLFragment("\(column) IS NULL"))
-            } else {
-                parts.append(
-                    SQLFragment(
-                        "typeof(\(column)) = '\(value.storageClass)' AND \(column) COLLATE BINARY IS ?", [bound]))
-            }
+            let kind = bound.isNull ? "null" : value.storageClass
+            parts.append(SQLFragment("typeof(\(column)) = '\(kind)' AND \(column) COLLATE BINARY IS ?", [bound]))
         }
         return .joined(parts, by: " AND ", empty: .never)
     }

@@ -127,6 +127,28 @@ struct SnippetTests {
         #expect(rows.count > 5)
     }
 
+    /// DocC has its own links, and shows no HTML. A forge follows the links of the HTML, which is the same in each article.
+    @Test func anArticleLinksToAllArticlesOnAForge() throws {
+        let folder = "Sources/PriceObjects/PriceObjects.docc"
+        let paths = Self.files(in: folder, endings: [".md"])
+        let types = try Self.files(in: "Sources/PriceObjects", endings: [".swift"]).flatMap(Self.lines)
+            .compactMap { $0.firstMatch(of: /^public .*?(struct|class|enum|protocol|actor) (\w+)/)?.2 }
+        for path in paths {
+            let text = try Self.lines(of: path).joined(separator: "\n")
+            let targets = text.matches(of: /href="([^"]+)"/).map { String($0.1) }
+            #expect(Set(paths).isSubset(of: targets.map { "\(folder)/\($0)" }), "\(path)")
+            let articles = text.matches(of: /<doc:(\w+)>/).map { "\($0.1).md" }
+            for target in targets + articles {
+                let place = Self.project.appending(path: folder).appending(path: target).path
+                #expect(FileManager.default.fileExists(atPath: place), "\(path): \(target)")
+            }
+            for symbol in text.matches(of: /[^`]``(\w+)/).map(\.1) where symbol != "PriceObjects" {
+                #expect(types.contains(symbol), "\(path): \(symbol)")
+            }
+        }
+        #expect(paths.count > 7)
+    }
+
     /// Each public type of the library has an example, except what only the program `retention` uses.
     @Test func eachPublicTypeHasAnExample() throws {
         let kinds: Set<Substring> = ["struct", "enum", "class", "protocol", "actor"]

@@ -110,11 +110,11 @@ struct ObjectWriteTests {
         let new = #expect(throws: StoreError.self) {
             try writer.insert(entity: "Point", values: ["AT": .integer(1)], onConflict: .fail)
         }
-        #expect(new?.message == "rows of Point cannot be saved: the store has no model")
+        #expect(new?.message == "rows of Point cannot be saved: no model of the store has them")
         let changed = #expect(throws: StoreError.self) {
             try writer.updateObject(point, set: ["AT": .integer(1)], ifStill: [:])
         }
-        #expect(changed?.message == "rows of Point cannot be changed: the store has no model")
+        #expect(changed?.message == "rows of Point cannot be changed: no model of the store has them")
         #expect(try store.rows("SELECT count(*), min(ZAT) FROM ZPOINT") == ["6|700000001"])
     }
 
