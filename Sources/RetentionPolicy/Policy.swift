@@ -6,6 +6,8 @@ package struct Policy: Sendable {
     package var file: PolicySource
     /// Where the price points are.
     package var store: StoreLocation
+    /// The files for each of which the policy is carried out; nil: ``store`` is the only one.
+    package var stores: StorePattern?
     /// The zone of calendar units and of dates without a zone.
     package var timezone: CalendarZone = .utc
     /// Files to import before anything is deleted, in file order.

@@ -37,6 +37,12 @@ struct PolicyBuilder {
         guard let store, !rules.isEmpty else { return nil }
         var policy = Policy(file: source, store: store, rules: rules)
         policy.marks = file.marks
+        if let group = file.group("store"), let files = group.text("files") {
+            policy.stores = StorePattern(files, except: group.texts("except"), baseFolder: reader.baseFolder)
+            if let mark = file["metrics"]?.keyMark {
+                reader.report(mark, "'metrics' is for one store: its figures are those of one run")
+            }
+        }
         policy.timezone = reader.zone
         policy.pending = pending
         policy.holds = holds
@@ -137,6 +143,10 @@ struct PolicyBuilder {
         case .text(let path):
             return Policy.StoreLocation(StoreKind(path), written: written(path), mark: setting.mark)
         case .group(let store):
+            if let files = store["files"] { return manyStores(store, files) }
+            if let mark = store["except"]?.keyMark {
+                reader.report(mark, "'except' is for a pattern of stores: files: \"data/*.sqlite\"")
+            }
             if store["path"] == nil, store["url"] == nil, !store.misspelt.contains("path") {
                 reader.report(store.mark, "required key 'path' is missing in 'store'")
             }
@@ -151,6 +161,21 @@ struct PolicyBuilder {
             return location
         default: return nil
         }
+    }
+
+    /// A place for the files of a pattern.
+    private mutating func manyStores(_ store: SettingGroup, _ files: Setting) -> Policy.StoreLocation? {
+        for key in ["path", "url", "password_file", "max_replication_lag"] {
+            if let mark = store[key]?.keyMark { reader.report(mark, "'\(key)' is for one store, and 'files' for many") }
+        }
+        guard case .text(let pattern) = files.value else { return nil }
+        if pattern.split(separator: "/").contains("..") {
+            reader.report(files.mark, "'..' in a pattern of stores is not allowed; write the folder in full")
+        }
+        var location = Policy.StoreLocation(.file(pattern), written: pattern, mark: files.mark)
+        if let timeout = store.duration("busy_timeout") { location.busyTimeout = timeout }
+        location.model = store.text("model")
+        return location
     }
 
     /// Checks that `url` and some other keys are used for servers only.

@@ -47,6 +47,8 @@ extension PolicyKey {
 
     static let store: [PolicyKey] = [
         PolicyKey("path", .storeAddress, "The SQLite file"),
+        PolicyKey("files", .text, "A pattern of SQLite files, such as data/**/*.sqlite: each is a store of its own"),
+        PolicyKey("except", .list(.text, atLeast: 0), "Patterns of files that are left out"),
         PolicyKey("url", .serverURL, unavailable: noPostgreSQL, "The URL of a PostgreSQL database"),
         PolicyKey("busy_timeout", .duration(milliseconds: true), "How long to wait for a locked store; default 5s"),
         PolicyKey("password_file", .path, unavailable: noPostgreSQL, "A file that holds the password for the server"),

@@ -80,7 +80,7 @@ package enum PolicySchema {
 
     /// A store has one address, and each kind of store has its own keys.
     private static let storeRules: [JSONText.Member] = [
-        .init("oneOf", [["required": ["path"]], ["required": ["url"]]]),
+        .init("oneOf", [["required": ["path"]], ["required": ["url"]], ["required": ["files"]]]),
         .init(
             "if",
             ["properties": ["path": ["not": ["pattern": .string("^" + serverPrefix)]]], "required": ["path"]]),

@@ -29,12 +29,13 @@ struct CheckCommand: ConsoleCommand {
         try asOfOption.check()
         let policy: Policy
         do {
-            policy = try policyOption.read(orInstalled: true)
+            policy = try policyOption.read(orInstalled: true, takesMany: true)
         } catch PolicyError.invalid(let diagnostics, let source) {
             // The mistakes are the report.
             try console.report(diagnostics, of: source)
             return 78
         }
+        if let stores = ManyStores(policy), !offline { return try check(stores, console) }
         let (diagnostics, defects) = try self.diagnostics(policy)
         try console.report(diagnostics, of: policy.file)
         guard !diagnostics.contains(where: { $0.severity == .error }) else { return 78 }
@@ -51,6 +52,35 @@ struct CheckCommand: ConsoleCommand {
         try console.report(lines: [line] + Self.avoided(defects))
         return 0
     }
+
+    /// Checks each store of a pattern, and shows those that do not fit. Advice is that for the first one.
+    private func check(_ stores: ManyStores, _ console: Console) throws -> Int32 {
+        var wrongCount = 0
+        for (index, policy) in stores.policies(isInTurn: false).enumerated() {
+            let found: [Diagnostic]
+            do {
+                found = try diagnostics(policy).found
+            } catch {
+                found = [Diagnostic(at: policy.store.mark, ExitStatus(of: error).reason)]
+            }
+            let isWrong = found.contains { $0.severity == .error }
+            wrongCount += isWrong ? 1 : 0
+            let shown = found.filter { $0.severity != .advice || index == 0 }
+            guard !shown.isEmpty else { continue }
+            try console.report(lines: ["\(SafeText.line(policy.store.written)):"])
+            try console.report(shown, of: policy.file)
+        }
+        let count = Figures.count(stores.files.paths.count, "store")
+        let line =
+            wrongCount > 0
+            ? "\(count) of '\(stores.pattern.written)', of which \(Figures.grouped(wrongCount)) do not fit"
+            : "no errors; \(count) of '\(stores.pattern.written)' fit"
+        try console.report(
+            lines: stores.problems.map { "error: " + $0 } + ["\(SafeText.line(policyName(stores))): \(line)"])
+        return wrongCount > 0 || !stores.problems.isEmpty ? 78 : 0
+    }
+
+    private func policyName(_ stores: ManyStores) -> String { stores.policy.file.path }
 
     /// Why the commands of the policy cannot be run here.
     private static func programTroubles(_ policy: Policy) -> [Diagnostic] {

@@ -13,14 +13,29 @@ struct PolicyOption: ParsableArguments {
             "The policy file (default: RETENTION_CONFIG in the environment, or retention.yaml).", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
+    @Option(
+        help: ArgumentHelp("Of the stores of a pattern, only this file.", valueName: "file"), completion: .file())
+    var store: String?
     @Flag(help: "Read a policy that other users can change, even as root.")
     var allowInsecure = false
 
     /// Reads the policy, see ``PolicyAccess``.
     ///
-    /// - Parameter orInstalled: whether that in /etc is read if none is named and none is in the working folder.
-    func read(orInstalled: Bool = false) throws -> Policy {
-        try PolicyAccess.read(Self.path(config, orInstalled: orInstalled), allowsInsecure: allowInsecure)
+    /// - Parameters:
+    ///   - orInstalled: whether that in /etc is read if none is named and none is in the working folder.
+    ///   - takesMany: whether the command is for all stores of a pattern.
+    func read(orInstalled: Bool = false, takesMany: Bool = false) throws -> Policy {
+        let policy = try PolicyAccess.read(Self.path(config, orInstalled: orInstalled), allowsInsecure: allowInsecure)
+        guard let store else {
+            guard policy.stores == nil || takesMany else {
+                throw CommandFailure.usage("the policy is for many stores", hint: "name one of them: --store FILE")
+            }
+            return policy
+        }
+        guard let stores = ManyStores(policy) else {
+            throw CommandFailure.usage("--store is for a policy with a pattern of stores", hint: "leave it out")
+        }
+        return try PolicyAccess.check(stores.policy(at: store), allowsInsecure: allowInsecure)
     }
 
     /// The path of the policy that is read.

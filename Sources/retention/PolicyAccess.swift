@@ -9,9 +9,13 @@ enum PolicyAccess {
     /// - Parameter allowsInsecure: whether root may run what others can write.
     /// - Throws: ``PolicyError``, or ``CommandFailure`` with 77.
     static func read(_ path: String, allowsInsecure: Bool) throws -> Policy {
+        if !allowsInsecure, geteuid() == 0 { try refuse(path, "the policy") }
+        return try check(PolicyFile.read(path: path), allowsInsecure: allowsInsecure)
+    }
+
+    /// Checks who can change the folders and programs that a policy names.
+    static func check(_ policy: Policy, allowsInsecure: Bool) throws -> Policy {
         let isChecked = !allowsInsecure && geteuid() == 0
-        if isChecked { try refuse(path, "the policy") }
-        let policy = try PolicyFile.read(path: path)
         if isChecked { for folder in PendingFolder(policy).folders() { try refuse(folder, "the pending folder") } }
         guard isChecked else { return policy }
         if let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }

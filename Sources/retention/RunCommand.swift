@@ -78,17 +78,73 @@ struct RunCommand: ConsoleCommand {
         try checkPlanOptions()
         let validity = try validFor.map { try OptionValue.duration($0, option: "--valid-for") }
 
-        let policy = try policyOption.read()
+        let policy = try policyOption.read(takesMany: true)
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
         let planFile = try plan.map { try PlanFile(reading: $0, for: policy, clock: started) }
         if let saved = planFile?.plan {
             (options.savedPlan, options.accept, options.ruleNames) = (saved, saved.accept, saved.ruleNames)
         }
+        let asOf = try planFile?.plan.asOf ?? asOfOption.instant(for: policy, clock: started)
+        if let stores = ManyStores(policy) {
+            guard savePlan == nil, plan == nil else {
+                throw CommandFailure.usage("a plan is for one store", hint: "name one of them: --store FILE")
+            }
+            return try runEach(stores, asOf, options, budget ?? policy.maxRuntime, wait, console)
+        }
+        var session = try session(policy, asOf, options, planFile, console)
+        session.maxRuntime = budget
+        session.wait = wait
+        guard dryRun else {
+            return try show(try session.run(), console, session.log)
+        }
+        let (report, saved) = try session.dryRun(planValidity: savePlan == nil ? nil : validity ?? PlanFile.validity)
+        if let savePlan, let saved { try PlanFile.write(saved, to: savePlan) }
+        let code = try show(report, console, session.log)
+        if let savePlan, let saved, !output.quiet, !output.format.isJSON {
+            try console.report(
+                "The plan is saved in \(SafeText.line(savePlan)), valid until \(Figures.instant(saved.validUntil.toSecond)).\n"
+            )
+        }
+        return code
+    }
+
+    /// Carries out the command for each store of a pattern. What happens to one does not stop the others.
+    private func runEach(
+        _ stores: ManyStores, _ asOf: Instant, _ options: Planner.Options, _ budget: Duration?, _ wait: Duration?,
+        _ console: Console
+    ) throws -> Int32 {
+        let end = budget.map { SystemClock.uptime() + $0 }
+        let policies = stores.policies(isInTurn: budget != nil)
+        var reports: [RunReport] = []
+        for policy in policies {
+            let left = end.map { $0 - SystemClock.uptime() }
+            // A signal ends the run of a store with a code above 128.
+            guard left.map({ $0 > .zero }) != false, reports.last.map({ $0.exitCode <= 128 }) != false else { break }
+            do {
+                _ = try PolicyAccess.check(policy, allowsInsecure: policyOption.allowInsecure)
+                var session = try session(policy, asOf, options, nil, console)
+                (session.maxRuntime, session.wait) = (left, wait)
+                reports.append(dryRun ? try session.dryRun().report : try session.run())
+            } catch {
+                let log = try output.log(isVerbose: verbose, isDryRun: true).open(console)
+                let session = RunSession(console: console, policy: policy, asOf: asOf, options: options, log: log)
+                reports.append(session.reportOfRunNotCarriedOut(error))
+            }
+        }
+        let result = StoresReport(
+            reports: reports, stores: stores, leftCount: policies.count - reports.count, layout: console.layout)
+        guard !output.quiet || result.exitCode != 0 else { return 0 }
+        try console.report(output.format.isJSON ? result.document : result.text)
+        return result.exitCode
+    }
+
+    /// Opens the log of a run or a dry run, and checks the files that it writes.
+    private func session(
+        _ policy: Policy, _ asOf: Instant, _ options: Planner.Options, _ planFile: PlanFile?, _ console: Console
+    ) throws -> RunSession {
         var opening = output.log(isVerbose: verbose, isDryRun: dryRun)
         var session = RunSession(
-            console: console, policy: policy,
-            asOf: try planFile?.plan.asOf ?? asOfOption.instant(for: policy, clock: started), options: options,
-            log: try opening.open(console))
+            console: console, policy: policy, asOf: asOf, options: options, log: try opening.open(console))
         do {
             let outputs = try StoreOpening(policy).outputs()
             try outputs.check()
@@ -105,24 +161,11 @@ struct RunCommand: ConsoleCommand {
             if !dryRun { session.notifyOfRunNotCarriedOut(session.reportOfRunNotCarriedOut(error)) }
             throw error
         }
-        session.maxRuntime = budget
-        session.wait = wait
         session.observer = output.observer(console)
         session.isVerbose = verbose
         session.sampleCount = sample ?? 0
         session.planFile = planFile
-        guard dryRun else {
-            return try show(try session.run(), console, session.log)
-        }
-        let (report, saved) = try session.dryRun(planValidity: savePlan == nil ? nil : validity ?? PlanFile.validity)
-        if let savePlan, let saved { try PlanFile.write(saved, to: savePlan) }
-        let code = try show(report, console, session.log)
-        if let savePlan, let saved, !output.quiet, !output.format.isJSON {
-            try console.report(
-                "The plan is saved in \(SafeText.line(savePlan)), valid until \(Figures.instant(saved.validUntil.toSecond)).\n"
-            )
-        }
-        return code
+        return session
     }
 
     private func checkPlanOptions() throws(CommandFailure) {

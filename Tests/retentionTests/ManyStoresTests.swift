@@ -1,0 +1,123 @@
+import Foundation
+import GRDB
+@preconcurrency import Glibc
+import Testing
+
+/// A policy with a pattern of files.
+@Suite struct ManyStoresTests {
+    private static let policy = """
+        version: 1
+        store: { files: "data/**/*.sqlite", except: ["data/test*"], busy_timeout: 100ms }
+        rules:
+          - { name: prices, entity: Price, date_attribute: at, date_format: unix_seconds, max_age: 30d, missing: MISSING }
+        """
+
+    /// A folder with stores of ten expired rows and one other; each path is below `data`.
+    private func job(_ stores: [String], skips: Bool = false) throws -> LaunchedJob {
+        let text = Self.policy.replacing(skips ? "MISSING" : ", missing: MISSING", with: skips ? "skip" : "")
+        let job = try LaunchedJob("CREATE TABLE other(i)", policy: text + "\n")
+        for store in stores { try add(store, to: job) }
+        return job
+    }
+
+    private func add(_ store: String, to job: LaunchedJob) throws {
+        let folder = URL(filePath: job.path("data/\(store)")).deletingLastPathComponent()
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try job.change(
+            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(1, daysAgo: 0), in: "data/\(store)")
+    }
+
+    private func count(_ store: String, _ job: LaunchedJob) throws -> Int {
+        try job.number("SELECT count(*) FROM Price", in: "data/\(store)")
+    }
+
+    @Test func eachFileIsAStoreWithItsRecord() throws {
+        let job = try job(["a.sqlite", "y/2024/b.sqlite", "test.sqlite", ".hidden.sqlite"])
+        // Other names of a file, a link to a folder, and files that are no stores.
+        symlink(job.path("data/a.sqlite"), job.path("data/z.sqlite"))
+        symlink(job.path("data/y"), job.path("data/linked"))
+        try job.folder.write("", to: "data/empty.sqlite")
+        let dry = try job.retention("run", "--dry-run")
+        #expect(
+            dry.status == 0
+                && dry.output.contains("2 stores of data/**/*.sqlite: 2 planned; a run would delete 20 rows."), "\(dry)"
+        )
+        let run = try job.retention("run")
+        #expect(run.status == 0)
+        #expect(
+            run.output.contains("2 stores of data/**/*.sqlite: 2 completed; deleted 20 rows; no expired row is left."),
+            "\(run)")
+        for (store, left) in [("a.sqlite", 1), ("y/2024/b.sqlite", 1), ("test.sqlite", 11), (".hidden.sqlite", 11)] {
+            #expect(try count(store, job) == left, "\(store)")
+        }
+        #expect(try job.listing().contains("retention.ledger.sqlite"))
+        #expect(try job.listing().filter { $0.hasSuffix("ledger.sqlite") }.count == 1)
+        let log = try job.retention("log", "--store", "data/a.sqlite")
+        #expect(log.status == 0 && log.output.contains("10 deleted"), "\(log)")
+        #expect(try job.retention("log").status == 64)
+        // The next night, with a new store.
+        try add("c.sqlite", to: job)
+        let next = try job.retention("run", "--format", "json")
+        #expect(next.status == 0)
+        let reports = try #require(try JSONSerialization.jsonObject(with: Data(next.output.utf8)) as? [[String: Any]])
+        #expect(
+            reports.compactMap { $0["store"] as? String } == ["data/a.sqlite", "data/c.sqlite", "data/y/2024/b.sqlite"])
+        #expect(try count("c.sqlite", job) == 1)
+    }
+
+    @Test func oneThatIsDamagedLockedOrLacksTheTableDoesNotStopTheOthers() throws {
+        let job = try job((1...6).map { "\($0).sqlite" })
+        try job.change("DROP TABLE Price", in: "data/2.sqlite")
+        try job.folder.write(String(repeating: "no database ", count: 100), to: "data/3.sqlite")
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(path: job.path("data/4.sqlite"), configuration: configuration)
+        try other.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE") }
+        // In a process of its own: locks hold between processes.
+        let run = try job.launch(["run"])
+        try other.close()
+        #expect(run.status == 78, "\(run)")
+        for part in ["there is no entity Price", "data/3.sqlite", "data/4.sqlite", "deleted 30 rows"] {
+            #expect(run.output.contains(part), "\(part): \(run.output)")
+        }
+        for store in ["1.sqlite", "5.sqlite", "6.sqlite"] { #expect(try count(store, job) == 1) }
+        let check = try job.retention("check")
+        #expect(check.status == 78)
+        #expect(check.output.contains("6 stores of 'data/**/*.sqlite', of which 2 do not fit"), "\(check)")
+    }
+
+    @Test func aTableThatIsMissingIsLeftOutOnRequest() throws {
+        let job = try job(["1.sqlite", "2.sqlite"], skips: true)
+        try job.change("DROP TABLE Price", in: "data/2.sqlite")
+        let run = try job.retention("run")
+        #expect(run.status == 0 && run.output.contains("2 completed; deleted 10 rows"), "\(run)")
+    }
+
+    @Test func oneStoreIsNamed() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        #expect(try job.retention("run", "--store", "data/a.sqlite").status == 0)
+        #expect(try count("a.sqlite", job) == 1)
+        #expect(try count("b.sqlite", job) == 11)
+        #expect(try job.retention("run", "--store", "prices.sqlite").status == 66)
+        #expect(try job.retention("report").status == 64)
+        #expect(try job.retention("run", "--dry-run", "--save-plan", "plan.json").status == 64)
+    }
+
+    @Test func noMatchIsAWarningAndForCheckAnError() throws {
+        let job = try job([])
+        let run = try job.retention("run")
+        #expect(run.status == 0 && run.output.contains("no file matches 'data/**/*.sqlite'"), "\(run)")
+        #expect(try job.retention("check").status == 78)
+    }
+
+    @Test func pendingFilesHaveTheNameOfTheStore() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        let policy = try job.text("retention.yaml") + "pending:\n  - { files: \"in/{store}/*.csv\", entity: Price }\n"
+        try job.folder.write(policy, to: "retention.yaml")
+        try FileManager.default.createDirectory(atPath: job.path("in/b"), withIntermediateDirectories: true)
+        try job.folder.write("at\n\(Int(Date().timeIntervalSince1970))\n", to: "in/b/1.csv")
+        #expect(try job.retention("run").status == 0)
+        #expect(try count("a.sqlite", job) == 1)
+        #expect(try count("b.sqlite", job) == 2)
+    }
+}
