@@ -78,7 +78,7 @@ package enum Secrets {
 
     /// The beginnings of the names of other parameters. Source: postgresql.org/docs/current/libpq-connect.html.
     private static let known = """
-        host port dbname user passfile require channel_ connect_ client_ options application_ fallback_ tcp_ replication keepalives gss krb
+        host port dbname user passfile require channel_ connect_ client_ option application_ fallback_ tcp_ replication keepalives gss krb
         sslmode sslcert sslkey sslroot sslcrl sslsni sslneg sslcomp ssl_m service min_protocol max_protocol target_ load_balance
         """.split { $0.isWhitespace }.map(String.init)
 

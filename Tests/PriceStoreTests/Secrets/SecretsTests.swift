@@ -49,7 +49,8 @@ struct SecretsTests {
         "unknown key 'password'; did you mean 'password_file'?", "C:\\x41", "a://",
         "postgresql://h/d?sslmode=require&keepalives_idle=5&options=-c%20a=b", "[sh, -c, mailto:root@example.org]",
         "PWD=/x",
-        "[podman, run, img:1@sha256:12ab34cd]", "git@example.org:a/b", "https://example.org/?x=1",
+        "[podman, run, img:1@sha256:12ab34cd]", "git@example.org:a/b",
+        "postgresql://USER@HOST:PORT/DATABASE?OPTION=VALUE", "https://example.org/?x=1",
         "docs/postgresql.md?x", "=", "@", ":@/",
         "://", "password=", "::::", "\\x",
     ])
