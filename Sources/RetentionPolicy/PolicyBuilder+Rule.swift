@@ -81,8 +81,7 @@ extension PolicyBuilder {
 
     /// Reads the tiers. Each must be able to keep a row that nothing else keeps.
     private mutating func thin(_ group: SettingGroup, maxAge: MaxAge) -> Rule.ThinSetting? {
-        var setting = Rule.ThinSetting(
-            per: group.texts("per"), pick: group.word("pick", as: Thinning.Pick.self) ?? .last, tiers: [])
+        var setting = Rule.ThinSetting(per: group.texts("per"), pick: pick(group), tiers: [])
         var former: (key: String, tier: Rule.ThinSetting.Tier)?
         for (key, unit) in Rule.ThinSetting.units {
             guard let mark = group[key]?.mark, group[key]?.value != nil else { continue }
@@ -107,6 +106,19 @@ extension PolicyBuilder {
             reader.report(group.mark, "'thin' needs a tier: \(keys.listed("or"))")
         }
         return setting.tiers.isEmpty ? nil : setting
+    }
+
+    /// Reads which rows of a bucket are kept.
+    private mutating func pick(_ group: SettingGroup) -> Thinning.Pick {
+        let word = group.text("pick")
+        guard word == "ohlc" else {
+            if let mark = group["price"]?.keyMark { reader.report(mark, "'price' is for 'pick: ohlc'") }
+            return word == "first" ? .first : .last
+        }
+        if group["price"] == nil, !group.misspelt.contains("price") {
+            reader.report(group.mark, "'pick: ohlc' needs the attribute of the price, such as 'price: close'")
+        }
+        return .ohlc(price: group.text("price") ?? "")
     }
 
     private mutating func checkDates(_ group: SettingGroup) {

@@ -142,7 +142,10 @@ extension PolicyKey {
             PolicyKey(
                 "per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group"),
             PolicyKey(
-                "pick", .word(PolicyWord.of(Thinning.Pick.self)), "Which row of a bucket is kept; default last"),
+                "pick", .word(["last", "first", "ohlc"]),
+                "Which row of a bucket is kept; ohlc: the rows with the first, highest, lowest and last price; default last"
+            ),
+            PolicyKey("price", .text, "The attribute of the price, for ohlc"),
         ]
         + Rule.ThinSetting.units.map { key, unit in
             PolicyKey(key, .wordOr(["forever"], .age), "How long one row of each \(unit.rawValue) is kept")

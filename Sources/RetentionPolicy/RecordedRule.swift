@@ -124,7 +124,8 @@ extension RecordedRule {
     private static func thin(_ thin: Rule.ThinSetting) -> String {
         var members: [(String, String)] = []
         if !thin.per.isEmpty { members.append(("per", CanonicalText.list(thin.per.sorted().map(CanonicalText.text)))) }
-        if thin.pick != .last { members.append(("pick", CanonicalText.text(thin.pick.rawValue))) }
+        if thin.pick != .last { members.append(("pick", CanonicalText.text(thin.pick.word))) }
+        if let price = thin.pick.price { members.append(("price", CanonicalText.text(price))) }
         for (key, unit) in Rule.ThinSetting.units {
             guard let tier = thin.tiers.first(where: { $0.unit == unit }) else { continue }
             members.append((key, CanonicalText.text(tier.age?.canonical ?? "forever")))

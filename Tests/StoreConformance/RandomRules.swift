@@ -92,6 +92,8 @@ package struct RuleTable {
     var date: String
     var groups: [String]
     var filters: [(column: String, values: [StoreValue])]
+    /// A column of numbers.
+    var price: String?
     /// Whether its rows can be thinned.
     var thins: Bool
 
@@ -100,9 +102,10 @@ package struct RuleTable {
     ///   - filters: columns that a filter compares, with values for them.
     package init(
         _ name: String, date: String, groups: [String], filters: [(column: String, values: [StoreValue])],
-        thins: Bool = true
+        price: String? = nil, thins: Bool = true
     ) {
-        (self.name, self.date, self.groups, self.filters, self.thins) = (name, date, groups, filters, thins)
+        (self.name, self.date, self.groups, self.filters) = (name, date, groups, filters)
+        (self.price, self.thins) = (price, thins)
     }
 
     package static let symbols: [StoreValue] = ["XAU", "xau", "EUR", "b?", ""].map(StoreValue.text) + [.integer(5)]
@@ -171,7 +174,9 @@ extension RandomRules {
             }
             copy.keepers.thinning = copy.keepers.thinning.flatMap {
                 table.thins
-                    ? Thinning(tiers: $0.tiers, pick: $0.pick, groupedBy: [], among: .all, date: copy.date) : nil
+                    ? Thinning(
+                        tiers: $0.tiers, pick: $0.pick.price == nil ? $0.pick : .last, groupedBy: [], among: .all,
+                        date: copy.date) : nil
             }
             return copy
         }
@@ -182,7 +187,9 @@ extension RandomRules {
             name: table.date, encoding: encoding, zone: zone,
             earliest: Instant(iso8601: earliest, zone: zone) ?? .distantPast,
             latest: chance(25) ? Instant(iso8601: pick(["2026-11-05", "2100-01-01"])) : nil, trustsZero: setsEarliest)
-        let filter = chance(55) ? condition(table) : .all
+        let price = table.thins && chance(20) ? table.price : nil
+        var filter = chance(55) ? condition(table) : .all
+        if let price { filter = filter && .isNumber(price) }
         var cutoff = self.cutoff
         if chance(35) {
             cutoff = cutoff.advanced(
@@ -200,22 +207,25 @@ extension RandomRules {
         var request = SurveyRequest(
             entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
             relationships: pick(relationships), counts: .init(all: chance(60)))
-        if table.thins, chance(35) { request.keepers.thinning = thinning(request, table) }
+        if price != nil || table.thins && chance(30) {
+            request.keepers.thinning = thinning(
+                request, price.map { .ohlc(price: $0) } ?? pick([.last, .first]), table)
+        }
         return request
     }
 
     /// One to three tiers, with ages that are longer for longer units.
-    private mutating func thinning(_ request: SurveyRequest, _ table: RuleTable) -> Thinning {
-        let units = Set(CalendarUnit.allCases.shuffled(using: &random).prefix(pick([1, 2, 2, 3])))
+    private mutating func thinning(_ request: SurveyRequest, _ pick: Thinning.Pick, _ table: RuleTable) -> Thinning {
+        let units = Set(CalendarUnit.allCases.shuffled(using: &random).prefix(self.pick([1, 2, 2, 3])))
         var since = request.cutoff
         let tiers = CalendarUnit.allCases.filter(units.contains).map { unit in
             let hour: Int64 = 3_600_000_000
-            since = since.advanced(byMicroseconds: -pick([0, 1, 20, 24, 24 * 20, 24 * 45, 24 * 200]) * hour)
+            since = since.advanced(byMicroseconds: -self.pick([0, 1, 20, 24, 24 * 20, 24 * 45, 24 * 200]) * hour)
             return Thinning.Tier(unit, since: chance(25) ? .distantPast : since)
         }
         return Thinning(
-            tiers: tiers, pick: pick(Thinning.Pick.allCases),
-            groupedBy: chance(60) && !table.groups.isEmpty ? [pick(table.groups)] : [], among: request.filter,
+            tiers: tiers, pick: pick,
+            groupedBy: chance(60) && !table.groups.isEmpty ? [self.pick(table.groups)] : [], among: request.filter,
             date: request.date)
     }
 

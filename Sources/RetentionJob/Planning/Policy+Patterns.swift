@@ -122,7 +122,7 @@ extension Rule {
     /// Whether an entity has all attributes that the rule names.
     fileprivate func fits(_ entity: Entity) -> Bool {
         let names =
-            [dateAttribute] + filter.allAttributeNames + (keepLast?.per ?? []) + (thin?.per ?? [])
+            [dateAttribute] + filter.allAttributeNames + (keepLast?.per ?? []) + (thin?.names ?? [])
             + [rollup?.price, rollup?.volume].compactMap(\.self) + (rollup?.per ?? [])
         return names.allSatisfy { entity.attribute(named: $0) != nil }
     }

@@ -77,12 +77,9 @@ struct RollupCheck {
     }
 
     private mutating func checkNumber(_ name: String, _ key: String) {
-        guard let attribute = entity.attribute(named: name) else {
-            diagnostics.append(StoreCheck.unknownAttribute(name, of: entity, at: rule.marks.value(key)))
-            return
+        if let found = StoreCheck.numberTrouble(name, of: entity, at: rule.marks.value(key)) {
+            diagnostics.append(found)
         }
-        guard attribute.affinity == .text else { return }
-        report(key, "\(entity.name).\(attribute.name) is a column for text, and prices and volumes are numbers")
     }
 
     /// A date that is a whole day cannot lie in one of its hours, and cannot express a bucket that begins within a day.

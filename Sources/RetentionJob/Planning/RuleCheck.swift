@@ -31,6 +31,11 @@ struct RuleCheck {
         }
         checkGroups("keep_last", rule.keepLast?.per ?? [], entity)
         checkGroups("thin", rule.thin?.per ?? [], entity)
+        if let price = rule.thin?.pick.price,
+            let found = StoreCheck.numberTrouble(price, of: entity, at: rule.marks.value("thin.price"))
+        {
+            diagnostics.append(found)
+        }
         if let column = rule.column, entity.model != nil, entity.attribute(column: column) == nil {
             diagnostics.append(
                 Diagnostic(
@@ -143,7 +148,7 @@ struct RuleCheck {
     /// Surveys with a cutoff before which nothing is expired: with an index it reads almost nothing.
     private mutating func survey(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         var request = SurveyRequest(
-            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
+            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.considered,
             relationships: rule.relationships.request, counts: .init(all: false))
         request.take(rule.rollupRequest(date))
         let survey: Survey

@@ -46,7 +46,7 @@ struct RandomDatabaseTests {
         let expected = [
             "refused", "expired", "counted before", "cascaded", "nullified", "kept", "held", "held with others",
             "empties",
-            "unreadable", "zone", "thinned", "kept from others", "kept beside others",
+            "unreadable", "zone", "thinned", "candles kept", "kept from others", "kept beside others",
             "partitioned",
         ]
         #expect(seen.isSuperset(of: expected))

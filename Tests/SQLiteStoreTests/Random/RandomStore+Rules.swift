@@ -13,7 +13,7 @@ extension RandomStore {
                     case .up: (column.name, [.integer(11), .integer(48), .text("k48"), .integer(85)])
                     default: (column.name, RuleTable.symbols)
                     }
-                })
+                }, price: columns.first { $0.role == .volume }?.name)
         }
     }
 
