@@ -12,7 +12,7 @@ extension PolicyBuilder {
         rule.except = group.texts("except")
         rule.skipsMissing = group["missing"] != nil
         rule.column = group.text("column")
-        rule.dateFormat = group.word("date_format", as: DateEncoding.self)
+        rule.dateFormat = dateFormat(group)
         rule.filter = group.group("where").map(Self.predicate) ?? .all
         if let keepLast = group.group("keep_last"), let count = keepLast.integer("count") {
             rule.keepLast = Rule.KeepLastSetting(count: count, per: keepLast.texts("per"))
@@ -119,6 +119,19 @@ extension PolicyBuilder {
             reader.report(group.mark, "'pick: ohlc' needs the attribute of the price, such as 'price: close'")
         }
         return .ohlc(price: group.text("price") ?? "")
+    }
+
+    /// Reads a format by its name, or a pattern.
+    private mutating func dateFormat(_ group: SettingGroup) -> DateEncoding? {
+        guard let setting = group.group("date_format")?["pattern"], case .text(let text) = setting.value else {
+            return group.text("date_format").flatMap(DateEncoding.init(rawValue:))
+        }
+        do throws(DatePattern.Mistake) {
+            return .pattern(try DatePattern(checking: text))
+        } catch {
+            reader.report(setting.mark, error.message)
+            return nil
+        }
     }
 
     private mutating func checkDates(_ group: SettingGroup) {

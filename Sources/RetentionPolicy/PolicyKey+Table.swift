@@ -108,7 +108,8 @@ extension PolicyKey {
 
     /// The keys of a rule that `defaults` may also have.
     static let inheritable: [PolicyKey] = [
-        PolicyKey("date_format", .word(dateFormats), "The format of the date attribute"),
+        PolicyKey(
+            "date_format", .scalarOrGroup(.word(dateFormats), dateFormat), "The format of the date attribute"),
         PolicyKey("where", .named(.condition), "The rows that the rule considers; default: all"),
         PolicyKey("keep_last", .group(keepLast), "The newest rows of each group are never deleted"),
         PolicyKey("thin", .group(thin), "One row of each bucket of the calendar is kept beyond max_age"),
@@ -130,6 +131,10 @@ extension PolicyKey {
         PolicyKey("enabled", .flag, "Whether the rule runs; default true"),
         PolicyKey("column", .text, "The column of the date attribute in a Core Data store, by its SQL name"),
         PolicyKey("archive", .word(["none"]), "none: rows of the rule are deleted without an archive"),
+    ]
+
+    static let dateFormat: [PolicyKey] = [
+        PolicyKey("pattern", .text, required: true, "How the text is written, with letters of strptime: %d.%m.%Y %H:%M")
     ]
 
     static let keepLast: [PolicyKey] = [

@@ -92,7 +92,12 @@ package struct RecordedRule: Hashable, Sendable {
         add("pattern", word: rule.family?.entity)
         add("except", rule.except.isEmpty ? nil : CanonicalText.list(rule.except.sorted().map(CanonicalText.text)))
         add("date_attribute", word: rule.dateAttribute)
-        add("date_format", word: rule.dateFormat?.rawValue)
+        add(
+            "date_format",
+            rule.dateFormat.map { format in
+                let name = CanonicalText.text(format.rawValue)
+                return format.datePattern == nil ? name : CanonicalText.object([("pattern", name)])
+            })
         add("max_age", word: rule.maxAge.canonical)
         add("where", rule.filter == .all ? nil : CanonicalText.conditions(rule.filter))
         add(

@@ -14,6 +14,15 @@ package protocol RandomRules: Choosing {
     mutating func mess() -> StoreValue
 }
 
+extension DateEncoding {
+    /// The formats of random stores: all but the store's own, and patterns.
+    package static let written: [DateEncoding] =
+        allCases.filter { $0 != .native }
+        + [
+            "%d.%m.%Y %H:%M", "%m/%d/%Y", "%Y%m%d %H%M%S", "%a, %d %b %Y %H:%M:%S %z", "%Y-%m-%d %H:%M:%S.%f %z %Z",
+        ].compactMap { DatePattern($0).map(DateEncoding.pattern) }
+}
+
 extension SeededRandom {
     /// An instant where a day, a month or a year begins, where clocks change, or none of these.
     package mutating func cutoff() -> Instant {
@@ -77,6 +86,15 @@ extension RandomRules {
     /// Other ways to write a date as text, and local times that clocks skip or repeat.
     package mutating func spelling(_ instant: Instant, _ text: String) -> StoreValue {
         let (day, time) = dayAndTime(instant)
+        if encoding.datePattern != nil {
+            // Without zeros, with other names and offsets, impossible days and hours.
+            let texts = [
+                (".0", "."), (" 0", " "), ("/0", "/"), ("0", "3"), ("+0000", "-0130"), ("Oct", "okt"), ("2", "31"),
+            ].map {
+                text.replacing($0.0, with: $0.1, maxReplacements: 1)
+            }
+            return .text(pick(texts + [text + " ", text.uppercased(), text.lowercased(), day]))
+        }
         return .text(
             pick([
                 day, "\(day) \(time)", "\(day)T\(time)", "\(day.dropLast(3))", "\(day.prefix(4))",

@@ -155,7 +155,7 @@ extension DateEncoding {
         let day: Int64 = 86_400_000_000
         return switch self {
         case .iso8601: 367 * day
-        case .yyyymmdd, .unixDays, .native: 2 * day
+        case .yyyymmdd, .unixDays, .native, .pattern: 2 * day
         default: 0
         }
     }

@@ -19,7 +19,7 @@ extension RandomStore {
 
     mutating func rules() -> [SurveyRequest] {
         rules(
-            otherEncodings: DateEncoding.allCases.filter { $0 != .native },
+            otherEncodings: DateEncoding.written,
             relationships: [.asDeclared, .asDeclared, .deny, .cascade, .nullify])
     }
 }
