@@ -15,7 +15,7 @@ extension PolicyBuilder {
         rule.except = group.texts("except")
         rule.skipsMissing = group["missing"] != nil
         rule.column = group.text("column")
-        rule.dateFormat = group.word("date_format", as: DateEncoding.self)
+        rule.dateFormat = dateFormat(group)
         rule.filter = group.group("where").map(Self.predicate) ?? .all
         if let keepLast = group.group("keep_last"), let count = keepLast.integer("count") {
             rule.keepLast = Rule.KeepLastSetting(count: count, per: keepLast.texts("per"))
@@ -102,8 +102,7 @@ extension PolicyBuilder {
 
     /// Reads the tiers. Each must be able to keep a row that nothing else keeps.
     private mutating func thin(_ group: SettingGroup) -> Rule.ThinSetting? {
-        var setting = Rule.ThinSetting(
-            per: group.texts("per"), pick: group.word("pick", as: Thinning.Pick.self) ?? .last, tiers: [])
+        var setting = Rule.ThinSetting(per: group.texts("per"), pick: pick(group), tiers: [])
         var former: (key: String, tier: Rule.ThinSetting.Tier)?
         for (key, unit) in Rule.ThinSetting.units {
             guard let mark = group[key]?.mark, group[key]?.value != nil else { continue }
@@ -124,6 +123,32 @@ extension PolicyBuilder {
             reader.report(group.mark, "'thin' needs a tier: \(keys.listed("or"))")
         }
         return setting.tiers.isEmpty ? nil : setting
+    }
+
+    /// Reads which rows of a bucket are kept.
+    private mutating func pick(_ group: SettingGroup) -> Thinning.Pick {
+        let word = group.text("pick")
+        guard word == "ohlc" else {
+            if let mark = group["price"]?.keyMark { reader.report(mark, "'price' is for 'pick: ohlc'") }
+            return word == "first" ? .first : .last
+        }
+        if group["price"] == nil, !group.misspelt.contains("price") {
+            reader.report(group.mark, "'pick: ohlc' needs the attribute of the price, such as 'price: close'")
+        }
+        return .ohlc(price: group.text("price") ?? "")
+    }
+
+    /// Reads a format by its name, or a pattern.
+    private mutating func dateFormat(_ group: SettingGroup) -> DateEncoding? {
+        guard let setting = group.group("date_format")?["pattern"], case .text(let text) = setting.value else {
+            return group.text("date_format").flatMap(DateEncoding.init(rawValue:))
+        }
+        do throws(DatePattern.Mistake) {
+            return .pattern(try DatePattern(checking: text))
+        } catch {
+            reader.report(setting.mark, error.message)
+            return nil
+        }
     }
 
     private mutating func checkDates(_ group: SettingGroup) {

@@ -73,7 +73,7 @@ package enum PolicyFile {
     private static func secret(_ path: String, at mark: Mark) -> PolicyError {
         let message =
             "a password must not be in a policy; name a file that has it in 'password_file', or set PGPASSFILE or "
-            + "PGPASSWORD; a command of on_failure or on_success can be a script that reads it"
+            + "PGPASSWORD; a command of on_failure or on_success can be a script that reads it; " + Secrets.note
         return .invalid([Diagnostic(at: mark, message)], PolicySource(path: path, sha256: "", lines: []))
     }
 

@@ -131,7 +131,8 @@ extension PolicyKey {
 
     /// The keys of a rule that `defaults` may also have.
     static let inheritable: [PolicyKey] = [
-        PolicyKey("date_format", .word(dateFormats), "The format of the date attribute"),
+        PolicyKey(
+            "date_format", .scalarOrGroup(.word(dateFormats), dateFormat), "The format of the date attribute"),
         PolicyKey("where", .named(.condition), "The rows that the rule considers; default: all"),
         PolicyKey("keep_last", .group(keepLast), "The newest rows of each group are never deleted"),
         PolicyKey("thin", .group(thin), "One row of each bucket of the calendar is kept beyond max_age"),
@@ -155,6 +156,10 @@ extension PolicyKey {
         PolicyKey("archive", .word(["none"]), "none: rows of the rule are deleted without an archive"),
     ]
 
+    static let dateFormat: [PolicyKey] = [
+        PolicyKey("pattern", .text, required: true, "How the text is written, with letters of strptime: %d.%m.%Y %H:%M")
+    ]
+
     static let keepLast: [PolicyKey] = [
         PolicyKey("count", .integer(1...Int.max), required: true, "How many rows of each group are kept"),
         PolicyKey("per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group"),
@@ -165,7 +170,10 @@ extension PolicyKey {
             PolicyKey(
                 "per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group"),
             PolicyKey(
-                "pick", .word(PolicyWord.of(Thinning.Pick.self)), "Which row of a bucket is kept; default last"),
+                "pick", .word(["last", "first", "ohlc"]),
+                "Which row of a bucket is kept; ohlc: the rows with the first, highest, lowest and last price; default last"
+            ),
+            PolicyKey("price", .text, "The attribute of the price, for ohlc"),
         ]
         + Rule.ThinSetting.units.map { key, unit in
             PolicyKey(key, .wordOr(["forever"], .age), "How long one row of each \(unit.rawValue) is kept")

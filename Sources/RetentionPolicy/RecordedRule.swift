@@ -98,7 +98,12 @@ package struct RecordedRule: Hashable, Sendable {
         add("pattern", word: rule.family?.entity)
         add("except", rule.except.isEmpty ? nil : CanonicalText.list(rule.except.sorted().map(CanonicalText.text)))
         add("date_attribute", word: rule.dateAttribute)
-        add("date_format", word: rule.dateFormat?.rawValue)
+        add(
+            "date_format",
+            rule.dateFormat.map { format in
+                let name = CanonicalText.text(format.rawValue)
+                return format.datePattern == nil ? name : CanonicalText.object([("pattern", name)])
+            })
         add("max_age", word: rule.maxAge.canonical)
         if let bound = rule.bound {
             switch bound.measure {
@@ -138,7 +143,8 @@ extension RecordedRule {
     private static func thin(_ thin: Rule.ThinSetting) -> String {
         var members: [(String, String)] = []
         if !thin.per.isEmpty { members.append(("per", CanonicalText.list(thin.per.sorted().map(CanonicalText.text)))) }
-        if thin.pick != .last { members.append(("pick", CanonicalText.text(thin.pick.rawValue))) }
+        if thin.pick != .last { members.append(("pick", CanonicalText.text(thin.pick.word))) }
+        if let price = thin.pick.price { members.append(("price", CanonicalText.text(price))) }
         for (key, unit) in Rule.ThinSetting.units {
             guard let tier = thin.tiers.first(where: { $0.unit == unit }) else { continue }
             members.append((key, CanonicalText.text(tier.age?.canonical ?? "forever")))

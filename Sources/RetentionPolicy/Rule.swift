@@ -127,7 +127,7 @@ package struct Rule: Sendable {
         }
     }
 
-    /// In each bucket of the calendar, one of the rows that are past `max_age` is kept.
+    /// In each bucket of the calendar, one of the rows that are past `max_age` is kept, or up to four.
     package struct ThinSetting: Hashable, Sendable {
         /// Buckets of one size, and how long their picks are kept.
         package struct Tier: Hashable, Sendable {
@@ -157,6 +157,9 @@ package struct Rule: Sendable {
             self.pick = pick
             self.tiers = tiers
         }
+
+        /// The attributes that determine which rows are kept, besides the date.
+        package var names: [String] { per + [pick.price].compactMap(\.self) }
 
         /// The unit of each tier's key, smallest first.
         static let units = CalendarUnit.allCases.map { (key: $0.tierName, unit: $0) }

@@ -89,6 +89,9 @@ public class SQLiteFileConnection {
         sqlite3_progress_handler(db.sqliteConnection, 4000, { _ in Task.isCancelled ? 1 : 0 }, nil)
     }
 
+    /// How long statements of this process have waited for locks, in milliseconds.
+    static let waited = LockedValue(0)
+
     /// Makes statements wait for a lock up to that many milliseconds, in SQLite's own steps, but not after their task is cancelled.
     static func wait(upTo patience: Int32, _ db: Database) {
         sqlite3_busy_handler(
@@ -99,6 +102,7 @@ public class SQLiteFileConnection {
                 let waited = pauses.prefix(count).reduce(0, +) + max(0, count - pauses.count) * 100
                 let pause = min(count < pauses.count ? pauses[count] : 100, Int(bitPattern: patience) - waited)
                 guard pause > 0, !Task.isCancelled else { return 0 }
+                SQLiteFileConnection.waited.withLock { $0 += pause }
                 sqlite3_sleep(Int32(pause))
                 return 1
             }, UnsafeMutableRawPointer(bitPattern: Int(patience)))

@@ -3,7 +3,7 @@ enum CommandLineHints {
     /// An error that says what to write, for a command line that the parser refuses; nil: the parser's own says it.
     static func failure(_ arguments: [String], parserText text: String, commands: [String]) -> CommandFailure? {
         if text.contains("--since"), arguments.contains(where: { $0.wholeMatch(of: #/-\d+\w+/#) != nil }) {
-            return .usage("--since: an age has no sign", hint: "write it as --since 7d")
+            return sign
         }
         if let match = text.firstMatch(of: #/Unknown option '([^']+)'/#) {
             let option = String(match.1)
@@ -25,6 +25,9 @@ enum CommandLineHints {
         }
     }
 
+    /// An age is written without a sign.
+    static let sign = CommandFailure.usage("--since: an age has no sign", hint: "write it as --since 7d")
+
     private static let accept = "a refusal is accepted by its name, for one run: --accept CODE"
     private static let policy = "write -c FILE"
     private static let age = "ages are in the policy: max_age"
@@ -36,6 +39,7 @@ enum CommandLineHints {
         "--entity": "write --rule NAME", "--older-than": age, "--days": age, "--max-age": age, "--keep": age,
         "--limit": "limits are in the policy: limits: { max_rows: 1000 }", "--no-color": "set NO_COLOR=1",
         "--timeout": "write --max-runtime 10min, or --wait 10min for a locked store", "-o": "write --format json",
+        "--head": "the hash of an earlier run is for the ledger: retention log --verify --head HASH",
     ]
 
     private static let follow = "the log file of the policy (log.file) can be followed: tail -f FILE"

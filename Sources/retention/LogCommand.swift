@@ -145,7 +145,8 @@ struct LogCommand: ConsoleCommand {
     private func missedRuns(_ policy: Policy, _ opening: StoreOpening, since: Instant?) throws -> MissedRuns? {
         guard let every = policy.expectedEvery else { return nil }
         return MissedRuns(
-            try PastRuns(opening).ofStore(), every: every, zone: policy.timezone, since: since, now: SystemClock.now())
+            try PastRuns(opening).ofPolicy().own, every: every, zone: policy.timezone, since: since,
+            now: SystemClock.now())
     }
 
     private static let otherNames = [

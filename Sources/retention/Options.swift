@@ -196,6 +196,7 @@ enum OptionValue {
         if let age = try? MaxAge(parsing: text) {
             return Cutoff.instant(asOf: SystemClock.now(), maxAge: age, align: nil, zone: zone)
         }
+        if text.hasPrefix("-"), (try? MaxAge(parsing: String(text.dropFirst()))) != nil { throw CommandLineHints.sign }
         return try instant(text, option: option, zone: zone)
     }
 

@@ -47,6 +47,14 @@ struct PastRuns {
         return found.filter { history.isRun($0, of: store) }
     }
 
+    /// The runs of the policy on this store, and those of other policies.
+    func ofPolicy() throws -> (own: [LedgerRun], others: [LedgerRun]) {
+        guard let reader = try opening.ledgerReader() else { return ([], []) }
+        let others = try opening.history(reader).otherPolicies(than: opening.policy, store: opening.realStorePath())
+        let runs = Dictionary(grouping: try ofStore()) { others.contains($0.report.config) }
+        return (runs[false] ?? [], runs[true] ?? [])
+    }
+
     /// The runs of this store that have an archive.
     func withArchives() throws -> [LedgerRun] {
         var found = try ofStore()
@@ -71,18 +79,18 @@ struct PastRuns {
     /// The word for the newest run.
     static let last = "last"
 
-    /// The run of this store whose ID begins with the given text; for ``last`` the newest that has deleted rows.
+    /// The run of this store whose ID begins with the given text; for ``last`` the newest of the policy that has deleted rows.
     func run(_ id: String) throws -> LedgerRun {
         if id.lowercased() == Self.last {
             // Nobody has counted what a run without an end has deleted.
-            let found = try ofStore().last { run in
+            let found = try ofPolicy().own.last { run in
                 run.report.undo == nil
                     && ([.crashed, .running].contains(run.outcome)
                         || run.report.rules.contains { $0.done.goneCount > 0 })
             }
             guard let found else {
                 throw CommandFailure(
-                    exitCode: 66, message: "no recorded run of this store has deleted rows",
+                    exitCode: 66, message: "no recorded run of this policy has deleted rows",
                     hint: "retention log shows all runs")
             }
             return found

@@ -70,8 +70,9 @@ struct ReportCommand: ConsoleCommand {
             guard let report = plan.rules.first(where: { $0.name == rule.name }) else { continue }
             dates[rule.name] = try Series.dates(rule, report, now: plan.asOf, zone: policy.timezone, reader)
         }
+        let past = try PastRuns(opening).ofPolicy()
         return Review(
-            plan: plan, runs: try PastRuns(opening).ofStore(), dates: dates, storeSizeBytes: try reader.sizeBytes(),
+            plan: plan, runs: past.own, others: past.others, dates: dates, storeSizeBytes: try reader.sizeBytes(),
             policy: completed)
     }
 }

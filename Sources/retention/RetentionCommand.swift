@@ -53,7 +53,7 @@ struct RetentionCommand: ParsableCommand {
             guard !arguments.contains(where: Secrets.areIn) else {
                 throw CommandFailure.usage(
                     "a password on the command line is seen by every user of the machine",
-                    hint: "set PGPASSFILE or PGPASSWORD, or name a file that has it in 'password_file' of a policy")
+                    hint: "set PGPASSFILE or PGPASSWORD, or name its file in 'password_file'; \(Secrets.note)")
             }
             let command: any ConsoleCommand
             do {

@@ -97,12 +97,14 @@ struct RunSession {
     private func runLocked(_ hasBegun: inout Bool) throws -> RunReport {
         let opening = opening
         try opening.requireDatabase()
+        let began = SystemClock.uptime()
         let (lock, writer) = try open(opening)
         let interruption = Interruption()
         defer { withExtendedLifetime(lock) {} }
         let ledger = try opening.ledgerUnderLock(log, console)
         try planFile?.check(writer, ledger?.history)
         var setup = self.setup(try policy.completed(from: writer))
+        if wait != nil, SystemClock.uptime() - began > .seconds(1) { setup.waited = SystemClock.uptime() - began }
         setup.didProgress = try showProgress(after: ledger?.history)
         let run = Run(
             setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })

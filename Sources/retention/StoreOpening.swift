@@ -30,7 +30,7 @@ struct StoreOpening {
         if StoreKind(name).isServer { return try Servers.reader(ofStoreNamed: name) }
         guard !name.contains("://") else {
             throw CommandFailure(
-                exitCode: 78, message: "there is no engine for \(name)",
+                exitCode: 78, message: "there is no engine for \(name.prefix { $0 != "?" })",
                 hint: "name the path of a SQLite file, or a postgresql:// URL")
         }
         guard access(name, F_OK) == 0 || errno != ENOENT else { throw MissingStore(path: name, name: name).error }

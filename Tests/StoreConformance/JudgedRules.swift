@@ -64,6 +64,11 @@ package struct JudgedRules {
             if verdict.survey.related.nullifiedCount > 0 { seen.insert("nullified") }
             if verdict.survey.kept.byRuleCount > 0 { seen.insert("kept") }
             if verdict.survey.kept.byTier.count > 1 { seen.insert("thinned") }
+            if request.keepers.thinning?.pick.price != nil, verdict.survey.expiredCount > 0,
+                verdict.survey.kept.byRuleCount > 0
+            {
+                seen.insert("candles kept")
+            }
             if !request.keepers.others.isEmpty, verdict.survey.expiredCount > 0 { seen.insert("kept from others") }
             if request.keepsRows, request.filter.allAttributeNames.contains(request.date.name),
                 verdict.survey.expiredCount > 0

@@ -14,6 +14,15 @@ package protocol RandomRules: Choosing {
     mutating func mess() -> StoreValue
 }
 
+extension DateEncoding {
+    /// The formats of random stores: all but the store's own, and patterns.
+    package static let written: [DateEncoding] =
+        allCases.filter { $0 != .native }
+        + [
+            "%d.%m.%Y %H:%M", "%m/%d/%Y", "%Y%m%d %H%M%S", "%a, %d %b %Y %H:%M:%S %z", "%Y-%m-%d %H:%M:%S.%f %z %Z",
+        ].compactMap { DatePattern($0).map(DateEncoding.pattern) }
+}
+
 extension SeededRandom {
     /// An instant where a day, a month or a year begins, where clocks change, or none of these.
     package mutating func cutoff() -> Instant {
@@ -77,6 +86,15 @@ extension RandomRules {
     /// Other ways to write a date as text, and local times that clocks skip or repeat.
     package mutating func spelling(_ instant: Instant, _ text: String) -> StoreValue {
         let (day, time) = dayAndTime(instant)
+        if encoding.datePattern != nil {
+            // Without zeros, with other names and offsets, impossible days and hours.
+            let texts = [
+                (".0", "."), (" 0", " "), ("/0", "/"), ("0", "3"), ("+0000", "-0130"), ("Oct", "okt"), ("2", "31"),
+            ].map {
+                text.replacing($0.0, with: $0.1, maxReplacements: 1)
+            }
+            return .text(pick(texts + [text + " ", text.uppercased(), text.lowercased(), day]))
+        }
         return .text(
             pick([
                 day, "\(day) \(time)", "\(day)T\(time)", "\(day.dropLast(3))", "\(day.prefix(4))",
@@ -92,6 +110,8 @@ package struct RuleTable {
     var date: String
     var groups: [String]
     var filters: [(column: String, values: [StoreValue])]
+    /// A column of numbers.
+    var price: String?
     /// Whether its rows can be thinned.
     var thins: Bool
 
@@ -100,9 +120,10 @@ package struct RuleTable {
     ///   - filters: columns that a filter compares, with values for them.
     package init(
         _ name: String, date: String, groups: [String], filters: [(column: String, values: [StoreValue])],
-        thins: Bool = true
+        price: String? = nil, thins: Bool = true
     ) {
-        (self.name, self.date, self.groups, self.filters, self.thins) = (name, date, groups, filters, thins)
+        (self.name, self.date, self.groups, self.filters) = (name, date, groups, filters)
+        (self.price, self.thins) = (price, thins)
     }
 
     package static let symbols: [StoreValue] = ["XAU", "xau", "EUR", "b?", ""].map(StoreValue.text) + [.integer(5)]
@@ -171,7 +192,9 @@ extension RandomRules {
             }
             copy.keepers.thinning = copy.keepers.thinning.flatMap {
                 table.thins
-                    ? Thinning(tiers: $0.tiers, pick: $0.pick, groupedBy: [], among: .all, date: copy.date) : nil
+                    ? Thinning(
+                        tiers: $0.tiers, pick: $0.pick.price == nil ? $0.pick : .last, groupedBy: [], among: .all,
+                        date: copy.date) : nil
             }
             return copy
         }
@@ -182,7 +205,9 @@ extension RandomRules {
             name: table.date, encoding: encoding, zone: zone,
             earliest: Instant(iso8601: earliest, zone: zone) ?? .distantPast,
             latest: chance(25) ? Instant(iso8601: pick(["2026-11-05", "2100-01-01"])) : nil, trustsZero: setsEarliest)
-        let filter = chance(55) ? condition(table) : .all
+        let price = table.thins && chance(20) ? table.price : nil
+        var filter = chance(55) ? condition(table) : .all
+        if let price { filter = filter && .isNumber(price) }
         var cutoff = self.cutoff
         if chance(35) {
             cutoff = cutoff.advanced(
@@ -200,22 +225,25 @@ extension RandomRules {
         var request = SurveyRequest(
             entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
             relationships: pick(relationships), counts: .init(all: chance(60)))
-        if table.thins, chance(35) { request.keepers.thinning = thinning(request, table) }
+        if price != nil || table.thins && chance(30) {
+            request.keepers.thinning = thinning(
+                request, price.map { .ohlc(price: $0) } ?? pick([.last, .first]), table)
+        }
         return request
     }
 
     /// One to three tiers, with ages that are longer for longer units.
-    private mutating func thinning(_ request: SurveyRequest, _ table: RuleTable) -> Thinning {
-        let units = Set(CalendarUnit.allCases.shuffled(using: &random).prefix(pick([1, 2, 2, 3])))
+    private mutating func thinning(_ request: SurveyRequest, _ pick: Thinning.Pick, _ table: RuleTable) -> Thinning {
+        let units = Set(CalendarUnit.allCases.shuffled(using: &random).prefix(self.pick([1, 2, 2, 3])))
         var since = request.cutoff
         let tiers = CalendarUnit.allCases.filter(units.contains).map { unit in
             let hour: Int64 = 3_600_000_000
-            since = since.advanced(byMicroseconds: -pick([0, 1, 20, 24, 24 * 20, 24 * 45, 24 * 200]) * hour)
+            since = since.advanced(byMicroseconds: -self.pick([0, 1, 20, 24, 24 * 20, 24 * 45, 24 * 200]) * hour)
             return Thinning.Tier(unit, since: chance(25) ? .distantPast : since)
         }
         return Thinning(
-            tiers: tiers, pick: pick(Thinning.Pick.allCases),
-            groupedBy: chance(60) && !table.groups.isEmpty ? [pick(table.groups)] : [], among: request.filter,
+            tiers: tiers, pick: pick,
+            groupedBy: chance(60) && !table.groups.isEmpty ? [self.pick(table.groups)] : [], among: request.filter,
             date: request.date)
     }
 

@@ -27,7 +27,9 @@ package enum ReferenceDate {
 
     private static func judge(_ value: StoreValue, _ date: DateAttribute, _ cutoff: Instant) -> ReferenceDate {
         let isZero = value == .integer(0) || value == .real(0)
-        if isZero, date.encoding != .iso8601, !(date.trustsZero && date.encoding.isNumeric) {
+        if isZero, date.encoding != .iso8601, date.encoding.datePattern == nil,
+            !(date.trustsZero && date.encoding.isNumeric)
+        {
             // Digits of the calendar have no day 0, whoever trusts it.
             return .unreadable(.sentinel)
         }

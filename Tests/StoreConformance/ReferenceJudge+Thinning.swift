@@ -33,20 +33,33 @@ extension ReferenceJudge {
                     if a.reading.isNewer(than: b.reading) { return false }
                     return table.place(of: a.row) < table.place(of: b.row)
                 }
-                guard let pick = thinning.pick == .last ? ordered.last : ordered.first,
-                    let former = reading(pick.row, request, before: tier.since)
-                else { continue }
-                var isYoung = !former.isExpired
-                if thinning.pick == .first {
-                    // Its bucket has not ended by then.
-                    isYoung =
-                        isYoung || pick.reading.start >= tier.since
-                        || bucket.parts == Self.bucket(tier.unit, tier.since, request.date.zone)
+                for pick in picks(thinning.pick, of: ordered) {
+                    guard let former = reading(pick.row, request, before: tier.since) else { continue }
+                    var isYoung = !former.isExpired
+                    if thinning.pick != .last {
+                        // Its bucket has not ended by then.
+                        isYoung =
+                            isYoung || pick.reading.start >= tier.since
+                            || bucket.parts == Self.bucket(tier.unit, tier.since, request.date.zone)
+                    }
+                    if isYoung { kept[pick.row.id] = (tier.unit, pick.reading.isExpired) }
                 }
-                if isYoung { kept[pick.row.id] = (tier.unit, pick.reading.isExpired) }
             }
         }
         return kept
+    }
+
+    private typealias Dated = (row: ReferenceStore.Row, reading: ReferenceDate.Reading)
+
+    /// The picks among the rows of a bucket in the order of their dates.
+    private func picks(_ pick: Thinning.Pick, of rows: [Dated]) -> [Dated] {
+        guard let price = pick.price else { return [pick == .last ? rows.last : rows.first].compactMap(\.self) }
+        let ends = [-1, 1].compactMap { sign in
+            rows.first { row in
+                rows.allSatisfy { (ReferenceValue.compare(row.row[price], $0.row[price]) ?? 0) * sign >= 0 }
+            }
+        }
+        return ends + [rows.first, rows.last].compactMap(\.self)
     }
 
     private struct Bucket: Hashable {
@@ -61,7 +74,7 @@ extension ReferenceJudge {
     }
 
     /// What clocks and calendars show throughout a bucket, and at no other time.
-    private static func bucket(_ unit: CalendarUnit, _ instant: Instant, _ zone: CalendarZone) -> [Int] {
+    static func bucket(_ unit: CalendarUnit, _ instant: Instant, _ zone: CalendarZone) -> [Int] {
         let civil = zone.civil(of: instant)
         if unit == .hour {
             let offset = CalendarZone.utc.instant(of: civil).since(instant)

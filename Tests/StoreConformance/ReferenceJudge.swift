@@ -207,6 +207,8 @@ package struct ReferenceJudge {
             if row[name].isNull { return nil }
             if values.contains(where: { order(name, $0) == 0 }) { return true }
             return values.contains(.null) ? nil : false
+        case .between(let name, let low, let high):
+            return order(name, low).flatMap { isLow in order(name, high).map { isLow >= 0 && $0 <= 0 } }
         case .isNull(let name): return row[name].isNull
         case .isNotNull(let name): return !row[name].isNull
         case .and(let parts):
@@ -222,7 +224,7 @@ package struct ReferenceJudge {
             return range.before.map { isFrom && truth(of: range.date, row, $0, isBefore: true) }
         case .dateCompare(let date, .greaterOrEqual, let instant): return truth(of: date, row, instant, isBefore: false)
         // The generator makes none of these.
-        case .spares, .key, .between, .begins, .contains, .dateCompare, .declaredDate,
+        case .spares, .key, .begins, .contains, .dateCompare, .declaredDate,
             .objectIDs:
             return nil
         }

@@ -18,7 +18,7 @@ package struct ThinningCase {
 
     private static let day: Int64 = 86_400_000_000
     /// The rows in the order of their keys, with dates in seconds since 1970.
-    package let rows: [(id: Int64, at: Int64, symbol: String?)]
+    package let rows: [(id: Int64, at: Int64, symbol: String?, price: Int64?)]
     package let zone: CalendarZone
     private let pick: Thinning.Pick
     private let units: [CalendarUnit]
@@ -40,9 +40,9 @@ package struct ThinningCase {
         let step: Int64 = one([60, 900, 3600])
         rows = (1...300 as ClosedRange<Int64>).map { id in
             let age = Int64.random(in: 0...120 * 86_400, using: &random) / step * step
-            return (id, end.microseconds / 1_000_000 - age, one(["XAU", "EUR", nil]))
+            return (id, end.microseconds / 1_000_000 - age, one(["XAU", "EUR", nil]), one([nil, 1, 2, 3, 4, 5]))
         }
-        pick = one(Thinning.Pick.allCases)
+        pick = one([.last, .first, .ohlc(price: "price")])
         let chosen = Set(CalendarUnit.allCases.shuffled(using: &random).prefix(one([1, 2, 3])))
         units = CalendarUnit.allCases.filter(chosen.contains)
         maxAge = Int64.random(in: 1...20, using: &random)
@@ -63,7 +63,9 @@ package struct ThinningCase {
         var tiers = zip(units, ages).map { Thinning.Tier($0, since: before($1 + longerBy)) }
         if let unit, !units.contains(unit) { tiers.append(.init(unit, since: before(100))) }
         var request = SurveyRequest(entity: "Price", date: date, cutoff: before(maxAge))
-        request.keepers.thinning = Thinning(tiers: tiers, pick: pick, groupedBy: ["symbol"], among: .all, date: date)
+        request.filter = pick.isPriced ?? .all
+        request.keepers.thinning = Thinning(
+            tiers: tiers, pick: pick, groupedBy: ["symbol"], among: request.filter, date: date)
         return request
     }
 
@@ -78,9 +80,34 @@ package struct ThinningCase {
         let left = try once.left()
         if left != judged() { found.append("one run leaves \(left.sorted()), the judge \(judged().sorted())") }
         if try nightly.left() != left { found.append("runs every night leave \(try nightly.left().sorted())") }
+        if pick.price != nil { found += breachesOfCandles(left) }
         found += try carryOut(request(once.encoding), on: once)
         if try once.left() != left { found.append("a second run deletes rows") }
         return found.isEmpty ? [] : found + [story]
+    }
+
+    /// Of each bucket that a tier keeps the rows that are left have the open, high, low and close of all rows.
+    private func breachesOfCandles(_ left: Set<Int64>) -> [String] {
+        zip(units, ages).flatMap { unit, age in
+            let since = end.advanced(byMicroseconds: -age * Self.day)
+            let buckets = Dictionary(grouping: rows) { row in
+                ReferenceJudge.bucket(unit, Instant(unixSeconds: row.at), zone) + [
+                    row.symbol.map { Int($0.utf8.first ?? 0) } ?? -1
+                ]
+            }
+            return buckets.compactMap { bucket, rows in
+                let isKept =
+                    rows.contains { Instant(unixSeconds: $0.at) >= since }
+                    || bucket.dropLast() == ReferenceJudge.bucket(unit, since, zone)[...]
+                let (before, after) = (Self.candle(rows), Self.candle(rows.filter { left.contains($0.id) }))
+                return !isKept || before == after ? nil : "a candle by \(unit) was \(before) and is \(after)"
+            }
+        }
+    }
+
+    private static func candle(_ rows: [(id: Int64, at: Int64, symbol: String?, price: Int64?)]) -> [Int64] {
+        let prices = rows.sorted { ($0.at, $0.id) < ($1.at, $1.id) }.compactMap(\.price)
+        return [prices.first, prices.max(), prices.min(), prices.last].compactMap(\.self)
     }
 
     /// A longer tier, or one more of any unit, never deletes more.
@@ -113,9 +140,17 @@ package struct ThinningCase {
     /// The rows that one run at the end leaves.
     private func judged() -> Set<Int64> {
         let table = ReferenceStore.Table(
-            attributes: [Attribute(name: "at", affinity: .integer), Attribute(name: "symbol", affinity: .text)],
+            attributes: [
+                Attribute(name: "at", affinity: .integer), Attribute(name: "symbol", affinity: .text),
+                Attribute(name: "price", affinity: .integer),
+            ],
             rows: rows.map { row in
-                .init(id: row.id, values: ["at": .integer(row.at), "symbol": row.symbol.map(StoreValue.text) ?? .null])
+                .init(
+                    id: row.id,
+                    values: [
+                        "at": .integer(row.at), "symbol": row.symbol.map(StoreValue.text) ?? .null,
+                        "price": row.price.map(StoreValue.integer) ?? .null,
+                    ])
             })
         var judge = ReferenceJudge(ReferenceStore(tables: ["Price": table]))
         return Set(rows.map(\.id)).subtracting(judge.judge(request(.unixSeconds)).deleted)

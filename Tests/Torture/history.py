@@ -251,7 +251,7 @@ class Life(World):
         if rule.thin and len(rule.thin["tiers"]) > 1 and self.chance.random() < 0.5:
             rule.thin["tiers"].pop(self.chance.randrange(len(rule.thin["tiers"])))
         elif rule.thin and self.chance.random() < 0.3:
-            rule.thin["pick"] = self.chance.choice(["first", "last"])
+            rule.thin["pick"] = self.chance.choice(["first", "last", "ohlc"])
         elif rule.thin and self.chance.random() < 0.3:
             rule.thin = None
         else:

@@ -43,6 +43,18 @@ MICROSECONDS = {"unix_seconds": 1_000_000, "unix_milliseconds": 1000, "unix_micr
 APPLE = 978_307_200
 
 
+class Backwards(tuple):
+    """Sorts the other way round."""
+
+    def __lt__(self, other):
+        return tuple.__gt__(self, other)
+
+
+# What is smallest for each row of a bucket that is kept, by its price and its place in the bucket.
+ENDS = {"first": [lambda price, place: place], "last": [lambda price, place: Backwards(place)]}
+ENDS["ohlc"] = ENDS["first"] + ENDS["last"] + [lambda price, place: (price, place), lambda price, place: (-price, place)]
+
+
 class Clocks:
     """The buckets of a zone's calendar."""
 
@@ -196,7 +208,11 @@ class Rule:
             found.append((unit, whole({"d": days})))
         if chance.random() < 0.6:
             found[-1] = found[-1][0], None
-        return {"per": self.groups(chance), "pick": chance.choice(["last", "last", "first"]), "tiers": found}
+        return {"per": self.groups(chance), "pick": chance.choice(["last", "last", "first", "ohlc"]), "tiers": found}
+
+    @property
+    def picks(self):
+        return self.thin and self.thin["pick"]
 
     @property
     def chooses(self):
@@ -219,7 +235,7 @@ class Rule:
         if self.thin:
             tiers = [f"{unit}: {text(age) if age else 'forever'}" for unit, age in self.thin["tiers"]]
             per = [f"per: {json.dumps(self.thin['per'])}"] if self.thin["per"] else []
-            parts.append("thin: { " + ", ".join(per + [f"pick: {self.thin['pick']}"] + tiers) + " }")
+            parts.append("thin: { " + ", ".join(per + [f"pick: {self.thin['pick']}"] + ["price: price"] * (self.thin["pick"] == "ohlc") + tiers) + " }")
         if self.rollup:
             per = f", per: {json.dumps(self.rollup[1])}" if self.rollup[1] else ""
             parts.append(f"rollup: {{ into: {self.target}, every: {self.rollup[0]}, price: price{per} }}")
@@ -304,7 +320,8 @@ class Judge:
         return date if date and date.begin >= (rule.earliest or EARLIEST) else None
 
     def matches(self, rule, row):
-        return self.date(rule, row) is not None and holds_for(rule.where, row) is True
+        is_number = isinstance(row["price"], (int, float))
+        return self.date(rule, row) is not None and holds_for(rule.where, row) is True and (rule.picks != "ohlc" or is_number)
 
     def is_past(self, rule, row):
         """Whether a row is before the cutoff of a rule that reads it."""
@@ -332,20 +349,20 @@ class Judge:
         return self.clocks.bucket(self.date(rule, row).begin, UNITS[unit])
 
     def has_passed(self, rule, unit, row):
-        """Whether a row, or the bucket from which its first one is kept, is past the age of a tier."""
+        """Whether a row, or the bucket from which more than its last one is kept, is past the age of a tier."""
         since = self.since[rule, unit]
         if since is None:
             return False
-        if rule.thin["pick"] == "first":
+        if rule.picks != "last":
             return self.bucket(rule, unit, row)[1] <= since
         return self.date(rule, row).is_before(since)
 
     def picks(self, rule, unit, rows):
-        best = max if rule.thin["pick"] == "last" else min
         buckets = {}
         for row in rows:
             buckets.setdefault((self.group(rule.thin["per"], row), self.bucket(rule, unit, row)), []).append(row)
-        return [best(rows, key=lambda row: self.place(rule, row)) for rows in buckets.values()]
+        ends = ENDS[rule.picks]
+        return [min(rows, key=lambda row: end(row["price"], self.place(rule, row))) for rows in buckets.values() for end in ends]
 
     def newest(self, rule, rows):
         count, per = rule.keep

@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 
 from scenario import require
-from together import DAY, MICROSECOND, SECOND, UNITS, Judge, World
+from together import DAY, ENDS, MICROSECOND, SECOND, UNITS, Judge, World
 
 MOST_CHANGES = 60
 
@@ -196,12 +196,12 @@ class Laws:
         for unit, _ in rule.thin["tiers"] if rule.thin else []:
             if judge.has_passed(rule, unit, row):
                 continue
-            per, is_last = rule.thin["per"], rule.thin["pick"] == "last"
-            place, bucket = judge.place(rule, row), judge.bucket(rule, unit, row)
-            better = [other for other in rest
-                      if judge.group(per, other) == judge.group(per, row) and judge.bucket(rule, unit, other) == bucket
-                      and (judge.place(rule, other) > place if is_last else judge.place(rule, other) < place)]
-            require(better, f"row {row['id']} is gone, and {rule.name} has no better one of its {UNITS[unit]}")
+            per, bucket = rule.thin["per"], judge.bucket(rule, unit, row)
+            others = [other for other in rest if judge.group(per, other) == judge.group(per, row) and judge.bucket(rule, unit, other) == bucket]
+            for end in ENDS[rule.picks]:
+                better = [other for other in others
+                          if end(other["price"], judge.place(rule, other)) < end(row["price"], judge.place(rule, row))]
+                require(better, f"row {row['id']} is gone, and {rule.name} has no better one of its {UNITS[unit]}")
 
     def check_children(self, before, after, gone):
         lost = set(before) - set(after)

@@ -32,6 +32,17 @@ struct ArrivalsTests {
         #expect(try job.retention("report").output.contains("no new rows of 4 groups of keep_last"))
     }
 
+    /// A clock that was wrong once does not hide it.
+    @Test func aRowInTheFutureHidesNoSilentGroup() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 1) + Sample.rows(5, daysAgo: 40, symbol: "XPT")
+                + Sample.rows(1, daysAgo: -900, symbol: "XPT"),
+            policy: Sample.policy(Sample.rule("keep_last: { count: 2, per: [symbol] }, accept: [future_dates]")))
+        #expect(try job.retention("run").status == 0)
+        let words = try job.retention("run").words
+        #expect(words.contains("gold: no new row of symbol \"XPT\" since 20"), "\(words)")
+    }
+
     private func expect(
         _ phrase: String, _ isSaid: Bool, _ job: LaunchedJob, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {

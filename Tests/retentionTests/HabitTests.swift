@@ -86,6 +86,7 @@ import Testing
             """, in: job.folder.url)
         #expect(end.output == "75\n75\n0\n", "\(end)")
         #expect(try job.number("SELECT count(*) FROM Price") == 20)
+        #expect(try job.retention("log", "--run", "last").output.contains("waited: "), "a locked store")
     }
 
     // MARK: The policy
@@ -165,6 +166,7 @@ import Testing
         }
         #expect(try explain("policy_widened").contains("Accept: by hand, with --accept policy_widened"))
         #expect(try explain("not_archivable").hasSuffix("Accept: no"))
+        #expect(try explain("75").hasSuffix("see docs/operations.md: \"It does not keep up\""))
         #expect(try explain("held").hasPrefix("restored_rows: "), "the name in earlier versions")
     }
 }

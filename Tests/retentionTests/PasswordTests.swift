@@ -13,6 +13,8 @@ struct PasswordTests {
         ("store: \"postgresql://u\\x3As3cret@h/db\"" + rest, "2:8"),
         ("store: { url: postgresql://u@h/db, password: s3cret }" + rest, "2:36"),
         ("store: prices.sqlite\nPGPASSWORD: s3cret" + rest, "3:1"),
+        ("store: u:s3cret@h/db" + rest, "2:1"), ("store: postgresql://h/db?pass%77ord=s3cret" + rest, "2:1"),
+        ("store: { url: postgresql://h/db?passwort=s3cret }" + rest, "2:1"),
         // Another mistake in the line would show it.
         ("store: { url: \"postgresql://u\\x3As3cret@h/db\", bogus: 1 }" + rest, "2:15"),
         ("store: prices.sqlite\nlog: { file: ftp://u:s3cret@h/log }" + rest, "3:1"),
@@ -38,7 +40,8 @@ struct PasswordTests {
         ["inspect", "postgresql://u:s3cret@h/db"], ["init", "host=h password=s3cret"],
         ["inspect", "mysql://u:s3cret@h/db"], ["postgresql://u:s3cret@h/db"], ["run", "--rule", "x://u:s3cret@h/db"],
         ["run", "-c", "postgresql://u:s3cret@h/db"], ["run", "--store=postgresql://u:s3cret@h/db"],
-        ["run", "--format", "postgresql://h/db?password=s3cret"],
+        ["run", "--format", "postgresql://h/db?password=s3cret"], ["inspect", "u:s3cret@h/db"],
+        ["inspect", "postgresql://h/db?sslmod=s3cret"],
     ])
     func noArgumentIsEchoedWithIt(arguments: [String]) throws {
         let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))

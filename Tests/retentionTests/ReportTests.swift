@@ -73,7 +73,63 @@ struct ReportTests {
         for text in try everywhere(job)[..<2] {
             #expect(text.contains("completed · Deleted 40 rows") && text.contains("undone by run"), "\(text)")
             #expect(text.contains(": undo of \(run): restored 40 rows"), "\(text)")
-            #expect(text.contains("none of gold, which a run would refuse"), "\(text)")
+            #expect(
+                text.contains("a run would refuse gold (40 expired rows)") && !text.contains("no expired row is left"),
+                "\(text)")
+        }
+    }
+
+    /// Each of two policies on one store, with one ledger, has its own past, also once it was moved.
+    @Test func aPolicySpeaksOfItsOwnRuns() throws {
+        let job = try LaunchedJob(
+            Sample.price + "CREATE TABLE News(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
+                + Sample.rows(40, daysAgo: 40) + Sample.rows(20, daysAgo: 20) + Sample.rows(9, daysAgo: 40, in: "News")
+                + Sample.rows(5, daysAgo: 2, in: "News"),
+            policy: Sample.policy(Sample.rule(), head: "expected_every: 1d\nmetrics: { textfile: a.prom }"))
+        func other(_ figures: String) -> String {
+            Sample.policy(
+                Sample.rule("limits: { max_rows: 1 }", name: "news", entity: "News"),
+                head: "expected_every: 1d\nmetrics: { textfile: \(figures) }")
+        }
+        try job.folder.write(other("b.prom"), to: "other.yaml")
+        #expect(try job.retention("run").status == 0)
+        #expect(try job.retention("run", "-c", "other.yaml").status == 65)
+        func said(_ policy: String) throws -> String { try job.retention("report", "-c", policy).words }
+        let (gold, news) = (try said("retention.yaml"), try said("other.yaml"))
+        #expect(gold.contains("· completed · Deleted 40 rows") && !gold.contains("too_many_rows"), "\(gold)")
+        #expect(
+            gold.contains("- 1 run of other policies on this store not shown: \(job.path("other.yaml"))"), "\(gold)")
+        #expect(news.contains("· refused: too_many_rows (news)") && !news.contains("Deleted 40 rows"), "\(news)")
+        #expect(try job.text("a.prom").contains("last_success_timestamp"))
+        #expect(try !job.text("b.prom").contains("last_success_timestamp"))
+        #expect(
+            try job.retention("undo", "last", "-n", "-c", "other.yaml").errors.contains(
+                "no recorded run of this policy"))
+        // The figures of another policy are not overwritten; those of a copy of the policy are.
+        try job.folder.write(other("a.prom"), to: "other.yaml")
+        for command in ["check", "run"] {
+            let end = try job.retention(command, "-c", "other.yaml")
+            #expect(
+                end.status == 78 && (end.output + end.errors).contains("a.prom has the figures of another policy, "),
+                "\(end)")
+        }
+        try FileManager.default.copyItem(atPath: job.path("retention.yaml"), toPath: job.path("copy.yaml"))
+        #expect(try job.retention("run", "-c", "copy.yaml").status == 65, "policy_widened: the other one ran last")
+        #expect(try job.text("a.prom").contains("copy.yaml"))
+        #expect(try said("copy.yaml").contains("The newest 2 runs"))
+        try job.folder.write(other("b.prom"), to: "moved.yaml")
+        try FileManager.default.removeItem(atPath: job.path("other.yaml"))
+        #expect(try !said("retention.yaml").contains("too_many_rows"))
+        #expect(try said("moved.yaml").contains("refused: too_many_rows (news)"))
+    }
+
+    /// What has arrived between two runs is known if they count the rows.
+    @Test func withFiguresARunCountsTheRows() throws {
+        for (head, rows) in [("", "null"), ("metrics: { textfile: m.prom }", "9")] {
+            let job = try LaunchedJob(
+                Sample.price + Sample.rows(9, daysAgo: 1), policy: Sample.policy(Sample.rule(), head: head))
+            let end = try job.retention("run", "--json")
+            #expect(end.output.contains("\"rows\": \(rows),"), "\(end)")
         }
     }
 

@@ -126,11 +126,13 @@ struct CandleTable {
 
     /// Throws if the time of a candle has another text than a run would write. The key would not find such a candle.
     func checkTimes() throws {
-        guard rollup.date.encoding == .iso8601, time.type == .text else { return }
+        let pattern = rollup.date.encoding.datePattern
+        guard rollup.date.encoding == .iso8601 || pattern != nil, time.type == .text else { return }
+        let written = pattern?.written ?? #"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"#
         let times = try CandleTimeSQL(time.date, scope, store: connection.name, as: "time")
         let found = try connection.row(
             "SELECT " + .columns(times.columns)
-                + " FROM \(scope.from) WHERE \(time.column) !~ '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$' AND "
+                + " FROM \(scope.from) WHERE \(time.column) !~ '^\(written)$' AND "
                 + time.readable()
                 + " LIMIT 1")
         guard let found, let start = try times.time(found) else { return }

@@ -83,7 +83,7 @@ struct CivilSQL {
                     AND CASE WHEN m[8] IS NULL OR m[8] IN ('Z', 'z') THEN TRUE WHEN length(m[8]) <= 3
                     THEN substr(m[8], 2, 2)::int <= 23 ELSE substr(m[8], 2, 2)::int <= 23 AND right(m[8], 2)::int <= 59
                     END AS isright
-                FROM (SELECT regexp_match(\(date.column)::text COLLATE "C", '\(Self.pattern)') AS m OFFSET 0) AS found
+                FROM (SELECT regexp_match(\(text) COLLATE "C", '\(Self.pattern)') AS m OFFSET 0) AS found
                 WHERE m IS NOT NULL)
                 """ + SQLFragment("")
         }
@@ -93,6 +93,37 @@ struct CivilSQL {
     private static let firstChange = Instant(unixSeconds: -5_364_662_400)
     /// From this instant on, a zone is assumed not to change.
     private static let lastChange = Instant(unixSeconds: 7_258_118_400)
+
+    /// The text of the value, or the ISO 8601 text of one that a pattern writes; NULL: it does not fit.
+    private var text: String {
+        guard let pattern = date.date.encoding.datePattern else { return "\(date.column)::text" }
+        var found: [DatePattern.Field: String] = [:]
+        let expression = pattern.expression { field, isFixed in
+            found[field] = "m[\(found.count + 1)]"
+            if let names = field.names {
+                return "(" + names.map { $0.map { "[\($0.uppercased())\($0)]" }.joined() }.joined(separator: "|") + ")"
+            }
+            return switch field {
+            case .year: "([0-9]{4})"
+            case .fraction: "([0-9]+)"
+            case .offset: pattern.isUTC ? "(Z|z|[+-]00(?::?00)?)" : "(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)"
+            default: isFixed ? "([0-9]{2})" : "([0-9]{1,2})"
+            }
+        }
+        if let name = found[.monthName], let months = DatePattern.Field.monthName.names {
+            found[.month] = "array_position('{\(months.joined(separator: ","))}'::text[], lower(\(name)))::text"
+        }
+        if pattern.isUTC { found[.offset] = "'Z'" }
+        if !pattern.isDay, found[.minute] == nil { found[.minute] = "'00'" }
+        let padded: [(String, DatePattern.Field)] = [
+            ("-", .month), ("-", .day), ("T", .hour), (":", .minute), (":", .second),
+        ]
+        let parts =
+            [found[.year]] + padded.map { mark, field in found[field].map { "'\(mark)' || lpad(\($0), 2, '0')" } }
+            + [found[.fraction].map { "'.' || \($0)" }, found[.offset]]
+        return "(SELECT \(parts.compactMap(\.self).joined(separator: " || ")) "
+            + "FROM regexp_match(\(date.column)::text COLLATE \"C\", '^\(expression)$') AS m)"
+    }
 
     private static let pattern =
         "^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"

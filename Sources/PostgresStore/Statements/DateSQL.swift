@@ -27,7 +27,7 @@ struct DateSQL {
         reading =
             switch date.encoding {
             case .native: type.isDate ? .ordered : .never
-            case .iso8601: type == .text ? .parsed : .never
+            case .iso8601, .pattern: type == .text ? .parsed : .never
             case .yyyymmdd, .yyyymmddhhmmss: type == .text || isNumber ? .parsed : .never
             default: isNumber ? .ordered : .never
             }

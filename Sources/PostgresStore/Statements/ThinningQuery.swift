@@ -9,6 +9,8 @@ struct ThinningQuery {
     private let key: [String]
     private let groups: [String]
     private let among: SQLFragment
+    /// The column of the price, if picks are chosen by it.
+    private let price: String?
 
     /// The names of the key columns in the picks.
     var keys: [String] { key.indices.map { "k\($0)" } }
@@ -24,6 +26,7 @@ struct ThinningQuery {
         // No row is readable, so none is kept or deleted.
         guard date.reading != .never else { return nil }
         among = try connection.condition(thinning.among, scope)
+        price = try thinning.pick.price.map { scope.column(try scope.attribute($0, store: connection.name).name) }
         groups = try thinning.groupedBy.map { scope.column(try scope.attribute($0, store: connection.name).name) }
         let edge = try connection.row(
             "SELECT \(date.instantSQL("found")) AS oldest FROM (SELECT " + date.orderValue
@@ -35,13 +38,14 @@ struct ThinningQuery {
         guard !cells.starts.isEmpty else { return nil }
     }
 
-    /// A query for the pick of each bucket within the age of its tier: `tier`, `bucket`, the group with its hash `h`, `value` (its date),
-    /// the key, and whether it is `expired`.
+    /// A query for the picks of each bucket within the age of its tier: `tier`, `place` (the place among its ends), `bucket`, the group with
+    /// its hash `h`, `value` (the date), the price, the key, and whether it is `expired`.
     var picks: SQLFragment {
-        let direction = thinning.pick == .last ? "DESC" : "ASC"
         var found = SQLFragment("SELECT ")
         for (column, name) in zip(key + groups, keys + names) { found += "\(column) AS \(name), " }
-        found += "\(group) AS h, " + date.bucketValue + " AS value, " + date.place(among: cells.starts) + " AS cell, ("
+        found +=
+            "\(price ?? "NULL") AS price, \(group) AS h, " + date.bucketValue + " AS value, "
+            + date.place(among: cells.starts) + " AS cell, ("
         found += date.readable(before: thinning.cutoff) + ") IS TRUE AS expired"
         for (number, tier) in thinning.tiers.enumerated() {
             found += ", (" + date.readable(before: tier.since) + ") IS NOT TRUE AS young\(number)"
@@ -52,21 +56,26 @@ struct ThinningQuery {
         ]
         found += " FROM \(scope.from)" + SQLFragment.all(range.compactMap { $0 } + [among]).whereClause
         let cell = (names + ["cell"]).joined(separator: ", ")
-        let order = keys.map { "\($0) \(direction)" }.joined(separator: ", ")
-        var query =
-            "WITH found AS (" + found + "), ends AS (SELECT DISTINCT ON (\(cell)) * FROM found ORDER BY \(cell), "
-            + "value \(direction), \(order)) "
-        let columns = (["bucket", "h", "value", "expired"] + names + keys).joined(separator: ", ")
+        let orders = thinning.pick.ends.map { end in
+            (end.byPrice.map { ["price \($0)"] } ?? [])
+                + (["value"] + keys).map { "\($0) \(end.isLast ? "DESC" : "ASC")" }
+        }.map { $0.joined(separator: ", ") }
+        let ends = orders.map { "(SELECT DISTINCT ON (\(cell)) * FROM found ORDER BY \(cell), \($0))" }
+        var query = "WITH found AS (" + found + "), ends AS (\(ends.joined(separator: " UNION ALL "))) "
+        let columns = (["bucket", "h", "value", "price", "expired"] + names + keys).joined(separator: ", ")
         for (number, buckets) in cells.buckets.enumerated() {
             let list = SQLFragment.bound(ServerArray.text(buckets.map { $0.map { "\($0)" } }), "int4[]")
             let bucket = (names + ["bucket"]).joined(separator: ", ")
             let isLive =
                 thinning.pick == .last
                 ? "young\(number)" : "(bucket >= \(cells.firstLive[number]) OR young\(number))"
-            if number > 0 { query += " UNION ALL " }
-            query += "SELECT \(number) AS tier, \(columns) FROM (SELECT DISTINCT ON (\(bucket)) * "
-            query += "FROM (SELECT *, (" + list + ")[cell] AS bucket FROM ends) AS tiered WHERE bucket IS NOT NULL "
-            query += "ORDER BY \(bucket), value \(direction)) AS picks WHERE \(isLive)"
+            for (place, order) in orders.enumerated() {
+                if number + place > 0 { query += " UNION ALL " }
+                query +=
+                    "SELECT \(number) AS tier, \(place) AS place, \(columns) FROM (SELECT DISTINCT ON (\(bucket)) * "
+                query += "FROM (SELECT *, (" + list + ")[cell] AS bucket FROM ends) AS tiered WHERE bucket IS NOT NULL "
+                query += "ORDER BY \(bucket), \(order)) AS picks WHERE \(isLive)"
+            }
         }
         return query
     }
@@ -77,19 +86,25 @@ struct ThinningQuery {
         return SQLFragment("NOT EXISTS (SELECT 1 FROM \(kept) AS picked WHERE \(same))")
     }
 
-    /// The condition that each bucket of a row still has its pick, on the right side of the row.
+    /// The condition that each bucket of a row still has its picks, on the right side of the row.
     ///
     /// - Parameter picks: the table of the picks.
     func isBesidePicks(_ picks: String) -> SQLFragment {
         let pick = (["value"] + keys).map { "picked.\($0)" }.joined(separator: ", ")
-        let isBeside =
-            " AND (" + date.bucketValue
-            + ", \(key.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick)) AND "
+        let found = thinning.pick.ends.enumerated().map { place, end in
+            let isBeside =
+                "(" + date.bucketValue + ", \(key.joined(separator: ", "))) \(end.isLast ? "<" : ">") (\(pick))"
+            guard let direction = end.byPrice, let price else { return "picked.place = \(place) AND " + isBeside }
+            return "picked.place = \(place) AND (\(price) \(direction == "DESC" ? "<" : ">") picked.price OR "
+                + "\(price) = picked.price AND " + isBeside + ")"
+        }
         return .all(
             thinning.tiers.indices.map { number in
-                "(" + isPast(number) + " OR EXISTS (SELECT 1 FROM \(picks) AS picked WHERE picked.tier = \(number) AND "
-                    + "picked.bucket = " + bucket(number) + " AND picked.h = \(group)\(sameGroup)" + isBeside + isThere
-                    + "))"
+                let areThere = found.map { found in
+                    "EXISTS (SELECT 1 FROM \(picks) AS picked WHERE picked.tier = \(number) AND picked.bucket = "
+                        + bucket(number) + " AND picked.h = \(group)\(sameGroup) AND " + found + " AND " + isThere + ")"
+                }
+                return "(" + isPast(number) + " OR " + .all(areThere) + ")"
             })
     }
 
@@ -122,7 +137,9 @@ struct ThinningQuery {
     var isThere: SQLFragment {
         scope.isThere(
             "picked", needsPlaces: !thinning.among.holds.isEmpty,
-            zip(groups, names).map { SQLFragment("\($0) IS NOT DISTINCT FROM picked.\($1)") } + [
+            (zip(groups, names) + [(price ?? "NULL", "price")]).map {
+                SQLFragment("\($0) IS NOT DISTINCT FROM picked.\($1)")
+            } + [
                 date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among,
             ])
     }
@@ -138,7 +155,7 @@ struct ThinningQuery {
     private func isPast(_ tier: Int) -> SQLFragment {
         let isPast = "(" + date.readable(before: thinning.tiers[tier].since) + ") IS TRUE"
         // A bucket before the first one has passed as a whole.
-        guard thinning.pick == .first, !cells.bounds[tier].isEmpty else { return isPast }
+        guard thinning.pick != .last, !cells.bounds[tier].isEmpty else { return isPast }
         return isPast + " AND " + bucket(tier) + " < \(cells.firstLive[tier])"
     }
 

@@ -44,16 +44,15 @@ package struct Rollup: Hashable, Sendable {
     /// The rows with a price, which is positive unless ``allowsNonPositive``, and with a volume or none. Numbers are finite. The prices of
     /// candles were checked before.
     package var isPriced: StorePredicate {
-        func isNumber(_ name: String, atLeast least: Double = -.greatestFiniteMagnitude) -> StorePredicate {
-            .between(name, .real(least), .real(.greatestFiniteMagnitude))
-        }
         switch source {
         case .prices(let price, let volume):
             let isPrice =
-                allowsNonPositive ? isNumber(price) : isNumber(price, atLeast: .leastNonzeroMagnitude)
-            return volume.map { isPrice && (.isNull($0) || isNumber($0)) } ?? isPrice
+                allowsNonPositive ? StorePredicate.isNumber(price) : .isNumber(price, atLeast: .leastNonzeroMagnitude)
+            return volume.map { isPrice && (.isNull($0) || .isNumber($0)) } ?? isPrice
         case .candles(let names):
-            let numbers = [CandleField.open, .high, .low, .close, .volume, .priceVolume].map { isNumber(names[$0]) }
+            let numbers = [CandleField.open, .high, .low, .close, .volume, .priceVolume].map {
+                StorePredicate.isNumber(names[$0])
+            }
             let times = [CandleField.openTime, .closeTime].map { time in
                 StorePredicate.date(DateRange(date.named(names[time])))
             }

@@ -33,7 +33,7 @@ extension DateEncoding {
             // The epoch is noon, 2,440,587.5 days before 1970.
             Scale(multiplier: DateEncoding.microsecondsOfDay, divisor: 1, epoch: -210_866_760_000_000_000)
         case .unixDays: Scale(multiplier: DateEncoding.microsecondsOfDay, divisor: 1, epoch: 0)
-        case .iso8601, .yyyymmdd, .yyyymmddhhmmss, .native: nil
+        case .iso8601, .yyyymmdd, .yyyymmddhhmmss, .native, .pattern: nil
         }
     }
 

@@ -1,7 +1,7 @@
 extension DateEncoding {
     /// The date of a stored value.
     ///
-    /// Numeric formats read INTEGER and finite REAL and round down to microseconds; `iso8601` reads text; `yyyymmdd…`
+    /// Numeric formats read INTEGER and finite REAL and round down to microseconds; `iso8601` and patterns read text; `yyyymmdd…`
     /// read INTEGER, whole REAL and text; `native` reads the ISO 8601 text that a store with date types returns.
     /// - Parameters:
     ///   - value: the stored value.
@@ -19,7 +19,8 @@ extension DateEncoding {
         switch (self, value) {
         case (.native, .text(var text)):
             span = text.withUTF8 { DateEncoding.iso8601.readText($0, zone: zone) }
-        case (.iso8601, .text(var text)), (.yyyymmdd, .text(var text)), (.yyyymmddhhmmss, .text(var text)):
+        case (.iso8601, .text(var text)), (.pattern, .text(var text)), (.yyyymmdd, .text(var text)),
+            (.yyyymmddhhmmss, .text(var text)):
             span = text.withUTF8 { readText($0, zone: zone) }
         case (.yyyymmdd, .integer(let number)), (.yyyymmddhhmmss, .integer(let number)):
             span = readInteger(number, zone: zone)
@@ -43,15 +44,17 @@ extension DateEncoding {
     ///
     /// `iso8601` gives text in UTC with a `Z`, and a fraction only if it is not 0. Counts are INTEGER if they are whole
     /// and fit 64 bits, otherwise the nearest REAL; `julian_day` is always REAL. Days are those that contain the
-    /// instant. `native` gives the same text as `iso8601`, which the store converts to its own type.
+    /// instant. `native` gives the same text as `iso8601`, which the store converts to its own type. A pattern with an offset gives UTC, and
+    /// what it has no letter for is lost.
     /// - Parameters:
     ///   - instant: the instant to store.
-    ///   - zone: the zone of `yyyymmdd…`.
+    ///   - zone: the zone of `yyyymmdd…`, and of patterns without an offset.
     public func value(of instant: Instant, zone: CalendarZone = .utc) -> StoreValue {
         if let scale { return count(of: instant, scale) }
         return switch self {
         case .iso8601, .native: .text(instant.text(separator: "T", end: "Z", shortensFraction: false))
         case .yyyymmdd, .yyyymmddhhmmss: digits(of: instant, zone: zone)
+        case .pattern(let pattern): .text(pattern.text(of: instant, zone: zone))
         default: .null
         }
     }

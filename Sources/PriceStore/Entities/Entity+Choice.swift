@@ -45,7 +45,9 @@ extension StorePredicate {
         case .spares(let spared):
             switch spared.kind {
             case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.allAttributeNames
-            case .notPicked(let thinning): thinning.groupedBy + [thinning.date.name] + thinning.among.allAttributeNames
+            case .notPicked(let thinning):
+                thinning.groupedBy + [thinning.date.name] + [thinning.pick.price].compactMap(\.self)
+                    + thinning.among.allAttributeNames
             // A hold names attributes of its own entity.
             case .notHeld: []
             }

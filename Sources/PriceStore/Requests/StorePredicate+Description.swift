@@ -20,7 +20,7 @@ extension StorePredicate: CustomStringConvertible {
         case .spares(let spared):
             switch spared.kind {
             case .notKept(let keepLast): "not one of the last \(keepLast.count)"
-            case .notPicked(let thinning): "not the \(thinning.pick) of its bucket"
+            case .notPicked(let thinning): "not the \(thinning.pick.word) of its bucket"
             case .notHeld: "not held"
             }
         case .key(let range): "key after \(range.after ?? []) through \(range.through ?? [])"

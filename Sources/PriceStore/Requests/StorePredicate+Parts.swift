@@ -1,4 +1,9 @@
 extension StorePredicate {
+    /// The rows in which an attribute is a finite number.
+    package static func isNumber(_ name: String, atLeast least: Double = -.greatestFiniteMagnitude) -> StorePredicate {
+        .between(name, .real(least), .real(.greatestFiniteMagnitude))
+    }
+
     /// The conditions that `and`, `or`, `not` and `notTrue` combine to this one, in order.
     package var leaves: [StorePredicate] {
         switch self {

@@ -1,15 +1,43 @@
-/// The rows that a rule keeps of those before its cutoff: in each group, one row of each bucket of the calendar.
+/// The rows that a rule keeps of those before its cutoff: in each group, one row of each bucket of the calendar, or up to four.
 ///
-/// A tier has buckets of one size, and an age. A row is kept if it is the pick of its bucket in at least one tier whose age it has not
+/// A tier has buckets of one size, and an age. A row is kept if it is a pick of its bucket in at least one tier whose age it has not
 /// passed. Picks are chosen among all readable rows, including those at or after the cutoff.
 package struct Thinning: Hashable, Sendable {
     /// Which row of a bucket is kept. Among rows of one date, the row with the highest key is the last, and the one with the lowest key the
     /// first.
-    package enum Pick: String, Hashable, Sendable, CaseIterable {
+    package enum Pick: Hashable, Sendable {
         /// The row with the latest date.
         case last
         /// The row with the earliest date.
         case first
+        /// The rows with the first, highest, lowest and last price, of equal prices the first. ``Thinning/among`` has only rows with a price.
+        case ohlc(price: String)
+
+        /// What a policy calls it.
+        package var word: String { price == nil ? self == .last ? "last" : "first" : "ohlc" }
+
+        /// The attribute of the price; nil: none matters.
+        package var price: String? { if case .ohlc(let price) = self { price } else { nil } }
+
+        /// The rows among which it is chosen, apart from other conditions; nil: all.
+        package var isPriced: StorePredicate? { price.map { .isNumber($0) } }
+
+        /// The rows of a bucket that are kept, each the first one in an order.
+        package var ends: [End] {
+            switch self {
+            case .last: [End(isLast: true)]
+            case .first: [End(isLast: false)]
+            case .ohlc: [End(isLast: false), End(byPrice: "DESC"), End(byPrice: "ASC"), End(isLast: true)]
+            }
+        }
+    }
+
+    /// The order in which one row of a bucket is the first: by its price, if that matters, then by its date and key.
+    package struct End: Hashable, Sendable {
+        /// `DESC` for the highest price, `ASC` for the lowest; nil: prices do not matter.
+        package var byPrice: String?
+        /// Whether the latest date comes first.
+        package var isLast = false
     }
 
     /// A size of buckets, and an age.
@@ -18,8 +46,8 @@ package struct Thinning: Hashable, Sendable {
         package var unit: CalendarUnit
         /// Rows before this instant have passed the tier's age; the distant past: none ever does.
         ///
-        /// With ``Pick/first`` a row passes the age together with its bucket, at the bucket's end. Otherwise the next row of the bucket
-        /// would become the first, although an earlier run may have left none.
+        /// A row passes the age together with its bucket, at the bucket's end, unless only the last row is kept. Otherwise the next row of
+        /// the bucket would become the first, although an earlier run may have left none.
         package var since: Instant
 
         /// Makes a tier.
@@ -127,7 +155,7 @@ extension DateEncoding {
         let day: Int64 = 86_400_000_000
         return switch self {
         case .iso8601: 367 * day
-        case .yyyymmdd, .unixDays, .native: 2 * day
+        case .yyyymmdd, .unixDays, .native, .pattern: 2 * day
         default: 0
         }
     }

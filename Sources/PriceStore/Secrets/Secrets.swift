@@ -1,10 +1,16 @@
-/// Finds passwords in text: those of URLs (`scheme://user:password@host`), and what follows `password=`.
+import Foundation
+
+/// Finds passwords in text: those of addresses (`scheme://user:password@host`, also without the scheme), what follows `password=`, and the
+/// values of parameters of a server's address that libpq does not know, because such a name may be a password's in another spelling.
 ///
 /// A policy or a command line that contains one is refused, so that none can be shown later. Messages of servers and libraries are searched
 /// too.
 package enum Secrets {
     /// The replacement for a password of any length.
     package static let mask = "***"
+
+    /// What a message about a password adds.
+    package static let note = "in the address of a server a parameter that libpq does not know counts as one"
 
     /// Whether a text contains a password.
     package static func areIn(_ text: String) -> Bool { !places(in: text).isEmpty }
@@ -49,7 +55,7 @@ package enum Secrets {
         guard text.utf8.contains(where: { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "=") }) else { return [] }
         let places =
             text.ranges(of: "://").compactMap { password(inURL: text[$0.upperBound...]) }
-            + mistyped(in: text) + named(in: text)
+            + ofServers(in: text) + named(in: text) + withoutScheme(in: text)
         return places.sorted { $0.lowerBound < $1.lowerBound }
     }
 
@@ -57,12 +63,35 @@ package enum Secrets {
         character.isWhitespace || "\"'`“”‘’".contains(character)
     }
 
-    /// The passwords of addresses of servers, also where the `://` is mistyped.
-    private static func mistyped(in text: String) -> [Range<String.Index>] {
-        text.ranges(of: "postgres").compactMap { name in
-            let rest = text[name.upperBound...].drop { "ql".contains($0) }.drop { ":/".contains($0) }
-            return rest.prefix { !isEnd($0) && $0 != "/" }.contains("@") ? password(inURL: rest) : nil
-        }
+    /// The passwords of addresses of servers, also where the `://` is mistyped, and the values of parameters that libpq does not know.
+    private static func ofServers(in text: String) -> [Range<String.Index>] {
+        let names = ["postgres", "POSTGRES", "Postgres"].flatMap { text.ranges(of: $0) }
+        return names.flatMap { name -> [Range<String.Index>?] in
+            let rest = text[name.upperBound...].drop { "qlQL".contains($0) }.drop { ":/".contains($0) }
+            let isAddress = rest.prefix { !isEnd($0) && $0 != "/" }.contains("@")
+            let secrets = rest.prefix { !isEnd($0) && $0 != "," }.split { "?&".contains($0) }.dropFirst().filter {
+                !known.contains(where: decoded($0.prefix { $0 != "=" }).hasPrefix)
+            }.map { $0.drop { $0 != "=" }.dropFirst() }
+            return secrets.map { nonempty($0.startIndex..<$0.endIndex) } + [isAddress ? password(inURL: rest) : nil]
+        }.compactMap(\.self)
+    }
+
+    /// The beginnings of the names of other parameters. Source: postgresql.org/docs/current/libpq-connect.html.
+    private static let known = """
+        host port dbname user passfile require channel_ connect_ client_ option application_ fallback_ tcp_ replication keepalives gss krb
+        sslmode sslcert sslkey sslroot sslcrl sslsni sslneg sslcomp ssl_m service min_protocol max_protocol target_ load_balance
+        """.split { $0.isWhitespace }.map(String.init)
+
+    /// A name without percent signs, in lower case.
+    private static func decoded(_ name: some StringProtocol) -> String {
+        (name.removingPercentEncoding ?? String(name)).lowercased()
+    }
+
+    /// The passwords of addresses such as `user:password@host/database`.
+    private static func withoutScheme(in text: String) -> [Range<String.Index>] {
+        guard text.contains("@") else { return [] }
+        let address = #/(?:^|[\s"'`=\[{,(])(?!postgres)[^\s:/@"'`=\[{,(]+:([^\s/"'`][^\s"'`]*)@[\w.-]+(?:\/|:\d+\b)/#
+        return text.matches(of: address).map { $0.1.startIndex..<$0.1.endIndex }
     }
 
     /// The password of a URL that begins after `://`: from the first colon to the `@` before the host. Without an `@` it is the part that
@@ -71,8 +100,8 @@ package enum Secrets {
         let url = rest.prefix { !isEnd($0) }
         let authority = url.prefix { $0 != "/" && $0 != "?" }
         if let at = authority.lastIndex(of: "@") {
-            guard let colon = authority[..<at].firstIndex(of: ":") else { return nil }
-            return nonempty(url.index(after: colon)..<at)
+            let colon = authority[..<at].firstRange(of: #/:|%3[Aa]/#)
+            return colon.flatMap { nonempty($0.upperBound..<at) }
         }
         for host in authority.split(separator: ",") where !host.hasSuffix("]") {
             guard let colon = host.lastIndex(of: ":"), let first = host.firstIndex(of: ":") else { continue }
@@ -85,13 +114,11 @@ package enum Secrets {
 
     /// The values after `password=`, `PGPASSWORD = ` and the like: a quoted text, or everything up to a space, a quote, a comma or `&`.
     private static func named(in text: String) -> [Range<String.Index>] {
-        let lower = text.lowercased()
-        // If letters have other lengths in lower case, the places differ.
-        guard lower.utf8.count == text.utf8.count else { return [] }
-        return lower.ranges(of: "password").compactMap { name in
-            var rest = text[name.upperBound...].drop { $0 == " " }
-            guard rest.first == "=" else { return nil }
-            rest = rest.dropFirst().drop { $0 == " " }
+        text.indices.filter { text[$0] == "=" }.compactMap { sign in
+            let before = text[..<sign].reversed().drop { $0 == " " }.prefix { $0.isLetter || $0.isNumber || $0 == "%" }
+            let name = decoded(String(before.reversed()))
+            guard ["password", "passwort", "passwd", "passphrase"].contains(where: name.hasSuffix) else { return nil }
+            var rest = text[text.index(after: sign)...].drop { $0 == " " }
             let quotes: [Character: Character] = ["\"": "\"", "'": "'", "“": "”", "‘": "’"]
             let quote = rest.first.flatMap { quotes[$0] }
             if quote != nil { rest = rest.dropFirst() }

@@ -74,7 +74,11 @@ package struct DateRecognition: Hashable, Sendable {
             (self.shapes, certainty) = (shapes, .mixed)
             reason = Self.reason(shapes, of: regular.count)
         } else if let best = candidates.first {
-            let rivals = readings.filter { $0.encoding != best.encoding && $0.possibleCount * 2 >= $0.regularCount }
+            let rivals = readings.filter {
+                // One date that fits two orders of day and month is enough.
+                $0.encoding != best.encoding
+                    && ($0.possibleCount * 2 >= $0.regularCount || $0.encoding.datePattern != nil)
+            }
             let judge = FormatJudge(best: best, rivals: rivals, values: regular, words: words, clock: clock)
             guard let certainty = judge.certainty else { return nil }
             (encoding, self.certainty, alternatives) = (best.encoding, certainty, rivals)

@@ -74,9 +74,23 @@ package struct FormatReading: Hashable, Sendable {
                 (reading.newestPast ?? .distantPast).microseconds
             )
         }
-        return DateEncoding.allCases.filter { $0 != .native }
+        return (DateEncoding.allCases.filter { $0 != .native } + patterns)
             .compactMap { FormatReading($0, values, clock: clock) }
             .sorted { rank($0) > rank($1) }
+    }
+
+    /// Patterns that many programs write: `|` between forms of a day, and before the forms of a time.
+    private static let patterns: [DateEncoding] = [
+        ("%Y/%m/%d|%d/%m/%Y|%m/%d/%Y|%d.%m.%Y|%Y.%m.%d|%d-%m-%Y|%m-%d-%Y", "| %H:%M| %H:%M:%S| %H:%M:%S.%f"),
+        ("%d %b %Y|%d-%b-%Y|%b %d, %Y", "| %H:%M| %H:%M:%S"), ("%Y%m%d", " %H:%M:%S| %H%M%S"),
+        ("%Y-%m-%d %H:%M:%S|%Y-%m-%d %H:%M:%S.%f", " %z| %z %Z| %Z"),
+        ("%a, %d %b %Y|%d %b %Y", " %H:%M:%S %z| %H:%M:%S %Z"),
+    ].flatMap { (days: String, times: String) -> [DateEncoding] in
+        days.split(separator: "|").flatMap { day in
+            times.split(separator: "|", omittingEmptySubsequences: false).compactMap { time in
+                DatePattern(String(day + time)).map(DateEncoding.pattern)
+            }
+        }
     }
 
     private var isApple: Bool { encoding == .appleSeconds || encoding == .appleNanoseconds }
@@ -84,7 +98,7 @@ package struct FormatReading: Hashable, Sendable {
     /// Whether every value has a written year, month and day, so that it is almost certainly a date.
     var isWrittenOut: Bool {
         switch encoding {
-        case .iso8601, .yyyymmdd, .yyyymmddhhmmss: true
+        case .iso8601, .yyyymmdd, .yyyymmddhhmmss, .pattern: true
         default: false
         }
     }

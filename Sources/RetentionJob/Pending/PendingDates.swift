@@ -54,6 +54,8 @@ struct PendingDates {
             return .null
         case (.text(let text), .iso8601), (.text(let text), .native):
             stored = try written(text, in: encoding, attribute: attribute)
+        case (.text, .pattern):
+            stored = value
         case (.text(let text), _):
             // Digits alone are in the unit of the format, even if they could also be a reduced date.
             switch PendingNumber.readDate(text, allowsExponent: false) {
@@ -76,6 +78,7 @@ struct PendingDates {
     }
 
     private func notADate(_ attribute: String, _ encoding: DateEncoding) -> BadLine {
+        if encoding.datePattern != nil { return BadLine("\(attribute): not a date as \(encoding.rawValue) writes it") }
         let digits = encoding == .iso8601 || encoding == .native ? "" : ", nor a number in \(encoding.rawValue)"
         return BadLine("\(attribute): not an ISO 8601 date\(digits)")
     }

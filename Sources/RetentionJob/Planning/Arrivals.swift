@@ -209,7 +209,9 @@ enum Arrivals {
         else { return nil }
         let date = request.date
         let since = memory.silence(step.rule, clock: now, zone: date.zone).since
-        let newest = KeepLast(count: 1, groupedBy: own.groupedBy, among: own.among, date: date)
+        // A row in the future says nothing about its feed.
+        let past = own.among && .date(DateRange(date, before: now.advanced(byMicroseconds: 1)))
+        let newest = KeepLast(count: 1, groupedBy: own.groupedBy, among: past, date: date)
         let rows = StoreFetchRequest(
             entity: request.entity,
             predicate: own.among && .date(DateRange(date, before: since)) && .notTrue(.notKept(newest)),

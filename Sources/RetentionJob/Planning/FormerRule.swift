@@ -118,7 +118,10 @@ extension RecordedRule {
         func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
         var named = rule
         if let per = rule.keepLast?.per { named.keepLast?.per = per.map(spelled) }
-        if let per = rule.thin?.per { named.thin?.per = per.map(spelled) }
+        if let thin = rule.thin {
+            named.thin?.per = thin.per.map(spelled)
+            if let price = thin.pick.price { named.thin?.pick = .ohlc(price: spelled(price)) }
+        }
         if let rollup = rule.rollup {
             named.rollup?.target = try reader.entity(named: rollup.target)?.name ?? rollup.target
             named.rollup?.per = rollup.per.map(spelled)
@@ -192,13 +195,14 @@ extension RecordedRule {
     ) throws(StoreError) -> SurveyRequest? {
         var rule = rule
         let names =
-            [rule.dateAttribute] + rule.rows.allAttributeNames + (rule.keepLast?.per ?? []) + (rule.thin?.per ?? [])
+            [rule.dateAttribute] + rule.rows.allAttributeNames + (rule.keepLast?.per ?? []) + (rule.thin?.names ?? [])
         guard let date = rule.date(zone: zone), names.allSatisfy({ entity.attribute(named: $0) != nil }) else {
             return nil
         }
         if cutoff == nil { try rule.bound(asOf: asOf, zone: zone, in: reader) }
         var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff ?? rule.cutoff(asOf: asOf, zone: zone), filter: rule.rows,
+            entity: entity.name, date: date, cutoff: cutoff ?? rule.cutoff(asOf: asOf, zone: zone),
+            filter: rule.considered,
             relationships: rule.relationships.request)
         request.keepRows(of: rule, asOf: asOf)
         request.keepers.holds = holds

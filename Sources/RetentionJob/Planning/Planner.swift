@@ -367,10 +367,10 @@ package struct Planner {
     ) throws {
         let (rule, request, survey) = (step.rule, look.request, look.survey)
         (step.surveyRequest, step.survey, step.outline) = (request, survey, look.outline)
-        if let rollup = request.deleting.rollup {
+        if let isPriced = rule.isPriced(date) {
             let expired = StorePredicate.date(DateRange(date, before: step.cutoff)) && rule.rows
             step.unpriced = try reader.count(
-                StoreFetchRequest(entity: entity.name, predicate: expired && .notTrue(rollup.isPriced)))
+                StoreFetchRequest(entity: entity.name, predicate: expired && .notTrue(isPriced)))
         }
         (step.record, step.widened, step.narrowed, step.late) = (
             former.record, former.widened, former.narrowed, former.late
@@ -420,7 +420,7 @@ package struct Planner {
     ) -> SurveyRequest {
         // Spelled as in the store, so that names are equal exactly if the entities are.
         var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff, filter: rule.rows,
+            entity: entity.name, date: date, cutoff: cutoff, filter: rule.considered,
             preceding: preceding, relationships: rule.relationships.request,
             counts: .init(
                 all: countsAllRows, kept: countsAllRows || rule.limits.maxFraction != nil, related: countsAllRows))

@@ -124,7 +124,7 @@ extension Rule {
     fileprivate func fits(_ entity: Entity) -> Bool {
         let names =
             [dateAttribute] + filter.allAttributeNames + [ages?.attribute].compactMap(\.self) + (keepLast?.per ?? [])
-            + (thin?.per ?? [])
+            + (thin?.names ?? [])
             + [rollup?.price, rollup?.volume].compactMap(\.self) + (rollup?.per ?? [])
         return names.allSatisfy { entity.attribute(named: $0) != nil }
     }

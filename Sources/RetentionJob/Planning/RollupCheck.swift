@@ -77,22 +77,21 @@ struct RollupCheck {
     }
 
     private mutating func checkNumber(_ name: String, _ key: String) {
-        guard let attribute = entity.attribute(named: name) else {
-            diagnostics.append(StoreCheck.unknownAttribute(name, of: entity, at: rule.marks.value(key)))
-            return
+        if let found = StoreCheck.numberTrouble(name, of: entity, at: rule.marks.value(key)) {
+            diagnostics.append(found)
         }
-        guard attribute.affinity == .text else { return }
-        report(key, "\(entity.name).\(attribute.name) is a column for text, and prices and volumes are numbers")
     }
 
     /// A date that is a whole day cannot lie in one of its hours, and cannot express a bucket that begins within a day.
     private mutating func checkLength() {
         let format = rollup.date.encoding
         let type = format == .native ? entity.attribute(named: rollup.date.name)?.declaredType : nil
-        if format == .yyyymmddhhmmss { return checkRepeatedHours(format.rawValue) }
+        if format == .yyyymmddhhmmss || format.datePattern.map({ !$0.isDay && !$0.hasOffset }) == true {
+            return checkRepeatedHours(format.rawValue)
+        }
         if let type, type.hasSuffix(" without time zone") { return checkRepeatedHours("the type \(type)") }
         let isDay = type == "date"
-        guard format == .unixDays || format == .yyyymmdd || isDay else { return }
+        guard format == .unixDays || format == .yyyymmdd || isDay || format.datePattern?.isDay == true else { return }
         let name = isDay ? "the type date" : format.rawValue
         if case .minutes = setting.length {
             report("rollup.every", "\(name) has whole days only; 'every' must be at least 1d")

@@ -61,6 +61,8 @@ package struct RowExplanation {
                         due.map {
                             "stays; it expires at \($0), and the next run after that deletes it unless \(keeper) keeps it"
                         } ?? "stays; it does not expire within 300 years"
+                } else if let isPriced = rule.isPriced(date), !(try matches(isPriced)) {
+                    verdict.text = "is expired and stays: it has no price"
                 } else if let keeper = try Self.keeper(request, matches) {
                     verdict.text = "is expired and stays: \(keeper)"
                 } else if let refusal = step.refusals.first {

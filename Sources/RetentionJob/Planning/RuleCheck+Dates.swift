@@ -47,7 +47,7 @@ extension RuleCheck {
     private func expiresRows(_ entity: Entity, _ date: DateAttribute) throws(StoreError) -> Bool {
         let cutoff = rule.cutoff(asOf: asOf, zone: zone)
         var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff, filter: rule.rows,
+            entity: entity.name, date: date, cutoff: cutoff, filter: rule.considered,
             counts: .init(all: false, kept: false, related: false))
         request.take(rule.rollupRequest(date))
         request.keepRows(of: rule, asOf: asOf)

@@ -31,6 +31,11 @@ struct RuleCheck {
         }
         checkGroups("keep_last", rule.keepLast?.per ?? [], entity)
         checkGroups("thin", rule.thin?.per ?? [], entity)
+        if let price = rule.thin?.pick.price,
+            let found = StoreCheck.numberTrouble(price, of: entity, at: rule.marks.value("thin.price"))
+        {
+            diagnostics.append(found)
+        }
         if let column = rule.column, entity.model != nil, entity.attribute(column: column) == nil {
             diagnostics.append(
                 Diagnostic(
@@ -115,7 +120,7 @@ struct RuleCheck {
             if let found, let encoding = found.encoding {
                 let newest = values.compactMap { encoding.read($0, zone: zone).start }.max()
                 message += "; if the newest of them is \(newest.map(Figures.instant) ?? "a date"), add the line "
-                message += "date_format: \(encoding.rawValue)"
+                message += "date_format: \(encoding.setting)"
                 if found.certainty != .sure { message += " (\(found.certainty.rawValue): \(found.reason))" }
             } else {
                 message += "; " + (found.map(\.reason) ?? "none of the formats reads them as dates")
@@ -127,10 +132,11 @@ struct RuleCheck {
     /// Advises, without an error, if a format does not suit the column's storage class.
     private mutating func adviseOnStorage(_ entity: Entity, _ attribute: Attribute, _ date: DateAttribute) {
         let format = date.encoding.rawValue
+        let isText = date.encoding == .iso8601 || date.encoding.datePattern != nil
         let kind: String
         switch attribute.affinity {
         case .text where date.encoding.isNumeric: kind = "text, and \(format) reads numbers only"
-        case .integer where date.encoding == .iso8601, .real where date.encoding == .iso8601:
+        case .integer where isText, .real where isText:
             kind = "numbers, and \(format) reads text only"
         default: return
         }
@@ -143,7 +149,7 @@ struct RuleCheck {
     /// Surveys with a cutoff before which nothing is expired: with an index it reads almost nothing.
     private mutating func survey(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         var request = SurveyRequest(
-            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.rows,
+            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.considered,
             relationships: rule.relationships.request, counts: .init(all: false))
         request.take(rule.rollupRequest(date))
         let survey: Survey

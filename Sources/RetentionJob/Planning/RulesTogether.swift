@@ -18,7 +18,7 @@ struct RulesTogether: Sendable {
             enabled[entity.name, default: []].append(rule)
             guard let date = rule.date(zone: zone) else { continue }
             var request = SurveyRequest(
-                entity: entity.name, date: date, cutoff: .distantPast, filter: rule.rows)
+                entity: entity.name, date: date, cutoff: .distantPast, filter: rule.considered)
             request.take(rule.rollupRequest(date))
             rules[entity.name, default: []].append((rule, request))
         }
@@ -56,6 +56,14 @@ struct RulesTogether: Sendable {
 extension Rule {
     /// Whether the rule keeps some of its own rows.
     var keepsRows: Bool { keepLast != nil || thin != nil }
+
+    /// The rows with a price, if the rule is about prices; nil: all.
+    func isPriced(_ date: DateAttribute) -> StorePredicate? {
+        rollupRequest(date)?.isPriced ?? thin?.pick.isPriced
+    }
+
+    /// The rows of `where`, with `pick: ohlc` those with a price: another row is neither kept nor deleted.
+    var considered: StorePredicate { thin?.pick.isPriced.map { rows && $0 } ?? rows }
 }
 
 extension SurveyRequest {
@@ -63,7 +71,7 @@ extension SurveyRequest {
     mutating func keepRows(of rule: Rule, asOf: Instant) {
         let date = date
         keepers.keepLast = rule.keepLast.map {
-            KeepLast(count: $0.count, groupedBy: $0.per, among: rule.rows, date: date)
+            KeepLast(count: $0.count, groupedBy: $0.per, among: rule.considered, date: date)
         }
         keepers.thinning = rule.thin.map { thin in
             let tiers = thin.tiers.map { tier in
@@ -73,7 +81,7 @@ extension SurveyRequest {
                         Cutoff.instant(asOf: asOf, maxAge: $0, align: rule.align, zone: date.zone)
                     } ?? .distantPast)
             }
-            return Thinning(tiers: tiers, pick: thin.pick, groupedBy: thin.per, among: rule.rows, date: date)
+            return Thinning(tiers: tiers, pick: thin.pick, groupedBy: thin.per, among: rule.considered, date: date)
         }
     }
 }

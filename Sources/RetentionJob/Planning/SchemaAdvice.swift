@@ -15,7 +15,7 @@ package enum SchemaAdvice {
             advice.append(
                 "no index can be used for \(entity.name).\(date.name), so every run reads all rows: \(obstacle)")
         } else if entity.kind == .table, survey.unsupported == nil, survey.index.name == nil,
-            !isText || survey.readableCount ?? 0 > 0
+            date.encoding.datePattern == nil, !isText || survey.readableCount ?? 0 > 0
         {
             advice.append(
                 "\(entity.name).\(date.name) has no index, so every run reads all rows"

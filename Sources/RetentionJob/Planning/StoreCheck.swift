@@ -223,6 +223,14 @@ package enum StoreCheck {
         return Diagnostic(at: mark, "the store \(reader.name) has no entity '\(name)'\(hint)")
     }
 
+    /// Why an attribute is no price or volume; nil: it may be one.
+    static func numberTrouble(_ name: String, of entity: Entity, at mark: Mark) -> Diagnostic? {
+        guard let attribute = entity.attribute(named: name) else { return unknownAttribute(name, of: entity, at: mark) }
+        guard attribute.affinity == .text else { return nil }
+        let column = "\(entity.name).\(attribute.name)"
+        return Diagnostic(at: mark, "\(column) is a column for text, and prices and volumes are numbers")
+    }
+
     static func unknownAttribute(_ name: String, of entity: Entity, at mark: Mark) -> Diagnostic {
         let names = entity.attributes.map(\.name)
         let known = "; it has \(names.prefix(12).joined(separator: ", "))" + (names.count > 12 ? ", …" : "")

@@ -91,7 +91,13 @@ extension WordValue {
     }
 }
 
-extension DateEncoding: WordValue {}
+extension DateEncoding: ColumnValue {
+    package var json: JSONText { .string(rawValue) }
+    package init?(stored: StoreValue) {
+        guard let text = String(stored: stored) else { return nil }
+        self.init(rawValue: text)
+    }
+}
 
 /// RFC 3339 in UTC; the ledger also has microseconds since 1970, for comparison.
 extension Instant: ReportValue {

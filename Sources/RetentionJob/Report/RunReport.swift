@@ -137,7 +137,7 @@ package struct RunReport: Sendable {
     package var archive: Archive?
     /// What was restored; nil: the run is not an undo.
     package var undo: Undo?
-    /// How long batches of deletes waited for each reason, in microseconds.
+    /// How long the run waited for the store before it began, and batches of deletes for each reason, in microseconds.
     package var waits: [String: Int] = [:]
     /// The holds of the policy, in file order; empty until the store is read.
     package var holds: [HoldReport] = []

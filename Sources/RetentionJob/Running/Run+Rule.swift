@@ -76,7 +76,9 @@ extension Run {
                 let began = setup.uptime()
                 let part = try deletion.deleteNext(bounds)
                 let elapsed = setup.uptime() - began
-                report.note(wait: part.waited, because: "rows locked by other sessions")
+                report.note(
+                    wait: part.waited,
+                    because: setup.policy.store.kind.isServer ? "rows locked by other sessions" : "a locked store")
                 // If this fails, assume that others use the store.
                 loop.didDelete(part, elapsed: elapsed - part.waited) { (try? writer.isInUseByOthers()) != false }
                 note(part.result, of: index)

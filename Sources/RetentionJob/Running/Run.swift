@@ -58,7 +58,8 @@ package final class Run {
             if memory.hasCrash { try verify() }
             try savePending()
             try makeCandleTables()
-            let plan = try setup.plan(writer, memory: memory, after: report.pending, countsAllRows: false)
+            let plan = try setup.plan(
+                writer, memory: memory, after: report.pending, countsAllRows: setup.policy.metricsFile != nil)
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             report.takeHolds(of: plan)

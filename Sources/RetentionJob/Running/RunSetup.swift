@@ -21,6 +21,8 @@ package struct RunSetup {
     package var observer: (any RunObserver)?
     /// Called with the unfinished report after each batch; nil: nobody asks.
     package var didProgress: ((RunReport) -> Void)?
+    /// How long the store was waited for before the run began.
+    package var waited = Duration.zero
     /// The SHA-256 of the file of ``Planner/Options/savedPlan``.
     package var planSHA256: String?
     /// Opens an archive's file for reading; throws if it does not have the application id of archives. Nil: old archives are not searched
@@ -51,6 +53,7 @@ package struct RunSetup {
             configSHA256: policy.file.sha256, store: policy.store.written, engine: engine)
         report.hasPendingSources = !policy.pending.isEmpty
         report.planSHA256 = planSHA256
+        report.note(wait: waited, because: "a locked store")
         return report
     }
 

@@ -210,7 +210,7 @@ package struct PolicyDraft {
             "    date_attribute: \(scalar(date.attribute.name))",
         ]
         if date.recognition.certainty != .declared, let encoding = date.recognition.encoding {
-            lines.append("    date_format: \(encoding.rawValue)")
+            lines.append("    date_format: \(encoding.setting)")
         }
         if takesAll(entity) { lines.append("    relationships: cascade") }
         if isEnd(date, of: entity), let newest = date.newest, newest.since(inspection.clock) > .seconds(86_400) {

@@ -1,10 +1,10 @@
 package import PriceStore
 package import RetentionJob
-import RetentionPolicy
+package import RetentionPolicy
 
 /// Reads past runs.
 package struct LedgerHistory {
-    private let reader: any StoreReader
+    let reader: any StoreReader
     private let links: [String]
 
     /// Makes a history over the store of a ledger.
@@ -94,12 +94,15 @@ package struct LedgerHistory {
         package init() {}
     }
 
-    /// How the last runs of a store ended.
+    /// How the last runs of a store ended, of one policy or of all.
     ///
     /// - Parameter store: the real path or the address of the store.
-    package func ends(store: String) throws -> Ends {
+    package func ends(of policy: Policy? = nil, store: String) throws -> Ends {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return Ends() }
-        let ended = try names(of: store).predicate(in: reader) && .isNotNull("finished_us") && .notTrue(Self.isUndo)
+        let others = try policy.map { try otherPolicies(than: $0, store: store) } ?? []
+        let ended =
+            try names(of: store).predicate(in: reader) && .isNotNull("finished_us") && .notTrue(Self.isUndo)
+            && .notTrue(.isIn("config", others.map { .text($0) }))
         func newest(_ runs: StorePredicate) throws -> [String: StoreValue]? {
             try rows(
                 LedgerRow.runEntity, where: runs, order: [StoreSortDescriptor("number", ascending: false)], limit: 1,
@@ -185,7 +188,7 @@ package struct LedgerHistory {
                 entity: LedgerRow.runEntityName, predicate: try names(of: store).predicate(in: reader))) > 0
     }
 
-    private func names(of store: String) -> StoreNames { StoreNames(store, links: links, in: reader) }
+    func names(of store: String) -> StoreNames { StoreNames(store, links: links, in: reader) }
 
     private static let isUndo = StorePredicate.compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
 
@@ -407,7 +410,7 @@ package struct LedgerHistory {
     }
 
     /// - Parameter attributes: the attributes to read; nil: all.
-    private func rows(
+    func rows(
         _ entity: Entity, where predicate: StorePredicate, order: [StoreSortDescriptor], limit: Int?,
         attributes: [String]? = nil
     ) throws -> [[String: StoreValue]] {

@@ -40,6 +40,7 @@ enum LedgerRow {
         report.record(in: &values, atStart: true)
         process.record(in: &values)
         values["store"] = .text(store)
+        values["config"] = .text(FilePlace(report.config).path)
         values[storeRelative] = relative.map { .text($0) }
         values["undo_tables"] = report.undo?.tables.map(\.name).stored
         return values
@@ -49,7 +50,7 @@ enum LedgerRow {
     static func values(finishing report: RunReport) -> [String: StoreValue] {
         var values: [String: StoreValue] = [:]
         report.record(in: &values)
-        values["store"] = nil
+        for name in ["store", "config"] { values[name] = nil }
         values["outcome"] = .text(report.runOutcome.rawValue)
         values["clock_believed"] = report.trustsClock.stored
         values["pending_sources"] = report.hasPendingSources.stored

@@ -44,6 +44,15 @@ package struct MetricsText {
     /// The beginning of every such file.
     static let firstWords = "# HELP retention_"
 
+    /// The other policy whose figures are in a file; nil: there are none of one that exists.
+    static func other(than policy: Policy, in bytes: [UInt8]) -> String? {
+        let parts = String(decoding: bytes, as: UTF8.self).split(separator: "\"", omittingEmptySubsequences: false)
+        func labels(_ name: String) -> [String] {
+            zip(parts, parts.dropFirst()).filter { $0.0.hasSuffix(name + "=") }.map { String($0.1) }
+        }
+        return labels("policy").first { FilePlace.realPath($0) != nil && policy.isOther($0, withRules: labels("rule")) }
+    }
+
     /// The whole file. Every figure is a gauge of the last run, with a help line.
     ///
     /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text format".

@@ -127,6 +127,10 @@ package struct OutputFiles {
         if let same = databases.first(where: { $0.place.isSideFile(output.place) }) {
             return "\(path) is a file that belongs to \(same.what)"
         }
-        return output.content.objection(to: output.place).map { "\(path) \($0)" }
+        if let reason = output.content.objection(to: output.place) { return "\(path) \(reason)" }
+        guard case .figures = output.content,
+            let other = MetricsText.other(than: policy, in: output.place.firstBytes(1 << 16) ?? [])
+        else { return nil }
+        return "\(path) has the figures of another policy, \(other); name a file for each policy"
     }
 }

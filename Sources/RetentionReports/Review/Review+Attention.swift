@@ -13,7 +13,7 @@ extension Review {
             return (.caution, text.hasPrefix("no new rows") ? "no_new_rows" : "warning", rule?.name, text)
         }
         let advice = plan.rules.flatMap { rule in rule.advice.map { (Style.plain, "advice", rule.name, $0) } }
-        let all = present + past + warnings + holds + growing + lacking + plan.rules.flatMap(rows) + advice
+        let all = present + past + warnings + holds + growing + lacking + plan.rules.flatMap(rows) + gone + advice
         return [Style.bad, .caution, .plain].flatMap { style in all.filter { $0.style == style } }
     }
 
@@ -88,6 +88,20 @@ extension Review {
             let count = same.count == 1 ? "" : ", \(same.count) times"
             return (newest.style, newest.kind, nil, "\(times)\(Self.time(newest.at))\(count): \(newest.text)")
         }
+    }
+
+    /// Rules of recent runs that the policy has no more, or by another name; and other policies, whose runs are not shown.
+    private var gone: [Finding] {
+        let names = Set(policy.rules.flatMap { [$0.name, $0.family?.name ?? $0.name] })
+        let former = recentRuns.flatMap { run in
+            run.report.rules.filter { $0.outcome != .disabled && names.isDisjoint(with: [$0.name, $0.family ?? ""]) }
+                .map { ($0.name, run.report.started) }
+        }
+        let files = Set(others.map(\.report.config)).sorted().listed("and")
+        let others = "\(Figures.count(others.count, "run")) of other policies on this store not shown: \(files)"
+        return Dictionary(former, uniquingKeysWith: max).sorted { $0.key < $1.key }.map { name, run in
+            (.plain, "rule_gone", name, "was run until \(Self.time(run)) and is no longer in the policy")
+        } + (files.isEmpty ? [] : [(.plain, "other_policies", nil, others)])
     }
 
     private var holds: [Finding] {

@@ -47,7 +47,12 @@ extension Review {
     /// What a run did.
     private func words(_ run: LedgerRun) -> String {
         var parts = [Self.time(run.report.started), run.outcomeText]
-        if run.isFinished { parts.append(String(TextReport(run.report).closing.dropLast())) }
+        if run.isFinished {
+            // An undo may have brought rows back since.
+            let isRestored = (runs + others).contains { $0.number > run.number && $0.report.undo != nil }
+            let closing = String(TextReport(run.report).closing.dropLast())
+            parts.append(isRestored ? closing.replacing("; no expired row is left", with: "") : closing)
+        }
         if run.outcome == .crashed { parts.append("what it deleted and left is not known") }
         let gone = run.report.rules.filter { $0.done.goneCount > 0 }.sorted { $0.done.goneCount > $1.done.goneCount }
         if gone.count > 1 {
@@ -62,11 +67,13 @@ extension Review {
 
     /// When the next run is due, and what it will delete.
     private var next: (label: String, text: String, style: Style) {
-        let refused = plan.rules.filter { $0.outcome == .refused }.map(\.name)
+        let refused = plan.rules.filter { $0.outcome == .refused }.map { rule in
+            "\(rule.name) (\(rule.planned.isCounted ? Figures.count(rule.planned.expired, "expired row") : "not counted"))"
+        }
         let rows =
-            " · \(Figures.count(expiredNow, "row")) expired now"
+            " · \(Figures.count(expiredNow, "row")) \(refused.isEmpty ? "expired now" : "would be deleted now")"
             + (expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours" } ?? "")
-            + (refused.isEmpty ? "" : "; none of \(refused.listed("and")), which a run would refuse")
+            + (refused.isEmpty ? "" : "; a run would refuse \(refused.listed("and"))")
         guard let missed else {
             return ("Next", "when is not known: the policy has no expected_every" + rows, .caution)
         }

@@ -7,8 +7,10 @@ package import RetentionPolicy
 package struct Review {
     /// What a run would do now.
     package var plan: RunReport
-    /// Past runs of the store, the newest last; none if the policy keeps no ledger.
+    /// Past runs of the policy on the store, the newest last; none if the policy keeps no ledger.
     package var runs: [LedgerRun]
+    /// Those of other policies. Of them only what they deleted matters, because it explains numbers of rows.
+    let others: [LedgerRun]
     /// The rows of the enabled rules by their dates.
     package var dates: [String: Series]
     /// The size of the store now.
@@ -17,8 +19,11 @@ package struct Review {
     package var policy: Policy
     private var days: [String: Series] = [:]
 
-    package init(plan: RunReport, runs: [LedgerRun], dates: [String: Series], storeSizeBytes: Int64, policy: Policy) {
-        (self.plan, self.runs, self.dates, self.policy) = (plan, runs, dates, policy)
+    package init(
+        plan: RunReport, runs: [LedgerRun], others: [LedgerRun] = [], dates: [String: Series], storeSizeBytes: Int64,
+        policy: Policy
+    ) {
+        (self.plan, self.runs, self.others, self.dates, self.policy) = (plan, runs, others, dates, policy)
         self.storeSizeBytes = storeSizeBytes
         days = daysOfRules
     }
@@ -78,8 +83,15 @@ package struct Review {
                 == true
         }
         let (names, isAlone) = (Set(policy.rules.map(\.name)), Set(alone.map(\.name)))
-        for run in recentRuns {
-            let rules = run.report.rules.filter { $0.outcome != .disabled && names.contains($0.name) }
+        let ownNumbers = Set(runs.map(\.number))
+        for run in (recentRuns + others).sorted(by: { $0.number < $1.number }) {
+            let isOwn = ownNumbers.contains(run.number)
+            let rules = run.report.rules.filter { isOwn && $0.outcome != .disabled && names.contains($0.name) }
+            let takenByOthers = run.report.rules.filter { !isOwn && $0.done.goneCount > 0 }
+            last = last.filter { name, _ in
+                let entity = policy.rules.first { $0.name == name }?.entity.folded
+                return !takenByOthers.contains { $0.done.goneCount > $0.done.deleted || $0.entity.folded == entity }
+            }
             if !run.isFinished || run.report.undo != nil {
                 let present = Set(rules.map(\.name))
                 last = last.filter { present.contains($0.key) }
@@ -175,7 +187,9 @@ extension LedgerRun {
     var outcomeText: String {
         func reason(_ rule: RunReport.RuleReport) -> String {
             let codes = rule.refusalCodes.map(\.rawValue).joined(separator: ", ")
-            return codes.isEmpty ? report.short(rule.message ?? rule.outcome.rawValue) : codes
+            let text = report.short(rule.message ?? rule.outcome.rawValue)
+            // How many rows an interrupted rule left differs each night.
+            return codes.isEmpty ? String(text.prefix { $0 != ";" || rule.outcome != .interrupted }) : codes
         }
         let stopped = report.rules.filter { [.refused, .failed, .interrupted].contains($0.outcome) }
         let reasons = Dictionary(grouping: stopped, by: reason).sorted { $0.key < $1.key }.map { text, rules in

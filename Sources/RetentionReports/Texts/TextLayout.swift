@@ -17,7 +17,8 @@ package struct TextLayout {
     ///   - tableWidth: the columns of a terminal, which no table is wider than; nil: a row is a line.
     ///   - usesColour: whether the reader is a terminal that shows colours.
     package init(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) {
-        (self.width, self.tableWidth) = (max(40, width), tableWidth.map { max(40, $0) })
+        // 38: what is indented by two on a terminal of 40 columns.
+        (self.width, self.tableWidth) = (max(38, width), tableWidth.map { max(38, $0) })
         self.usesColour = usesColour
     }
 

@@ -130,6 +130,7 @@ struct CandleTable {
         case (.iso8601, _):
             let (two, four) = ("[0-9][0-9]", "[0-9][0-9][0-9][0-9]")
             isOther = "\(date.column) NOT GLOB '\(four)-\(two)-\(two)T\(two):\(two):\(two)Z'"
+        case (.pattern(let pattern), _): isOther = "\(date.column) NOT GLOB '\(pattern.written)'"
         case (.yyyymmdd, .none), (.yyyymmddhhmmss, .none): isOther = "typeof(\(date.column)) = 'text'"
         default: return
         }

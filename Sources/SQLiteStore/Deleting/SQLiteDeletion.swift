@@ -59,13 +59,16 @@ final class SQLiteDeletion: Deletion {
                 message: "another program has the store open, and a rebuild would lock it until all rows are copied",
                 hint: "stop the other programs, or run without --rebuild")
         }
+        let waited = SQLiteFileConnection.waited.withLock { $0 }
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
         work.candles = result.candles
         // SQLite does not count a rebuild's rows as changes.
         if part.method != .rebuild { writer.changes.deletedCount += result.deletedCount }
         defer { work.continuation = result.continuation }
-        return DeletionPart(result, from: work.continuation)
+        var done = DeletionPart(result, from: work.continuation)
+        done.waited = .milliseconds(SQLiteFileConnection.waited.withLock { $0 } - waited)
+        return done
     }
 
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {

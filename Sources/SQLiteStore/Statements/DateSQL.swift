@@ -169,7 +169,7 @@ struct DateSQL {
             bound = .text("\(civil.year)-\(twoDigits(civil.month))-\(twoDigits(civil.day))")
         case (.yyyymmdd, .text): bound = .text("\(digits)")
         case (.yyyymmddhhmmss, .text): bound = .text("\(digits * 1_000_000)")
-        case (_, .none), (_, .text): return nil
+        case (.pattern, _), (_, .none), (_, .text): return nil
         case (.yyyymmdd, _): bound = .integer(digits)
         default: bound = .integer(digits * 1_000_000)
         }

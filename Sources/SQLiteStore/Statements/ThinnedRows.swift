@@ -82,7 +82,10 @@ private struct ThinningQuery {
     let rows: SQLFragment
     /// The part of `rows` that is not about the date.
     let among: SQLFragment
-    /// The table of the picks of buckets within the age of their tier: `tier`, `bucket`, the group, `value` (the date), the key.
+    /// The column of the price, if picks are chosen by it.
+    let price: String?
+    /// The table of the picks of buckets within the age of their tier: `tier`, `place` (the place among its ends), `bucket`, the group, `value`
+    /// (the date), the price, the key.
     let picks: String
     /// The table of the picks before the cutoff: the keys `k0`, `k1` … and the tier for which each counts.
     let kept: String
@@ -107,27 +110,37 @@ private struct ThinningQuery {
     /// The condition that a row of ``picks`` still is a row of its group.
     private var isThere: SQLFragment {
         ListedRows(scope: scope, date: date, among: among)
-            .isThere("picked", group: zip(groups, names).map { ($0, "picked.\($1)") })
+            .isThere(
+                "picked",
+                group: zip(groups, names).map { ($0, "picked.\($1)") } + (price.map { [($0, "picked.price")] } ?? []))
     }
 
-    /// The condition that each bucket of a row still has its pick, on the right side of the row.
+    /// The condition that each bucket of a row still has its picks, on the right side of the row.
     var isBesidePicks: SQLFragment {
-        let place = [date.orderValue] + scope.key
-        let pick = (["value"] + keys).map { "picked.\($0)" }
-        let isBeside =
-            "(\(place.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick.joined(separator: ", ")))"
+        let place = ([date.orderValue] + scope.key).joined(separator: ", ")
+        let pick = (["value"] + keys).map { "picked.\($0)" }.joined(separator: ", ")
+        let found = thinning.pick.ends.enumerated().map { number, end in
+            var isBeside = "(\(place)) \(end.isLast ? "<" : ">") (\(pick))"
+            if let direction = end.byPrice, let price {
+                isBeside =
+                    "(\(price) \(direction == "DESC" ? "<" : ">") picked.price OR \(price) = picked.price AND \(isBeside))"
+            }
+            return "picked.place = \(number) AND \(isBeside)"
+        }
         return .all(
             thinning.tiers.indices.map { number in
                 let bucket = function.bucket(number, function.cell(date.orderValue))
                 let own = zip(names, groups).map { " AND picked.\($0) IS +\($1)" }.joined()
                 var isPast = SQLFragment("(") + date.readable(before: thinning.tiers[number].since) + ") IS TRUE"
                 // A bucket without a number is wholly in the past.
-                if thinning.pick == .first {
+                if thinning.pick != .last {
                     isPast = isPast + " AND ifnull(\(bucket) < \(cells.firstLive[number]), TRUE)"
                 }
-                return SQLFragment("(") + isPast
-                    + " OR EXISTS (SELECT 1 FROM temp.\(picks) AS picked WHERE picked.tier = \(number) AND "
-                    + "picked.bucket = \(bucket)\(own) AND \(isBeside) AND " + isThere + "))"
+                let areThere = found.map { found in
+                    SQLFragment("EXISTS (SELECT 1 FROM temp.\(picks) AS picked WHERE picked.tier = \(number) AND ")
+                        + "picked.bucket = \(bucket)\(own) AND \(found) AND " + isThere + ")"
+                }
+                return SQLFragment("(") + isPast + " OR " + .all(areThere) + ")"
             })
     }
 
@@ -139,6 +152,7 @@ private struct ThinningQuery {
         self.date = date
         columns = try thinning.groupedBy.map { try scope.attribute($0, store: store.name) }
         among = try store.condition(thinning.among, scope, db)
+        price = try thinning.pick.price.map { scope.column(try scope.attribute($0, store: store.name)) }
         let query =
             SQLFragment("SELECT \(date.orderValue) FROM \(scope.from())")
             + store.whereClause(.all([date.readable(before: thinning.cutoff), among]))
@@ -167,16 +181,18 @@ private struct ThinningQuery {
         let (ends, rows) = (store.temporaryName("ends"), store.temporaryName("rows"))
         func run(_ statement: SQLFragment) throws { try store.execute(statement, db) }
 
-        // First the last date of each group in each cell, then the rows of these dates, which are few.
+        // First the ends of each group in each cell, then the rows at these ends, which are few.
         let collated = zip(columns, names).map { column, name in
             let collation = scope.table.collations[column.name.folded] ?? "BINARY"
             return "\(name) COLLATE \(collation.quotedIdentifier)"
         }
-        let selected = zip(groups, names).map { "\($0) AS \($1)" } + ["\(date.orderValue) AS value", "1 AS size"]
+        let selected =
+            zip(groups, names).map { "\($0) AS \($1)" }
+            + ["\(date.orderValue) AS value", "\(price ?? "NULL") AS price", "1 AS size"]
         let condition = store.whereClause(self.rows)
         var found = SQLFragment("SELECT \(selected.joined(separator: ", ")) FROM \(scope.from())") + condition
         let parts = store.temporaryName("parts")
-        if try CellEnds.canGather(groupCount: columns.count, db) {
+        if try price == nil && CellEnds.canGather(groupCount: columns.count, db) {
             let values = ([date.orderValue] + groups).joined(separator: ", ")
             try run(
                 SQLFragment("CREATE TEMP TABLE \(parts) (\((collated + ["value", "size"]).joined(separator: ", ")))"))
@@ -185,13 +201,17 @@ private struct ThinningQuery {
             }
             found = SQLFragment("SELECT * FROM temp.\(parts)")
         }
-        let end = "\(thinning.pick == .last ? "max" : "min")(value) AS value"
+        // Rows are found by the one date of their cell, or by their cell with one of two dates or two prices.
+        let end =
+            price == nil
+            ? "\(thinning.pick == .last ? "max" : "min")(value) AS value"
+            : "\(function.cell("value")) AS value, min(value) AS first, max(value) AS last, max(price) AS high, min(price) AS low"
         try run(
             SQLFragment(
                 "CREATE TEMP TABLE \(ends) AS SELECT \((names + [end]).joined(separator: ", ")), sum(size) AS size FROM ("
             )
                 + found + ") GROUP BY \((collated + [function.cell("value")]).joined(separator: ", "))")
-        let isSought = try isSoughtByDate(ends, store, db)
+        let isSought = try price == nil && isSoughtByDate(ends, store, db)
         if !isSought {
             let indexed = (["value"] + collated).joined(separator: ", ")
             try run(SQLFragment("CREATE INDEX temp.\(ends)_values ON \(ends) (\(indexed))"))
@@ -200,12 +220,17 @@ private struct ThinningQuery {
         // that the columns of the other table lack, so that its index is used.
         let plus = isSought ? "" : "+"
         let same =
-            ["\(plus)\(date.orderValue) = \(ends).value"]
+            (price.map { price in
+                [
+                    "\(function.cell(date.orderValue)) = \(ends).value",
+                    "(\(date.orderValue) IN (\(ends).first, \(ends).last) OR \(price) IN (\(ends).high, \(ends).low))",
+                ]
+            } ?? ["\(plus)\(date.orderValue) = \(ends).value"])
             + zip(groups, names).map { "\(plus)\($0) IS \(ends).\($1)" }
-        let direction = thinning.pick == .last ? "DESC" : "ASC"
-        let order = scope.key.map { "\($0) \(direction)" }.joined(separator: ", ")
+        let places = thinning.pick.ends.indices.map { "place\($0)" }
         var inner = SQLFragment("SELECT " + names.map { "\(ends).\($0), " }.joined())
-        inner = inner + "\(ends).value, " + zip(scope.key, keys).map { "\($0) AS \($1), " }.joined()
+        inner = inner + "\(date.orderValue) AS value, \(price ?? "NULL") AS price, "
+        inner = inner + zip(scope.key, keys).map { "\($0) AS \($1), " }.joined()
         inner = inner + "(" + date.readable(before: thinning.cutoff) + ") IS TRUE AS expired, "
         for (number, tier) in thinning.tiers.enumerated() {
             inner = inner + "(" + date.readable(before: tier.since) + ") IS NOT TRUE AS young\(number), "
@@ -213,36 +238,40 @@ private struct ThinningQuery {
         let source =
             isSought
             ? "\(ends) CROSS JOIN \(scope.from())" : "\(scope.from()) CROSS JOIN \(ends)"
+        let ranks = zip(thinning.pick.ends, places).map { end, place in
+            "row_number() OVER (PARTITION BY \(ends).rowid ORDER BY \(order(end, price, date.orderValue, scope.key))) AS \(place)"
+        }
         inner =
-            inner + "row_number() OVER (PARTITION BY \(ends).rowid ORDER BY \(order)) AS place FROM \(source)"
+            inner + "\(ranks.joined(separator: ", ")) FROM \(source)"
             + store.whereClause(.all([SQLFragment(same.joined(separator: " AND ")), isSought ? among : self.rows]))
         let young = thinning.tiers.indices.map { "young\($0)" }
-        let all = names + ["value", "expired"] + keys + young
+        let all = names + ["value", "price", "expired"] + keys + young
         try run(
             SQLFragment(
                 "CREATE TEMP TABLE \(rows) AS SELECT \(all.joined(separator: ", ")), \(function.cell("value")) AS cell FROM ("
             )
-                + inner + ") WHERE place = 1")
+                + inner + ") WHERE \(places.map { "\($0) = 1" }.joined(separator: " OR "))")
 
         let list = keys.joined(separator: ", ")
-        let place = (["tier", "bucket"] + names).joined(separator: ", ")
+        let place = (["tier", "place", "bucket"] + names).joined(separator: ", ")
         try run(
             SQLFragment(
-                "CREATE TEMP TABLE \(picks) (\((["tier", "bucket"] + collated).joined(separator: ", ")), value, \(list), expired)"
+                "CREATE TEMP TABLE \(picks) (\((["tier", "place", "bucket"] + collated).joined(separator: ", ")), value, price, \(list), expired)"
             ))
-        // The other values come from the row with the last date, because no two cells of a bucket share a date.
-        let last = "\(thinning.pick == .last ? "max" : "min")(value)"
-        let columns = (names + [last] + keys + ["expired"]).joined(separator: ", ")
+        let columns = (names + ["value", "price"] + keys + ["expired"]).joined(separator: ", ")
         for number in thinning.tiers.indices {
             let bucket = function.bucket(number, "cell")
             let isLive =
                 thinning.pick == .last
-                ? "young\(number)" : "(\(bucket) >= \(cells.firstLive[number]) OR young\(number))"
-            try run(
-                SQLFragment(
-                    "INSERT INTO temp.\(picks) SELECT \(number), \(bucket), \(columns) FROM temp.\(rows) "
-                        + "WHERE \(bucket) IS NOT NULL GROUP BY \((collated + [bucket]).joined(separator: ", ")) "
-                        + "HAVING \(isLive)"))
+                ? "young\(number)" : "(bucket >= \(cells.firstLive[number]) OR young\(number))"
+            for (end, kind) in thinning.pick.ends.enumerated() {
+                let group = (collated + [bucket]).joined(separator: ", ")
+                try run(
+                    SQLFragment(
+                        "INSERT INTO temp.\(picks) SELECT \(number), \(end), bucket, \(columns) FROM (SELECT *, \(bucket) AS bucket, "
+                            + "row_number() OVER (PARTITION BY \(group) ORDER BY \(order(kind, "price", "value", keys))) AS place "
+                            + "FROM temp.\(rows) WHERE \(bucket) IS NOT NULL) WHERE place = 1 AND \(isLive)"))
+            }
         }
         try run(SQLFragment("CREATE INDEX temp.\(picks)_buckets ON \(picks) (\(place))"))
         let isRowID = scope.key.count == 1 && !scope.table.isWithoutRowID
@@ -260,6 +289,13 @@ private struct ThinningQuery {
         return try Row.fetchAll(db, sql: "SELECT tier, count(*) FROM temp.\(kept) GROUP BY tier ORDER BY tier").map {
             .init(unit: thinning.tiers[$0[0]].unit, rowCount: $0[1])
         }
+    }
+
+    /// The order in which one row of a bucket is the first.
+    private func order(_ end: Thinning.End, _ price: String?, _ value: String, _ key: [String]) -> String {
+        let byPrice = end.byPrice.flatMap { direction in price.map { "\($0) \(direction)" } }
+        return ([byPrice].compactMap(\.self) + ([value] + key).map { "\($0) \(end.isLast ? "DESC" : "ASC")" })
+            .joined(separator: ", ")
     }
 
     /// Whether an index or the table itself finds the rows of a group and a date with less work than another pass over all rows.

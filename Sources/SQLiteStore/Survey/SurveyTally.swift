@@ -48,7 +48,7 @@ struct SurveyTally {
         self.function = function
         let date = request.date
         let encoding = date.encoding
-        isText = encoding == .iso8601
+        isText = encoding == .iso8601 || encoding.datePattern != nil
         if function == nil {
             lower = encoding.lowerBound(date.earliest)
             cutoff = encoding.cutoffBound(request.cutoff)

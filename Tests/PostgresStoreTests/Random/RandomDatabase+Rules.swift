@@ -11,6 +11,7 @@ extension RandomDatabase {
                 filters: table.columns.filter { [.symbol, .volume].contains($0.role) }.map {
                     ($0.name, $0.role == .volume ? RuleTable.volumes : RuleTable.symbols)
                 },
+                price: table.column(.volume)?.name,
                 // Thinning of a distributed table is refused, and that of rows that nothing distinguishes.
                 thins: layout?.isDistributed != true
                     && (table.columns.contains { $0.rest.contains("PRIMARY KEY") }

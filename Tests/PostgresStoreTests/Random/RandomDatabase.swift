@@ -71,7 +71,7 @@ struct RandomDatabase: RandomRules {
         zone = random.zone()
         encoding =
             Int.random(in: 0..<3, using: &random) == 0
-            ? .native : DateEncoding.allCases.randomElement(using: &random) ?? .native
+            ? .native : DateEncoding.written.randomElement(using: &random) ?? .native
         makeMain()
         if let layout { take(layout) } else { makeChildren() }
     }
@@ -79,7 +79,7 @@ struct RandomDatabase: RandomRules {
     private mutating func dateType() -> String {
         switch encoding {
         case .native: pick(["timestamptz", "timestamp", "date", "timestamptz", "timestamp"])
-        case .iso8601: pick(["text", "text", "varchar(80)", "bigint"])
+        case .iso8601, .pattern: pick(["text", "text", "varchar(80)", "bigint"])
         case .yyyymmdd, .yyyymmddhhmmss: pick(["bigint", "text", "numeric", "double precision"])
         default: pick(["bigint", "bigint", "integer", "double precision", "real", "numeric", "text"])
         }

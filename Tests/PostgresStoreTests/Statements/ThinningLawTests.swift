@@ -27,14 +27,16 @@ struct ThinningLawTests {
     private func make(_ rows: ThinningCase, _ seed: UInt64) throws -> ThinningCase.Store {
         let isNumber = seed % 2 == 0
         let values = rows.rows.map { row in
-            "(\(row.id), \(isNumber ? "\(row.at)" : "to_timestamp(\(row.at))"), \(row.symbol.map { "'\($0)'" } ?? "NULL"))"
+            "(\(row.id), \(isNumber ? "\(row.at)" : "to_timestamp(\(row.at))"), \(row.symbol.map { "'\($0)'" } ?? "NULL"), "
+                + "\(row.price.map { "\($0)" } ?? "NULL"))"
         }
         let index = ["", "CREATE INDEX ON \"Price\" (at);", "CREATE INDEX ON \"Price\" (symbol, at);"][
             Int(seed / 2 % 3)]
         let database = try TestDatabase()
         try database.run(
             script: """
-                CREATE TABLE "Price" (id bigint PRIMARY KEY, at \(isNumber ? "bigint" : "timestamptz"), symbol text);
+                CREATE TABLE "Price" (id bigint PRIMARY KEY, at \(isNumber ? "bigint" : "timestamptz"), symbol text,
+                price numeric);
                 INSERT INTO "Price" VALUES \(values.joined(separator: ", ")); \(index)
                 """)
         return ThinningCase.Store(try database.writer(zone: rows.zone), isNumber ? .unixSeconds : .native) {

@@ -18,7 +18,8 @@ struct ThinningTests {
     private func request(_ pick: Thinning.Pick = .last) -> SurveyRequest {
         var request = SurveyRequest(entity: "price", date: .of("at"), cutoff: at("2026-03-01"))
         request.keepers.thinning = Thinning(
-            tiers: [.init(.day, since: .distantPast)], pick: pick, groupedBy: [], among: .all, date: request.date)
+            tiers: [.init(.day, since: .distantPast)], pick: pick, groupedBy: [], among: pick.isPriced ?? .all,
+            date: request.date)
         return request
     }
 
@@ -51,6 +52,32 @@ struct ThinningTests {
             SQLFragment("SELECT id FROM price WHERE id BETWEEN 80 AND 89 OR id = 500 ORDER BY id"))
         #expect(left == [pick == .last ? 88 : 81, 500], "\(left)")
         #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 10)
+    }
+
+    /// Another session deletes the highest price of one day and changes the lowest of another one: no further row of these days goes.
+    @Test(arguments: ["range", "windows"])
+    func noDayLosesAPriceToARunBesideAWriter(_ method: String) throws {
+        let (writer, other) = try cluster.open(
+            """
+            CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL, close numeric);
+            INSERT INTO price SELECT n, '2026-02-01T00:00:00Z'::timestamptz + n / 10 * interval '1 day'
+            + n % 10 * interval '1 hour', (n * 7 + 3) % 10 FROM generate_series(0, 99) AS n;
+            CREATE INDEX ON price (at);
+            """)
+        var request = request(.ohlc(price: "close"))
+        request.filter = .isNumber("close")
+        request.deleting.method = method
+        let survey = try writer.survey(request)
+        #expect(survey.expiredCount == 60 && survey.kept.byTier == [.init(unit: .day, rowCount: 40)])
+        let deletion = try writer.deletion(of: request)
+        _ = try deletion.deleteNext(DeletionBounds(rows: 12))
+        try other.execute("DELETE FROM price WHERE id = 88")
+        try other.execute("UPDATE price SET close = 5 WHERE id = 71")
+        while try deletion.deleteNext(DeletionBounds(rows: 12)).hasMore {}
+        let rows = SQLFragment("SELECT id FROM price WHERE id > 59 ORDER BY id")
+        #expect(try other.numbers(rows) == [60, 61, 68, 69] + (70...87) + [89, 90, 91, 98, 99])
+        _ = try Laws.carryOut(request, batchRows: 20, on: writer)
+        #expect(try other.numbers(rows) == [60, 61, 68, 69, 70, 74, 78, 79, 80, 81, 85, 89, 90, 91, 98, 99])
     }
 
     /// Another session changes the row that goes next, all the time: no batch fails, and the rows go that would have gone.

@@ -12,8 +12,8 @@ struct SecretsTests {
         ("postgresql://u:s3cret", "postgresql://u:***"), ("postgresql://u:s3cret/db", "postgresql://u:***"),
         ("postgresql://:s3cret@h", "postgresql://:***@h"),
         ("[curl, https://u:s3cret@x, https://v:t0ken@y/z]", "[curl, https://u:***@x, https://v:***@y/z]"),
-        ("url: \"postgresql://h/d?password=s3cret&a=b\", x", "url: \"postgresql://h/d?password=***&a=b\", x"),
-        ("postgresql://h/d?a=b&sslpassword=s3cret", "postgresql://h/d?a=b&sslpassword=***"),
+        ("url: \"postgresql://h/d?password=s3cret&user=b\", x", "url: \"postgresql://h/d?password=***&user=b\", x"),
+        ("postgresql://h/d?user=b&sslpassword=s3cret", "postgresql://h/d?user=b&sslpassword=***"),
         ("host=h password=s3cret dbname=x", "host=h password=*** dbname=x"),
         ("host=h PASSWORD = 's3 cret'", "host=h PASSWORD = '***'"),
         ("host=h password=“s3 cret”", "host=h password=“***”"),
@@ -21,6 +21,16 @@ struct SecretsTests {
         ("store: postgresql//u:s3cret@h/db", "store: postgresql//u:***@h/db"),
         ("postgres:/u:s3cret@h", "postgres:/u:***@h"), ("postgresql:u:s3cret@h:5432", "postgresql:u:***@h:5432"),
         ("PGPASSWORD=s3cret psql", "PGPASSWORD=*** psql"),
+        // Other spellings, and parameters that may be one.
+        ("postgresql://h/d?pass%77ord=s3cret", "postgresql://h/d?pass%77ord=***"),
+        ("postgresql://h/d?PassWort=s3cret&sslmode=require", "postgresql://h/d?PassWort=***&sslmode=require"),
+        ("POSTGRESQL://h/d?pwd=s3cret", "POSTGRESQL://h/d?pwd=***"),
+        ("postgresql//h/d?x=s3cret", "postgresql//h/d?x=***"),
+        ("postgresql://h/d?=s3cret", "postgresql://h/d?=***"),
+        ("postgresql://u%3As3cret@h/d", "postgresql://u%3A***@h/d"),
+        ("host=h passwort = s3cret", "host=h passwort = ***"), ("HOST=h PASSWD=s3cret", "HOST=h PASSWD=***"),
+        ("store: u:s3cret@h/db", "store: u:***@h/db"), ("u:s3@cret@h.example:5432", "u:***@h.example:5432"),
+        ("[psql, u:s3cret@h/db]", "[psql, u:***@h/db]"),
     ])
     func passwordsAreHidden(text: String, shown: String) {
         #expect(Secrets.hidden(in: text) == shown)
@@ -36,7 +46,13 @@ struct SecretsTests {
         "see https://x.example/a:b@c",
         "give the password in `password_file`, in PGPASSWORD or in ~/.pgpass", "a: b # 12:30 root@example.org",
         "[curl, http://h:8080/x, root@example.org]", "FATAL: password authentication failed for user \"u\"",
-        "unknown key 'password'; did you mean 'password_file'?", "C:\\x41", "a://", "://", "password=", "::::", "\\x",
+        "unknown key 'password'; did you mean 'password_file'?", "C:\\x41", "a://",
+        "postgresql://h/d?sslmode=require&keepalives_idle=5&options=-c%20a=b", "[sh, -c, mailto:root@example.org]",
+        "PWD=/x",
+        "[podman, run, img:1@sha256:12ab34cd]", "git@example.org:a/b",
+        "postgresql://USER@HOST:PORT/DATABASE?OPTION=VALUE", "https://example.org/?x=1",
+        "docs/postgresql.md?x", "=", "@", ":@/",
+        "://", "password=", "::::", "\\x",
     ])
     func otherTextIsAsItWas(text: String) {
         #expect(Secrets.hidden(in: text) == text)
@@ -44,7 +60,9 @@ struct SecretsTests {
     }
 
     @Test func aStoreIsNamedByItsURLWithoutThePassword() {
-        #expect(Secrets.removed(fromURL: "postgresql://u:a@h/d?x=1&password=c&y=2") == "postgresql://u@h/d?x=1&y=2")
+        #expect(
+            Secrets.removed(fromURL: "postgresql://u:a@h/d?user=1&password=c&port=2")
+                == "postgresql://u@h/d?user=1&port=2")
         #expect(Secrets.removed(fromURL: "postgresql://u:a/b@h/d") == "postgresql://u@h/d")
         #expect(Secrets.removed(fromURL: "postgresql:///d?password=x") == "postgresql:///d")
     }

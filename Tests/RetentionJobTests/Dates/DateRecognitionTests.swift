@@ -31,6 +31,15 @@ import Testing
         (0..<count).map { .integer((20_778 - $0) * perDay + start * perDay) }
     }
 
+    /// Texts of days of September and October.
+    private static func texts(days: ClosedRange<Int> = 10...28, _ text: (_ month: String, _ day: String) -> String)
+        -> [StoreValue]
+    {
+        ["09", "10"].flatMap { month in days.map { .text(text(month, $0 < 10 ? "0\($0)" : "\($0)")) } }
+    }
+
+    private static func pattern(_ text: String) -> DateEncoding? { DatePattern(text).map(DateEncoding.pattern) }
+
     static let columns = [
         Column("updateTime", "INTEGER", days(86_400), .unixSeconds, .sure),
         Column("at", "REAL", days(86_400_000), .unixMilliseconds, .sure),
@@ -54,6 +63,20 @@ import Testing
         // Dates of long ago.
         Column("since", "INTEGER", [.integer(700_000_000), .integer(690_000_000)], .appleSeconds, .unsure),
         Column("until", "INTEGER", [.integer(1_000_000_000)], .unixSeconds, .unsure),
+        // Dates as somebody wrote them.
+        Column("day", "TEXT", texts { "2026/\($0)/\($1)" }, pattern("%Y/%m/%d"), .sure),
+        Column("day", "TEXT", texts(days: 13...28) { "\($1)/\($0)/2026" }, pattern("%d/%m/%Y"), .sure),
+        Column("day", "TEXT", texts(days: 13...28) { "\($0)/\($1)/2026" }, pattern("%m/%d/%Y"), .sure),
+        // Some fit two orders of day and month.
+        Column("day", "TEXT", texts(days: 9...28) { "\($1)/\($0)/2026" }, pattern("%d/%m/%Y"), .unsure),
+        Column("at", "TEXT", texts { "\($1).\($0).2026 0:00" }, pattern("%d.%m.%Y %H:%M"), .sure),
+        Column("at", "TEXT", texts(days: 13...28) { "\($1).\($0).2009 0:00" }, pattern("%d.%m.%Y %H:%M"), .sure),
+        Column(
+            "at", "TEXT", texts { "2025-\($0)-\($1) 23:00:00 +0000 UTC" }, pattern("%Y-%m-%d %H:%M:%S %z %Z"), .sure),
+        Column("at", "TEXT", texts { "2026-\($0)-\($1)T03:04:05.123456789Z" }, .iso8601, .sure),
+        Column(
+            "at", "TEXT", texts { "Tue, \($1) \(["Sep", "Oct"][$0.hasSuffix("9") ? 0 : 1]) 2026 03:04:05 +0000" },
+            pattern("%a, %d %b %Y %H:%M:%S %z"), .sure),
         // Numbers that are small.
         Column("expires", "INTEGER", (1...9).map { .integer($0) }, nil, .none),
         Column("time", "TEXT", [.text("soon")], nil, .none),

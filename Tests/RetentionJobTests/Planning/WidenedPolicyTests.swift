@@ -69,6 +69,10 @@ import Testing
         Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { weekly: 90d }", .wider),
         Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: 90d, pick: first }", .wider),
         Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: 90d, per: [symbol] }", .wider),
+        Change("max_age: 30d", "max_age: 30d, thin: { daily: 90d, pick: ohlc, price: v }", .narrower),
+        Change(
+            "max_age: 30d, thin: { daily: 90d, pick: first }",
+            "max_age: 30d, thin: { daily: 90d, pick: ohlc, price: v }", .wider),
         Change(
             "max_age: 30d, thin: { daily: 90d, per: [symbol] }", "max_age: 30d, thin: { daily: 90d, per: [SYMBOL] }",
             .same),

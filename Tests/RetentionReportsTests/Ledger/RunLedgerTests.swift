@@ -66,6 +66,7 @@ struct RunLedgerTests {
             }
         }
         report.pending.problems = ["a\\u{2028}b"]
+        report.config = FilePlace(report.config).path
         compare(run.report.json, report.json, "")
     }
 

@@ -33,7 +33,7 @@ struct ReviewPageTests {
     @Test func whatWouldBeDeletedHasTheCascades() {
         var rule = ReportSample.gold
         rule.done.cascaded = 20
-        #expect(page(rules: [rule, ReportSample.refused]).contains("500,020 rows expired now"))
+        #expect(page(rules: [rule, ReportSample.refused]).contains("500,020 rows would be deleted now"))
     }
 
     @Test func showsRulesRunsAndRefusals() {

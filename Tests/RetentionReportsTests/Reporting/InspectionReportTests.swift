@@ -57,6 +57,11 @@ import Testing
                 """)
     }
 
+    @Test func isNoWiderThanTheTerminal() {
+        let lines = InspectionReport(Self.sample).text(TextLayout(width: 40, tableWidth: 40)).split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= 40 }, "\(lines)")
+    }
+
     @Test func foreignKeysStandWithTheirRules() throws {
         let file = try PriceFile(
             "CREATE TABLE note (id INTEGER PRIMARY KEY, price_id INTEGER REFERENCES price ON DELETE CASCADE)")

@@ -79,11 +79,14 @@ enum ReviewSample {
     }
 
     /// The review of some runs and of what a run would do now.
-    static func review(_ plan: [RunReport.RuleReport] = [rule()], _ runs: [LedgerRun]) -> Review {
+    static func review(
+        _ plan: [RunReport.RuleReport] = [rule()], _ runs: [LedgerRun], others: [LedgerRun] = []
+    ) -> Review {
         var report = ReportSample.report(.dryRun, rules: plan)
         report.started = now
         return Review(
-            plan: report, runs: runs, dates: [:], storeSizeBytes: 3 << 20, policy: policy(plan.map(\.name)))
+            plan: report, runs: runs, others: others, dates: [:], storeSizeBytes: 3 << 20,
+            policy: policy(plan.map(\.name)))
     }
 }
 

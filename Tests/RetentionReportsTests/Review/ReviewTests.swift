@@ -48,6 +48,7 @@ struct ReviewTests {
         let review = Sample.review([Sample.rule(expired: 2880)], [run, undo])
         #expect(review.top[0].hasPrefix("Last run: 2026-11-19 03:00 · completed · Deleted 10 rows"), "\(review.top)")
         #expect(review.top[0].contains("undone by run 01JDUNDO0"), "\(review.top)")
+        #expect(!review.words.contains("no expired row is left"), "\(review.words)")
         #expect(
             review.top.contains { $0.hasPrefix("2026-11-20 09:00: undo of 01JD") && $0.contains("restored 2,880 rows") }
         )
@@ -94,7 +95,9 @@ struct ReviewTests {
             standing.sentences[0].text.hasPrefix(
                 "gold: a run now would refuse it, as all since 2026-11-20 did: refusing to"))
         #expect(
-            standing.top[1].hasSuffix("; none of gold, which a run would refuse"), "\(standing.top)")
+            standing.top[1].hasSuffix(
+                " · 0 rows would be deleted now, 0 more within 24 hours; a run would refuse gold (71,000 expired rows)"),
+            "\(standing.top)")
     }
 
     @Test func whatIsNotKnownIsNotNone() {
@@ -127,6 +130,19 @@ struct ReviewTests {
         #expect(arrived([run(2, 100), Sample.undo(1, of: run(2, 100), restored: 10), run(0, 130)]) == [nil, nil])
         #expect(arrived([run(2, 100), Sample.run(1, [], failure: "locked"), run(0, 130)]) == [nil, 40])
         #expect(arrived([run(2, 100), run(0, 80)]) == [nil, nil])
+        // Another policy took rows of the entity, or of another one.
+        for (entity, expected) in [("price", nil), ("News", 40)] as [(String, Int64?)] {
+            var rule = Sample.rule("other", .completed, expired: 5)
+            rule.entity = entity
+            var other = Sample.run(1, [rule])
+            other.report.config = "/policies/other.yaml"
+            let review = Sample.review([Sample.rule()], [run(2, 100), run(0, 130)], others: [other])
+            #expect(review.days(of: "gold").points.map { $0.values[0] } == [nil, expected])
+            #expect(
+                review.sentences.contains {
+                    $0.text == "1 run of other policies on this store not shown: /policies/other.yaml"
+                })
+        }
         var changed = run(0, 130)
         changed.report.configSHA256 = "other"
         #expect(arrived([run(1, 100), changed]) == [nil, nil])
@@ -196,6 +212,29 @@ struct ReviewTests {
             ),
             "\(texts)")
         #expect(texts.count { $0.contains("MISSED") } == 2, "\(texts)")
+    }
+
+    @Test func interruptedNightsAreOneLine() {
+        func run(_ daysAgo: Int64, left: Int) -> LedgerRun {
+            var rule = Sample.rule("gold", .interrupted, expired: left)
+            rule.message = "the time budget ended; \(left) expired rows are left"
+            return Sample.run(daysAgo, [rule])
+        }
+        let texts = Sample.review([Sample.rule()], [run(2, left: 70), run(1, left: 60), run(0, left: 50)]).top
+        #expect(
+            texts.contains(
+                "2026-11-18 03:00 to 2026-11-20 03:00, 3 times: interrupted: the time budget ended (gold)"), "\(texts)")
+    }
+
+    @Test func aRuleThatIsGoneIsTold() {
+        var silver = Sample.rule("silver:a", .completed)
+        silver.family = "silver"
+        let runs = [Sample.run(1, [Sample.rule("gold", .completed), silver]), Sample.run(0)]
+        let said = "silver:a: was run until 2026-11-19 03:00 and is no longer in the policy"
+        var review = Sample.review([Sample.rule()], runs)
+        #expect(review.sentences.map(\.text).contains(said), "\(review.top)")
+        review.policy = Sample.policy(["gold", "silver"])
+        #expect(!review.words.contains("no longer in the policy"))
     }
 
     @Test func aRuleThatFallsBehindIsTold() {

@@ -1,3 +1,4 @@
+import Dispatch
 import GRDB
 import PriceStore
 import StoreConformance
@@ -26,6 +27,23 @@ struct BatchCheckTests {
             fetchRequest: StoreFetchRequest(
                 entity: "t", predicate: Self.expired, sortDescriptors: [StoreSortDescriptor("at")], fetchLimit: limit),
             resultType: .count, method: method)
+    }
+
+    @Test func aBatchSaysHowLongItWaitedForALock() throws {
+        let store = try store()
+        let writer = try store.writer()
+        let deletion = try writer.deletion(
+            of: SurveyRequest(entity: "t", date: Self.date, cutoff: Instant(unixSeconds: 51)))
+        #expect(try deletion.deleteNext(DeletionBounds(rows: 5)).waited == .zero)
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(path: store.path, configuration: configuration)
+        try other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 0.3) {
+            try? other.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+        }
+        let part = try deletion.deleteNext(DeletionBounds(rows: 5))
+        #expect(part.result.deletedCount == 5 && part.waited > .milliseconds(100), "\(part)")
     }
 
     /// A trigger that the schema does not have stands for anything that changes what is kept.

@@ -13,13 +13,13 @@ extension RandomStore {
                     case .up: (column.name, [.integer(11), .integer(48), .text("k48"), .integer(85)])
                     default: (column.name, RuleTable.symbols)
                     }
-                })
+                }, price: columns.first { $0.role == .volume }?.name)
         }
     }
 
     mutating func rules() -> [SurveyRequest] {
         rules(
-            otherEncodings: DateEncoding.allCases.filter { $0 != .native },
+            otherEncodings: DateEncoding.written,
             relationships: [.asDeclared, .asDeclared, .deny, .cascade, .nullify])
     }
 }

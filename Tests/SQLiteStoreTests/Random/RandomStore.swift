@@ -68,7 +68,7 @@ struct RandomStore: RandomRules {
         _ = random.next()
         cutoff = random.cutoff()
         zone = random.zone()
-        encoding = DateEncoding.allCases.filter { $0 != .native }.randomElement(using: &random) ?? .unixSeconds
+        encoding = DateEncoding.written.randomElement(using: &random) ?? .unixSeconds
         pragmas = [
             "PRAGMA page_size = \(pick([512, 1024, 4096, 65536]))",
             "PRAGMA encoding = '\(pick(["UTF-8", "UTF-8", "UTF-16le", "UTF-16be"]))'",

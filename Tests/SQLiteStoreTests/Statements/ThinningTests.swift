@@ -28,14 +28,15 @@ struct ThinningTests {
 
         private func table(_ rows: ThinningCase) throws -> TemporaryStore {
             let store = try TemporaryStore(
-                "CREATE TABLE Price (id INTEGER PRIMARY KEY, at \(self == .reals ? "REAL" : "INTEGER"), symbol TEXT)",
+                "CREATE TABLE Price (id INTEGER PRIMARY KEY, at \(self == .reals ? "REAL" : "INTEGER"), symbol TEXT, price)",
                 self == .byDate ? "CREATE INDEX price_at ON Price (at)" : "",
                 self == .bySymbolAndDate ? "CREATE INDEX price_by ON Price (symbol, at)" : "", inMemory: true)
             try store.change { db in
                 try db.inTransaction {
                     for row in rows.rows {
                         try db.execute(
-                            sql: "INSERT INTO Price VALUES (?, ?, ?)", arguments: [row.id, row.at, row.symbol])
+                            sql: "INSERT INTO Price VALUES (?, ?, ?, ?)",
+                            arguments: [row.id, row.at, row.symbol, row.price])
                     }
                     return .commit
                 }
@@ -47,12 +48,16 @@ struct ThinningTests {
             let store = try TemporaryStore(inMemory: true)
             try FileManager.default.removeItem(atPath: store.path)
             let price = ModelDescription.Entity(
-                name: "Price", attributes: [.init(name: "at", kind: .date), .init(name: "symbol", kind: .string)])
+                name: "Price",
+                attributes: [
+                    .init(name: "at", kind: .date), .init(name: "symbol", kind: .string),
+                    .init(name: "price", kind: .double),
+                ])
             try CoreDataStore(path: store.path, model: ModelDescription(entities: [price])).write { db, layout in
                 for row in rows.rows {
                     try db.execute(
-                        sql: "INSERT INTO ZPRICE (Z_PK, Z_ENT, Z_OPT, ZAT, ZSYMBOL) VALUES (?, ?, 1, ?, ?)",
-                        arguments: [row.id, layout.numbers["Price"], row.at - 978_307_200, row.symbol])
+                        sql: "INSERT INTO ZPRICE (Z_PK, Z_ENT, Z_OPT, ZAT, ZSYMBOL, ZPRICE) VALUES (?, ?, 1, ?, ?, ?)",
+                        arguments: [row.id, layout.numbers["Price"], row.at - 978_307_200, row.symbol, row.price])
                 }
             }
             return store
@@ -115,6 +120,37 @@ struct ThinningTests {
         _ = try Laws.carryOut(request, batchRows: 20, on: writer)
         #expect(try store.rows(days) == (0..<10).map(String.init))
         #expect(try store.rows("SELECT id FROM price WHERE id > 79 AND id < 90") == [pick == .last ? "88" : "81"])
+    }
+
+    /// Another program deletes the highest price of one day and changes the lowest of another one: no further row of these days goes.
+    @Test func noDayLosesAPriceToARunBesideAWriter() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, close REAL)",
+            "CREATE INDEX price_at ON price (at)", "PRAGMA journal_mode = WAL",
+            """
+            WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 99)
+            INSERT INTO price SELECT n, n / 10 * 86400 + n % 10 * 3600 + 86400 * 1000, (n * 7 + 3) % 10 FROM n
+            """)
+        let date = DateAttribute(name: "at", encoding: .unixSeconds)
+        var request = SurveyRequest(
+            entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400 * 1020), filter: .isNumber("close"))
+        request.keepers.thinning = Thinning(
+            tiers: [.init(.day, since: .distantPast)], pick: .ohlc(price: "close"), groupedBy: [],
+            among: request.filter, date: date)
+        let writer = try store.writer()
+        // The first row of a day has 3, the last 6, the highest is the ninth and the lowest the second.
+        #expect(try writer.survey(request).expiredCount == 60)
+        let deletion = try writer.deletion(of: request)
+        _ = try deletion.deleteNext(DeletionBounds(rows: 12))
+        try store.change {
+            try $0.execute(sql: "DELETE FROM price WHERE id = 88; UPDATE price SET close = 5 WHERE id = 71")
+        }
+        while try deletion.deleteNext(DeletionBounds(rows: 12)).hasMore {}
+        let rows = "SELECT id FROM price WHERE id > 59 ORDER BY 1"
+        #expect(try store.rows(rows) == ([60, 61, 68, 69] + (70...87) + [89, 90, 91, 98, 99]).map { "\($0)" })
+        _ = try Laws.carryOut(request, batchRows: 20, on: writer)
+        #expect(
+            try store.rows(rows) == [60, 61, 68, 69, 70, 74, 78, 79, 80, 81, 85, 89, 90, 91, 98, 99].map { "\($0)" })
     }
 
     /// It changes no pick, so the rows go that would have gone without it: also those of buckets that their tier has let go.
