@@ -42,7 +42,7 @@ package struct ThinningCase {
             let age = Int64.random(in: 0...120 * 86_400, using: &random) / step * step
             return (id, end.microseconds / 1_000_000 - age, one(["XAU", "EUR", nil]), one([nil, 1, 2, 3, 4, 5]))
         }
-        pick = one([.last, .first, .ohlc(price: "price")])
+        pick = [Thinning.Pick.last, .first, .ohlc(price: "price")][Int(seed % 3)]
         let chosen = Set(CalendarUnit.allCases.shuffled(using: &random).prefix(one([1, 2, 3])))
         units = CalendarUnit.allCases.filter(chosen.contains)
         maxAge = Int64.random(in: 1...20, using: &random)
