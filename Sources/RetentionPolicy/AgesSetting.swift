@@ -22,10 +22,11 @@ package struct AgeShare: Hashable, Sendable {
     /// What follows the rule's name and a colon: `5y`, `BTC*`, `default`.
     package var name: String
     package var attribute: String
-    /// The values of the rows; empty: all values with the ``beginning`` but ``others``.
+    /// The values of the rows; empty: all values with the ``beginning``.
     package var values: [StoreValue] = []
     package var beginning = ""
-    /// The values, and the beginnings of values, that have ages of their own.
+    /// The values, and the beginnings of values, that have other ages and precede these: of two spellings that a column holds equal, the
+    /// one with the longer age counts.
     package var others: [StoreValue] = []
     package var otherBeginnings: [String] = []
 
@@ -35,8 +36,9 @@ package struct AgeShare: Hashable, Sendable {
     package static let standard = "default"
 
     package var rows: StorePredicate {
-        guard values.isEmpty else { return .isIn(attribute, values) }
-        let own: StorePredicate = beginning.isEmpty ? .all : .begins(attribute, with: beginning)
+        let own: StorePredicate =
+            !values.isEmpty
+            ? .isIn(attribute, values) : beginning.isEmpty ? .all : .begins(attribute, with: beginning)
         return otherBeginnings.reduce(others.isEmpty ? own : own && .notTrue(.isIn(attribute, others))) {
             $0 && .notTrue(.begins(attribute, with: $1))
         }

@@ -8,6 +8,8 @@ package struct Policy: Sendable {
     package var store: StoreLocation
     /// The files for each of which the policy is carried out; nil: ``store`` is the only one.
     package var stores: StorePattern?
+    /// Whether ``store`` is one file of a pattern, so that its ledger knows other stores too.
+    package var isOneOfMany = false
     /// The zone of calendar units and of dates without a zone.
     package var timezone: CalendarZone = .utc
     /// Files to import before anything is deleted, in file order.

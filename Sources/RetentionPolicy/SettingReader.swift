@@ -300,7 +300,7 @@ extension PolicyShape {
         case .fraction: "a number greater than 0 and at most 1, such as 0.5"
         case .age: "an age, such as 30d or 1y6mo"
         case .size: "a size, such as 500MB or 2GiB"
-        case .ages: PolicyShape.age.expected + ", or a mapping with 'by'"
+        case .ages: PolicyShape.age.expected
         case .duration: "a duration, such as 90s or 10min"
         case .date: "a date or an instant, such as 2020-01-31 or 2020-01-31T12:00:00Z"
         case .zone: "a time zone, such as UTC or Europe/Berlin"

@@ -28,7 +28,7 @@ extension Policy {
     package func forStore(_ path: String) -> Policy {
         guard let stores else { return self }
         var policy = self
-        policy.stores = nil
+        (policy.stores, policy.isOneOfMany) = (nil, true)
         policy.store.kind = .file(path)
         policy.store.written = stores.display(path)
         if policy.ledger == .besideStore {

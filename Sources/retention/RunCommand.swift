@@ -128,7 +128,11 @@ struct RunCommand: ConsoleCommand {
             } catch {
                 let log = try output.log(isVerbose: verbose, isDryRun: true).open(console)
                 let session = RunSession(console: console, policy: policy, asOf: asOf, options: options, log: log)
-                reports.append(session.reportOfRunNotCarriedOut(error))
+                var report = session.reportOfRunNotCarriedOut(error)
+                if case PolicyError.invalid(let mistakes, _) = error {
+                    report.failure = mistakes.map(\.message).joined(separator: "; ")
+                }
+                reports.append(report)
             }
         }
         let result = StoresReport(

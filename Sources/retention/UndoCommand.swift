@@ -63,7 +63,8 @@ struct UndoCommand: ConsoleCommand {
         let past = PastRuns(store)
         guard let runID else {
             return try show(
-                past.withArchives(), names: past.names(), unknownStore: store.memory().unknownStoreText, console)
+                past.withArchives(), names: past.names(), unknownStore: store.memory().unknownStoreText(for: policy),
+                console)
         }
         let run: LedgerRun
         do {

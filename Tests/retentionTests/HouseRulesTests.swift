@@ -151,6 +151,7 @@ struct HouseRulesTests {
             found.keys.formUnion(keys.map(\.name))
             return found
         case .list(let shape, _), .named(let shape): return names(in: shape)
+        case .ages: return names(in: .group(PolicyKey.ages))
         case .word(let own): return ([], Set(own.map(\.name)))
         case .wordOr(let own, let other): return ([], Set(own.map(\.name)).union(names(in: other).words))
         default: return ([], [])

@@ -153,7 +153,8 @@ package struct Planner {
         for gone in options.savedPlan?.steps ?? [] where !names.contains(gone.name) {
             plan.arrivals.append(
                 Plan.Warning(
-                    title: "table of the plan is gone", text: "the plan has a rule \(gone.name), whose table is gone"))
+                    title: "rule of the plan is gone",
+                    text: "the plan has a rule \(gone.name), whose table or age is gone; its rows stay"))
         }
         plan.arrivals += try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
         return plan

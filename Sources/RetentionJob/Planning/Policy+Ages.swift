@@ -14,9 +14,24 @@ extension Policy {
             return [rule]
         }
         do throws(StoreError) {
+            if attribute.affinity != .text, let (beginning, _) = setting.ages.first(where: { $0.value.hasSuffix("*") })
+            {
+                throw StoreError(
+                    .unsupported, store: reader.name,
+                    message:
+                        "\(entity.name).\(attribute.name) is no column of text, and '\(beginning)' is the beginning of a text: "
+                        + "name each value")
+            }
             var ages = AgeList(attribute, setting.ages)
             if let source = setting.source { try ages.read(source, of: setting, in: reader) }
             let parts = ages.shares(standard: setting.standard)
+            guard parts.count <= AgeList.mostAges else {
+                throw StoreError(
+                    .unsupported, store: reader.name,
+                    message:
+                        "there are \(Figures.count(parts.count, "different age")); at most \(AgeList.mostAges) can be told apart: "
+                        + "round them")
+            }
             if setting.standard == nil, rule.isEnabled, let value = try ages.valueWithoutAge(of: rule, in: reader) {
                 throw StoreError(
                     .unsupported, store: reader.name,
@@ -41,6 +56,8 @@ extension Policy {
 
 /// The ages of a rule by value.
 private struct AgeList {
+    /// The most different ages. Each is a rule of its own.
+    static let mostAges = 100
     private let attribute: Attribute
     private var ages: [(value: StoreValue, age: MaxAge)] = []
     private var beginnings: [(text: String, age: MaxAge)] = []
@@ -92,10 +109,14 @@ private struct AgeList {
     /// The shares with their ages: one for all values of the same age, one for each beginning, and one for the rest.
     func shares(standard: MaxAge?) -> [(share: AgeShare, age: MaxAge)] {
         let byAge = Dictionary(grouping: ages) { $0.age.canonical }
-        var found = byAge.sorted { $0.key < $1.key }.compactMap { name, members -> (share: AgeShare, age: MaxAge)? in
+        var found: [(share: AgeShare, age: MaxAge)] = []
+        var longer: [StoreValue] = []
+        for (name, members) in byAge.sorted(by: { $0.value[0].age.isLonger(than: $1.value[0].age) }) {
             var share = AgeShare(name: name, attribute: attribute.name)
             share.values = members.map(\.value).sorted { "\($0)" < "\($1)" }
-            return members.first.map { (share, $0.age) }
+            share.others = longer.sorted { "\($0)" < "\($1)" }
+            found.append((share, members[0].age))
+            longer += share.values
         }
         for (index, beginning) in beginnings.enumerated() {
             var share = rest(name: beginning.text + "*", after: beginnings[..<index].map(\.text))
@@ -123,6 +144,15 @@ private struct AgeList {
 }
 
 extension MaxAge {
+    /// Whether an age is longer than another one; of a month and days, by the mean length of a month.
+    fileprivate func isLonger(than other: MaxAge) -> Bool {
+        func seconds(_ age: MaxAge) -> Int {
+            (age.years * 12 + age.months) * 2_629_746 + (age.weeks * 7 + age.days) * 86_400 + age.hours * 3600
+                + age.minutes * 60 + age.seconds
+        }
+        return (seconds(self), other.canonical) > (seconds(other), canonical)
+    }
+
     /// The age that a store holds: a number of days, or a text as in a policy; nil: it is neither.
     fileprivate init?(stored value: StoreValue) {
         switch value {

@@ -172,11 +172,14 @@ package struct RunMemory: Hashable, Sendable {
 
 extension RunMemory {
     /// The warning for a store that the ledger does not know although it knows others, as a sentence without a full stop; nil: no warning.
-    package var unknownStoreText: String? {
-        otherStore.map {
-            "the ledger knows \($0), but no run of this store: policy_widened, rows_came_back and restored_rows have nothing to "
-                + "compare with; a store that was moved is known if its ledger was moved with it"
-        }
+    /// The ledger of many stores always knows others.
+    package func unknownStoreText(for policy: Policy) -> String? {
+        policy.isOneOfMany
+            ? nil
+            : otherStore.map {
+                "the ledger knows \($0), but no run of this store: policy_widened, rows_came_back and restored_rows have nothing to "
+                    + "compare with; a store that was moved is known if its ledger was moved with it"
+            }
     }
 
     /// The rules of a policy as its runs last carried them out. If the ledger does not know the file, those of the policy that ran last:

@@ -182,7 +182,9 @@ package enum StoreCheck {
         found += plan.arrivals.compactMap { warning in
             warning.mark.map { Diagnostic(.warning, at: $0, warning.text) }
         }
-        if let text = memory.unknownStoreText { found.append(Diagnostic(.warning, at: policy.store.mark, text)) }
+        if let text = memory.unknownStoreText(for: policy) {
+            found.append(Diagnostic(.warning, at: policy.store.mark, text))
+        }
         return found
     }
 

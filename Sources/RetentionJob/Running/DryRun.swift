@@ -38,7 +38,7 @@ package struct DryRun {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
         report.isFirst = memory.isBeforeFirstRun && setup.policy.ledger != .none
-        if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
+        if let text = memory.unknownStoreText(for: setup.policy) { report.warn(logger, "store not known", text) }
         var status = RunStatus()
         do {
             // All counts are of one state of the store, whatever others write meanwhile.

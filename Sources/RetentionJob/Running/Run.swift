@@ -51,7 +51,7 @@ package final class Run {
         report.ruleLines = memory.ruleLines
         logger.info("run started", metadata: startMetadata)
         report.isFirst = memory.isBeforeFirstRun && recorder != nil
-        if let text = memory.unknownStoreText { report.warn(logger, "store not known", text) }
+        if let text = memory.unknownStoreText(for: setup.policy) { report.warn(logger, "store not known", text) }
         var mistake: PolicyError?
         do {
             try setup.check(writer)

@@ -74,15 +74,15 @@ import Testing
         let file = try PriceFile("CREATE TABLE tick(symbol INTEGER, at INTEGER, note, \(key)", indexed: false)
         let now = PriceFile.now.microseconds / 1_000_000
         // Notes of one length, of random lengths, larger in old rows, larger than a page.
-        let length = ["20", "abs(random()) % 300", "CASE WHEN i < 3000 THEN 20 ELSE 900 END", "5000 * (i % 20 = 0)"][
+        let length = ["20", "abs(random()) % 300", "CASE WHEN i < 10000 THEN 20 ELSE 900 END", "5000 * (i % 20 = 0)"][
             seed % 4]
         let order = seed % 2 == 0 ? "i" : "random()"
         try file.execute(
             """
-            WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+            WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
             INSERT INTO tick SELECT i % 7, \(now) - i * 60, zeroblob(\(length)) FROM n ORDER BY \(order);
             """)
-        if seed % 5 == 1 { try file.execute("DELETE FROM tick WHERE at % 120 = 0") }
+        if seed % 5 == 1 { try file.execute("DELETE FROM tick WHERE (at / 60) % 3 = 0") }
         let space = """
             SELECT sum(pgsize) FROM dbstat WHERE aggregate = TRUE
             AND name IN (SELECT name FROM sqlite_schema WHERE tbl_name = 'tick')
