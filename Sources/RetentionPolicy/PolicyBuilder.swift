@@ -37,12 +37,6 @@ struct PolicyBuilder {
         guard let store, !rules.isEmpty else { return nil }
         var policy = Policy(file: source, store: store, rules: rules)
         policy.marks = file.marks
-        if let group = file.group("store"), let files = group.text("files") {
-            policy.stores = StorePattern(files, except: group.texts("except"), baseFolder: reader.baseFolder)
-            if let mark = file["metrics"]?.keyMark {
-                reader.report(mark, "'metrics' is for one store: its figures are those of one run")
-            }
-        }
         policy.timezone = reader.zone
         policy.pending = pending
         policy.holds = holds
@@ -55,6 +49,7 @@ struct PolicyBuilder {
             // The only word is `forever`; everything else is an age.
             policy.ledgerKeep = ledger.age("keep")
         }
+        takePattern(file, &policy)
         policy.archive = archive
         if archive == nil { for index in rules.indices { policy.rules[index].isArchived = false } }
         checkRollups(policy)
@@ -163,14 +158,40 @@ struct PolicyBuilder {
         }
     }
 
+    /// Takes the pattern of stores, and checks what must fit it.
+    private mutating func takePattern(_ file: SettingGroup, _ policy: inout Policy) {
+        guard let group = file.group("store"), let files = group.text("files") else { return }
+        policy.stores = StorePattern(files, except: group.texts("except"), baseFolder: reader.baseFolder)
+        // All stores have one, beside the policy.
+        if policy.ledger == .besideStore {
+            policy.ledger = .path((reader.baseFolder == "/" ? "" : reader.baseFolder) + "/retention.ledger.sqlite")
+        }
+        for source in policy.pending where !source.files.contains(Policy.storePlaceholder) {
+            reader.report(
+                source.marks.value("files"),
+                "'files' needs \(Policy.storePlaceholder), the name of the store that gets the rows: in/\(Policy.storePlaceholder)/*.csv"
+            )
+        }
+        if let mark = file["metrics"]?.keyMark {
+            reader.report(mark, "'metrics' is for one store: its figures are those of one run")
+        }
+    }
+
     /// A place for the files of a pattern.
     private mutating func manyStores(_ store: SettingGroup, _ files: Setting) -> Policy.StoreLocation? {
         for key in ["path", "url", "password_file", "max_replication_lag"] {
             if let mark = store[key]?.keyMark { reader.report(mark, "'\(key)' is for one store, and 'files' for many") }
         }
         guard case .text(let pattern) = files.value else { return nil }
-        if pattern.split(separator: "/").contains("..") {
-            reader.report(files.mark, "'..' in a pattern of stores is not allowed; write the folder in full")
+        for (pattern, mark) in [(pattern, files.mark)]
+            + store.list("except").compactMap({ item in
+                if case .text(let text) = item.value { (text, item.mark) } else { nil }
+            })
+        {
+            if let mistake = StorePattern.mistake(in: pattern) { reader.report(mark, mistake) }
+        }
+        if pattern.hasSuffix("/") || pattern.split(separator: "/").last == "**" {
+            reader.report(files.mark, "'files' ends in the names of files, as in data/**/*.sqlite")
         }
         var location = Policy.StoreLocation(.file(pattern), written: pattern, mark: files.mark)
         if let timeout = store.duration("busy_timeout") { location.busyTimeout = timeout }

@@ -11,6 +11,22 @@ package struct StorePattern: Hashable, Sendable {
         (self.written, self.except, self.baseFolder) = (written, except, baseFolder)
     }
 
+    /// What is wrong with a pattern of files, as a sentence without a full stop; nil: nothing.
+    static func mistake(in pattern: String) -> String? {
+        if pattern.split(separator: "/").contains("..") {
+            return "'..' in a pattern is not allowed; write the folder in full"
+        }
+        if pattern.hasPrefix("~") { return "'~' is not expanded in '\(pattern)'; write the folder in full" }
+        if pattern.contains("://") { return "a pattern is for files; '\(pattern)' is a URL" }
+        return nil
+    }
+
+    /// The parts of a pattern's absolute path, without empty ones and `.`.
+    package func parts(of pattern: String) -> [String] {
+        (pattern.hasPrefix("/") ? pattern : "\(baseFolder)/\(pattern)").split(separator: "/").map(String.init)
+            .filter { $0 != "." }
+    }
+
     /// A path relative to the folder of the policy, if it is below it.
     package func display(_ path: String) -> String {
         let folder = baseFolder == "/" ? "/" : baseFolder + "/"
@@ -22,7 +38,7 @@ extension Policy {
     /// The name of the store in a pattern of pending files: that of its file, without the ending.
     package static let storePlaceholder = "{store}"
 
-    /// The policy for one file of its pattern. All of them have one ledger, beside the policy.
+    /// The policy for one file of its pattern.
     ///
     /// - Parameter path: the absolute path of the file.
     package func forStore(_ path: String) -> Policy {
@@ -31,14 +47,21 @@ extension Policy {
         (policy.stores, policy.isOneOfMany) = (nil, true)
         policy.store.kind = .file(path)
         policy.store.written = stores.display(path)
-        if policy.ledger == .besideStore {
-            policy.ledger = .path((stores.baseFolder == "/" ? "" : stores.baseFolder) + "/retention.ledger.sqlite")
-        }
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        let dot = name.dropFirst().lastIndex(of: ".") ?? name.endIndex
         for index in pending.indices {
-            policy.pending[index].files = pending[index].files.replacing(Self.storePlaceholder, with: name[..<dot])
+            policy.pending[index].files = pending[index].files.replacing(
+                Self.storePlaceholder, with: Self.pendingName(ofStore: path))
         }
         return policy
+    }
+
+    /// The name of a store in a pattern of pending files, in which its own characters are no wildcards.
+    private static func pendingName(ofStore path: String) -> String {
+        name(ofStore: path).map { "*?[".contains($0) ? "[\($0)]" : String($0) }.joined()
+    }
+
+    /// The name of a store's file, without the ending.
+    package static func name(ofStore path: String) -> Substring {
+        let name = path.split(separator: "/").last ?? ""
+        return name[..<(name.dropFirst().lastIndex(of: ".") ?? name.endIndex)]
     }
 }

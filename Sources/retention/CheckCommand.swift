@@ -55,6 +55,7 @@ struct CheckCommand: ConsoleCommand {
 
     /// Checks each store of a pattern, and shows those that do not fit. Advice is that for the first one.
     private func check(_ stores: ManyStores, _ console: Console) throws -> Int32 {
+        try stores.checkNames()
         var wrongCount = 0
         for (index, policy) in stores.policies(isInTurn: false).enumerated() {
             let found: [Diagnostic]

@@ -62,7 +62,7 @@ struct LogCommand: ConsoleCommand {
         let outcome = try outcome.map {
             try OptionValue.word($0, option: "--outcome", of: Self.outcomes, otherNames: Self.otherNames)
         }
-        let policy = try policyOption.read(orInstalled: true)
+        let policy = try policyOption.read(orInstalled: true, takesMany: !missed)
         let since = try since.map { try OptionValue.past($0, option: "--since", zone: policy.timezone) }
         guard policy.ledger != .none else {
             throw CommandFailure(
@@ -76,8 +76,9 @@ struct LogCommand: ConsoleCommand {
         let query = LedgerHistory.Query(
             last: isLast ? 1 : runID == nil ? last : nil, rule: rule, since: since, outcome: outcome,
             run: isLast ? nil : runID)
-        let runs = try PastRuns(opening).runs(query)
-        let missedRuns = try policy.expectedEvery == nil ? nil : missedRuns(policy, opening, since: nil)
+        let runs = try policy.isOneOfMany ? PastRuns(opening).ofStore(query) : PastRuns(opening).runs(query)
+        let missedRuns =
+            try policy.expectedEvery == nil || policy.stores != nil ? nil : missedRuns(policy, opening, since: nil)
         try console.report(try text(of: runs, missedRuns, PastRuns(opening).names(), console))
         return 0
     }

@@ -14,8 +14,40 @@ struct ManyStores {
     init?(_ policy: Policy) {
         guard let pattern = policy.stores else { return nil }
         (self.policy, self.pattern) = (policy, pattern)
+        var own = [policy.file.path, policy.log?.file].compactMap(\.self)
+        if case .path(let ledger) = policy.ledger { own.append(ledger) }
         files = StoreFiles(
-            pattern, ownIDs: [RunLedger.applicationID, FileOwner.archive.applicationID])
+            pattern, ownIDs: [RunLedger.applicationID, FileOwner.archive.applicationID], ownPaths: own)
+    }
+
+    /// Throws if another file has taken the place of a store since the pattern was matched.
+    func requireSame(_ policy: Policy) throws(CommandFailure) {
+        guard let path = policy.store.kind.file, let real = FilePlace.realPath(path), real != path else { return }
+        throw CommandFailure(
+            exitCode: 74, message: "\(policy.store.written) was replaced by a link to \(real)",
+            hint: "nothing was changed in it; the next run looks for the files anew")
+    }
+
+    /// Throws if the names of two stores would take the same pending files.
+    func checkNames() throws(CommandFailure) {
+        guard !policy.pending.isEmpty else { return }
+        var first: [Substring: String] = [:]
+        for path in files.paths {
+            let name = Policy.name(ofStore: path)
+            let shown = pattern.display(path)
+            if let other = first.updateValue(shown, forKey: name) {
+                throw CommandFailure(
+                    exitCode: 78,
+                    message:
+                        "\(other) and \(shown) are both \(name): it is unknown which of them gets the rows of the pending files",
+                    hint: "nothing was changed; give the files different names, or leave one out with 'except'")
+            }
+            guard !name.hasPrefix("."), !name.contains("\\") else {
+                throw CommandFailure(
+                    exitCode: 78, message: "the name of \(shown) cannot be a part of the pending files",
+                    hint: "nothing was changed; rename the file, or leave it out with 'except'")
+            }
+        }
     }
 
     /// The policy for one store.
@@ -30,6 +62,22 @@ struct ManyStores {
         return policy.forStore(real)
     }
 
+    /// The policy for the store of a recorded run.
+    ///
+    /// - Parameter id: the first characters of the run's ID.
+    func policy(ofRun id: String) throws -> Policy {
+        let found =
+            try id.lowercased() == PastRuns.last
+            ? nil
+            : policies(isInTurn: false).first { try !PastRuns(StoreOpening($0)).ofStore(.init(run: id)).isEmpty }
+        guard let found else {
+            throw CommandFailure(
+                exitCode: 66, message: "no store of '\(pattern.written)' has a run '\(id)'",
+                hint: "retention log shows the runs; with --store FILE they are those of one store")
+        }
+        return found
+    }
+
     /// The policies for all stores. With a time budget those come first whose last run is the longest ago.
     func policies(isInTurn: Bool) -> [Policy] {
         let all = files.paths.map(policy.forStore)
@@ -42,16 +90,19 @@ struct ManyStores {
 
     /// What the pattern missed, each as a sentence without a full stop.
     var problems: [String] {
-        files.problems
+        files.problems + files.unused.map { "no file matches '\($0)' of 'except'" }
             + (files.paths.isEmpty ? ["no file matches '\(pattern.written)': nothing is deleted"] : [])
     }
+
+    /// The exit code because of that: 66 without a store, 74 if a folder cannot be read.
+    var exitCode: Int32 { files.paths.isEmpty ? 66 : files.problems.isEmpty ? 0 : 74 }
 }
 
 /// What runs of many stores did, for people: the stores that need attention, and the sums.
 struct StoresReport {
     let reports: [RunReport]
     let stores: ManyStores
-    /// Stores for which no time was left.
+    /// Stores that were not reached before the end of the time, or a signal.
     let leftCount: Int
     let layout: TextLayout
 
@@ -60,7 +111,7 @@ struct StoresReport {
 
     /// The worst exit code: the highest.
     var exitCode: Int32 {
-        max(reports.map(\.exitCode).max() ?? 0, leftCount > 0 ? 75 : 0, stores.files.problems.isEmpty ? 0 : 74)
+        max(reports.map(\.exitCode).max() ?? 0, leftCount > 0 ? 75 : 0, stores.exitCode)
     }
 
     var document: String {
@@ -76,8 +127,15 @@ struct StoresReport {
             lines.append(
                 "\(Figures.count(shown.count - Self.mostShown, "other store")) need attention: see --format json\n")
         }
-        lines += stores.problems.map { "warning: \($0)\n" }
+        for rule in rulesWithoutStore { lines.append("warning: no store has a table for the rule '\(rule)'\n") }
         return lines.joined(separator: shown.isEmpty ? "" : "\n") + summary + "\n"
+    }
+
+    /// The rules that no store has, if all stores were read.
+    private var rulesWithoutStore: [String] {
+        guard !reports.isEmpty, leftCount == 0, reports.allSatisfy({ $0.failure == nil }) else { return [] }
+        let found = Set(reports.flatMap(\.rules).map { $0.family ?? $0.name })
+        return stores.policy.rules.filter { $0.isEnabled && !found.contains($0.name) }.map(\.name)
     }
 
     /// The sums, in one line.
@@ -89,17 +147,21 @@ struct StoresReport {
         }
         var parts = [Figures.count(reports.count, "store") + " of \(stores.pattern.written)"]
         if !words.isEmpty { parts[0] += ": " + words.joined(separator: ", ") }
-        if leftCount > 0 { parts.append("no time was left for \(Figures.count(leftCount, "store"))") }
+        if leftCount > 0 { parts.append("\(Figures.count(leftCount, "store", "was", "were")) not reached") }
         let isDryRun = reports.first?.mode == .dryRun
         let rows = rules.reduce(0) {
             $0 + (isDryRun ? $1.outcome == .planned ? $1.planned.expired : 0 : $1.done.deleted)
         }
         let count = rows == 0 ? "no rows" : Figures.count(rows, "row")
         parts.append(isDryRun ? "a run would delete \(count)" : "deleted \(count)")
-        if !isDryRun {
-            let left = rules.reduce(0) { $0 + $1.left.expired }
+        let left = rules.reduce(0) { $0 + $1.left.expired }
+        let isWhole = leftCount == 0 && stores.exitCode == 0 && reports.allSatisfy { $0.failure == nil }
+        if !isDryRun, left > 0 || isWhole {
             parts.append(
-                left == 0 ? "no expired row is left" : "\(Figures.count(left, "expired row", "is", "are")) left")
+                left == 0
+                    ? "no expired row is left"
+                    : "\(Figures.count(left, "expired row", "is", "are")) left"
+                        + (isWhole ? "" : " where they were counted"))
         }
         return parts.joined(separator: "; ") + (exitCode == 0 ? "." : " (exit \(exitCode)).")
     }

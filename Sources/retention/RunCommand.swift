@@ -113,17 +113,23 @@ struct RunCommand: ConsoleCommand {
         _ stores: ManyStores, _ asOf: Instant, _ options: Planner.Options, _ budget: Duration?, _ wait: Duration?,
         _ console: Console
     ) throws -> Int32 {
+        for problem in stores.problems { console.diagnose("warning", problem) }
+        try stores.checkNames()
+        if !dryRun, !stores.files.paths.isEmpty { _ = try StoreOpening(stores.policy).ledgerWriter() }
         let end = budget.map { SystemClock.uptime() + $0 }
         let policies = stores.policies(isInTurn: budget != nil)
         var reports: [RunReport] = []
-        for policy in policies {
+        for var policy in policies {
             let left = end.map { $0 - SystemClock.uptime() }
             // A signal ends the run of a store with a code above 128.
             guard left.map({ $0 > .zero }) != false, reports.last.map({ $0.exitCode <= 128 }) != false else { break }
+            // A locked store does not use up the time of the others.
+            if let left { policy.store.busyTimeout = min(policy.store.busyTimeout, left) }
             do {
+                try stores.requireSame(policy)
                 _ = try PolicyAccess.check(policy, allowsInsecure: policyOption.allowInsecure)
                 var session = try session(policy, asOf, options, nil, console)
-                (session.maxRuntime, session.wait) = (left, wait)
+                (session.maxRuntime, session.wait) = (left, wait.map { min($0, left ?? $0) })
                 reports.append(dryRun ? try session.dryRun().report : try session.run())
             } catch {
                 let log = try output.log(isVerbose: verbose, isDryRun: true).open(console)

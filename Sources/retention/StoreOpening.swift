@@ -257,10 +257,13 @@ struct StoreOpening {
 
     private static let ledgerName = "retention.ledger.sqlite"
 
-    /// Throws if a ledger that the policy does not use has runs of the store: in the default place, or beside a link to the store. The store was
-    /// moved without its ledger, or the policy names another now. One that the policy names and that has runs of the store is used.
+    /// Throws if a ledger that the policy does not use has runs of the store: in the default place, beside the policy, as for many stores, or
+    /// beside a link to the store. The store was moved without its ledger, or the policy names another now. One that the policy names and that
+    /// has runs of the store is used.
     private func requireNoOtherLedger(than used: String?) throws {
-        let places = [try besideStore()] + linksToFile.map { FilePlace.path(Self.ledgerName, in: $0.folder) }
+        let places =
+            [try besideStore(), FilePlace.path(Self.ledgerName, in: FilePlace(policy.file.path).folder)]
+            + linksToFile.map { FilePlace.path(Self.ledgerName, in: $0.folder) }
         for other in places.map({ FilePlace($0) }) where other.facts != nil {
             if let used, try other.isSame(as: FilePlace(used)) || policy.ledger != .besideStore && knowsStore(used) {
                 continue

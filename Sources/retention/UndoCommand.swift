@@ -52,7 +52,8 @@ struct UndoCommand: ConsoleCommand {
                 hint: "retention undo --list shows the runs that have an archive")
         }
         let budget = try output.budget()
-        let policy = try policyOption.read(orInstalled: list)
+        var policy = try policyOption.read(orInstalled: list, takesMany: runID != nil)
+        if let stores = ManyStores(policy), let runID { policy = try stores.policy(ofRun: runID) }
         guard policy.ledger != .none else {
             throw CommandFailure(
                 exitCode: 66,

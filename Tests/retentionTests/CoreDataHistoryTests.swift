@@ -96,6 +96,22 @@ struct CoreDataHistoryTests {
         #expect(try job.retention("inspect", "prices.sqlite").status == 0)
     }
 
+    /// A clock that was behind, one that was ahead, and an order in which the newest by time is not the last.
+    @Test(arguments: [
+        "UPDATE ATRANSACTION SET ZTIMESTAMP = ZTIMESTAMP - 30 * 86400 WHERE Z_PK = 50",
+        "UPDATE ATRANSACTION SET ZTIMESTAMP = ZTIMESTAMP + 40 * 86400 WHERE Z_PK = 5",
+        "UPDATE ATRANSACTION SET ZTIMESTAMP = 757382400.0 - 86400 * iif(Z_PK = 20, 40, 41 + Z_PK)",
+    ])
+    func aHistoryOutOfOrderGetsNoGap(_ change: String) throws {
+        let job = try job(Self.rule, sql: "\(change);")
+        for arguments in [["--dry-run"], []] {
+            let report = try job.report(arguments + asOf)
+            #expect(report.exitCode == 65 && report.rules[0].refusal == "unsupported_schema", "\(report)")
+            #expect(report.rules[0].message?.contains("a clock was wrong") == true)
+        }
+        #expect(try job.number("SELECT count(*) FROM ATRANSACTION") == 60)
+    }
+
     @Test func aHoldKeepsItsTransactions() throws {
         let job = try job(
             Self.rule,

@@ -53,9 +53,9 @@ import Testing
         }
         #expect(try job.listing().contains("retention.ledger.sqlite"))
         #expect(try job.listing().filter { $0.hasSuffix("ledger.sqlite") }.count == 1)
-        let log = try job.retention("log", "--store", "data/a.sqlite")
-        #expect(log.status == 0 && log.output.contains("10 deleted"), "\(log)")
-        #expect(try job.retention("log").status == 64)
+        // The ledger knows all runs.
+        #expect(try job.log().map { $0.store.hasSuffix("data/a.sqlite") } == [true, false])
+        #expect(try job.retention("log", "--missed").status == 64)
         // The next night, with a new store.
         try add("c.sqlite", to: job)
         let next = try job.retention("run", "--format", "json")
@@ -105,11 +105,96 @@ import Testing
         #expect(try job.retention("run", "--dry-run", "--save-plan", "plan.json").status == 64)
     }
 
+    @Test func theStoreOfARunIsFoundForItsUndo() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        try job.makeFolder("archive")
+        try job.folder.write(try job.text("retention.yaml") + "archive: { folder: archive }\n", to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        let run = try #require(try job.log().last)
+        #expect(run.store.hasSuffix("/data/b.sqlite"))
+        #expect(try job.retention("undo", run.run).status == 0)
+        #expect(try count("a.sqlite", job) == 1)
+        #expect(try count("b.sqlite", job) == 11)
+        #expect(try job.retention("undo", "last").status == 66)
+        // The next night its rows are not deleted again.
+        let next = try job.retention("run")
+        #expect(next.status == 65 && next.output.contains("restored_rows"), "\(next)")
+        #expect(try count("b.sqlite", job) == 11)
+    }
+
     @Test func noMatchIsAWarningAndForCheckAnError() throws {
         let job = try job([])
-        let run = try job.retention("run")
-        #expect(run.status == 0 && run.output.contains("no file matches 'data/**/*.sqlite'"), "\(run)")
+        let run = try job.retention("run", "--quiet")
+        #expect(run.status == 66 && run.errors.contains("no file matches 'data/**/*.sqlite'"), "\(run)")
         #expect(try job.retention("check").status == 78)
+    }
+
+    @Test(arguments: [
+        "data/keep*", "./data/keep.sqlite", "FOLDER/data/keep.sqlite", "data//keep.sqlite", "data/**/keep.sqlite",
+        "*keep.sqlite",
+        "data/sub", "data/sub/",
+    ])
+    func exceptedFilesStayHoweverTheyAreNamed(_ except: String) throws {
+        let kept = except.contains("sub") ? "sub/keep.sqlite" : "keep.sqlite"
+        let job = try job(["a.sqlite", kept])
+        for (files, name) in [("data/**/*.sqlite", "own"), ("FOLDER/data/**/*.sqlite", "linked")] {
+            let text =
+                "version: 1\nstore: { files: \"\(files)\", except: [\"\(except)\"] }\nrules:\n"
+                + "  - { name: prices, entity: Price, date_attribute: at, date_format: unix_seconds, max_age: 30d }\n"
+            try job.folder.write(text.replacing("FOLDER", with: job.folder.url.path), to: "\(name).yaml")
+            let link = job.path("../\(UUID().uuidString)")
+            symlink(job.folder.url.path, link)
+            defer { unlink(link) }
+            let path = name == "own" ? "\(name).yaml" : "\(link)/\(name).yaml"
+            #expect(try job.retention("run", "-c", path).status == 0)
+            #expect(try count(kept, job) == 11, "\(files)")
+        }
+        #expect(try count("a.sqlite", job) == 1)
+    }
+
+    @Test func anExceptionThatMatchesNothingIsTold() throws {
+        let job = try job(["a.sqlite"])
+        let run = try job.retention("run")
+        #expect(run.status == 0 && run.errors.contains("no file matches 'data/test*' of 'except'"), "\(run)")
+    }
+
+    @Test func aLedgerThatIsLeftBehindIsNamed() throws {
+        let job = try job(["a.sqlite"])
+        #expect(try job.retention("run").status == 0)
+        let one = try job.text("retention.yaml").replacing(/store: .*/, with: "store: data/a.sqlite")
+        try job.folder.write(one, to: "one.yaml")
+        try job.folder.write(try job.text("retention.yaml") + "ledger: none\n", to: "none.yaml")
+        for name in ["one", "none"] {
+            let run = try job.retention("run", "-c", "\(name).yaml")
+            #expect(run.status == 78 && (run.output + run.errors).contains("has runs of the store"), "\(run)")
+        }
+    }
+
+    @Test func aStoreThatHasMovedIsTold() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        #expect(try job.retention("run").status == 0)
+        try job.move("data/a.sqlite", to: "data/c.sqlite")
+        let run = try job.retention("run")
+        #expect(run.output.contains("store not known: the ledger knows"), "\(run)")
+    }
+
+    @Test func twoStoresOfOneNameHaveNoPendingFiles() throws {
+        let job = try job(["2025/a.sqlite", "2026/a.sqlite"])
+        let policy = try job.text("retention.yaml")
+        try job.folder.write(
+            policy + "pending:\n  - { files: \"in/{store}/*.csv\", entity: Price }\n", to: "retention.yaml")
+        let run = try job.retention("run")
+        #expect(run.status == 78 && run.errors.contains("2025/a.sqlite and data/2026/a.sqlite are both a"), "\(run)")
+        #expect(try count("2025/a.sqlite", job) == 11)
+        try job.folder.write(policy + "pending:\n  - { files: \"in/*.csv\", entity: Price }\n", to: "retention.yaml")
+        #expect(try job.retention("check").status == 78)
+    }
+
+    @Test func manyStoresWithALogFileNeedFewDescriptors() throws {
+        let job = try job((1...40).map { "\($0).sqlite" })
+        try job.folder.write(try job.text("retention.yaml") + "log: { file: r.log }\n", to: "retention.yaml")
+        let run = try LaunchedProgram.shell("ulimit -n 32 && retention run", in: job.folder.url)
+        #expect(run.status == 0, "\(run)")
     }
 
     @Test func pendingFilesHaveTheNameOfTheStore() throws {

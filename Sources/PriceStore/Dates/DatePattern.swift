@@ -1,6 +1,10 @@
 /// How a text writes a date, with the letters of `strptime`: the `pattern` of a `date_format`.
 ///
 /// The whole text must fit. A number of two digits may lack its leading zero, unless a digit is beside it. Names are English, in any case.
+///
+/// ```swift
+/// let encoding = DatePattern("%d.%m.%Y %H:%M").map(DateEncoding.pattern)
+/// ```
 public struct DatePattern: Hashable, Sendable {
     /// What a letter stands for.
     package enum Field: Character, Hashable, Sendable, CaseIterable {
@@ -107,11 +111,13 @@ public struct DatePattern: Hashable, Sendable {
         guard zip(times, times.dropFirst()).allSatisfy({ $0 || !$1 }), !isDay || !hasOffset else {
             throw Mistake(message: "a time needs %H, then %M, then %S, then %f; %z and %Z need %H")
         }
-        let plain = text.replacing("%Z", with: "")
-        if let word = ["UTC", "GMT", "Z"].first(where: { plain.contains($0) }) {
+        let plain = text.replacing(#/%./#, with: "")
+        let words = ["UTC", "GMT", "Z"].filter { plain.uppercased().contains($0) }
+        let offset = plain.firstMatch(of: #/[+-][0-9]{2}:?[0-9]{2}/#).map { String($0.0) }
+        if let word = words.first ?? offset {
             throw Mistake(
                 message:
-                    "'\(word)' would be plain text, and the date one of 'timezone'; write %\(word == "Z" ? "z" : "Z") for it"
+                    "'\(word)' would be plain text, and the date one of 'timezone'; write %\(words.first == "UTC" || words.first == "GMT" ? "Z" : "z") for it"
             )
         }
     }

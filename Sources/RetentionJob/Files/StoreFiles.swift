@@ -6,26 +6,48 @@ package import RetentionPolicy
 ///
 /// `*`, `?` and `[…]` match within one part of a path, and the part `**` any number of folders. Only a dot matches a leading dot. Links to
 /// folders are not followed. A file is found once, whatever its names. Left out are empty files, SQLite's side files, and the program's own
-/// files: ledgers, archives and locks.
+/// files: ledgers, archives, locks and copies.
 package struct StoreFiles {
     /// The real paths, sorted.
     package private(set) var paths: [String] = []
-    /// Folders that cannot be read, each as a sentence without a full stop.
+    /// What cannot be read, each as a sentence without a full stop.
     package private(set) var problems: [String] = []
-    private var seen: Set<FilePlace.Number> = []
+    /// The patterns of `except` that match no file.
+    package private(set) var unused: [String] = []
+    /// The files with the names by which they were found.
+    private var found: [(real: String, names: Set<String>)] = []
+    private var places: [FilePlace.Number: Int] = [:]
 
     /// Looks for the files.
     ///
-    /// - Parameter ownIDs: the `application_id` of the program's own files.
-    package init(_ pattern: StorePattern, ownIDs: Set<Int32>) {
-        let written = pattern.written
-        let parts = (written.hasPrefix("/") ? written : "\(pattern.baseFolder)/\(written)").split(separator: "/")
-        find(parts.map(String.init)[...], in: "")
-        paths = paths.filter { path in
-            let name = pattern.display(path)
-            return !pattern.except.contains { fnmatch($0, name, FNM_PERIOD) == 0 }
-                && FileHeader.applicationID(path).map(ownIDs.contains) != true
-        }.sorted()
+    /// - Parameters:
+    ///   - ownIDs: the `application_id` of the program's own files.
+    ///   - ownPaths: other files of the policy, such as the policy itself.
+    package init(_ pattern: StorePattern, ownIDs: Set<Int32>, ownPaths: [String]) {
+        find(pattern.parts(of: pattern.written)[...], in: "")
+        let own = Set(ownPaths.compactMap { FilePlace.realPath($0) })
+        found.removeAll { file in
+            own.contains(file.real) || FileHeader.applicationID(file.real).map(ownIDs.contains) == true
+        }
+        for text in pattern.except {
+            let excepted = found.indices.filter { index in
+                found[index].names.contains { Self.matches($0, pattern, text) }
+            }
+            if excepted.isEmpty { unused.append(text) }
+            for index in excepted.reversed() { found.remove(at: index) }
+        }
+        paths = found.map(\.real).sorted()
+    }
+
+    /// Whether a pattern matches a path, or a folder of it. A `*` matches slashes too.
+    private static func matches(_ path: String, _ pattern: StorePattern, _ text: String) -> Bool {
+        let bases = [pattern.baseFolder, FilePlace.realPath(pattern.baseFolder) ?? pattern.baseFolder]
+        return bases.contains { base in
+            let whole = "/" + StorePattern(text, baseFolder: base).parts(of: text).joined(separator: "/")
+            return [whole, whole.replacing("/**/", with: "/")].contains {
+                fnmatch($0, path, FNM_PERIOD) == 0 || fnmatch($0 + "/*", path, FNM_PERIOD) == 0
+            }
+        }
     }
 
     private mutating func find(_ parts: ArraySlice<String>, in folder: String) {
@@ -45,22 +67,35 @@ package struct StoreFiles {
                 // Folders before the first wildcard are used as they are, links too.
                 if !isPattern || isFolder(path) { find(rest, in: path) }
             } else if !Self.sideFileEndings.contains(where: name.hasSuffix), let real = FilePlace.realPath(path) {
-                let place = FilePlace(real)
-                guard let facts = place.facts, facts.isRegularFile, facts.st_size > 0,
-                    seen.insert(FilePlace.Number(facts)).inserted
-                else { continue }
-                paths.append(real)
+                guard let facts = FilePlace(real).facts, facts.isRegularFile, facts.st_size > 0 else { continue }
+                let index = places[FilePlace.Number(facts), default: found.count]
+                if index == found.count {
+                    places[FilePlace.Number(facts)] = index
+                    found.append((real, [real]))
+                }
+                found[index].names.insert(path)
             }
         }
     }
 
     private mutating func names(in folder: String, matching pattern: String) -> [String] {
-        if let folder = opendir(folder.isEmpty ? "/" : folder) {
-            closedir(folder)
-        } else if errno != ENOENT {
-            problems.append("\(folder): cannot be read: \(String(systemError: errno))")
+        let place = folder.isEmpty ? "/" : folder
+        guard let stream = opendir(place) else {
+            let problem = "\(place): cannot be read: \(String(systemError: errno))"
+            if errno != ENOENT, !problems.contains(problem) { problems.append(problem) }
+            return []
         }
-        return PendingPattern.names(in: folder.isEmpty ? "/" : folder, matching: pattern)
+        defer { closedir(stream) }
+        var hasOthers = false
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            hasOthers = hasOthers || name == nil
+        }
+        let problem = "\(place): a name that is not UTF-8 is left out"
+        if hasOthers, !problems.contains(problem) { problems.append(problem) }
+        return PendingPattern.names(in: place, matching: pattern)
     }
 
     private func isFolder(_ path: String) -> Bool {
@@ -68,7 +103,7 @@ package struct StoreFiles {
         return lstat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFDIR
     }
 
-    private static let sideFileEndings = ["-wal", "-shm", "-journal", ".retention-lock"]
+    private static let sideFileEndings = ["-wal", "-shm", "-journal", ".retention-lock", ".retention-copy"]
 }
 
 /// The header of a SQLite file. Source: sqlite.org/fileformat2.html, section 1.3.

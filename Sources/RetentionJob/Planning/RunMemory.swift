@@ -23,6 +23,8 @@ package struct RunMemory: Hashable, Sendable {
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
     /// The last store of a ledger that knows no run of this store; nil: it knows some, or no store at all.
     package var otherStore: String?
+    /// Whether the file of that store no longer exists.
+    package var isOtherGone = false
 
     /// Whether no run has carried out a rule on the store yet.
     var isBeforeFirstRun: Bool {
@@ -172,9 +174,9 @@ package struct RunMemory: Hashable, Sendable {
 
 extension RunMemory {
     /// The warning for a store that the ledger does not know although it knows others, as a sentence without a full stop; nil: no warning.
-    /// The ledger of many stores always knows others.
+    /// A ledger of many stores knows others, so it is told only if one is gone.
     package func unknownStoreText(for policy: Policy) -> String? {
-        policy.isOneOfMany
+        policy.isOneOfMany && !isOtherGone
             ? nil
             : otherStore.map {
                 "the ledger knows \($0), but no run of this store: policy_widened, rows_came_back and restored_rows have nothing to "

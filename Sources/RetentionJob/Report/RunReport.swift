@@ -124,6 +124,8 @@ package struct RunReport: Sendable {
     package var started: Instant
     package var finished: Instant
     package var config: String
+    /// The store as an option of a command, if the policy has many; not recorded.
+    package var storeOption: [String] = []
     package var configSHA256: String
     package var store: String
     package var engine: String

@@ -51,6 +51,7 @@ package struct RunSetup {
         var report = RunReport(
             runID: runID, mode: mode, asOf: asOf, started: clock(), config: policy.file.path,
             configSHA256: policy.file.sha256, store: policy.store.written, engine: engine)
+        if policy.isOneOfMany { report.storeOption = ["--store", policy.store.kind.file ?? policy.store.written] }
         report.hasPendingSources = !policy.pending.isEmpty
         report.planSHA256 = planSHA256
         report.note(wait: waited, because: "a locked store")

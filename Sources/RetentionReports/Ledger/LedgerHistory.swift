@@ -161,12 +161,14 @@ package struct LedgerHistory {
             }
         }
         if memory == RunMemory() {
-            memory.otherStore = try reader.fetch(
-                StoreFetchRequest(
-                    entity: LedgerRow.runEntityName, predicate: isEarlier,
-                    sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1),
-                attributes: ["store"]
-            ).first?.first?.string.flatMap { $0 == store ? nil : $0 }
+            func number(_ value: StoreValue) -> Int64 { if case .integer(let number) = value { number } else { 0 } }
+            let others = try reader.figures(
+                [.max("number")],
+                of: StoreFetchRequest(entity: LedgerRow.runEntityName, predicate: isEarlier), groupedBy: ["store"]
+            ).sorted { number($0[1]) > number($1[1]) }.compactMap { $0[0].string }.filter { $0 != store }
+            // A ledger of many stores knows others too: one that is gone may have been moved.
+            let gone = others.first { $0.hasPrefix("/") && FilePlace($0).facts == nil }
+            (memory.otherStore, memory.isOtherGone) = (gone ?? others.first, gone != nil)
         }
         return memory
     }

@@ -6,15 +6,23 @@ import RetentionJob
 package final class LogSink: Sendable {
     private let write: @Sendable ([UInt8]) -> Bool
     private let lost = LockedValue(0)
+    /// The file that is closed with the sink; nil: none is.
+    private let descriptor: Int32?
 
     /// Makes a sink over a function that writes all bytes of a record at once and returns whether it could.
-    package init(write: @escaping @Sendable ([UInt8]) -> Bool) {
-        self.write = write
+    package convenience init(write: @escaping @Sendable ([UInt8]) -> Bool) { self.init(nil, write) }
+
+    private init(_ descriptor: Int32?, _ write: @escaping @Sendable ([UInt8]) -> Bool) {
+        (self.descriptor, self.write) = (descriptor, write)
+    }
+
+    deinit {
+        if let descriptor { close(descriptor) }
     }
 
     /// Makes a sink that appends to a file, which is created with mode 0640 if it does not exist.
     ///
-    /// The file stays open until the process ends. If it is rotated by renaming, it still gets the last records. If it is copied and
+    /// The file stays open as long as the sink. If it is rotated by renaming, it still gets the last records. If it is copied and
     /// truncated, nothing breaks, because every record goes to the end.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate`, also if the path is not a text file.
@@ -30,7 +38,7 @@ package final class LogSink: Sendable {
         let descriptor = open(
             place.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o640)
         guard descriptor >= 0 else { throw failure("cannot be opened: \(String(systemError: errno))") }
-        return LogSink { bytes in writeAll(bytes, to: descriptor) }
+        return LogSink(descriptor) { bytes in writeAll(bytes, to: descriptor) }
     }
 
     /// How many records could not be written.

@@ -196,7 +196,7 @@ package struct TextReport {
             let same = rules.filter { $0.family == rule.family && $0.acceptOptions == options }
             let name = same.count > 1 ? rule.family ?? rule.name : rule.name
             let isFirst = same.first?.name == rule.name
-            let command = ["retention", "run", "-c", report.config, "--rule", name] + options
+            let command = ["retention", "run", "-c", report.config] + report.storeOption + ["--rule", name] + options
             if rule.family == nil || isFirst {
                 note("to accept that for one run: " + SafeText.command(command), .plain)
             }

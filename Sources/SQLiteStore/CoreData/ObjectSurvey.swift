@@ -50,10 +50,28 @@ extension SQLiteFileConnection {
     }
 
     /// Notes what the history would lose or could not record if rows of an entity are deleted.
-    func noteHistory(_ entity: CoreDataEntity, into survey: inout Findings, _ db: Database) throws {
+    func noteHistory(
+        _ entity: CoreDataEntity, before cutoff: Instant, into survey: inout Findings, _ db: Database
+    ) throws {
         guard let schema = try catalog.coreData(db), let history = schema.history else { return }
         survey.losses.history = history.obstacle(schema.reached(from: entity))
-        if entity.isHistory { survey.losses.mirror = history.mirror }
+        guard entity.isHistory else { return }
+        survey.losses.mirror = history.mirror
+        // Programs follow a history by its keys: only the first ones may go.
+        let gap = """
+            WITH kept(k) AS (
+                SELECT Z_PK FROM main.ATRANSACTION WHERE (ZTIMESTAMP < ?) IS NOT TRUE UNION
+                SELECT Z_PK FROM (SELECT Z_PK FROM main.ATRANSACTION ORDER BY ZTIMESTAMP DESC, Z_PK DESC LIMIT 1))
+            SELECT EXISTS (SELECT 1 FROM main.ATRANSACTION WHERE Z_PK > (SELECT min(k) FROM kept) AND Z_PK NOT IN kept)
+            """
+        let seconds = Double(cutoff.microseconds) / 1e6 - 978_307_200
+        if survey.expiredCount > 0, survey.unsupported == nil,
+            try Bool.fetchOne(db, sql: gap, arguments: [seconds]) == true
+        {
+            survey.unsupported =
+                "a clock was wrong when transactions were written: some that are expired follow one that is not, and without them programs "
+                + "that follow the history would miss changes"
+        }
     }
 
     /// The deny rules that forbid deletes of an entity even if no row is deleted.

@@ -62,7 +62,7 @@ extension SQLiteFile {
         } else if scope.table.managed != nil {
             survey.related.obstacles = try denials(request, db)
         }
-        if let managed = scope.table.managed { try noteHistory(managed, into: &survey, db) }
+        if let managed = scope.table.managed { try noteHistory(managed, before: request.cutoff, into: &survey, db) }
         return survey
     }
 }

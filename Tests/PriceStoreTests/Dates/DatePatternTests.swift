@@ -18,6 +18,11 @@ struct DatePatternTests {
         }
     }
 
+    @Test func isAnEncoding() {
+        let encoding = DatePattern("%d.%m.%Y %H:%M").map(DateEncoding.pattern)
+        #expect(encoding?.rawValue == "%d.%m.%Y %H:%M")
+    }
+
     @Test(arguments: [
         Reading("%d.%m.%Y %H:%M", "01.01.2009 0:00", "2009-01-01T00:00:00Z"),
         Reading("%d.%m.%Y %H:%M", "1.1.2009 00:00", "2009-01-01T00:00:00Z"),
@@ -98,6 +103,8 @@ struct DatePatternTests {
         ("%H:%M:%S.%f%d.%m.%Y", "a digit or colon follows '%f', so nobody knows where it ends"),
         ("%Y-%m-%dT%H:%M:%SZ", "'Z' would be plain text, and the date one of 'timezone'; write %z for it"),
         ("%Y-%m-%d %H:%M UTC", "'UTC' would be plain text, and the date one of 'timezone'; write %Z for it"),
+        ("%Y-%m-%d %H:%Mz", "'Z' would be plain text, and the date one of 'timezone'; write %z for it"),
+        ("%Y-%m-%d +0200", "'+0200' would be plain text, and the date one of 'timezone'; write %z for it"),
         ("%d.%m.'%Y", "a pattern has at most 100 bytes, without quotes, backslashes, carets and control characters"),
     ])
     func saysWhatIsWrong(_ text: String, _ message: String) throws {
