@@ -21,7 +21,8 @@ struct RandomRestorationTests {
     @Test func theTrialsRestoreRowsAndReferences() throws {
         let kinds: Set = ["rows", "references", "nothing"]
         var seen: Set<String> = []
-        for seed in 1...200 as ClosedRange<UInt64> where seen != kinds {
+        // References are rare: in few stores the rows that have them stay.
+        for seed in 301...1000 as ClosedRange<UInt64> where seen != kinds {
             var trial = try Trial(seed: seed)
             try trial.run()
             #expect(trial.found == [])
