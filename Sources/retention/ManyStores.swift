@@ -105,9 +105,11 @@ struct StoresReport {
     /// Stores that were not reached before the end of the time, or a signal.
     let leftCount: Int
     let layout: TextLayout
+    let width: Int
 
-    /// The most stores that are shown.
+    /// The most stores that are shown in full, and the most of which the rows are told.
     private static let mostShown = 10
+    private static let mostTold = 20
 
     /// The worst exit code: the highest.
     var exitCode: Int32 {
@@ -121,14 +123,20 @@ struct StoresReport {
     var text: String {
         let shown = reports.filter { $0.exitCode != 0 || !$0.warnings.isEmpty }
         var lines = shown.prefix(Self.mostShown).flatMap {
-            [TextReport($0, host: MachineFacts.process.host, layout).text]
+            [TextReport($0, host: MachineFacts.process.host, layout).text + "\n"]
         }
         if shown.count > Self.mostShown {
             lines.append(
                 "\(Figures.count(shown.count - Self.mostShown, "other store")) need attention: see --format json\n")
         }
+        if reports.count <= Self.mostTold {
+            for report in reports where report.exitCode == 0 && report.warnings.isEmpty {
+                let count = rowCount([report])
+                if count > 0 { lines.append("\(SafeText.line(report.store)): \(Figures.count(count, "row"))\n") }
+            }
+        }
         for rule in rulesWithoutStore { lines.append("warning: no store has a table for the rule '\(rule)'\n") }
-        return lines.joined(separator: shown.isEmpty ? "" : "\n") + summary + "\n"
+        return lines.joined() + TextWidth.wrap(summary, width: width).joined(separator: "\n") + "\n"
     }
 
     /// The rules that no store has, if all stores were read.
@@ -136,6 +144,15 @@ struct StoresReport {
         guard !reports.isEmpty, leftCount == 0, reports.allSatisfy({ $0.failure == nil }) else { return [] }
         let found = Set(reports.flatMap(\.rules).map { $0.family ?? $0.name })
         return stores.policy.rules.filter { $0.isEnabled && !found.contains($0.name) }.map(\.name)
+    }
+
+    private var isDryRun: Bool { reports.first?.mode == .dryRun }
+
+    /// The rows that were deleted, or would be.
+    private func rowCount(_ reports: [RunReport]) -> Int {
+        reports.flatMap(\.rules).reduce(0) {
+            $0 + (isDryRun ? $1.outcome == .planned ? $1.planned.expired : 0 : $1.done.deleted)
+        }
     }
 
     /// The sums, in one line.
@@ -148,10 +165,7 @@ struct StoresReport {
         var parts = [Figures.count(reports.count, "store") + " of \(stores.pattern.written)"]
         if !words.isEmpty { parts[0] += ": " + words.joined(separator: ", ") }
         if leftCount > 0 { parts.append("\(Figures.count(leftCount, "store", "was", "were")) not reached") }
-        let isDryRun = reports.first?.mode == .dryRun
-        let rows = rules.reduce(0) {
-            $0 + (isDryRun ? $1.outcome == .planned ? $1.planned.expired : 0 : $1.done.deleted)
-        }
+        let rows = rowCount(reports)
         let count = rows == 0 ? "no rows" : Figures.count(rows, "row")
         parts.append(isDryRun ? "a run would delete \(count)" : "deleted \(count)")
         let left = rules.reduce(0) { $0 + $1.left.expired }

@@ -135,6 +135,7 @@ struct RunCommand: ConsoleCommand {
                 let log = try output.log(isVerbose: verbose, isDryRun: true).open(console)
                 let session = RunSession(console: console, policy: policy, asOf: asOf, options: options, log: log)
                 var report = session.reportOfRunNotCarriedOut(error)
+                if dryRun { report.mode = .dryRun }
                 if case PolicyError.invalid(let mistakes, _) = error {
                     report.failure = mistakes.map(\.message).joined(separator: "; ")
                 }
@@ -142,7 +143,8 @@ struct RunCommand: ConsoleCommand {
             }
         }
         let result = StoresReport(
-            reports: reports, stores: stores, leftCount: policies.count - reports.count, layout: console.layout)
+            reports: reports, stores: stores, leftCount: policies.count - reports.count, layout: console.layout,
+            width: console.width)
         guard !output.quiet || result.exitCode != 0 else { return 0 }
         try console.report(output.format.isJSON ? result.document : result.text)
         return result.exitCode
