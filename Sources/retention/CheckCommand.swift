@@ -77,11 +77,9 @@ struct CheckCommand: ConsoleCommand {
             ? "\(count) of '\(stores.pattern.written)', of which \(Figures.grouped(wrongCount)) do not fit"
             : "no errors; \(count) of '\(stores.pattern.written)' fit"
         try console.report(
-            lines: stores.problems.map { "error: " + $0 } + ["\(SafeText.line(policyName(stores))): \(line)"])
+            lines: stores.problems.map { "error: " + $0 } + ["\(SafeText.line(stores.policy.file.path)): \(line)"])
         return wrongCount > 0 || !stores.problems.isEmpty ? 78 : 0
     }
-
-    private func policyName(_ stores: ManyStores) -> String { stores.policy.file.path }
 
     /// Why the commands of the policy cannot be run here.
     private static func programTroubles(_ policy: Policy) -> [Diagnostic] {

@@ -2,7 +2,6 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 import RetentionReports
-import SQLiteStore
 
 /// The stores of a policy with a pattern. One is open at a time.
 struct ManyStores {
@@ -16,8 +15,7 @@ struct ManyStores {
         (self.policy, self.pattern) = (policy, pattern)
         var own = [policy.file.path, policy.log?.file].compactMap(\.self)
         if case .path(let ledger) = policy.ledger { own.append(ledger) }
-        files = StoreFiles(
-            pattern, ownIDs: [RunLedger.applicationID, FileOwner.archive.applicationID], ownPaths: own)
+        files = StoreFiles(pattern, ownPaths: own, isOwn: StoreOpening.isOwnFile)
     }
 
     /// Throws if another file has taken the place of a store since the pattern was matched.
@@ -105,9 +103,8 @@ struct StoresReport {
     /// Stores that were not reached before the end of the time, or a signal.
     let leftCount: Int
     let layout: TextLayout
-    let width: Int
 
-    /// The most stores that are shown in full, and the most of which the rows are told.
+    /// The largest number of reports that are shown in full, and of stores whose rows are listed.
     private static let mostShown = 10
     private static let mostTold = 20
 
@@ -117,7 +114,7 @@ struct StoresReport {
     }
 
     var document: String {
-        "[\n" + reports.map { $0.document.trimmed }.joined(separator: ",\n") + "\n]\n"
+        "[\n" + reports.map { $0.document.dropLast() }.joined(separator: ",\n") + "\n]\n"
     }
 
     var text: String {
@@ -136,7 +133,7 @@ struct StoresReport {
             }
         }
         for rule in rulesWithoutStore { lines.append("warning: no store has a table for the rule '\(rule)'\n") }
-        return lines.joined() + TextWidth.wrap(summary, width: width).joined(separator: "\n") + "\n"
+        return lines.joined() + TextWidth.wrap(summary, width: layout.width).joined(separator: "\n") + "\n"
     }
 
     /// The rules that no store has, if all stores were read.
@@ -178,13 +175,5 @@ struct StoresReport {
                         + (isWhole ? "" : " where they were counted"))
         }
         return parts.joined(separator: "; ") + (exitCode == 0 ? "." : " (exit \(exitCode)).")
-    }
-}
-
-extension String {
-    fileprivate var trimmed: String {
-        var text = self[...]
-        while text.last?.isWhitespace == true { text.removeLast() }
-        return String(text)
     }
 }

@@ -143,8 +143,7 @@ struct RunCommand: ConsoleCommand {
             }
         }
         let result = StoresReport(
-            reports: reports, stores: stores, leftCount: policies.count - reports.count, layout: console.layout,
-            width: console.width)
+            reports: reports, stores: stores, leftCount: policies.count - reports.count, layout: console.layout)
         guard !output.quiet || result.exitCode != 0 else { return 0 }
         try console.report(output.format.isJSON ? result.document : result.text)
         return result.exitCode

@@ -93,6 +93,19 @@ struct StoreOpening {
         return ledger
     }
 
+    /// Whether a file is a ledger or an archive, by the ID of its program. Source: sqlite.org/fileformat2.html, section 1.3.
+    ///
+    /// This process must not have the file open: closing it here would release its locks.
+    static func isOwnFile(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 4)
+        guard pread(descriptor, &bytes, 4, 68) == 4 else { return false }
+        let id = Int32(bitPattern: bytes.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
+        return [ledgerOwner, .archive].contains { $0.applicationID == id }
+    }
+
     /// Opens the ledger for recording, and creates it if it does not exist; nil: the policy turns it off.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor created.

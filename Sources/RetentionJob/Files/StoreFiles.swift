@@ -21,14 +21,12 @@ package struct StoreFiles {
     /// Looks for the files.
     ///
     /// - Parameters:
-    ///   - ownIDs: the `application_id` of the program's own files.
-    ///   - ownPaths: other files of the policy, such as the policy itself.
-    package init(_ pattern: StorePattern, ownIDs: Set<Int32>, ownPaths: [String]) {
+    ///   - ownPaths: files of the policy, such as the policy itself.
+    ///   - isOwn: whether another file is one of the program's own.
+    package init(_ pattern: StorePattern, ownPaths: [String], isOwn: (String) -> Bool) {
         find(pattern.parts(of: pattern.written)[...], in: "")
         let own = Set(ownPaths.compactMap { FilePlace.realPath($0) })
-        found.removeAll { file in
-            own.contains(file.real) || FileHeader.applicationID(file.real).map(ownIDs.contains) == true
-        }
+        found.removeAll { own.contains($0.real) || isOwn($0.real) }
         for text in pattern.except {
             let excepted = found.indices.filter { index in
                 found[index].names.contains { Self.matches($0, pattern, text) }
@@ -60,7 +58,7 @@ package struct StoreFiles {
             }
             return
         }
-        let isPattern = part.contains { "*?[".contains($0) }
+        let isPattern = PendingPattern.isPattern(part)
         for name in isPattern ? names(in: folder, matching: part) : [part] {
             let path = "\(folder)/\(name)"
             if !rest.isEmpty {
@@ -80,42 +78,19 @@ package struct StoreFiles {
 
     private mutating func names(in folder: String, matching pattern: String) -> [String] {
         let place = folder.isEmpty ? "/" : folder
-        guard let stream = opendir(place) else {
-            let problem = "\(place): cannot be read: \(String(systemError: errno))"
-            if errno != ENOENT, !problems.contains(problem) { problems.append(problem) }
+        func note(_ text: String) {
+            let problem = "\(place): \(text)"
+            if !problems.contains(problem) { problems.append(problem) }
+        }
+        guard let entries = PendingPattern.entries(of: place) else {
+            if errno != ENOENT { note("cannot be read: \(String(systemError: errno))") }
             return []
         }
-        defer { closedir(stream) }
-        var hasOthers = false
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
-                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
-            }
-            hasOthers = hasOthers || name == nil
-        }
-        let problem = "\(place): a name that is not UTF-8 is left out"
-        if hasOthers, !problems.contains(problem) { problems.append(problem) }
-        return PendingPattern.names(in: place, matching: pattern)
+        if entries.hasOthers { note("a name that is not UTF-8 is left out") }
+        return PendingPattern.names(entries.names, matching: pattern)
     }
 
-    private func isFolder(_ path: String) -> Bool {
-        var facts = stat()
-        return lstat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFDIR
-    }
+    private func isFolder(_ path: String) -> Bool { FilePlace(path).facts?.isFolder == true }
 
     private static let sideFileEndings = ["-wal", "-shm", "-journal", ".retention-lock", ".retention-copy"]
-}
-
-/// The header of a SQLite file. Source: sqlite.org/fileformat2.html, section 1.3.
-private enum FileHeader {
-    /// The ID of the program that made a file; nil: it cannot be read. No connection of this process may have the file open, because closing
-    /// it here releases its locks.
-    static func applicationID(_ path: String) -> Int32? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 4)
-        guard pread(descriptor, &bytes, 4, 68) == 4 else { return nil }
-        return Int32(bitPattern: bytes.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
-    }
 }

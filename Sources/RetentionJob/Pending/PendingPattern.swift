@@ -128,22 +128,31 @@ package struct PendingPattern {
         path.hasPrefix(baseFolder + "/") ? String(path.dropFirst(baseFolder.count + 1)) : path
     }
 
-    private static func isPattern(_ part: String) -> Bool { part.contains { "*?[".contains($0) } }
+    static func isPattern(_ part: String) -> Bool { part.contains { "*?[".contains($0) } }
 
     /// The names in a folder that match one part of a pattern, sorted. A name without wildcards is returned unchanged.
     static func names(in folder: String, matching pattern: String) -> [String] {
-        guard isPattern(pattern) else { return [pattern] }
-        guard let stream = opendir(folder) else { return [] }
+        isPattern(pattern) ? names(entries(of: folder)?.names ?? [], matching: pattern) : [pattern]
+    }
+
+    /// The names that match one part of a pattern, sorted.
+    static func names(_ names: [String], matching pattern: String) -> [String] {
+        names.filter { fnmatch(pattern, $0, FNM_PERIOD) == 0 }.sorted()
+    }
+
+    /// The names in a folder, and whether there are others that are not UTF-8, which a report cannot name; nil: `errno` says why it cannot
+    /// be read.
+    static func entries(of folder: String) -> (names: [String], hasOthers: Bool)? {
+        guard let stream = opendir(folder) else { return nil }
         defer { closedir(stream) }
-        var names: [String] = []
+        var found = (names: [String](), hasOthers: false)
         while let entry = readdir(stream) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
                 tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
             }
-            // A report cannot name a file whose name is not UTF-8, so it is left alone.
-            if let name, fnmatch(pattern, name, FNM_PERIOD) == 0 { names.append(name) }
+            if let name { found.names.append(name) } else { found.hasOthers = true }
         }
-        return names.sorted()
+        return found
     }
 }
 

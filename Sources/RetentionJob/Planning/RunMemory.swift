@@ -174,7 +174,7 @@ package struct RunMemory: Hashable, Sendable {
 
 extension RunMemory {
     /// The warning for a store that the ledger does not know although it knows others, as a sentence without a full stop; nil: no warning.
-    /// A ledger of many stores knows others, so it is told only if one is gone.
+    /// A ledger of many stores always knows others. Then there is a warning only if the file of one no longer exists.
     package func unknownStoreText(for policy: Policy) -> String? {
         policy.isOneOfMany && !isOtherGone
             ? nil

@@ -4,7 +4,7 @@ import RetentionPolicy
 /// The layout of a report for people.
 package struct TextLayout {
     /// The columns to which sentences are wrapped.
-    let width: Int
+    package let width: Int
     /// The columns of a terminal, which no table is wider than; nil: a row is a line.
     let tableWidth: Int?
     /// Whether the reader is a terminal that shows colours.
