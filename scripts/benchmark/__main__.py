@@ -9,12 +9,12 @@ import sys
 import tempfile
 
 from . import report
-from .parts import archives, candles, deletes, library, live, relationships, servers, starts, thin
+from .parts import archives, candles, deletes, library, live, many, relationships, servers, starts, thin
 from .stores import Workshop
 
 # in this order, so that what needs a quiet machine most comes first. Servers are measured only by name.
 PARTS = {
-    "starts": starts, "deletes": deletes, "archives": archives, "thin": thin, "candles": candles, "live": live,
+    "starts": starts, "deletes": deletes, "archives": archives, "thin": thin, "candles": candles, "many": many, "live": live,
     "relationships": relationships, "library": library, "servers": servers}
 PAGE = pathlib.Path("docs/benchmarks.md")
 

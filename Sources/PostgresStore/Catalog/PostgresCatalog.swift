@@ -38,7 +38,7 @@ extension PostgresConnection {
             SQLFragment(
                 """
                 SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE \(Self.isOurs) AND NOT c.relispartition ORDER BY NOT pg_table_is_visible(c.oid), 1
+                WHERE \(Self.isOurs) AND NOT c.relispartition AND has_schema_privilege(n.oid, 'USAGE') ORDER BY NOT pg_table_is_visible(c.oid), 1
                 """))
     }
 

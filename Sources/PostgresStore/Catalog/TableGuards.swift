@@ -1,4 +1,4 @@
-import PriceStore
+package import PriceStore
 
 /// Why the rows of a partitioned table must be deleted by a DELETE on the whole table.
 ///
@@ -115,5 +115,11 @@ extension PostgresConnection {
             "row security of \($0) applies to this user, and rows that it hides would be left: use a role with BYPASSRLS, or "
                 + "turn row security off for the role that owns the table (NO FORCE ROW LEVEL SECURITY)"
         }
+    }
+}
+
+extension PostgresDatabase {
+    package func hidingObstacle(of entity: String) throws(StoreError) -> String? {
+        try run("reading the row security of \(entity)") { try rowSecurityObstacle([requireTable(entity)]) }
     }
 }

@@ -23,6 +23,9 @@ package protocol RetentionReader: StoreReader {
     /// - Parameter target: the entity of the candles; nil: it is to be created.
     func candleObstacle(_ rollup: Rollup, of entity: Entity, into target: Entity?) throws(StoreError) -> String?
 
+    /// Why this user may not see all rows of an entity, as a clause; nil: it sees them.
+    func hidingObstacle(of entity: String) throws(StoreError) -> String?
+
     /// Whether a delete from an entity can delete rows of another one, or of the same one, by cascades, or set given attributes of them to
     /// NULL or a default.
     ///
@@ -155,6 +158,9 @@ extension RetentionReader {
     fileprivate var noArchives: StoreError {
         StoreError(.unsupported, store: name, message: "the engine \(engine) has no archives")
     }
+
+    /// Nil: the store hides no rows.
+    package func hidingObstacle(of entity: String) throws(StoreError) -> String? { nil }
 
     /// Nil: the engine reclaims space itself.
     package func reclaimAdvice() throws(StoreError) -> String? { nil }

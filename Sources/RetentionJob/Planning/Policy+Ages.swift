@@ -88,11 +88,18 @@ private struct AgeList {
         for name in [source.key, source.age] where table.attribute(named: name) == nil {
             throw mistake("\(table.name) has no attribute '\(name)'")
         }
+        if let obstacle = try reader.hidingObstacle(of: table.name) { throw mistake(obstacle) }
         var found = Dictionary(ages.map { ($0.value, $0.age) }) { first, _ in first }
         let named = Set(found.keys)
         let rows = try reader.fetch(StoreFetchRequest(entity: table.name), attributes: [source.key, source.age])
         for row in rows where !row[0].isNull && !named.contains(row[0]) {
             if row[1].isNull, setting.standard != nil { continue }
+            if case .text(let key) = row[0], key.hasPrefix(" ") || key.hasSuffix(" ") {
+                throw mistake(
+                    "\(table.name).\(source.key) has \(SafeText.example(row[0])), with a blank at an end, and values are compared as they "
+                        + "are written: remove it; a column of type char(n) pads with blanks, one of type text does not"
+                )
+            }
             let place = "\(table.name).\(source.age) of \(SafeText.example(row[0]))"
             guard let age = MaxAge(stored: row[1]) else {
                 throw mistake(

@@ -37,6 +37,8 @@ package struct Refusals {
     /// Whether an entity of the rules has a plausible row newer than the last run. Used only if
     /// ``ClockGuard/isJump(clock:memory:)`` is true.
     package var hasRowsSinceLastRun = true
+    /// Whether another rule of the policy may delete rows of the entity.
+    package var sharesEntity = false
     package var doubts = Doubts()
 
     package init(rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, clock: Instant) {
@@ -75,7 +77,10 @@ package struct Refusals {
     static func unsupportedSchema(rule: Rule, reason: String, remedy: String? = nil) -> Refusal {
         Refusal(
             unacceptable: .unsupportedSchema, of: rule.entity, reason,
-            instead: remedy ?? "set enabled: false in the rule until the schema is changed")
+            instead: remedy
+                ?? (rule.family != nil && rule.share == nil
+                    ? "name \(rule.entity) in 'except' of the rule"
+                    : "set enabled: false in the rule until the schema is changed"))
     }
 
     private func historyTracking() -> Refusal? {
@@ -101,12 +106,15 @@ package struct Refusals {
         guard let loss = survey.losses.aggregates else { return nil }
         var reason = loss.reason
         if let statement = loss.statement, let oldest = loss.oldest {
-            if let reached {
+            let refresh =
+                "and a refresh makes a bucket of the rows that are left: refresh that time only if all of its rows are there"
+            if sharesEntity {
+                reason += ". Other rules of the policy delete rows of \(rule.entity), \(refresh)"
+            } else if let reached {
                 reason +=
                     oldest >= reached
                     ? ". To materialize them: \(statement)"
-                    : ". Earlier runs may have deleted rows before \(reached.toSecond.rfc3339), and a refresh makes a bucket of the rows "
-                        + "that are left: refresh that time only if all of its rows are there, as after an undo"
+                    : ". Earlier runs may have deleted rows before \(reached.toSecond.rfc3339), \(refresh), as after an undo"
             } else {
                 reason += ". If no row of that time was deleted before: \(statement)"
             }
@@ -201,6 +209,12 @@ package struct Refusals {
         guard let recognition = doubts.recognition, recognition.certainty == .sure, let encoding = recognition.encoding,
             encoding != date.encoding
         else { return nil }
+        // A pattern has no unit to be wrong about, and another format may read what it reads.
+        if date.encoding.datePattern != nil,
+            recognition.examples.contains(where: { date.encoding.read($0, zone: date.zone).start != nil })
+        {
+            return nil
+        }
         return refusal(
             .wrongUnit,
             "the values of \(rule.dateAttribute) are not plausible dates in \(date.encoding.rawValue), but in "

@@ -228,9 +228,12 @@ package enum StoreCheck {
     /// Why an attribute is no price or volume; nil: it may be one.
     static func numberTrouble(_ name: String, of entity: Entity, at mark: Mark) -> Diagnostic? {
         guard let attribute = entity.attribute(named: name) else { return unknownAttribute(name, of: entity, at: mark) }
-        guard attribute.affinity == .text else { return nil }
-        let column = "\(entity.name).\(attribute.name)"
-        return Diagnostic(at: mark, "\(column) is a column for text, and prices and volumes are numbers")
+        let type = attribute.declaredType.uppercased()
+        let isUntyped = type.isEmpty || type == "ANY" || type.contains("BLOB")
+        guard attribute.affinity == .text || attribute.affinity == .none && !isUntyped else { return nil }
+        let kind = attribute.affinity == .text ? "for text" : "of type \(attribute.declaredType)"
+        return Diagnostic(
+            at: mark, "\(entity.name).\(attribute.name) is a column \(kind), and prices and volumes are numbers")
     }
 
     static func unknownAttribute(_ name: String, of entity: Entity, at mark: Mark) -> Diagnostic {

@@ -5,7 +5,8 @@ import RetentionPolicy
 extension Run {
     /// Carries out the step of one rule.
     ///
-    /// An error of the rule alone (a trigger that raises) fails it, and the next rules run. Any other error ends the run.
+    /// An error of the rule alone (a trigger that raises, a table that is gone) fails it, and the next rules run. Any other error ends the
+    /// run.
     func carryOut(_ index: Int, of plan: Plan) {
         let began = setup.uptime()
         var step = plan.steps[index]
@@ -172,7 +173,7 @@ extension Run {
         report.rules[index].message = "\(cause(error)); \(done)"
         report.rules[index].left.expired = max(0, report.rules[index].planned.expired - committed)
         switch error.kind {
-        case .constraint, .unsupported:
+        case .constraint, .unsupported, .unknownName:
             report.rules[index].outcome = .failed
             status.note(error)
             if let residue, let count = try? writer.count(residue) { report.rules[index].left.expired = count }

@@ -34,7 +34,22 @@ struct KnownSchema {
         version = now.version
     }
 
-    private static func version(_ db: Database) throws -> Int {
+    static func version(_ db: Database) throws -> Int {
         try Int.fetchOne(db, sql: "PRAGMA main.schema_version") ?? 0
+    }
+}
+
+/// The texts of a schema at one of its versions.
+struct SchemaTexts {
+    let version: Int
+    /// The tables and triggers, by the name of the table in lower case.
+    let entries: [String: [SchemaEntry]]
+    /// Whether there is a trigger, or a text that may replace rows.
+    let canReach: Bool
+
+    init(version: Int, _ all: [SchemaEntry]) {
+        self.version = version
+        entries = Dictionary(grouping: all.filter { ["table", "trigger"].contains($0.type) }, by: \.table.folded)
+        canReach = all.contains { $0.type == "trigger" || $0.sql?.uppercased().contains("REPLACE") == true }
     }
 }

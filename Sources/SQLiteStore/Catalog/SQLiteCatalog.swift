@@ -94,6 +94,8 @@ struct SQLiteCatalog {
     private var incoming: [String: [Relationship]]?
     private var coreDataSchema: CoreDataSchema??
     private var schema: KnownSchema?
+    /// The texts of the schema as it was last asked for.
+    private var texts: SchemaTexts?
     /// What foreign keys do, by the kind of delete.
     var keyGraphs: [KeyGraph.Cause: KeyGraph] = [:]
     /// The store's triggers, or nil if they are not read yet.
@@ -131,6 +133,17 @@ struct SQLiteCatalog {
             + (try tableNames(db).filter { schema?.ownTables.contains($0.folded) != true })
     }
 
+    /// Whether the store has a trigger, or a table that may replace rows.
+    mutating func hasTriggersOrReplacingTables(_ db: Database) throws -> Bool { try currentTexts(db).canReach }
+
+    private mutating func currentTexts(_ db: Database) throws -> SchemaTexts {
+        let version = try KnownSchema.version(db)
+        if let texts, texts.version == version { return texts }
+        let read = try SchemaTexts(version: version, SchemaEntry.all(db))
+        texts = read
+        return read
+    }
+
     private func tableNames(_ db: Database) throws -> [String] {
         try String.fetchAll(
             db,
@@ -155,10 +168,12 @@ struct SQLiteCatalog {
     }
 
     /// The table with exactly this name, even one of Core Data or of a virtual table's module, without relationships.
-    func stored(_ name: String, _ db: Database) throws -> SQLiteTable? { try read(name, includingShadows: true, db) }
+    mutating func stored(_ name: String, _ db: Database) throws -> SQLiteTable? {
+        try read(name, includingShadows: true, db)
+    }
 
     /// Uses PRAGMA statements, because table functions take several times as long to prepare.
-    private func read(_ name: String, includingShadows: Bool = false, _ db: Database) throws -> SQLiteTable? {
+    private mutating func read(_ name: String, includingShadows: Bool = false, _ db: Database) throws -> SQLiteTable? {
         // schema, name, type, ncol, wr, strict
         guard let found = try Row.fetchOne(db, sql: "PRAGMA main.table_list(\(name.quotedIdentifier))") else {
             return nil
@@ -251,20 +266,14 @@ struct SQLiteCatalog {
         }
     }
 
-    private func readTexts(of table: String, _ db: Database) throws -> Texts {
+    private mutating func readTexts(of table: String, _ db: Database) throws -> Texts {
         var texts = Texts()
-        let rows = try Row.fetchAll(
-            db.cachedStatement(
-                sql: """
-                    SELECT type = 'table', name, sql, instr(upper(sql), 'AUTOINCREMENT'), instr(upper(sql), 'DEFERRED')
-                    FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND lower(tbl_name) = lower(?)
-                    """), arguments: [table])
-        for row in rows {
-            if row[0] as Bool {
-                texts.isAutoincrement = (row[3] as Int? ?? 0) > 0
-                texts.defersKeys = (row[4] as Int? ?? 0) > 0
+        for entry in try currentTexts(db).entries[table.folded] ?? [] {
+            if entry.type == "table" {
+                let text = entry.sql?.uppercased() ?? ""
+                (texts.isAutoincrement, texts.defersKeys) = (text.contains("AUTOINCREMENT"), text.contains("DEFERRED"))
             } else {
-                texts.triggers.append((row[1], TriggerText(row[2] ?? "")))
+                texts.triggers.append((entry.name, TriggerText(entry.sql ?? "")))
             }
         }
         return texts
@@ -290,7 +299,7 @@ struct SQLiteCatalog {
     }
 
     /// Every foreign key of the schema, by the lower-cased name of the table that it refers to.
-    private func readRelationships(_ db: Database) throws -> [String: [Relationship]] {
+    private mutating func readRelationships(_ db: Database) throws -> [String: [Relationship]] {
         let rows = try Row.fetchAll(
             db,
             sql: """

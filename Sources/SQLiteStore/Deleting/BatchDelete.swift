@@ -7,6 +7,8 @@ struct BatchDelete {
     let db: Database
     let work: DeleteWork
     let statement: DeleteStatement
+    /// How the key gives rows by date in groups; nil: rows are not deleted so.
+    let groups: KeyGroups?
     /// Copies the deleted rows to the archive, or nil without an archive.
     let archiver: RowArchiver?
     var deletedCount = 0
@@ -48,6 +50,9 @@ struct BatchDelete {
         let access = try range.flatMap {
             scope.table.dateAccess(try scope.attribute($0.date.name, store: connection.name), filter: rest)
         }
+        groups = work.groups == nil || work.method != .keys ? nil : date.flatMap { KeyGroups(scope, $0.0) }
+        // Each statement of such a batch names a group whose rows all match the other parts.
+        rest = groups?.parts(of: rest).ofRows ?? rest
         statement = DeleteStatement(
             scope: scope, date: date.map { (sql: $0.0, before: $0.1) },
             rest: try connection.condition(rest, scope, db),

@@ -6,6 +6,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var method = DeleteMethod.whole
     /// The range of rowids to which windows are limited, or nil for all.
     var rowIDs: ClosedRange<Int64>?
+    /// The groups of the key to which keys are limited, one after another; nil: the rows are in no such groups.
+    var groups: [StoreValue]?
     var continuation: BatchContinuation?
     /// A further condition for the rows, within the limit, or nil.
     var only: StorePredicate?

@@ -74,27 +74,17 @@ extension BatchDelete {
         return found.dropLast()
     }
 
-    /// The groups of the key that give rows by date; nil: the rows are in no such groups.
-    func groups() throws -> (groups: KeyGroups, date: DateSQL)? {
-        guard let date = statement.date?.sql, let groups = KeyGroups(statement.scope, date) else { return nil }
-        // The first batch decides; a continuation of windows is a key alone.
-        let isUsed =
-            try work.place.map { $0.count > statement.scope.key.count } ?? (groups.values(connection, db) != nil)
-        return isUsed ? (groups, date) : nil
-    }
-
     /// Deletes rows group by group, each group's oldest first.
     ///
     /// A continuation is the date and key of the first remaining row, the key's first value being the group.
-    mutating func delete(by groups: KeyGroups, _ date: DateSQL) throws -> BatchContinuation? {
+    mutating func delete(by groups: KeyGroups, _ values: [StoreValue], _ date: DateSQL) throws -> BatchContinuation? {
         var from = work.place
-        var group = try from?[1] ?? groups.next(after: nil, connection, db)
-        while let value = group {
+        let first = from.flatMap { place in values.firstIndex { $0 == place[1] } } ?? 0
+        for value in values[first...] {
             if let boundary = try range(of: groups.condition(value), by: date, from: from?[0]) {
                 return BatchContinuation(position: boundary)
             }
             from = nil
-            group = try groups.next(after: value, connection, db)
         }
         return nil
     }

@@ -40,6 +40,7 @@ final class SQLiteDeletion: Deletion {
         work.isPlanned = true
         work.mustLeave = request.deleting.mayEmpty ? nil : request.date
         if method == .windows { work.rowIDs = findings.expiredRowIDs }
+        if method == .keys { work.groups = findings.groups }
         return work
     }
 

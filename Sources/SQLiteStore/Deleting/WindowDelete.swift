@@ -6,7 +6,9 @@ extension BatchDelete {
     /// The table is read once, one window per batch, unless its key gives the rows of each group by date. Rows are deleted in key order,
     /// which need not be date order.
     mutating func window() throws -> BatchContinuation? {
-        if let (groups, date) = try groups() { return try delete(by: groups, date) }
+        if let groups, let values = work.groups, let date = statement.date?.sql {
+            return try delete(by: groups, values, date)
+        }
         let bounds = statement.scope.table.isWithoutRowID ? nil : work.rowIDs
         let start = bounds.flatMap { $0.lowerBound > .min ? [StoreValue.integer($0.lowerBound - 1)] : nil }
         let last = bounds.map { [StoreValue.integer($0.upperBound)] }

@@ -31,7 +31,7 @@ extension SQLiteFileConnection {
     private func readTriggerEffects(
         of request: BatchDeleteRequest, writing target: String?, _ db: Database
     ) throws -> TriggerEffects? {
-        guard try hasTriggersOrReplacingTables(db) else { return nil }
+        guard try catalog.hasTriggersOrReplacingTables(db) else { return nil }
         let own = try scope(of: request.fetchRequest, db).table
         var (losing, clearing): ([String], [String: [String]?]) = ([own.tableName], [:])
         var derived: [String: Set<String>]?
@@ -73,13 +73,6 @@ extension SQLiteFileConnection {
             return HoldObstacle(hold: hold, reason: reason)
         }
         return nil
-    }
-
-    private func hasTriggersOrReplacingTables(_ db: Database) throws -> Bool {
-        try Bool.fetchOne(
-            db,
-            sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' OR sql LIKE '%REPLACE%')"
-        ) != false
     }
 }
 

@@ -49,7 +49,8 @@ extension SQLiteFileConnection {
         case .isNotNull(let attribute):
             return SQLFragment(scope.column(try scope.attribute(attribute, store: name)) + " IS NOT NULL")
         case .and(let parts):
-            return .all(try parts.map { try condition($0, scope, db) })
+            return .all(
+                try parts.filter { !scope.table.followsFrom(parts, $0) }.map { try condition($0, scope, db) })
         case .or(let parts):
             return .joined(
                 try parts.map { SQLFragment("(") + (try condition($0, scope, db)) + ")" }, by: " OR ", empty: .never)
@@ -89,4 +90,22 @@ extension SQLiteFileConnection {
     func whereClause(_ condition: SQLFragment) -> SQLFragment {
         condition == .always ? SQLFragment("") : SQLFragment(" WHERE ") + condition
     }
+}
+
+extension SQLiteTable {
+    /// Whether a condition that excludes texts follows from another one, which requires other texts of the same column. Only bytes are
+    /// compared: another collation holds different texts equal.
+    fileprivate func followsFrom(_ parts: [StorePredicate], _ part: StorePredicate) -> Bool {
+        guard case .notTrue(.isIn(let name, let excluded)) = part, let attribute = entity.attribute(named: name),
+            attribute.affinity == .text, collations[attribute.name.folded]?.uppercased() == "BINARY"
+        else { return false }
+        return parts.contains {
+            guard case .isIn(name, let required) = $0, required.allSatisfy(\.isText) else { return false }
+            return Set(required).isDisjoint(with: excluded)
+        }
+    }
+}
+
+extension StoreValue {
+    fileprivate var isText: Bool { if case .text = self { true } else { false } }
 }

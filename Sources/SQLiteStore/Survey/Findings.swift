@@ -15,6 +15,8 @@ struct Findings: EngineFindings {
     var methodObstacles: [DeleteMethod: String] = [:]
     /// The range of rowids that contains all rows that the rule deletes, or nil if it was not determined.
     var expiredRowIDs: ClosedRange<Int64>?
+    /// The groups of the key whose rows the rule may delete; nil: the rows are in no such groups.
+    var groups: [StoreValue]?
     /// Whether a rebuild would be clearly faster than batches.
     var rebuildPays = false
 

@@ -26,40 +26,62 @@ struct KeyGroups {
     /// The condition that a row belongs to a group.
     func condition(_ value: StoreValue) -> SQLFragment { SQLFragment("\(column) = ?", [value.databaseValue]) }
 
-    /// The first group, or the first after another, or nil if there is none.
-    func next(after value: StoreValue?, _ connection: SQLiteFileConnection, _ db: Database) throws -> StoreValue? {
-        var query = SQLFragment("SELECT \(column) FROM \(scope.fromTable)")
-        if let value { query += SQLFragment(" WHERE \(column) > ?", [value.databaseValue]) }
-        return try connection.row(query + " ORDER BY \(column) LIMIT 1", db)?.first
+    /// All groups in order, and whether the rows of a group match a predicate of its value; nil: there are too many.
+    func values(
+        matching predicate: StorePredicate, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws -> [(value: StoreValue, matches: Bool)]? {
+        let from = "FROM \(scope.fromTable)"
+        let matches = try connection.condition(predicate, scope, db)
+        let query =
+            SQLFragment(
+                """
+                WITH RECURSIVE retention_groups(value) AS (SELECT min(\(column)) \(from) UNION ALL \
+                SELECT (SELECT min(\(column)) \(from) WHERE \(column) > value) FROM retention_groups \
+                WHERE value IS NOT NULL LIMIT \(Self.mostGroups + 2)) SELECT value, (SELECT (
+                """) + matches
+            + ") IS TRUE \(from) WHERE \(column) = value LIMIT 1) FROM retention_groups WHERE value IS NOT NULL"
+        let found = try connection.rows(query, db)
+        return found.count > Self.mostGroups ? nil : found.map { ($0[0], $0[1] == .integer(1)) }
     }
 
-    /// All groups in order, or nil if there are too many.
-    func values(_ connection: SQLiteFileConnection, _ db: Database) throws -> [StoreValue]? {
-        var values: [StoreValue] = []
-        while let value = try next(after: values.last, connection, db) {
-            guard values.count < Self.mostGroups else { return nil }
-            values.append(value)
+    /// The parts of a filter that name values of the groups' column, which all rows of a group match or none, and the other parts.
+    func parts(of filter: StorePredicate) -> (ofGroups: StorePredicate, ofRows: StorePredicate) {
+        let name = scope.table.entity.primaryKey[0]
+        let parts = if case .and(let parts) = filter { parts } else { [filter] }
+        func isOfGroups(_ part: StorePredicate) -> Bool {
+            switch part {
+            case .isIn(name, _), .notTrue(.isIn(name, _)): true
+            default: false
+            }
         }
-        return values
+        return (
+            parts.filter(isOfGroups).reduce(.all) { $0 && $1 },
+            parts.filter { !isOfGroups($0) }.reduce(.all) { $0 && $1 }
+        )
     }
 }
 
 extension SQLiteFileConnection {
-    /// Counts group by group as ``surveyByIndex(_:_:into:_:)`` does for a whole table.
+    /// Counts group by group as ``surveyByIndex(_:_:into:_:)`` does for a whole table; false: there are too many groups.
     func surveyByGroups(
-        _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, _ values: [StoreValue],
-        into survey: inout Findings, _ db: Database
-    ) throws {
+        _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, into survey: inout Findings, _ db: Database
+    ) throws -> Bool {
+        let (ofGroups, ofRows) = groups.parts(of: request.filter)
+        guard let values = try groups.values(matching: ofGroups, self, db) else { return false }
+        survey.groups = values.filter(\.matches).map(\.value)
         survey.leavesReadableRows = false
-        for value in values {
+        let filter = try condition(ofRows, rows.scope, db)
+        for (value, matches) in values {
             var part = Findings()
             var group = rows
             group.group = groups.condition(value)
+            group.filter = matches ? filter : .never
             try surveyByIndex(request, group, into: &part, db)
             survey.survey.add(part.survey)
         }
         if survey.expiredAloneCount == 0 { survey.leavesReadableRows = true }
         try countRows(request, rows, into: &survey, db)
+        return true
     }
 }
 

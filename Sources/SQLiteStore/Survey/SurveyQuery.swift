@@ -41,9 +41,7 @@ extension SQLiteFile {
             scope: scope, date: date, cutoff: request.cutoff,
             filter: try condition(request.filter, scope, db), access: access)
         let groups = access == nil ? KeyGroups(scope, date) : nil
-        let values = try groups?.values(self, db)
-        if let groups, let values {
-            try surveyByGroups(request, rows, groups, values, into: &survey, db)
+        if let groups, try surveyByGroups(request, rows, groups, into: &survey, db) {
         } else if date.function == nil, let access, !access.needsFilter {
             survey.index.isInDateOrder = true
             try surveyByIndex(request, rows, into: &survey, db)
@@ -56,7 +54,7 @@ extension SQLiteFile {
         }
         try chooseMethod(request, rows, into: &survey, db)
         if access == nil { survey.index.obstacle = scope.table.indexObstacle(attribute) }
-        if values != nil { survey.index.name = "primary key" }
+        if survey.groups != nil { survey.index.name = "primary key" }
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
             try followRelationships(request, scope, into: &survey, db)
         } else if scope.table.managed != nil {
@@ -72,7 +70,7 @@ struct SurveyRows {
     let scope: RowScope
     let date: DateSQL
     let cutoff: Instant
-    let filter: SQLFragment
+    var filter: SQLFragment
     let access: DateAccess?
     /// The condition that limits the survey to one group of rows.
     var group = SQLFragment.always
@@ -113,6 +111,12 @@ extension SQLiteFileConnection {
         let readable = rows.date.readable()
         survey.dates.newestOfEntity = try edge(rows, readable, newest: true, db).flatMap(request.date.instant)
         survey.dates.newestValue = try newestValue(rows, db)
+        // To find no row by date takes longer than to count none.
+        if rows.filter != .always, rows.group == .always, request.counts.all,
+            try countAllRows(rows, into: &survey, db) == 0
+        {
+            return
+        }
         var rows = rows
         rows.oldest = try edge(rows, .all([readable, rows.filter]), newest: false, db)
         survey.dates.oldest = rows.oldest.flatMap(request.date.instant)

@@ -333,6 +333,15 @@ import Testing
             $0.survey.losses.aggregates = .init("days lacks rows", oldest: .distantPast, statement: "REFRESH days")
             $0.memory.crashedAsOf = clock
         },
+        Row("name Price in 'except' of the rule", []) {
+            $0.survey.unsupported = "Price is a view"
+            $0.rule.family = .init(name: "prices", entity: "P*", except: [])
+        },
+        Row("days lacks rows. Other rules of the policy delete rows of Price, and a refresh makes a bucket of", []) {
+            $0.survey.losses.aggregates = .init("days lacks rows", oldest: clock, statement: "REFRESH days")
+            $0.sharesEntity = true
+            $0.memory.crashedAsOf = clock
+        },
         Row("1 of 1 sampled row that would be deleted are recent in unix_seconds, up to 2026-10-20", []) {
             $0.rule.dateFormat = .unixMilliseconds
             $0.date = DateAttribute(name: "at", encoding: .unixMilliseconds)

@@ -1,8 +1,9 @@
 import PriceStore
-import RetentionJob
 import RetentionPolicy
 import TestSupport
 import Testing
+
+@testable import RetentionJob
 
 @Suite struct StoreCheckTests {
     private func check(_ file: PriceFile, _ rules: Rule..., includingAdvice: Bool = true) throws -> [Diagnostic] {
@@ -287,5 +288,17 @@ import Testing
             #expect(
                 try StoreCheck.reclaimAdvice(policy: policy, reader: try file.reader()).isEmpty)
         }
+    }
+
+    @Test(
+        arguments: [
+            ("REAL", .real, nil), ("", .none, nil), ("ANY", .none, nil), ("blob", .none, nil),
+            ("VARCHAR", .text, "tick.p is a column for text, and"),
+            ("money", .none, "tick.p is a column of type money, and"),
+        ] as [(String, Attribute.Affinity, String?)])
+    func aPriceIsANumber(_ type: String, _ affinity: Attribute.Affinity, _ message: String?) {
+        let tick = Entity(name: "tick", attributes: [Attribute(name: "p", affinity: affinity, declaredType: type)])
+        let found = StoreCheck.numberTrouble("p", of: tick, at: Mark(line: 1, column: 1))?.message
+        #expect(found?.prefix { $0 != "," } == message?.prefix { $0 != "," })
     }
 }

@@ -17,16 +17,16 @@ struct OneLookTests {
     /// Deletes in batches and returns the statements that were executed, each once.
     private func delete(
         _ store: TemporaryStore, _ strategy: DeleteMethod, date: DateAttribute = date, batch: Int = 7,
-        rowIDs: ClosedRange<Int64>? = nil
+        rowIDs: ClosedRange<Int64>? = nil, filter: StorePredicate = .all, groups: [StoreValue]? = nil
     ) throws -> (deleted: [Int], statements: [String]) {
         let writer = try store.writer()
         var statements: [String] = []
         writer.trace = { statement, _ in statements.append(statement) }
         var request = DeleteWork(
             fetchRequest: StoreFetchRequest(
-                entity: "t", predicate: .date(DateRange(date, before: Self.cutoff)),
+                entity: "t", predicate: .date(DateRange(date, before: Self.cutoff)) && filter,
                 sortDescriptors: [StoreSortDescriptor("at")], fetchLimit: batch), method: strategy)
-        request.rowIDs = rowIDs
+        (request.rowIDs, request.groups) = (rowIDs, groups)
         let results = try writer.executeAll(request)
         return (results.map(\.deletedCount), statements)
     }
@@ -63,13 +63,62 @@ struct OneLookTests {
 
     @Test func ticksBySymbolAndDateGoSymbolBySymbol() throws {
         let store = try TemporaryStore(Self.ticks)
-        let (deleted, statements) = try delete(store, .keys)
+        let groups = try survey(store.reader()).groups
+        #expect(groups == ["XAG", "XAU", "XPD", "XPT", "XRH"].map(StoreValue.text))
+        let (deleted, statements) = try delete(store, .keys, groups: groups)
         // Each batch goes on in the next symbol until it is full.
         #expect(deleted == [7, 7, 7, 7, 2])
         #expect(statements.filter { $0.hasPrefix("DELETE") }.allSatisfy { $0.contains("`symbol` = ?") })
         #expect(
             try store.rows("SELECT count(*), min(at) FROM t WHERE typeof(at) = 'integer' AND at > 0") == ["61|1000"])
         #expect(try store.rows("SELECT count(*) FROM t") == ["63"])
+    }
+
+    private static let two = StorePredicate.isIn("symbol", [.text("XPT"), .text("XAG"), .text("none")])
+    private static let gold = StorePredicate.isIn("symbol", [.text("XAU"), .text("none")])
+
+    /// All rows of a symbol match a condition on the symbol, or none.
+    @Test(arguments: [
+        (two, ["XAG", "XPT"], "symbol IN ('XAG', 'XPT')", [7, 7, 6]),
+        (.notTrue(two), ["XAU", "XPD", "XRH"], "symbol NOT IN ('XAG', 'XPT')", [7, 3]),
+        (two && .notTrue(gold), ["XAG", "XPT"], "symbol IN ('XAG', 'XPT')", [7, 7, 6]),
+        (two && gold, [], "0", [0]),
+        (
+            two && .compare("price", .less, .integer(3)), ["XAG", "XPT"],
+            "symbol IN ('XAG', 'XPT') AND price < 3", [6]
+        ),
+    ])
+    func conditionsOnTheSymbolAreAskedOncePerSymbol(
+        _ filter: StorePredicate, _ groups: [String], _ sql: String, _ batches: [Int]
+    ) throws {
+        let store = try TemporaryStore(Self.ticks, "UPDATE t SET price = at % 100 / 10")
+        let request = SurveyRequest(entity: "t", date: Self.date, cutoff: Self.cutoff, filter: filter)
+        let found = try store.reader().findings(request)
+        #expect(found.groups == groups.map(StoreValue.text))
+        let expired = "typeof(at) = 'integer' AND at BETWEEN 1 AND 999 AND \(sql)"
+        #expect(try store.rows("SELECT count(*) FROM t WHERE \(expired)") == ["\(found.expiredCount)"])
+        #expect(try store.rows("SELECT count(*) FROM t WHERE \(sql)") == ["\(found.rowCount ?? -1)"])
+        #expect(found.dates.newestOfEntity == Instant(unixSeconds: 5000))
+        let left = try store.rows("SELECT symbol, at FROM t WHERE NOT (\(expired)) ORDER BY 1, 2")
+
+        let (deleted, statements) = try delete(store, .keys, filter: filter, groups: found.groups)
+        #expect(deleted == batches)
+        #expect(!statements.contains { $0.hasPrefix("DELETE") && $0.contains(" IN (") })
+        #expect(try store.rows("SELECT symbol, at FROM t ORDER BY 1, 2") == left)
+    }
+
+    /// Rows that are named one by one are not limited to the groups.
+    @Test func aBatchOfNamedRowsKeepsTheConditionOnTheSymbol() throws {
+        let store = try TemporaryStore(Self.ticks)
+        let writer = try store.writer()
+        let request = SurveyRequest(entity: "t", date: Self.date, cutoff: Self.cutoff, filter: Self.gold)
+        let deletion = try writer.deletion(of: request)
+        let part = try deletion.deleteNext(DeletionBounds(rows: 100, only: .compare("at", .less, .integer(950))))
+        #expect(part.result.deletedCount == 5)
+        #expect(
+            try store.rows("SELECT symbol, count(*) FROM t WHERE at > 0 GROUP BY 1 ORDER BY 1") == [
+                "XAG|30", "XAU|26", "XPT|30", "XRH|1",
+            ])
     }
 
     @Test(arguments: [
