@@ -15,6 +15,7 @@ import time
 
 import candles as feeds
 import locks as servers
+from many import Many
 from powerloss import Disk, Recording
 from rules import try_policy
 from scenario import Broken, Program, Scenario, require
@@ -168,10 +169,15 @@ def years(bench, chance, folder):
     yield from try_years(bench.program, chance, folder)
 
 
-MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "locks": locks, "years": years, "kills": kill,
+def many(bench, chance, folder):
+    """The same for a folder of stores with one policy."""
+    yield from try_years(bench.program, chance, folder, Many)
+
+
+MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "locks": locks, "years": years, "many": many, "kills": kill,
          "power": power, "faults": fault}
 # Their trials make stores of their own.
-BARE = ["rules", "together", "writers", "candles", "locks", "years"]
+BARE = ["rules", "together", "writers", "candles", "locks", "years", "many"]
 
 
 def portion(mode, seed, numbers, program, base):
