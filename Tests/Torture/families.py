@@ -7,7 +7,7 @@ import datetime
 import re
 
 from rules import UTC, instant, instant_of_date
-from together import DAY, Span, text, whole
+from together import BREAK, DAY, Span, text, whole
 
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 # How a value is written, and what a part of it may be. Some values have no zero in front.
@@ -78,7 +78,7 @@ class Ages:
 
     def policy(self):
         parts = ["by: symbol", f"default: {text(self.default)}"] + [f'"{value}": {text(age)}' for value, age in self.listed.items()]
-        return "{ " + ", ".join(parts + ["from: { entity: Symbol, key: name, age: keepDays }"] * self.has_table) + " }"
+        return "{ " + ", ".join(parts + ["from: { entity: symbol_ages, key: name, age: keep_days }"] * self.has_table) + " }"
 
     def edit(self):
         kind = self.chance.choice(["default", "one", "one", "add", "add", "remove", "table"])
@@ -107,7 +107,7 @@ class Ages:
     def member_of(self, symbol, table):
         """The name of the member that has the rows of a symbol, and its age."""
         values, beginnings, default = self.all(table)
-        if symbol in values:
+        if symbol in values and "share" not in BREAK:
             return text(values[symbol]), values[symbol]
         for beginning, age in beginnings.items():
             if symbol is not None and symbol.startswith(beginning):
@@ -135,6 +135,7 @@ def expand(rules, tables, table_of_ages):
     named = {rule.entity.lower() for rule in rules if not is_pattern(rule)}
     for rule in rules:
         if is_pattern(rule):
+            tables = tables[:-1] if "table" in BREAK else tables
             found += [member(rule, name, table=name) for name in tables
                       if matches(rule.entity, name) and name.lower() not in named and not any(matches(other, name) for other in rule.excepted)]
         elif rule.ages:
@@ -148,7 +149,7 @@ def expand(rules, tables, table_of_ages):
 def member(rule, name, table, ages=None, age=None):
     """A rule for the rows of a table, and of some values."""
     found = copy.copy(rule)
-    found.family, found.age = rule, age or rule.age
+    found.family, found.age, found.table = rule, age or rule.age, table
     found.name = f"{rule.name}:{name}" if name else rule.name
     by_value = ages and copy.deepcopy(ages[0])
     found.chosen = lambda row: row["table"] == table and (not ages or by_value.member_of(row["symbol"], ages[1])[0] == name)

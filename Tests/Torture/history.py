@@ -177,15 +177,19 @@ class Life(World):
                 store.execute("CREATE TRIGGER Tick_notes AFTER DELETE ON Tick BEGIN DELETE FROM Note WHERE tick = old.id; END")
             for table in self.tables:
                 self.add_log(store, table)
-            store.execute("CREATE TABLE Symbol(name TEXT, keepDays)")
+            store.execute("CREATE TABLE symbol_ages(name TEXT, keep_days)")
         store.close()
+
+    def open(self, path):
+        return sqlite3.connect(path, isolation_level=None)
 
     def add_log(self, store, table):
         """The triggers of a table, if the store has a log."""
         if self.is_logged:
             store.execute("CREATE TABLE IF NOT EXISTS Log(what TEXT, id INTEGER)")
             for what, event, row in (("gone", "DELETE", "old"), ("new", "INSERT", "new")):
-                store.execute(f"CREATE TRIGGER {table}_{what} AFTER {event} ON {table} BEGIN INSERT INTO Log VALUES ('{what}', {row}.id); END")
+                self.created += 1
+                store.execute(f"CREATE TRIGGER {what}_{self.created} AFTER {event} ON {table} BEGIN INSERT INTO Log VALUES ('{what}', {row}.id); END")
 
     def row(self, number, moment):
         row = super().row(number, moment)
@@ -212,7 +216,7 @@ class Life(World):
     def feed(self, path, since, night):
         """The rows of a day: some days none, some rows late, some again."""
         chance = self.chance
-        store = sqlite3.connect(path, isolation_level=None)
+        store = self.open(path)
         store.execute("BEGIN")
         store.execute("PRAGMA foreign_keys = ON")
         count = 0 if chance.random() < 0.15 else chance.randrange(2 * self.pace + 1)
@@ -315,7 +319,9 @@ class Life(World):
     def change_bound(self, rule):
         rule.bound = None
         if not rule.ages and self.chance.random() < 0.8:
-            rule.bound = self.chance.choice([5, 15, 40, 80]), whole(self.chance.choice([{"h": 6}, {"d": 1}, {"d": 3}, {"d": 7}]))
+            # A long age, so that the bound has something to do.
+            rule.age = dict(self.chance.choice(AGES[5:]))
+            rule.bound = self.chance.choice([2, 5, 10, 20, 40]), whole(self.chance.choice([{"h": 6}, {"d": 1}, {"d": 3}, {"d": 7}]))
         self.fit(rule)
         return f"bounds {rule.name} by {rule.bound}"
 
@@ -323,7 +329,7 @@ class Life(World):
         rule.entity = self.chance.choice(["tick_*", "tick_*", "*", "tick_[ab]", "TICK_?", "t*_b", "tick_a", "tick_d"])
         rule.excepted = self.chance.choice([[], [], ["tick_b"], ["*_a"]]) if is_pattern(rule) else []
         if rule.entity == "*":
-            rule.excepted = ["Log", "Symbol"] + rule.excepted
+            rule.excepted = ["Log", "symbol_ages"] + rule.excepted
         return f"lets {rule.name} name {rule.entity} except {rule.excepted}"
 
     # What people do to the store
@@ -334,7 +340,7 @@ class Life(World):
         does = {"ages": self.edit_table_of_ages, "tables": self.edit_tables}.get(self.feature)
         if not does or chance.random() > 0.12:
             return None
-        store = sqlite3.connect(f"{folder}/prices.sqlite", isolation_level=None)
+        store = self.open(f"{folder}/prices.sqlite")
         try:
             return does(store)
         finally:
@@ -342,11 +348,11 @@ class Life(World):
 
     def edit_table_of_ages(self, store):
         symbol, age = self.chance.choice(["A", "B", "C", "BTC", "b"]), self.chance.choice([None, *Ages.CHOICES])
-        store.execute("DELETE FROM Symbol WHERE name = ?", [symbol])
+        store.execute("DELETE FROM symbol_ages WHERE name = ?", [symbol])
         self.table_of_ages.pop(symbol, None)
         if self.chance.random() < 0.8:
             stored = age and self.chance.choice([age["d"], str(age["d"]), f"{age['d']}d"])
-            store.execute("INSERT INTO Symbol VALUES (?, ?)", [symbol, stored])
+            store.execute("INSERT INTO symbol_ages VALUES (?, ?)", [symbol, stored])
             self.table_of_ages[symbol] = age
         for rule in self.written:
             self.fit(rule)

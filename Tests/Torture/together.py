@@ -5,7 +5,8 @@ one such rule keeps is kept from the other such rules, too. So neither the order
 
 The judge must complain when it is wrong: TOGETHER_BREAK in the environment breaks it, and many trials must then fail. Its words
 are chosen (also rows that other rules delete are chosen), own (a rule keeps rows only from itself), ties (of rows with one date
-not all are kept), and edge (a row at the cutoff is deleted)."""
+not all are kept), edge (a row at the cutoff is deleted), and for scripts/torture --years bound (a bound keeps one row more), share (all
+values have the default age) and table (a pattern matches one table less)."""
 
 import datetime
 import json
@@ -325,11 +326,13 @@ class Judge:
     def bounded(self, rule, as_of):
         """The younger cutoff of a rule with a bound: the date of the last row that the bound keeps."""
         (count, least), by_age = rule.bound, self.cutoffs[rule]
+        count += "bound" in BREAK
         youngest = cutoff(as_of, least, None, self.world.zone)
         if rule.fixed:
             require(by_age <= rule.fixed <= max(by_age, youngest), rule.name, "has the cutoff", rule.fixed, "not in", by_age, "to", youngest)
             return rule.fixed
-        dates = [self.date(rule, row) for row in self.rows.values() if self.matches(rule, row)]
+        # Rows without a price count, too.
+        dates = [self.date(rule, row) for row in self.rows.values() if self.matches(rule, row, needs_price=False)]
         # A day is before a cutoff if all of it is.
         left = sorted((date.end - MICROSECOND if date.end else date.begin for date in dates if not date.is_before(by_age)), reverse=True)
         if len(left) <= count:
@@ -341,10 +344,10 @@ class Judge:
         date = row["dates"][rule.attribute]
         return date if date and date.begin >= (rule.earliest or EARLIEST) else None
 
-    def matches(self, rule, row):
-        is_number = isinstance(row["price"], (int, float))
+    def matches(self, rule, row, needs_price=True):
+        is_fit = not needs_price or rule.picks != "ohlc" or isinstance(row["price"], (int, float))
         is_chosen = rule.chosen is None or rule.chosen(row)
-        return is_chosen and self.date(rule, row) is not None and holds_for(rule.where, row) is True and (rule.picks != "ohlc" or is_number)
+        return is_chosen and self.date(rule, row) is not None and holds_for(rule.where, row) is True and is_fit
 
     def is_past(self, rule, row):
         """Whether a row is before the cutoff of a rule that reads it."""
@@ -437,7 +440,7 @@ class World:
             day = chance.choice([(2026, 3, 29), (2026, 10, 25), (2026, 3, 8), (2025, 11, 2), (2026, 4, 5), (2025, 10, 5)])
             self.as_of = datetime.datetime(*day, tzinfo=UTC) + chance.randrange(-86_400, 20 * 86_400) * SECOND
         self.format = chance.choice([*MICROSECONDS, "iso8601", "iso8601"])
-        self.tables = ["Tick"]
+        self.tables, self.created = ["Tick"], 0
         self.days_only = self.format == "iso8601" and chance.random() < 0.3
         self.shape = chance.choice(list(SHAPES))
         self.has_rowid = not self.shape.startswith("WITHOUT")
@@ -571,8 +574,10 @@ class World:
         date = "TEXT" if "%" in self.format else {"iso8601": "TEXT", "apple_seconds": "REAL"}.get(self.format, "INTEGER")
         columns = f"symbol TEXT, venue TEXT, f TEXT, v INTEGER, at {date}, seen {date}, price REAL"
         store.execute(f"CREATE TABLE {table}({SHAPES[self.shape][0].format(columns)})" + ("" if self.has_rowid else " WITHOUT ROWID"))
-        for number, index in enumerate(self.indexes):
-            store.execute(f"CREATE INDEX {table}_{number} ON {table}({index})")
+        for index in self.indexes:
+            # A table that is renamed keeps the names of its indexes.
+            self.created += 1
+            store.execute(f"CREATE INDEX index_{self.created} ON {table}({index})")
 
     def spoil(self, rows, moments):
         """Makes the last or the first row of many days a bad one: the pick of a tier."""

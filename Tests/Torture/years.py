@@ -26,13 +26,17 @@ BY_HAND = ["policy_widened", "restored_rows", "rows_came_back", "clock_jumped", 
 class Years(NightLaws, Undos):
     # The store, in the folder of the policy.
     file = "prices.sqlite"
+    can_move = True
 
     def __init__(self, program, chance, folder):
         self.program, self.chance, self.base = program, chance, folder
         self.life = Life(chance)
-        self.moves = 0
         self.folder = f"{folder}/store-0"
         self.life.make(self.folder)
+        self.start()
+
+    def start(self):
+        self.moves = 0
         self.began = self.life.as_of
         # How many calls of the last run changed files.
         self.last_count = 100
@@ -117,12 +121,14 @@ class Years(NightLaws, Undos):
                 self.story.append(f"night {self.night}: somebody {life.edit()}")
             self.has_changed = True
             self.counts["edits"] += 1
+        holds = life.holds
         if done := life.edit_store(self.folder):
             self.story.append(f"night {self.night}: {done}")
-            self.has_changed = self.has_changed or life.feature == "ages"
+            # A table that appears is no change; a hold that ends with its table is one.
+            self.has_changed = self.has_changed or life.feature == "ages" or life.holds != holds
             self.counts["edits of the store"] += 1
         life.write(self.folder, life.written)
-        if chance.random() < 0.02:
+        if chance.random() < 0.02 and self.can_move:
             self.moves += 1
             os.rename(self.folder, folder := f"{self.base}/store-{self.moves}")
             self.folder = folder
@@ -303,7 +309,8 @@ class Years(NightLaws, Undos):
         for one, other in writer.steps:
             gone += laws.check(one, other)[0]
             if "policy_widened" not in accept:
-                self.check_widened(one[0], set(one[0]) - set(other[0]), Judge.reached)
+                gone_now = set(one[0]) - set(other[0])
+                self.check_widened(one[0], gone_now, Judge.reached, gone_now)
         said = report["totals"]["deleted"] + broken("writer", 0, 1)
         require(said == gone, "the report says", said, "rows, gone are", gone)
         self.remember(report, accept)
