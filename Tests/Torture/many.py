@@ -72,6 +72,17 @@ class Many(Years):
         self.life.make(f"{self.base}/new")
         self.add(f"{self.base}/new/prices.sqlite")
 
+    def move(self, store):
+        """A store that was moved is a new one, but rows that were restored in it are protected in every store."""
+        former, restored = store.path, store.restored
+        self.names.append(store.file)
+        store.begin()
+        store.file, store.restored = self.names.pop(0), restored
+        os.makedirs(os.path.dirname(store.path), exist_ok=True)
+        os.rename(former, store.path)
+        self.story.append(f"night {self.night}: {former} becomes {store.file}")
+        self.counts["moves"] += 1
+
     def nights(self, count):
         day = self.life.as_of
         for self.night in range(count):
@@ -81,6 +92,8 @@ class Many(Years):
             if self.names and self.chance.random() < 0.05:
                 self.appear()
                 self.story.append(f"night {self.night}: {self.stores[-1].file} appears")
+            if self.names and self.chance.random() < 0.05:
+                self.move(self.chance.choice(self.stores))
             for store in self.stores:
                 self.life.feed(store.path, since, self.night)
             self.edit()

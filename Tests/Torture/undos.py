@@ -27,6 +27,10 @@ class Undos:
         """The last run, or an earlier one."""
         run = self.runs[-1] if self.chance.random() < 0.6 else self.chance.choice(self.runs)
         before = self.look()
+        if not {run.rows[number]["table"] for number in run.gone} <= set(self.life.tables):
+            end = self.call("undo", run.identifier)
+            require(end.returncode == 65, "the undo into a table that is gone ends with", end.returncode, end.stderr)
+            return self.check_same(before, self.look(), "an undo into a table that is gone")
         if run.tables != self.life.tables:
             return
         is_unclear = KEYS[self.life.shape] != ["id"] and any(before.whole.get(number, row) != row for number, row in run.gone.items())
