@@ -27,7 +27,7 @@ package struct RecordedRule: Hashable, Sendable {
     /// The record with another pattern.
     package func matched(by family: Rule.Family) -> RecordedRule {
         var rule = rule
-        (rule.family, rule.except) = (family, family.except)
+        (rule.family, rule.except) = (family, family.except.sorted())
         return RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
     }
 

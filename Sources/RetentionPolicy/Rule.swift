@@ -68,15 +68,15 @@ package struct Rule: Sendable {
         package var name: String
         /// The pattern, and what it does not match.
         package var entity: String
-        package var except: [String]
+        package var except: Set<String>
 
         package init(name: String, entity: String, except: [String]) {
-            (self.name, self.entity, self.except) = (name, entity, except)
+            (self.name, self.entity, self.except) = (name, entity, Set(except))
         }
 
         /// Whether it may match entities that another one does not match.
         package func isWider(than other: Family) -> Bool {
-            entity != other.entity || !Set(other.except).isSubset(of: except)
+            entity != other.entity || !other.except.isSubset(of: except)
         }
 
         /// The name of the rule for one entity, or for one age.

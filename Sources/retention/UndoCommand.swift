@@ -53,7 +53,10 @@ struct UndoCommand: ConsoleCommand {
         }
         let budget = try output.budget()
         var policy = try policyOption.read(orInstalled: list, takesMany: runID != nil)
-        if let stores = ManyStores(policy), let runID { policy = try stores.policy(ofRun: runID) }
+        if let stores = ManyStores(policy), let runID {
+            let first = stores.files.paths.first.map(policy.forStore) ?? policy
+            policy = try withLedger(of: first) { try stores.policy(ofRun: runID) }
+        }
         guard policy.ledger != .none else {
             throw CommandFailure(
                 exitCode: 66,
@@ -67,14 +70,7 @@ struct UndoCommand: ConsoleCommand {
                 past.withArchives(), names: past.names(), unknownStore: store.memory().unknownStoreText(for: policy),
                 console)
         }
-        let run: LedgerRun
-        do {
-            run = try past.run(runID)
-        } catch let error as StoreError where error.kind == .permission && !dryRun {
-            // A killed undo can leave a change of the ledger half done. Opening the ledger for writing rolls the change back.
-            guard (try? store.ledgerWriter()) != nil else { throw error }
-            run = try past.run(runID)
-        }
+        let run = try withLedger(of: policy) { try past.run(runID) }
         try past.verify(run)
         let rules = try Self.rules(of: run, try rule.flatMap { try Self.rule($0, of: run) }, besides: past)
         var request = Undo.Request(
@@ -98,6 +94,16 @@ struct UndoCommand: ConsoleCommand {
     }
 
     // MARK: The run
+
+    /// Reads the ledger. A killed undo can leave a change of it half done; opening it for writing rolls the change back.
+    private func withLedger<Value>(of policy: Policy, _ read: () throws -> Value) throws -> Value {
+        do {
+            return try read()
+        } catch let error as StoreError where error.kind == .permission && !dryRun {
+            guard (try? StoreOpening(policy).ledgerWriter()) != nil else { throw error }
+            return try read()
+        }
+    }
 
     /// The archive of a run. Throws if the run cannot be undone.
     private static func archive(of run: LedgerRun, _ policy: Policy) throws(CommandFailure) -> RunReport.Archive {

@@ -6,6 +6,7 @@ import json
 import sqlite3
 import types
 
+from families import DAYS_ONLY, NO_DATES, PATTERNS, Ages, expand, is_pattern, matches, read_date, write_date
 from rules import EPOCH, UTC, instant, instant_of_date
 from together import APPLE, DAY, MICROSECOND, SECOND, Hold, Judge, Rule, Span, World, parsed, whole
 
@@ -17,7 +18,7 @@ SCALES = {
     "dotnet_ticks": (10, datetime.datetime(1, 1, 1, tzinfo=UTC))}
 DAYS = ["unix_days", "yyyymmdd"]
 FORMATS = ["unix_seconds", "unix_seconds", "unix_milliseconds", "unix_microseconds", "apple_seconds", "iso8601", "iso8601", *SCALES,
-           *DAYS, "yyyymmddhhmmss"]
+           *DAYS, "yyyymmddhhmmss", *PATTERNS]
 AGES = [whole(age) for age in ({"d": 1}, {"d": 2}, {"d": 5}, {"d": 10}, {"w": 2}, {"d": 30}, {"mo": 1}, {"d": 60}, {"mo": 3})]
 # What refers to a row, and what becomes of it: nothing does, it goes too, its reference becomes NULL, a trigger deletes it.
 CHILDREN = [None, None, "CASCADE", "SET NULL", "trigger"]
@@ -36,6 +37,7 @@ class HoldForATime(Hold):
     def __init__(self, life, name):
         super().__init__(life.chance, name, life.as_of, has_dates=True)
         self.is_over = False
+        self.table = life.chance.choice(life.tables) if len(life.tables) > 1 else life.tables[0]
         noon = life.as_of.replace(hour=12, minute=0, second=0, microsecond=0)
         self.expires = noon + life.chance.randrange(2, 60) * DAY if life.chance.random() < 0.4 else None
         self.of_notes = life.children in ("CASCADE", "SET NULL") and life.chance.random() < 0.4
@@ -43,26 +45,28 @@ class HoldForATime(Hold):
 
     def policy(self):
         is_over, self.is_over = self.is_over, False
-        text = super().policy() if not self.of_notes else (
+        text = super().policy().replace("entity: Tick", f"entity: {self.table}") if not self.of_notes else (
             f"  - {{ name: {self.name}, entity: Note, reason: a dispute, where: {{ kind: important }} }}\n")
         self.is_over = is_over
         return text.replace(" }\n", f", expires: {self.expires:%Y-%m-%dT%H:%M:%SZ} }}\n") if self.expires else text
 
     def covers(self, row, attributes):
         if not self.of_notes:
-            return super().covers(row, attributes)
+            return row["table"] == self.table and super().covers(row, attributes)
         return not self.is_over and self.keeps_parents and any(kind in ("important", None) for kind in row["notes"])
 
 
 class State:
     """What is in a store: rows to judge, and everything with its types."""
 
-    def __init__(self, life, folder):
-        store = sqlite3.connect(f"{folder}/prices.sqlite")
+    def __init__(self, life, path):
+        store = sqlite3.connect(path)
+        self.tables = life.tables
         try:
             self.integrity = store.execute("PRAGMA integrity_check").fetchall()
             self.rows = life.read(store)
-            self.whole = {row[0]: tuple(map(repr, row)) for row in store.execute(f"SELECT {life.columns} FROM Tick").fetchall()}
+            self.whole = {row[0]: tuple(map(repr, row)) for table in life.tables
+                          for row in store.execute(f"SELECT {life.columns} FROM {table}").fetchall()}
             self.notes = {row[0]: row for row in store.execute("SELECT id, tick, kind FROM Note")} if life.children else {}
             self.log = {what: sorted(number for number, in store.execute("SELECT id FROM Log WHERE what = ?", [what]))
                         for what in ("gone", "new")} if life.is_logged else {"gone": [], "new": []}
@@ -76,7 +80,7 @@ class Life(World):
     def __init__(self, chance):
         super().__init__(chance, is_disturbed=True)
         self.format = chance.choice(FORMATS)
-        self.days_only = self.format in DAYS or (self.format == "iso8601" and chance.random() < 0.3)
+        self.days_only = self.format in DAYS + DAYS_ONLY or (self.format == "iso8601" and chance.random() < 0.3)
         self.as_of = self.as_of.replace(hour=1, minute=0, second=0, microsecond=0)
         self.is_strict, self.holds, self.has_ledger, self.method = False, [], True, []
         self.is_archived = chance.random() < 0.85
@@ -87,8 +91,15 @@ class Life(World):
         self.batch = f"batch: {{ rows: {self.batch_rows}, pause: none }}"
         self.count = self.comments = 0
         self.next = 1000
-        self.rules = []
-        for _ in range(chance.choice([1, 2, 3, 4])):
+        # What the store and the policy have: one table or several, ages by symbol, a bound.
+        self.feature = chance.choice([None, "ages", "ages", "bounds", "bounds", "tables", "tables"])
+        if self.feature == "tables":
+            self.children, self.tables = None, ["tick_a", "tick_b", "tick_c"][:chance.choice([1, 2, 3])]
+        self.table_of_ages = {}
+        # The rules of the policy; `rules` has what they are for the tables and ages of the night.
+        self.written = []
+        # Each rule with ages is several.
+        for _ in range(chance.choice([1, 2, 3, 4] if self.feature != "ages" else [1, 2])):
             self.add_rule()
         self.pace = chance.choice([1, 3, 6, 10])
         self.stops = {symbol: chance.randrange(5, 200) for symbol in ("B", "C")}
@@ -97,15 +108,19 @@ class Life(World):
         self.fed = []
 
     def __str__(self):
-        return (f"{super().__str__()}, rows that refer: {self.children}" + (", a log by triggers" if self.is_logged else "")
+        return (f"{super().__str__()}, {self.feature or 'no feature'}, rows that refer: {self.children}" + (", a log by triggers" if self.is_logged else "")
                 + f", at most {self.max_late} late rows")
 
     # The store
 
     def key(self, row):
-        return tuple(row[column] for column in KEYS[self.shape])
+        return row["table"], *(row[column] for column in KEYS[self.shape])
 
     def value(self, moment):
+        if "%" in self.format:
+            if self.chance.random() < 0.03 and self.format in NO_DATES:
+                return self.chance.choice(NO_DATES[self.format])
+            return write_date(self.format, moment, self.zone, self.chance)
         if self.format in SCALES:
             scale, first = SCALES[self.format]
             return (moment - first) // MICROSECOND * scale
@@ -121,6 +136,8 @@ class Life(World):
         return self.known[value]
 
     def read_date(self, value):
+        if "%" in self.format:
+            return read_date(self.format, value, self.zone)
         if self.format in ("iso8601", "unix_seconds", "unix_milliseconds", "unix_microseconds", "apple_seconds"):
             return parsed(value, self.format, self.zone)
         if not isinstance(value, int):
@@ -146,6 +163,7 @@ class Life(World):
         return rows
 
     def make(self, folder):
+        self.rules = self.written
         super().make(folder)
         with sqlite3.connect(f"{folder}/prices.sqlite") as store:
             if self.children:
@@ -157,11 +175,27 @@ class Life(World):
                     self.add_note(store, number)
             if self.children == "trigger":
                 store.execute("CREATE TRIGGER Tick_notes AFTER DELETE ON Tick BEGIN DELETE FROM Note WHERE tick = old.id; END")
-            if self.is_logged:
-                store.execute("CREATE TABLE Log(what TEXT, id INTEGER)")
-                store.execute("CREATE TRIGGER Tick_gone AFTER DELETE ON Tick BEGIN INSERT INTO Log VALUES ('gone', old.id); END")
-                store.execute("CREATE TRIGGER Tick_new AFTER INSERT ON Tick BEGIN INSERT INTO Log VALUES ('new', new.id); END")
+            for table in self.tables:
+                self.add_log(store, table)
+            store.execute("CREATE TABLE symbol_ages(name TEXT, keep_days)")
         store.close()
+
+    def open(self, path):
+        return sqlite3.connect(path, isolation_level=None)
+
+    def add_log(self, store, table):
+        """The triggers of a table, if the store has a log."""
+        if self.is_logged:
+            store.execute("CREATE TABLE IF NOT EXISTS Log(what TEXT, id INTEGER)")
+            for what, event, row in (("gone", "DELETE", "old"), ("new", "INSERT", "new")):
+                self.created += 1
+                store.execute(f"CREATE TRIGGER {what}_{self.created} AFTER {event} ON {table} BEGIN INSERT INTO Log VALUES ('{what}', {row}.id); END")
+
+    def row(self, number, moment):
+        row = super().row(number, moment)
+        if self.feature == "ages" and self.chance.random() < 0.3:
+            row["symbol"] = self.chance.choice(["BA", "BTC", "b", "NEW", "a"])
+        return row
 
     def add_note(self, store, number):
         if self.chance.random() < 0.3:
@@ -169,7 +203,8 @@ class Life(World):
             store.execute("INSERT INTO Note(tick, kind) VALUES (?, ?)", [number, kind])
 
     def write(self, folder, rules):
-        super().write(folder, rules)
+        super().write(folder, self.written)
+        self.expand()
         with open(f"{folder}/retention.yaml") as policy:
             text = policy.read()
         limits = f", limits: {{ max_late_rows: {self.max_late} }}" if self.max_late is not None else ""
@@ -178,10 +213,10 @@ class Life(World):
         with open(f"{folder}/retention.yaml", "w") as policy:
             policy.write("# read again\n" * self.comments + text)
 
-    def feed(self, folder, since, night):
+    def feed(self, path, since, night):
         """The rows of a day: some days none, some rows late, some again."""
         chance = self.chance
-        store = sqlite3.connect(f"{folder}/prices.sqlite", isolation_level=None)
+        store = self.open(path)
         store.execute("BEGIN")
         store.execute("PRAGMA foreign_keys = ON")
         count = 0 if chance.random() < 0.15 else chance.randrange(2 * self.pace + 1)
@@ -194,11 +229,14 @@ class Life(World):
             if chance.random() < 0.1 and self.fed:
                 # The same row again; its key may be free by now.
                 row = dict(chance.choice(self.fed))
-                if KEYS[self.shape] != ["id"] and store.execute("SELECT 1 FROM Tick WHERE id = ?", [row["id"]]).fetchone():
+                if KEYS[self.shape] != ["id"] and any(
+                        store.execute(f"SELECT 1 FROM {table} WHERE id = ?", [row["id"]]).fetchone() for table in self.tables):
                     continue
                 if chance.random() < 0.3 and KEYS[self.shape] == ["id"]:
                     row["price"] = 99.5
             elif self.stops.get(row["symbol"], night) < night:
+                continue
+            if row["table"] not in self.tables:
                 continue
             self.fed.append(row)
             self.insert(store, row, row["id"])
@@ -211,37 +249,135 @@ class Life(World):
 
     def snapshot(self):
         """The policy as it is, to compare with later."""
-        rules, holds = copy.deepcopy((self.rules, self.holds))
-        return types.SimpleNamespace(rules=rules, holds=holds, zone=self.zone, clocks=self.clocks, order=self.order)
+        written, holds = copy.deepcopy((self.written, self.holds))
+        return types.SimpleNamespace(
+            written=written, holds=holds, zone=self.zone, clocks=self.clocks, order=self.order, table_of_ages=dict(self.table_of_ages))
 
-    @staticmethod
-    def judge(policy, rows, as_of, clock):
+    def expand(self):
+        """A table that the policy names is left to that rule; what the patterns match is asked anew each night."""
+        self.rules = expand(self.written, self.tables, self.table_of_ages)
+
+    def judge(self, policy, rows, as_of, clock, is_loose=False):
+        """With `is_loose` a bound lets all rows go that it may: other programs have changed the rows since it was computed."""
+        if policy is not self:
+            policy.rules = expand(policy.written, self.tables, policy.table_of_ages)
+            for rule in policy.rules if is_loose else []:
+                if rule.bound:
+                    rule.age, rule.align, rule.bound = rule.bound[1], None, None
         for hold in policy.holds:
             hold.is_over = bool(hold.expires and hold.expires <= clock)
         return Judge(policy, as_of, rows)
 
     def add_rule(self):
+        if len(self.written) >= (3 if self.feature == "ages" else 6):
+            return "adds no rule"
         kind = self.chance.choice(["plain", "plain", "thin", "keep", "both"])
         self.count += 1
         rule = Rule(self.chance, f"{kind}-{self.count}", kind, self.format, self.days_only, has_second_date=False)
         rule.allow_empty = self.chance.random() < 0.5
-        self.rules.insert(self.chance.randrange(len(self.rules) + 1), rule)
+        if self.feature == "ages" and self.chance.random() < 0.7:
+            rule.ages = Ages(self.chance, self.chance.random() < 0.5)
+        if self.feature == "tables":
+            self.change_pattern(rule)
+        if self.feature == "bounds" or self.chance.random() < 0.1:
+            self.change_bound(rule)
+        self.fit(rule)
+        self.written.insert(self.chance.randrange(len(self.written) + 1), rule)
         return f"adds the rule {rule.name}"
 
     def edit(self):
         """Something that people do to a policy. Returns what."""
         chance = self.chance
-        rule = chance.choice(self.rules)
+        rule = chance.choice(self.written)
         does = chance.choice([
             self.change_age, self.change_age, self.change_where, self.change_tiers, self.change_count, self.switch, self.switch, self.rename,
-            self.reorder, self.comment, lambda _: self.add_rule(), self.remove, self.add_hold, self.add_hold, self.end_hold, self.realign])
+            self.reorder, self.comment, lambda _: self.add_rule(), self.remove, self.add_hold, self.add_hold, self.end_hold, self.realign]
+            + {"ages": [self.change_ages] * 6, "bounds": [self.change_bound] * 3, "tables": [self.change_pattern] * 3}.get(self.feature, []))
         return does(rule)
 
     def change_age(self, rule):
         rule.age = dict(self.chance.choice(AGES))
+        self.fit(rule)
+        return f"gives {rule.name} another age"
+
+    def fit(self, rule):
+        """Makes the other ages of a rule fit its age."""
+        if rule.ages:
+            rule.age = rule.ages.longest(self.table_of_ages)
+        if rule.bound and days(rule.bound[1]) >= days(rule.age):
+            rule.bound = None
         if rule.thin and days(rule.thin["tiers"][0][1] or whole({"y": 9})) < days(rule.age) + 2:
             rule.thin = rule.tiers(self.chance, self.days_only)
-        return f"gives {rule.name} another age"
+
+    def change_ages(self, rule):
+        if not rule.ages:
+            return "looks at the ages"
+        rule.ages.edit()
+        self.fit(rule)
+        return f"gives {rule.name} the ages {rule.ages.policy()}"
+
+    def change_bound(self, rule):
+        rule.bound = None
+        if not rule.ages and self.chance.random() < 0.8:
+            # A long age, so that the bound has something to do.
+            rule.age = dict(self.chance.choice(AGES[5:]))
+            rule.bound = self.chance.choice([2, 5, 10, 20, 40]), whole(self.chance.choice([{"h": 6}, {"d": 1}, {"d": 3}, {"d": 7}]))
+        self.fit(rule)
+        return f"bounds {rule.name} by {rule.bound}"
+
+    def change_pattern(self, rule):
+        rule.entity = self.chance.choice(["tick_*", "tick_*", "*", "tick_[ab]", "TICK_?", "t*_b", "tick_a", "tick_d"])
+        rule.excepted = self.chance.choice([[], [], ["tick_b"], ["*_a"]]) if is_pattern(rule) else []
+        if rule.entity == "*":
+            rule.excepted = ["Log", "symbol_ages"] + rule.excepted
+        return f"lets {rule.name} name {rule.entity} except {rule.excepted}"
+
+    # What people do to the store
+
+    def edit_store(self, folder):
+        """Something that people change in the store between two nights. Returns what; None: nothing."""
+        chance = self.chance
+        does = {"ages": self.edit_table_of_ages, "tables": self.edit_tables}.get(self.feature)
+        if not does or chance.random() > 0.12:
+            return None
+        store = self.open(f"{folder}/prices.sqlite")
+        try:
+            return does(store)
+        finally:
+            store.close()
+
+    def edit_table_of_ages(self, store):
+        symbol, age = self.chance.choice(["A", "B", "C", "BTC", "b"]), self.chance.choice([None, *Ages.CHOICES])
+        store.execute("DELETE FROM symbol_ages WHERE name = ?", [symbol])
+        self.table_of_ages.pop(symbol, None)
+        if self.chance.random() < 0.8:
+            stored = age and self.chance.choice([age["d"], str(age["d"]), f"{age['d']}d"])
+            store.execute("INSERT INTO symbol_ages VALUES (?, ?)", [symbol, stored])
+            self.table_of_ages[symbol] = age
+        for rule in self.written:
+            self.fit(rule)
+        return f"the table of ages has {symbol}: {self.table_of_ages.get(symbol)}"
+
+    def edit_tables(self, store):
+        chance = self.chance
+        table, other = chance.choice(self.tables), chance.choice(["tick_a", "tick_b", "tick_c", "tick_d", "trash_b", "other"])
+        is_free = other not in self.tables
+        if is_free and chance.random() < 0.5:
+            self.create(store, other)
+            self.add_log(store, other)
+            self.tables = [*self.tables, other]
+            return f"the table {other} appears"
+        if is_free:
+            store.execute(f"ALTER TABLE {table} RENAME TO {other}")
+        elif len(self.tables) > 1:
+            store.execute(f"DROP TABLE {table}")
+        else:
+            return None
+        self.tables = [name for name in self.tables if name != table] + [other] * is_free
+        self.holds = [hold for hold in self.holds if hold.table != table]
+        for row in self.fed:
+            row["table"] = other if row["table"] == table and is_free else row["table"]
+        return f"the table {table} becomes {other}" if is_free else f"the table {table} goes"
 
     def change_where(self, rule):
         rule.where = self.chance.choice([None, *Rule.WHERES])
@@ -272,8 +408,8 @@ class Life(World):
         return f"calls {former} {rule.name}"
 
     def reorder(self, rule):
-        self.rules.remove(rule)
-        self.rules.insert(self.chance.randrange(len(self.rules) + 1), rule)
+        self.written.remove(rule)
+        self.written.insert(self.chance.randrange(len(self.written) + 1), rule)
         return f"puts {rule.name} elsewhere"
 
     def comment(self, _):
@@ -281,8 +417,8 @@ class Life(World):
         return "writes a comment"
 
     def remove(self, rule):
-        if len(self.rules) > 1:
-            self.rules.remove(rule)
+        if len(self.written) > 1:
+            self.written.remove(rule)
         return f"removes {rule.name}"
 
     def add_hold(self, _):

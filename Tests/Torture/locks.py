@@ -305,10 +305,14 @@ def is_installed():
     return bool(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
 
 
-def try_locks(program, chance, folder):
+def cluster():
     with shared["lock"]:
         shared["cluster"] = shared["cluster"] or Cluster(settings="max_connections = 200\nfsync = off")
-    yield from Trial(program, chance, folder, shared["cluster"]).carry_out()
+    return shared["cluster"]
+
+
+def try_locks(program, chance, folder):
+    yield from Trial(program, chance, folder, cluster()).carry_out()
 
 
 def stop():

@@ -8,7 +8,7 @@ import os
 import sqlite3
 
 from scenario import require
-from together import Judge
+from together import DAY, Judge
 
 BREAK = os.environ.get("YEARS_BREAK", "").split(",")
 
@@ -30,9 +30,9 @@ class NightLaws:
         """No refusal without a reason."""
         life, code = self.life, said["refusal"]
         is_fine = code in (None, "clock_jumped", "clock_moved_back", "would_empty_entity") or {
-            "feed_stopped": self.night > 7,
+            "feed_stopped": self.as_of > self.began + 7 * DAY,
             "policy_widened": self.has_changed, "restored_rows": bool(self.restored), "rows_came_back": life.max_late is not None,
-            "hold_unusable": life.children == "trigger"}.get(code, False)
+            "hold_unusable": life.children == "trigger" or life.feature == "tables"}.get(code, False)
         require(is_fine, said["name"], "is refused:", said["message"])
 
     def check_rest(self, before, after):
@@ -101,9 +101,10 @@ class NightLaws:
                 if not archive.execute("SELECT 1 FROM sqlite_schema WHERE name = 'retention_tables'").fetchone():
                     continue
                 tables = dict(archive.execute("SELECT store_table, archive_table FROM retention_tables WHERE kind = 'rows'").fetchall())
-                if "Tick" in tables:
-                    found = archive.execute(f'SELECT {self.life.columns} FROM "{tables["Tick"]}"').fetchall()
-                    rows.update(tuple(map(repr, row)) for row in found)
+                for table in self.life.tables:
+                    if table in tables:
+                        found = archive.execute(f'SELECT {self.life.columns} FROM "{tables[table]}"').fetchall()
+                        rows.update(tuple(map(repr, row)) for row in found)
                 if "Note" in tables:
                     notes.update(archive.execute(f'SELECT id, tick, kind FROM "{tables["Note"]}"').fetchall())
             finally:
@@ -121,7 +122,9 @@ class NightLaws:
                 by_rule[rule] = judge.deleted_by(rule) - gone
                 gone |= by_rule[rule]
         if broken("widened", "policy_widened" not in accept, True):
-            self.check_widened(before.rows, gone, Judge.deleted_by)
+            names = {rule.name for policy in self.known.values() for rule in policy.written}
+            new = set().union(*(rows for rule, rows in by_rule.items() if rule.family.name not in names))
+            self.check_widened(before.rows, gone, Judge.deleted_by, new)
         if broken("restored", "restored_rows" not in accept, True):
             for run in self.restored:
                 then = self.life.judge(self.life, run.rows, run.as_of, self.clock)
@@ -130,13 +133,16 @@ class NightLaws:
                         wrong = rows & then.deleted_by(rule) & {number for number in run.gone if before.whole.get(number) == run.gone[number]}
                         require(not wrong, rule.name, "deletes rows that were restored:", sorted(wrong)[:5])
 
-    def check_widened(self, rows, gone, deleted_by):
-        """Each row that is gone is one that a rule deletes by the policy with which it was last carried out."""
+    def check_widened(self, rows, gone, deleted_by, new):
+        """Each row that is gone is one that a rule deletes by the policy with which it was last carried out; or a new rule, from a table
+        that no rule named before."""
         if gone and self.known:
-            allowed = set()
+            allowed, named = set(), set()
             for policy in {id(policy): policy for policy in self.known.values()}.values():
-                former = self.judge(rows, policy)
+                former = self.judge(rows, policy, is_loose=deleted_by is Judge.reached)
                 allowed |= set().union(*(deleted_by(former, rule) for rule in former.rules))
+                named |= {rule.table for rule in policy.rules}
+            allowed |= {number for number in gone & new if rows[number]["table"] not in named}
             require(gone <= allowed, "only a change of the policy lets go:", sorted(gone - allowed)[:5])
 
     def check_same(self, one, other, what):

@@ -5,7 +5,8 @@ one such rule keeps is kept from the other such rules, too. So neither the order
 
 The judge must complain when it is wrong: TOGETHER_BREAK in the environment breaks it, and many trials must then fail. Its words
 are chosen (also rows that other rules delete are chosen), own (a rule keeps rows only from itself), ties (of rows with one date
-not all are kept), and edge (a row at the cutoff is deleted)."""
+not all are kept), edge (a row at the cutoff is deleted), and for scripts/torture --years bound (a bound keeps one row more), share (all
+values have the default age) and table (a pattern matches one table less)."""
 
 import datetime
 import json
@@ -185,6 +186,9 @@ class Rule:
         self.allow_empty, self.max_rows, self.denies = True, None, False
         self.is_enabled = chance.random() < 0.88
         self.thin = self.keep = self.rollup = None
+        # What families.py gives to a rule: ages by value, a bound, a pattern of tables, and what chooses the rows of a member.
+        self.ages = self.bound = self.fixed = self.chosen = None
+        self.entity, self.excepted = "Tick", []
         if kind in ("thin", "both"):
             self.thin = self.tiers(chance, days_only)
         if kind in ("keep", "both") or (kind == "rollup" and chance.random() < 0.3):
@@ -224,10 +228,14 @@ class Rule:
         return Session(zone.key, "00:00").bucket(moment, self.rollup[0]) if self.rollup else moment
 
     def policy(self, format, batch):
-        parts = [f"name: {self.name}", "entity: Tick", f"date_attribute: {self.attribute}", f"date_format: {format}",
-                 f"max_age: {text(self.age)}", f"allow_empty: {json.dumps(self.allow_empty)}", batch]
+        parts = [f"name: {self.name}", f'entity: "{self.entity}"', f"date_attribute: {self.attribute}", f"date_format: {format}",
+                 f"max_age: {self.ages.policy() if self.ages else text(self.age)}", f"allow_empty: {json.dumps(self.allow_empty)}", batch]
         if self.align:
             parts.append(f"align: {self.align}")
+        if self.entity != "Tick":
+            parts.append("missing: skip" + (f", except: {json.dumps(self.excepted)}" if self.excepted else ""))
+        if self.bound:
+            parts.append(f"newest_rows: {self.bound[0]}, never_younger_than: {text(self.bound[1])}")
         if self.where:
             parts.append("where: " + json.dumps(self.where))
         if self.keep:
@@ -297,6 +305,7 @@ class Judge:
         zone = world.zone
         self.rules = [rule for rule in world.rules if rule.is_enabled]
         self.cutoffs = {rule: rule.cutoff(as_of, zone) for rule in world.rules}
+        self.cutoffs |= {rule: self.bounded(rule, as_of) for rule in world.rules if rule.bound}
         self.since = {
             (rule, unit): cutoff(as_of, age, rule.align, zone) if age else None
             for rule in world.rules if rule.thin for unit, age in rule.thin["tiers"]}
@@ -314,14 +323,31 @@ class Judge:
         self.kept_alone = kept
         self.kept = set().union(*kept.values()) if kept else set()
 
+    def bounded(self, rule, as_of):
+        """The younger cutoff of a rule with a bound: the date of the last row that the bound keeps."""
+        (count, least), by_age = rule.bound, self.cutoffs[rule]
+        count += "bound" in BREAK
+        youngest = cutoff(as_of, least, None, self.world.zone)
+        if rule.fixed:
+            require(by_age <= rule.fixed <= max(by_age, youngest), rule.name, "has the cutoff", rule.fixed, "not in", by_age, "to", youngest)
+            return rule.fixed
+        # Rows without a price count, too.
+        dates = [self.date(rule, row) for row in self.rows.values() if self.matches(rule, row, needs_price=False)]
+        # A day is before a cutoff if all of it is.
+        left = sorted((date.end - MICROSECOND if date.end else date.begin for date in dates if not date.is_before(by_age)), reverse=True)
+        if len(left) <= count:
+            return by_age
+        return max(by_age, cutoff(min(youngest, left[count - 1]), whole({}), rule.align, self.world.zone))
+
     def date(self, rule, row):
         """The date that a rule reads; None: it cannot."""
         date = row["dates"][rule.attribute]
         return date if date and date.begin >= (rule.earliest or EARLIEST) else None
 
-    def matches(self, rule, row):
-        is_number = isinstance(row["price"], (int, float))
-        return self.date(rule, row) is not None and holds_for(rule.where, row) is True and (rule.picks != "ohlc" or is_number)
+    def matches(self, rule, row, needs_price=True):
+        is_fit = not needs_price or rule.picks != "ohlc" or isinstance(row["price"], (int, float))
+        is_chosen = rule.chosen is None or rule.chosen(row)
+        return is_chosen and self.date(rule, row) is not None and holds_for(rule.where, row) is True and is_fit
 
     def is_past(self, rule, row):
         """Whether a row is before the cutoff of a rule that reads it."""
@@ -414,6 +440,7 @@ class World:
             day = chance.choice([(2026, 3, 29), (2026, 10, 25), (2026, 3, 8), (2025, 11, 2), (2026, 4, 5), (2025, 10, 5)])
             self.as_of = datetime.datetime(*day, tzinfo=UTC) + chance.randrange(-86_400, 20 * 86_400) * SECOND
         self.format = chance.choice([*MICROSECONDS, "iso8601", "iso8601"])
+        self.tables, self.created = ["Tick"], 0
         self.days_only = self.format == "iso8601" and chance.random() < 0.3
         self.shape = chance.choice(list(SHAPES))
         self.has_rowid = not self.shape.startswith("WITHOUT")
@@ -506,6 +533,7 @@ class World:
                 row[name] = "n/a" if name in in_key else chance.choice([None, "n/a"])
         if chance.random() < 0.1:
             row["price"] = chance.choice([None, 0, -1, "none"])
+        row["table"] = chance.choice(self.tables) if len(self.tables) > 1 else self.tables[0]
         return row
 
     def insert(self, store, row, rowid):
@@ -514,17 +542,14 @@ class World:
         values = [row[name] for name in COLUMNS] + ([rowid] if len(columns) > len(COLUMNS) else [])
         if self.shape == "text key":
             columns, values = columns + ["code"], values + [f"code {row['id']}"]
-        store.execute(f"INSERT OR IGNORE INTO Tick({', '.join(columns)}) VALUES ({', '.join('?' * len(values))})", values)
+        store.execute(f"INSERT OR IGNORE INTO {row['table']}({', '.join(columns)}) VALUES ({', '.join('?' * len(values))})", values)
 
     def make(self, folder):
         os.makedirs(folder)
         store = sqlite3.connect(f"{folder}/prices.sqlite", isolation_level=None)
         store.execute(f"PRAGMA journal_mode = {self.journal}")
-        date = {"iso8601": "TEXT", "apple_seconds": "REAL"}.get(self.format, "INTEGER")
-        columns = f"symbol TEXT, venue TEXT, f TEXT, v INTEGER, at {date}, seen {date}, price REAL"
-        store.execute(f"CREATE TABLE Tick({SHAPES[self.shape][0].format(columns)})" + ("" if self.has_rowid else " WITHOUT ROWID"))
-        for number, index in enumerate(self.indexes):
-            store.execute(f"CREATE INDEX Tick_{number} ON Tick({index})")
+        for table in self.tables:
+            self.create(store, table)
         moments = self.moments(self.chance.choice([30, 80] if self.is_disturbed else [6, 40, 120, 200]))
         numbers = list(range(1, len(moments) + 1))
         rowids = self.chance.sample(range(1, 10 * len(moments)), len(moments))
@@ -545,6 +570,15 @@ class World:
             os.mkdir(f"{folder}/archive", mode=0o700)
         self.write(folder, self.rules)
 
+    def create(self, store, table):
+        date = "TEXT" if "%" in self.format else {"iso8601": "TEXT", "apple_seconds": "REAL"}.get(self.format, "INTEGER")
+        columns = f"symbol TEXT, venue TEXT, f TEXT, v INTEGER, at {date}, seen {date}, price REAL"
+        store.execute(f"CREATE TABLE {table}({SHAPES[self.shape][0].format(columns)})" + ("" if self.has_rowid else " WITHOUT ROWID"))
+        for index in self.indexes:
+            # A table that is renamed keeps the names of its indexes.
+            self.created += 1
+            store.execute(f"CREATE INDEX index_{self.created} ON {table}({index})")
+
     def spoil(self, rows, moments):
         """Makes the last or the first row of many days a bad one: the pick of a tier."""
         best = self.chance.choice([max, min])
@@ -562,8 +596,13 @@ class World:
         self.orders[folder] = rules
         with open(f"{folder}/retention.yaml", "w") as policy:
             policy.write(f"version: 1\nstore: prices.sqlite\ntimezone: {self.zone.key}\n" + ("" if self.has_ledger else "ledger: none\n")
-                         + holds + "rules:\n" + "".join(rule.policy(self.format, self.batch) for rule in rules))
+                         + holds + "rules:\n" + "".join(rule.policy(self.date_format, self.batch) for rule in rules))
         os.chmod(f"{folder}/retention.yaml", 0o644)
+
+    @property
+    def date_format(self):
+        """As a policy writes it."""
+        return f'{{ pattern: "{self.format}" }}' if "%" in self.format else self.format
 
     def parsed(self, value):
         if value not in self.known:
@@ -574,8 +613,10 @@ class World:
         """The rows of the table by their ids."""
         rowid = "rowid" if self.has_rowid else "NULL"
         rows = {}
-        for values in store.execute(f"SELECT {rowid}, {', '.join(COLUMNS)} FROM Tick").fetchall():
-            row = dict(zip(["rowid", *COLUMNS], values))
+        found = [(table, values) for table in self.tables
+                 for values in store.execute(f"SELECT {rowid}, {', '.join(COLUMNS)} FROM {table}").fetchall()]
+        for table, values in found:
+            row = dict(zip(["rowid", *COLUMNS], values)) | {"table": table}
             row["dates"] = {name: self.parsed(row[name]) for name in ("at", "seen")}
             row["is_priced"] = isinstance(row["price"], (int, float)) and row["price"] > 0
             require(row["id"] not in rows, "a row is there twice")

@@ -15,9 +15,11 @@ import time
 
 import candles as feeds
 import locks as servers
+from many import Many
 from powerloss import Disk, Recording
 from rules import try_policy
 from scenario import Broken, Program, Scenario, require
+from server import Server
 from together import try_rules
 from writers import Turns, try_writer
 from years import try_years
@@ -168,10 +170,20 @@ def years(bench, chance, folder):
     yield from try_years(bench.program, chance, folder)
 
 
-MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "locks": locks, "years": years, "kills": kill,
+def many(bench, chance, folder):
+    """The same for a folder of stores with one policy."""
+    yield from try_years(bench.program, chance, folder, Many)
+
+
+def nights_on_servers(bench, chance, folder):
+    """Nights of stores on a server, against the judge of years."""
+    yield from try_years(bench.program, chance, folder, Server)
+
+
+MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "locks": locks, "years": years, "many": many, "servers": nights_on_servers, "kills": kill,
          "power": power, "faults": fault}
 # Their trials make stores of their own.
-BARE = ["rules", "together", "writers", "candles", "locks", "years"]
+BARE = ["rules", "together", "writers", "candles", "locks", "years", "many", "servers"]
 
 
 def portion(mode, seed, numbers, program, base):
@@ -233,9 +245,9 @@ def main():
         options.candles, options.prices = 0, None
     if options.prices:
         print(f"prices: {feeds.try_prices(program, options.prices, f'{base}/prices')} candles of real prices compared")
-    if options.locks and not servers.is_installed():
-        print("locks: SKIPPED, because PostgreSQL is not installed; apt-get install postgresql")
-        options.locks = 0
+    if (options.locks or options.servers) and not servers.is_installed():
+        print("locks, servers: SKIPPED, because PostgreSQL is not installed; apt-get install postgresql")
+        options.locks = options.servers = 0
     for mode in MODES:
         count = getattr(options, mode)
         if not count:

@@ -13,6 +13,7 @@ class Run:
 
     def __init__(self, identifier, as_of, before, after):
         self.identifier, self.as_of, self.rows = identifier, as_of, before.rows
+        self.tables = before.tables
         gone = set(before.rows) - set(after.rows)
         self.gone = {number: before.whole[number] for number in gone}
         self.notes = {number: note for number, note in before.notes.items() if after.notes.get(number) != note}
@@ -26,6 +27,12 @@ class Undos:
         """The last run, or an earlier one."""
         run = self.runs[-1] if self.chance.random() < 0.6 else self.chance.choice(self.runs)
         before = self.look()
+        if not {run.rows[number]["table"] for number in run.gone} <= set(self.life.tables):
+            end = self.call("undo", run.identifier)
+            require(end.returncode == 65, "the undo into a table that is gone ends with", end.returncode, end.stderr)
+            return self.check_same(before, self.look(), "an undo into a table that is gone")
+        if run.tables != self.life.tables:
+            return
         is_unclear = KEYS[self.life.shape] != ["id"] and any(before.whole.get(number, row) != row for number, row in run.gone.items())
         if not is_unclear:
             self.undo_run(run, before)
@@ -36,7 +43,7 @@ class Undos:
         words = ["undo", run.identifier] + (["--triggers", "skip"] if self.life.is_logged else [])
         bytes_before = self.store_bytes()
         # A reader cannot roll back what a killed program left.
-        is_hot = os.path.exists(f"{self.folder}/prices.sqlite-journal")
+        is_hot = os.path.exists(f"{self.folder}/{self.file}-journal")
         planned = None if is_hot else self.call(*words, "--dry-run")
         require(self.store_bytes() == bytes_before, "the dry run of an undo changed the store")
         if self.chance.random() < 0.2:

@@ -101,16 +101,18 @@ class Writer:
         return date.begin if date else self.world.as_of - 10 * DAY
 
     def delete(self, numbers):
-        for number in numbers:
-            self.store.execute("DELETE FROM Tick WHERE id = ?", [number])
+        for number, table in ((number, table) for number in numbers for table in self.world.tables):
+            self.store.execute(f"DELETE FROM {table} WHERE id = ?", [number])
 
     def update(self, row, column, value):
-        self.store.execute(f"UPDATE OR IGNORE Tick SET {column} = ? WHERE id = ?", [value, row["id"]])
+        self.store.execute(f"UPDATE OR IGNORE {row['table']} SET {column} = ? WHERE id = ?", [value, row["id"]])
 
     def insert(self, moment, rowid=None, like=None):
         self.next += 1
         moment = min(moment, self.world.as_of)
         row = self.world.row(self.next, moment - moment.microsecond * MICROSECOND)
+        if like:
+            row["table"] = like["table"]
         if like and self.chance.random() < 0.7:
             row |= {name: like[name] for name in ("symbol", "venue", "f", "v")}
         if rowid is not None and self.world.shape == "rowid":

@@ -6,6 +6,7 @@ full, the clock is set back, a run is undone, or the store is moved. All of it f
 
 import collections
 import copy
+import datetime
 import json
 import os
 import shutil
@@ -23,22 +24,34 @@ BY_HAND = ["policy_widened", "restored_rows", "rows_came_back", "clock_jumped", 
 
 
 class Years(NightLaws, Undos):
+    # The store, in the folder of the policy.
+    file = "prices.sqlite"
+    can_move = True
+
     def __init__(self, program, chance, folder):
         self.program, self.chance, self.base = program, chance, folder
         self.life = Life(chance)
-        self.moves = 0
         self.folder = f"{folder}/store-0"
         self.life.make(self.folder)
+        self.start()
+
+    def start(self):
+        self.moves = 0
+        self.began = self.life.as_of
+        # How many calls of the last run changed files.
+        self.last_count = 100
+        self.story = collections.deque(maxlen=12)
+        self.counts = collections.Counter()
+        self.begin()
+
+    def begin(self):
+        """A store without a past."""
         # The policy with which each rule was last carried out, by its name.
         self.known = {}
         self.good = None
         self.runs, self.restored = [], []
         self.refused, self.refused_rules, self.deleted = set(), set(), {}
         self.has_changed = False
-        # How many calls of the last run changed files.
-        self.last_count = 100
-        self.story = collections.deque(maxlen=12)
-        self.counts = collections.Counter()
 
     # The program
 
@@ -52,7 +65,9 @@ class Years(NightLaws, Undos):
 
     def report(self, end):
         require(end.returncode in (0, 65) and end.stdout, "ends with", end.returncode, end.stderr)
-        report = json.loads(end.stdout)
+        return self.checked(json.loads(end.stdout))
+
+    def checked(self, report):
         for rule in report["rules"]:
             require(rule["outcome"] in ("planned", "completed", "refused", "disabled"), rule["name"], "is", rule["outcome"], rule["message"])
             self.check_refusal(rule)
@@ -64,17 +79,17 @@ class Years(NightLaws, Undos):
         if is_stopped:
             shutil.rmtree(f"{self.base}/look", ignore_errors=True)
             shutil.copytree(self.folder, f"{self.base}/look")
-        state = State(self.life, f"{self.base}/look" if is_stopped else self.folder)
+        state = State(self.life, f"{self.base}/look/{self.file}" if is_stopped else f"{self.folder}/{self.file}")
         require(state.integrity == [("ok",)], "the store is damaged:", state.integrity)
         return state
 
-    def judge(self, rows, policy=None):
-        return self.life.judge(policy or self.life, rows, self.as_of, self.clock)
+    def judge(self, rows, policy=None, is_loose=False):
+        return self.life.judge(policy or self.life, rows, self.as_of, self.clock, is_loose)
 
     def store_bytes(self):
         found = []
         for end in ("", "-wal", "-journal"):
-            if os.path.exists(path := f"{self.folder}/prices.sqlite{end}"):
+            if os.path.exists(path := f"{self.folder}/{self.file}{end}"):
                 with open(path, "rb") as file:
                     found.append(file.read())
         # A process may leave an empty log.
@@ -88,7 +103,7 @@ class Years(NightLaws, Undos):
             since = self.life.as_of
             day += self.chance.choice([1] * 14 + [2, 3, 7, 40]) * DAY
             self.life.as_of = self.as_of = self.clock = day + self.chance.randrange(3600) * SECOND
-            self.life.feed(self.folder, since, self.night)
+            self.life.feed(f"{self.folder}/{self.file}", since, self.night)
             self.change()
             self.carry_out(self.accepted())
             self.counts["nights"] += 1
@@ -96,15 +111,24 @@ class Years(NightLaws, Undos):
     def change(self):
         chance, life = self.chance, self.life
         if "policy_widened" in self.refused and self.good and chance.random() < 0.25:
-            life.rules, life.holds = copy.deepcopy((self.good.rules, self.good.holds))
+            life.written, life.holds = copy.deepcopy((self.good.written, self.good.holds))
+            life.holds = [hold for hold in life.holds if hold.table in life.tables]
+            for rule in life.written:
+                life.fit(rule)
             self.story.append(f"night {self.night}: people take their changes back")
         elif chance.random() < 0.25:
             for _ in range(chance.choice([1, 1, 2])):
                 self.story.append(f"night {self.night}: somebody {life.edit()}")
             self.has_changed = True
             self.counts["edits"] += 1
-        life.write(self.folder, life.rules)
-        if chance.random() < 0.02:
+        holds = life.holds
+        if done := life.edit_store(self.folder):
+            self.story.append(f"night {self.night}: {done}")
+            # A table that appears is no change; a hold that ends with its table is one.
+            self.has_changed = self.has_changed or life.feature == "ages" or life.holds != holds
+            self.counts["edits of the store"] += 1
+        life.write(self.folder, life.written)
+        if chance.random() < 0.02 and self.can_move:
             self.moves += 1
             os.rename(self.folder, folder := f"{self.base}/store-{self.moves}")
             self.folder = folder
@@ -147,6 +171,10 @@ class Years(NightLaws, Undos):
         if planned:
             with open(count) as file:
                 self.last_count = int(file.read().split()[0])
+        return self.check_run(report, before, accept, planned)
+
+    def check_run(self, report, before, accept, planned):
+        """The laws of a run that nothing disturbed. Returns what is there after it."""
         after = self.look()
         judge = self.judge(before.rows)
         rules = report["rules"]
@@ -192,6 +220,12 @@ class Years(NightLaws, Undos):
         if report["archive"] and set(before.rows) - set(after.rows):
             self.runs.append(Run(report["run"], self.as_of, before, after))
 
+    def fix(self, rules):
+        """Lets the judge of a disturbed run have the cutoffs that its plan computed from rows which are not known."""
+        for said in rules:
+            rule = self.life.named(said["name"])
+            rule.fixed = datetime.datetime.fromisoformat(said["cutoff"].replace("Z", "+00:00")) if rule.bound else None
+
     def again(self, after):
         """The same run once more. A rule that was refused may be carried out if another rule has deleted what was in doubt."""
         refused = self.refused_rules
@@ -210,17 +244,23 @@ class Years(NightLaws, Undos):
         at = self.some_call(gone)
         end = self.call(*self.words(accept), faults={"KILL_AT": at})
         after = self.stopped(before, gone, f"a run killed at change {at}")
-        # It may have been killed when it had recorded everything; not if the ledger is in the middle of a change.
-        is_hot = os.path.exists(f"{self.folder}/retention.ledger.sqlite-journal")
-        log = [] if is_hot else json.loads(self.call("log").stdout)["runs"]
-        of_tonight = [run for run in log if run["mode"] == "run" and run["as_of"] == f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}"]
-        run = max(of_tonight, key=lambda run: run["run"], default=None)
-        if run and run["outcome"] not in ("crashed", "running"):
-            self.remember(run, accept)
+        run = self.recorded(accept)
         if run and end.returncode == -9 and self.life.is_archived and len(after.rows) < len(before.rows) and self.chance.random() < 0.5:
             self.undo_run(Run(run["run"], self.as_of, before, after), after)
             after = self.look()
         return after
+
+    def recorded(self, accept):
+        """The run of a killed process: it may have been killed when it had recorded everything."""
+        # Not if the ledger is in the middle of a change.
+        is_hot = os.path.exists(f"{self.folder}/retention.ledger.sqlite-journal")
+        log = [] if is_hot else json.loads(self.call("log").stdout)["runs"]
+        of_tonight = [run for run in log if run["mode"] == "run" and run["as_of"] == f"{self.as_of:%Y-%m-%dT%H:%M:%SZ}"
+                      and run["store"].endswith(f"/{self.file}")]
+        run = max(of_tonight, key=lambda run: run["run"], default=None)
+        if run and run["outcome"] not in ("crashed", "running"):
+            self.remember(run, accept)
+        return run
 
     def full(self, before, gone, accept):
         at = self.some_call(gone)
@@ -263,15 +303,18 @@ class Years(NightLaws, Undos):
         life.next = writer.next
         require(end.returncode in (0, 65) and end.stdout, "beside a writer the run ends with", end.returncode, end.stderr)
         report = json.loads(end.stdout)
+        self.fix(report["rules"])
         laws = Laws(life, {rule["name"] for rule in report["rules"] if rule["refusal"]})
         gone = 0
         for one, other in writer.steps:
             gone += laws.check(one, other)[0]
             if "policy_widened" not in accept:
-                self.check_widened(one[0], set(one[0]) - set(other[0]), Judge.reached)
+                gone_now = set(one[0]) - set(other[0])
+                self.check_widened(one[0], gone_now, Judge.reached, gone_now)
         said = report["totals"]["deleted"] + broken("writer", 0, 1)
         require(said == gone, "the report says", said, "rows, gone are", gone)
         self.remember(report, accept)
+        life.expand()
 
     def set_back(self, after):
         """The clock is set back: nobody accepts it, and nothing is deleted."""
@@ -284,11 +327,11 @@ class Years(NightLaws, Undos):
         self.counts["clocks"] += 1
 
 
-def try_years(program, chance, folder):
+def try_years(program, chance, folder, kind=Years):
     """One trial: a store for 30 to 400 nights."""
     count = chance.choice([30, 30, 40, 60, 60, 100, 200, 400])
     count = int(os.environ.get("YEARS_NIGHTS", count))
-    years = Years(program, chance, folder)
+    years = kind(program, chance, folder)
     yield f"{count} nights from {years.life.as_of.date()}, {years.life}"
     try:
         years.nights(count)

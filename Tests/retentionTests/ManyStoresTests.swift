@@ -123,6 +123,31 @@ import Testing
         #expect(try count("b.sqlite", job) == 11)
     }
 
+    /// A killed undo may leave a change of the ledger half done, and only a writer can roll it back.
+    @Test func anUndoFindsItsRunBesideAHotJournal() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        try job.makeFolder("archive")
+        try job.folder.write(try job.text("retention.yaml") + "archive: { folder: archive }\n", to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        let run = try #require(try job.log().last?.run)
+        let crash = """
+            import os, sqlite3
+            c = sqlite3.connect("retention.ledger.sqlite", isolation_level=None)
+            c.execute("PRAGMA cache_size = 1")
+            c.execute("BEGIN")
+            c.execute("CREATE TABLE t(x)")
+            for _ in range(500): c.execute("INSERT INTO t VALUES (randomblob(500))")
+            os._exit(1)
+            """
+        try job.folder.write(crash, to: "crash.py")
+        _ = try LaunchedProgram.shell("python3 crash.py", in: job.folder.url)
+        try #require(job.listing().contains("retention.ledger.sqlite-journal"), "no journal was left")
+        #expect(try job.retention("undo", run, "--dry-run").status == 77)
+        let undo = try job.retention("undo", run)
+        #expect(undo.status == 0, "\(undo)")
+        #expect(try count("b.sqlite", job) == 11)
+    }
+
     @Test func noMatchIsAWarningAndForCheckAnError() throws {
         let job = try job([])
         let run = try job.retention("run", "--quiet")

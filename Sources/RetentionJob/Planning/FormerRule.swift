@@ -36,11 +36,10 @@ struct FormerRule {
         }
         guard try planner.recordedRules(near: entity).contains(where: { try $0.concerns(entity, reader) }) else {
             // A cascade or a trigger may delete rows that another rule kept.
-            let reached = try memory.rules.contains { former in
-                try hasTriggers
-                    || reader.deletes(
-                        from: entity.name, rule.relationships.request, canReach: former.record.rule.entity, changing: []
-                    )
+            let request = rule.relationships.request
+            let reached = try Set(memory.rules.map(\.record.rule.entity)).contains { other in
+                try hasTriggers && reader.triggersMayTouch(other, afterDeletesFrom: entity.name, request)
+                    || reader.deletes(from: entity.name, request, canReach: other, changing: [])
             }
             if reached { widened = WidenedRule(wholeOf: step) }
             if let change = planner.widerPattern(of: rule) {

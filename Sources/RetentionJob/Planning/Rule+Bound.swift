@@ -24,12 +24,12 @@ extension Rule {
         guard byAge < youngest, let scale = try SizeScale(bound, entity: entity.name, in: reader) else { return }
         let search = BoundSearch(entity: entity.name, rows: rows, date: date, scale: scale, reader: reader)
         let young = try search.size(from: youngest, before: nil)
+        let between = try search.size(from: byAge, before: youngest)
+        guard young + between > scale.limit else { return }
         guard young < scale.limit else {
             bounded = .init(cutoff: youngest, excess: young > scale.limit ? scale.amount(of: young) : nil)
             return
         }
-        let between = try search.size(from: byAge, before: youngest)
-        guard young + between > scale.limit else { return }
         bounded = .init(
             cutoff: try search.cutoff(after: byAge, before: youngest, young: young, between: between), excess: nil)
     }

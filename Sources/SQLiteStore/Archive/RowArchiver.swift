@@ -285,8 +285,9 @@ final class RowArchiver {
         }
         try file.run("completing the archive") { db in
             for (number, name) in empty {
-                try db.execute(sql: "DROP TABLE \(name.quotedIdentifier)")
+                // In this order: after a kill between the two, each table that is listed is there.
                 try db.execute(sql: "DELETE FROM retention_tables WHERE number = ?", arguments: [number])
+                try db.execute(sql: "DROP TABLE \(name.quotedIdentifier)")
             }
         }
         let sizeBytes = try file.complete()
