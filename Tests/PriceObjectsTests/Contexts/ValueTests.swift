@@ -51,6 +51,17 @@ struct ValueTests {
         let wrong: [StoreValue] = ["12 euros", "", "-", "1.2.3", "1e5", ".5", 1.5, .null]
         for value in wrong { #expect(Decimal(storeValue: value) == nil, "\(value)") }
         #expect(Decimal(storeValue: .text(String(repeating: "9", count: 39))) == nil)
+        #expect(StoreValue(Decimal.nan) == .null)
+        // Every number is read as it was written, also with all the digits it can hold.
+        let third = Decimal(1) / 3
+        for value in [
+            third, -third, .greatestFiniteMagnitude, .leastNonzeroMagnitude,
+            Decimal(sign: .plus, exponent: 100, significand: 1),
+        ] {
+            #expect(Decimal(storeValue: value.storeValue) == value, "\(value.storeValue)")
+        }
+        #expect(Decimal(storeValue: .text("0" + third.description + "0")) == third)
+        #expect(Decimal(storeValue: .text(third.description + "44")) == nil)
     }
 
     @Test func datesHaveAFormat() throws {
