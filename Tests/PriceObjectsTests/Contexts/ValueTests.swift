@@ -64,6 +64,26 @@ struct ValueTests {
         #expect(Decimal(storeValue: .text(third.description + "44")) == nil)
     }
 
+    @Test func conditionsMayBeLongButNotDeep() throws {
+        context.insert(entity: "Price", values: ["any": 5])
+        try context.save()
+        func count(_ predicate: StorePredicate) throws -> Int {
+            try context.count(StoreFetchRequest(entity: "Price", predicate: predicate))
+        }
+        let fives = (0..<10_000).map { StorePredicate.compare("any", .equal, $0 == 9999 ? 5 : -1) }
+        #expect(try count(.or(fives)) == 1 && count(.and(fives)) == 0)
+        let deep = (0..<3000).reduce(StorePredicate.isNull("any")) { part, _ in .not(part) }
+        let error = #expect(throws: StoreError.self) { try count(deep) }
+        #expect(error?.message == "a condition is nested more than 100 times")
+    }
+
+    @Test func wrongQuestionsAreErrorsInTheWordsOfTheLibrary() throws {
+        let several = #expect(throws: StoreError.self) { try context.query("SELECT 1; SELECT 2") }
+        #expect(several?.message == "the query has several statements")
+        let none = #expect(throws: StoreError.self) { try context.figures([], of: StoreFetchRequest(entity: "Price")) }
+        #expect(none?.message == "no figure of Price is asked for")
+    }
+
     @Test func datesHaveAFormat() throws {
         let noon = Date(timeIntervalSince1970: 1_735_732_800)
         let price = context.insert(entity: "Price")
