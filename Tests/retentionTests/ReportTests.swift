@@ -147,6 +147,20 @@ struct ReportTests {
         #expect(try job.retention("run", "-c", "new/retention.yaml").status == 0)
     }
 
+    /// The log and the review say the same number.
+    @Test func theTableOfRunsCountsWhatWasDeletedByCascades() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(4, daysAgo: 40) + Sample.rows(3, daysAgo: 1)
+                + """
+                CREATE TABLE Note(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE CASCADE);
+                INSERT INTO Note(price) SELECT id FROM Price;
+                """, policy: Sample.policy(Sample.rule()))
+        #expect(try job.retention("run").status == 0)
+        #expect(try job.retention("log").words.contains("8 deleted"))
+        let text = try job.retention("report").words
+        #expect(text.contains(" 8 completed"), "\(text)")
+    }
+
     /// What has arrived between two runs is known if they count the rows.
     @Test func withFiguresARunCountsTheRows() throws {
         for (head, rows) in [("", "null"), ("metrics: { textfile: m.prom }", "9")] {
