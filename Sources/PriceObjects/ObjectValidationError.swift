@@ -43,7 +43,7 @@ public struct ObjectValidationError: Error, Hashable, Sendable, CustomStringConv
             case .generatedAttribute:
                 "\(entity).\(attribute) is computed by the store and cannot be set"
             case .stillReferenced(let relationship, let rowCount):
-                "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(relationship.source) still refer to a deleted "
+                "\(rowCount.counted("row")) of \(relationship.source) still \(rowCount == 1 ? "refers" : "refer") to a deleted "
                     + "\(entity) by \(relationship.sourceAttributes.joined(separator: ", "))"
             }
         }

@@ -110,7 +110,10 @@ public final class StoreContext {
     public func figures(
         _ figures: [RowFigure], of request: StoreFetchRequest, groupedBy groups: [String] = []
     ) throws(StoreError) -> [[StoreValue]] {
-        try inserter.figures(figures, of: request, groupedBy: groups)
+        guard !(figures.isEmpty && groups.isEmpty) else {
+            throw StoreError(.unsupported, store: inserter.name, message: "no figure of \(request.entity) is asked for")
+        }
+        return try inserter.figures(figures, of: request, groupedBy: groups)
     }
 
     /// The object of a row. The store is not read; if there is no such row, accessing the object throws.

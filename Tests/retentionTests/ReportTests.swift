@@ -114,13 +114,51 @@ struct ReportTests {
                 "\(end)")
         }
         try FileManager.default.copyItem(atPath: job.path("retention.yaml"), toPath: job.path("copy.yaml"))
-        #expect(try job.retention("run", "-c", "copy.yaml").status == 65, "policy_widened: the other one ran last")
+        // The other one ran last, but a copy is compared with the policy that has its rules.
+        #expect(try job.retention("run", "-c", "copy.yaml").status == 0)
         #expect(try job.text("a.prom").contains("copy.yaml"))
         #expect(try said("copy.yaml").contains("The newest 2 runs"))
         try job.folder.write(other("b.prom"), to: "moved.yaml")
         try FileManager.default.removeItem(atPath: job.path("other.yaml"))
         #expect(try !said("retention.yaml").contains("too_many_rows"))
         #expect(try said("moved.yaml").contains("refused: too_many_rows (news)"))
+    }
+
+    /// Two policies on one store are moved together; one of them has become wider on the way.
+    @Test func movedPoliciesAreComparedWithTheirOwnRules() throws {
+        let job = try LaunchedJob(
+            Sample.price + "CREATE TABLE News(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
+                + Sample.rows(40, daysAgo: 40) + Sample.rows(20, daysAgo: 20) + Sample.rows(9, daysAgo: 40, in: "News")
+                + Sample.rows(5, daysAgo: 2, in: "News"),
+            policy: Sample.policy(Sample.rule()))
+        let news = Sample.policy(Sample.rule(name: "news", entity: "News"))
+        try job.folder.write(news, to: "news.yaml")
+        for policy in ["retention.yaml", "news.yaml"] {
+            #expect(try job.retention("run", "-c", policy).status == 0)
+        }
+        func moved(_ text: String) -> String { text.replacing("store: ", with: "store: ../") }
+        try job.folder.write(moved(Sample.policy(Sample.rule())), to: "new/retention.yaml")
+        try job.folder.write(moved(news.replacing("max_age: 30d", with: "max_age: 1d")), to: "new/news.yaml")
+        for policy in ["retention.yaml", "news.yaml"] {
+            try FileManager.default.removeItem(atPath: job.path(policy))
+        }
+        let wider = try job.retention("run", "-c", "new/news.yaml")
+        #expect(wider.status == 65 && (wider.output + wider.errors).contains("max_age was 30d and is 1d"), "\(wider)")
+        #expect(try job.retention("run", "-c", "new/retention.yaml").status == 0)
+    }
+
+    /// The log and the review say the same number.
+    @Test func theTableOfRunsCountsWhatWasDeletedByCascades() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(4, daysAgo: 40) + Sample.rows(3, daysAgo: 1)
+                + """
+                CREATE TABLE Note(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE CASCADE);
+                INSERT INTO Note(price) SELECT id FROM Price;
+                """, policy: Sample.policy(Sample.rule()))
+        #expect(try job.retention("run").status == 0)
+        #expect(try job.retention("log").words.contains("8 deleted"))
+        let text = try job.retention("report").words
+        #expect(text.contains(" 8 completed"), "\(text)")
     }
 
     /// What has arrived between two runs is known if they count the rows.

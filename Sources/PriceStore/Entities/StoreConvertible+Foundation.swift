@@ -27,14 +27,15 @@ extension UUID: StoreConvertible {
 }
 
 extension Decimal: StoreConvertible {
-    /// An integer of 64 bits if it is one, otherwise a text with all digits. It belongs in an attribute with the affinity `text`: columns for
-    /// numbers make a double of such a text, which is not read as a decimal number.
+    /// An integer of 64 bits if it is one, otherwise a text with all digits; NULL if it is not a number. It belongs in an attribute with the
+    /// affinity `text`: columns for numbers make a double of such a text, which is not read as a decimal number.
     public var storeValue: StoreValue {
+        if isNaN { return .null }
         let text = description
         return Int64(text).map(StoreValue.integer) ?? .text(text)
     }
 
-    /// Reads an integer, or a text of up to 38 digits.
+    /// Reads an integer, or a text with no more digits than a decimal number can hold.
     public init?(storeValue: StoreValue) {
         switch storeValue {
         case .integer(let number): self.init(number)
@@ -45,10 +46,19 @@ extension Decimal: StoreConvertible {
             let isNumber = parts.allSatisfy {
                 !$0.isEmpty && $0.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
             }
-            guard isNumber, parts.count < 3, digits.utf8.count <= 38 else { return nil }
-            self.init(string: text)
+            guard isNumber, parts.count < 3, let number = Decimal(string: text),
+                digits.utf8.count <= 38 || Self.shortened(digits) == Self.shortened(number.magnitude.description[...])
+            else { return nil }
+            self = number
         case .null, .real, .blob: return nil
         }
+    }
+
+    /// The digits without zeros before and after the number.
+    private static func shortened(_ digits: Substring) -> Substring {
+        var digits = digits.drop { $0 == "0" }
+        while digits.contains("."), let last = digits.last, last == "0" || last == "." { digits.removeLast() }
+        return digits
     }
 }
 

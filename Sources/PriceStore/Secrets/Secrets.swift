@@ -1,7 +1,9 @@
 import Foundation
 
 /// Finds passwords in text: those of addresses (`scheme://user:password@host`, also without the scheme), what follows `password=`, and the
-/// values of parameters of a server's address that libpq does not know, because such a name may be a password's in another spelling.
+/// values of parameters of a server's address that libpq does not know, because such a name may be a password's in another spelling. Tokens
+/// and keys count as passwords in a parameter of any address (`?token=`) or connection string, in a variable of an environment
+/// (`API_KEY=`) and in a header (`Authorization: Bearer`).
 ///
 /// A policy or a command line that contains one is refused, so that none can be shown later. Messages of servers and libraries are searched
 /// too.
@@ -10,7 +12,8 @@ package enum Secrets {
     package static let mask = "***"
 
     /// What a message about a password adds.
-    package static let note = "in the address of a server a parameter that libpq does not know counts as one"
+    package static let note =
+        "so does a token or a key, and in the address of a server each parameter that libpq does not know"
 
     /// Whether a text contains a password.
     package static func areIn(_ text: String) -> Bool { !places(in: text).isEmpty }
@@ -34,7 +37,7 @@ package enum Secrets {
             guard url[url.index(before: place.lowerBound)] == "=" else {
                 return url.index(before: place.lowerBound)..<place.upperBound
             }
-            let sign = url[..<place.lowerBound].lastIndex { $0 == "?" || $0 == "&" } ?? url.startIndex
+            let sign = url[..<place.lowerBound].lastIndex(where: "?&;".contains) ?? url.startIndex
             return place.upperBound == url.endIndex
                 ? sign..<url.endIndex : url.index(after: sign)..<url.index(after: place.upperBound)
         }
@@ -56,6 +59,7 @@ package enum Secrets {
         let places =
             text.ranges(of: "://").compactMap { password(inURL: text[$0.upperBound...]) }
             + ofServers(in: text) + named(in: text) + withoutScheme(in: text)
+            + text.matches(of: #/(?i:authorization):\s*(?:\w+\s+)?([^\s"'`]+)/#).map { $0.1.startIndex..<$0.1.endIndex }
         return places.sorted { $0.lowerBound < $1.lowerBound }
     }
 
@@ -112,12 +116,19 @@ package enum Secrets {
         return nil
     }
 
-    /// The values after `password=`, `PGPASSWORD = ` and the like: a quoted text, or everything up to a space, a quote, a comma or `&`.
+    /// The values after `password=`, `PGPASSWORD = `, `?token=`, `API_KEY=` and the like: a quoted text, or everything up to a space, a quote,
+    /// a comma or `&`.
     private static func named(in text: String) -> [Range<String.Index>] {
-        text.indices.filter { text[$0] == "=" }.compactMap { sign in
-            let before = text[..<sign].reversed().drop { $0 == " " }.prefix { $0.isLetter || $0.isNumber || $0 == "%" }
-            let name = decoded(String(before.reversed()))
-            guard ["password", "passwort", "passwd", "passphrase"].contains(where: name.hasSuffix) else { return nil }
+        let isConnection = text.contains(#/\b(?:host|hostaddr|dbname|service) *=/#)
+        return text.indices.filter { text[$0] == "=" }.compactMap { sign in
+            let before = text[..<sign].reversed().drop { $0 == " " }
+            let word = String(before.prefix { $0.isLetter || $0.isNumber || "%_-".contains($0) }.reversed())
+            let name = decoded(word)
+            // libpq's `sslkey` is a file, and `require_auth` a method.
+            let isKey = keys.contains(where: name.hasSuffix) && !["sslkey", "require_auth"].contains(name)
+            let isParameter = isConnection || before.dropFirst(word.count).first.map("?&;".contains) ?? false
+            let isVariable = word.contains("_") && word == word.uppercased()
+            guard passwords.contains(where: name.hasSuffix) || isKey && (isParameter || isVariable) else { return nil }
             var rest = text[text.index(after: sign)...].drop { $0 == " " }
             let quotes: [Character: Character] = ["\"": "\"", "'": "'", "“": "”", "‘": "’"]
             let quote = rest.first.flatMap { quotes[$0] }
@@ -126,6 +137,14 @@ package enum Secrets {
             return nonempty(value.startIndex..<value.endIndex)
         }
     }
+
+    /// The ends of the names of passwords.
+    private static let passwords = ["password", "passwort", "passwd", "passphrase"]
+
+    /// The ends of the names of what counts as a password where no attribute can be meant.
+    private static let keys = [
+        "token", "secret", "key", "pwd", "pass", "auth", "credential", "credentials", "signature",
+    ]
 
     private static func nonempty(_ range: Range<String.Index>) -> Range<String.Index>? { range.isEmpty ? nil : range }
 }

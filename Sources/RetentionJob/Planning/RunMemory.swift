@@ -184,13 +184,19 @@ extension RunMemory {
             }
     }
 
-    /// The rules of a policy as its runs last carried them out. If the ledger does not know the file, those of the policy that ran last:
-    /// the file was moved, or is new.
+    /// The rules of a policy as its runs last carried them out. If the ledger does not know the file, those of the policy that ran last of
+    /// those with the name of a rule of this one: the file was moved or copied. If there is none, those of the policy that ran last.
     func rules(of policy: Policy) -> [CarriedOut] {
         let file = Self.file(of: policy)
         let own = rules.filter { $0.policy == file }
-        guard own.isEmpty, let last = rules.max(by: { $0.ended < $1.ended }) else { return own }
-        return rules.filter { $0.policy == last.policy }
+        guard own.isEmpty else { return own }
+        let names = Set(policy.rules.map { $0.family?.name ?? $0.name })
+        let alike = rules.filter {
+            $0.state != .removed && names.contains($0.record.rule.family?.name ?? $0.record.rule.name)
+        }
+        let files = Set(alike.map(\.policy))
+        let last = rules.filter { files.isEmpty || files.contains($0.policy) }.max { $0.ended < $1.ended }
+        return rules.filter { $0.policy == last?.policy }
     }
 
     /// The same by their keys.

@@ -202,6 +202,8 @@ package struct RunReport: Sendable {
     package var expiredCount: Int { sum(\.planned.expired) }
     /// Deleted rows of all rules.
     package var deletedCount: Int { sum(\.done.deleted) }
+    /// All rows that are no longer in the store: the expired ones, and those deleted with them.
+    package var goneCount: Int { sum(\.done.goneCount) }
     /// Archived rows of all rules; nil: no rule is archived.
     package var archivedCount: Int? { rules.contains { $0.done.archived != nil } ? sum { $0.done.archived ?? 0 } : nil }
     /// Rows of all rules that a cascade deleted, or would delete.

@@ -85,7 +85,7 @@ package struct LedgerRun: Sendable {
 extension LedgerRun {
     /// Whether the deleted rows of the run can be restored, and until when, as a clause; nil: the run deleted nothing.
     package var undoText: String? {
-        let gone = report.rules.reduce(0) { $0 + $1.done.goneCount }
+        let gone = report.goneCount
         guard gone > 0 || report.archive != nil else { return nil }
         // Rows that were deleted without an archive stay deleted.
         let archived = report.archive.flatMap { $0.isComplete ? $0.rows : nil } ?? gone

@@ -80,7 +80,7 @@ package struct LogReport {
                 return rule.outcome == .failed && report.failure == nil
                     ? "\(rule.name): \(report.short(rule.message ?? ""))" : nil
             }
-            let gone = report.rules.reduce(0) { $0 + $1.done.goneCount }
+            let gone = report.goneCount
             let left = report.rules.reduce(0) { $0 + ($1.outcome == .refused ? 0 : $1.left.expired) }
             if gone > 0 || parts.isEmpty {
                 parts.append(gone == 0 ? "nothing deleted" : "\(Figures.grouped(gone)) deleted")

@@ -176,7 +176,7 @@ extension Review {
             items.sorted { $0.at > $1.at }, shortCount: 3, endsWithText: true, style: { $0.run?.outcome.style ?? .bad },
             [
                 ("Started (UTC)", false, { Self.time($0.run?.report.started) }),
-                ("Deleted", true, { ended($0.run, isCount: true) { Figures.grouped($0.deletedCount) } }),
+                ("Deleted", true, { ended($0.run, isCount: true) { Figures.grouped($0.goneCount) } }),
                 ("Outcome", false, { $0.text }),
                 ("Time", true, { ended($0.run) { Figures.duration($0.finished.since($0.started)) } }),
                 ("Exit", true, { ended($0.run) { String($0.exitCode) } }),

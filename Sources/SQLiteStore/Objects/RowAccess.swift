@@ -73,7 +73,10 @@ extension SQLiteFile {
             } catch let error as DatabaseError {
                 // Several statements, or another number of arguments.
                 guard error.resultCode == .SQLITE_MISUSE else { throw error }
-                throw StoreError(.unsupported, store: name, message: error.message ?? "the query is not complete")
+                let said = error.message ?? "the query is not complete"
+                let isMany = said.hasPrefix("Multiple statements")
+                throw StoreError(
+                    .unsupported, store: name, message: isMany ? "the query has several statements" : said)
             }
         }
     }

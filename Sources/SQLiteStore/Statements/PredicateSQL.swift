@@ -27,7 +27,15 @@ extension SQLiteFileConnection {
     }
 
     /// A predicate as an SQL condition on the rows of a scope.
-    func condition(_ predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
+    ///
+    /// - Parameter depth: how many conditions it is nested in. SQLite limits it, and so does the stack of this thread.
+    func condition(
+        _ predicate: StorePredicate, _ scope: RowScope, _ db: Database, depth: Int = 0
+    ) throws -> SQLFragment {
+        guard depth < 100 else {
+            throw StoreError(.unsupported, store: name, message: "a condition is nested more than 100 times")
+        }
+        func part(_ part: StorePredicate) throws -> SQLFragment { try condition(part, scope, db, depth: depth + 1) }
         switch predicate {
         case .all: return .always
         case .compare(let attribute, let comparison, let value):
@@ -49,15 +57,13 @@ extension SQLiteFileConnection {
         case .isNotNull(let attribute):
             return SQLFragment(scope.column(try scope.attribute(attribute, store: name)) + " IS NOT NULL")
         case .and(let parts):
-            return .all(
-                try parts.filter { !scope.table.followsFrom(parts, $0) }.map { try condition($0, scope, db) })
+            return .all(try parts.filter { !scope.table.followsFrom(parts, $0) }.map(part))
         case .or(let parts):
-            return .joined(
-                try parts.map { SQLFragment("(") + (try condition($0, scope, db)) + ")" }, by: " OR ", empty: .never)
-        case .not(let part):
-            return SQLFragment("NOT (") + (try condition(part, scope, db)) + ")"
-        case .notTrue(let part):
-            return SQLFragment("(") + (try condition(part, scope, db)) + ") IS NOT TRUE"
+            return .any(try parts.map(part))
+        case .not(let opposite):
+            return SQLFragment("NOT (") + (try part(opposite)) + ")"
+        case .notTrue(let opposite):
+            return SQLFragment("(") + (try part(opposite)) + ") IS NOT TRUE"
         case .date(let range):
             // A delete removes the range from its predicate first; see ``BatchDelete``.
             return try dateSQL(range.date, scope, db).readable(from: range.from, before: range.before)

@@ -31,14 +31,21 @@ struct SQLFragment: Hashable {
 
     /// All conditions joined by AND, without those that are always true.
     static func all(_ parts: [SQLFragment]) -> SQLFragment {
-        let parts = parts.filter { $0 != .always }
+        chain(parts.filter { $0 != .always }, by: " AND ", empty: .always)
+    }
+
+    /// All conditions joined by OR.
+    static func any(_ parts: [SQLFragment]) -> SQLFragment { chain(parts, by: " OR ", empty: .never) }
+
+    private static func chain(_ parts: [SQLFragment], by separator: String, empty: SQLFragment) -> SQLFragment {
         if parts.count == 1 { return parts[0] }
         // SQLite limits the depth of an expression (SQLITE_MAX_EXPR_DEPTH, 1,000), and the depth of a chain is its length.
         if parts.count > 100 {
             let middle = parts.count / 2
-            return all([all(Array(parts[..<middle])), all(Array(parts[middle...]))])
+            let halves = [parts[..<middle], parts[middle...]]
+            return chain(halves.map { chain(Array($0), by: separator, empty: empty) }, by: separator, empty: empty)
         }
-        return joined(parts.map { SQLFragment("(") + $0 + ")" }, by: " AND ", empty: .always)
+        return joined(parts.map { SQLFragment("(") + $0 + ")" }, by: separator, empty: empty)
     }
 
     var statementArguments: StatementArguments { StatementArguments(arguments) }

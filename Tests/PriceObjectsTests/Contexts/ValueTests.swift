@@ -51,6 +51,37 @@ struct ValueTests {
         let wrong: [StoreValue] = ["12 euros", "", "-", "1.2.3", "1e5", ".5", 1.5, .null]
         for value in wrong { #expect(Decimal(storeValue: value) == nil, "\(value)") }
         #expect(Decimal(storeValue: .text(String(repeating: "9", count: 39))) == nil)
+        #expect(StoreValue(Decimal.nan) == .null)
+        // Every number is read as it was written, also with all the digits it can hold.
+        let third = Decimal(1) / 3
+        for value in [
+            third, -third, .greatestFiniteMagnitude, .leastNonzeroMagnitude,
+            Decimal(sign: .plus, exponent: 100, significand: 1),
+        ] {
+            #expect(Decimal(storeValue: value.storeValue) == value, "\(value.storeValue)")
+        }
+        #expect(Decimal(storeValue: .text("0" + third.description + "0")) == third)
+        #expect(Decimal(storeValue: .text(third.description + "44")) == nil)
+    }
+
+    @Test func conditionsMayBeLongButNotDeep() throws {
+        context.insert(entity: "Price", values: ["any": 5])
+        try context.save()
+        func count(_ predicate: StorePredicate) throws -> Int {
+            try context.count(StoreFetchRequest(entity: "Price", predicate: predicate))
+        }
+        let fives = (0..<10_000).map { StorePredicate.compare("any", .equal, $0 == 9999 ? 5 : -1) }
+        #expect(try count(.or(fives)) == 1 && count(.and(fives)) == 0)
+        let deep = (0..<3000).reduce(StorePredicate.isNull("any")) { part, _ in .not(part) }
+        let error = #expect(throws: StoreError.self) { try count(deep) }
+        #expect(error?.message == "a condition is nested more than 100 times")
+    }
+
+    @Test func wrongQuestionsAreErrorsInTheWordsOfTheLibrary() throws {
+        let several = #expect(throws: StoreError.self) { try context.query("SELECT 1; SELECT 2") }
+        #expect(several?.message == "the query has several statements")
+        let none = #expect(throws: StoreError.self) { try context.figures([], of: StoreFetchRequest(entity: "Price")) }
+        #expect(none?.message == "no figure of Price is asked for")
     }
 
     @Test func datesHaveAFormat() throws {

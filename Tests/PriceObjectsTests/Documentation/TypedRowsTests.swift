@@ -58,8 +58,13 @@ struct TypedRowsTests {
         #expect(try context.fetch(Tick.self).count == 50)
         let figures = try context.figures(
             [.count, .max("dollars")], of: StoreFetchRequest(Tick.self), groupedBy: ["metal"])
-        for row in figures { print(row[0], row[1], row[2]) }
-        #expect(figures == [["gold", 50, 2659.0]])
+        for row in figures {
+            guard let metal = Metal(storeValue: row[0]), let count = Int(storeValue: row[1]) else { continue }
+            print(metal, count, row[2])
+        }
+        let newest = try context.figures([.max("time")], of: StoreFetchRequest(Tick.self))[0][0]
+        let newestTime = DateEncoding.unixSeconds.instant(of: newest).map { Date($0) }
+        #expect(figures == [["gold", 50, 2659.0]] && newestTime == noon + 59 * 60)
         let high = try context.query(
             Tick.self, "SELECT metal, time, max(dollars) FROM Tick WHERE metal = ? GROUP BY metal", [Metal.gold])
         #expect(high.map(\.dollars) == [2659] && high[0].metal == .gold)

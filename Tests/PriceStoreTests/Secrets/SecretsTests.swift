@@ -31,6 +31,18 @@ struct SecretsTests {
         ("host=h passwort = s3cret", "host=h passwort = ***"), ("HOST=h PASSWD=s3cret", "HOST=h PASSWD=***"),
         ("store: u:s3cret@h/db", "store: u:***@h/db"), ("u:s3@cret@h.example:5432", "u:***@h.example:5432"),
         ("[psql, u:s3cret@h/db]", "[psql, u:***@h/db]"),
+        // Tokens and keys.
+        ("mysql://u@h/db?token=s3cret", "mysql://u@h/db?token=***"),
+        ("https://h/x?a=1&api_key=s3cret&b=2", "https://h/x?a=1&api_key=***&b=2"),
+        ("https://h/x?acc%65ss-Token=s3cret", "https://h/x?acc%65ss-Token=***"),
+        ("file:x.sqlite?hexkey=s3cret", "file:x.sqlite?hexkey=***"),
+        ("sqlserver://h;user=a;pwd=s3cret", "sqlserver://h;user=a;pwd=***"),
+        ("host=h token=s3cret dbname=x", "host=h token=*** dbname=x"),
+        ("service = x pwd=s3cret", "service = x pwd=***"),
+        ("[env, SLACK_TOKEN=s3cret, notify]", "[env, SLACK_TOKEN=***, notify]"),
+        ("AWS_SECRET_ACCESS_KEY='s3 cret' x", "AWS_SECRET_ACCESS_KEY='***' x"),
+        ("[curl, -H, 'Authorization: Bearer s3cret', x]", "[curl, -H, 'Authorization: Bearer ***', x]"),
+        ("-H \"authorization:s3cret\"", "-H \"authorization:***\""),
     ])
     func passwordsAreHidden(text: String, shown: String) {
         #expect(Secrets.hidden(in: text) == shown)
@@ -49,6 +61,8 @@ struct SecretsTests {
         "unknown key 'password'; did you mean 'password_file'?", "C:\\x41", "a://",
         "postgresql://h/d?sslmode=require&keepalives_idle=5&options=-c%20a=b", "[sh, -c, mailto:root@example.org]",
         "PWD=/x",
+        "token=x", "why ticks api_key=5", "where: { token: x, key: y }", "postgresql://h/d?sslkey=/k&require_auth=md5",
+        "KEY=VALUE", "https://example.org/?primary=1",
         "[podman, run, img:1@sha256:12ab34cd]", "git@example.org:a/b",
         "postgresql://USER@HOST:PORT/DATABASE?OPTION=VALUE", "https://example.org/?x=1",
         "docs/postgresql.md?x", "=", "@", ":@/",

@@ -59,11 +59,17 @@ struct TickStore: Sendable {
         }
     }
 
-    /// Deletes ticks before a date, in short transactions.
-    func deleteTicks(before date: Date) async throws -> Int {
+    /// Deletes ticks before a date, in short transactions. If the task is cancelled, it ends after a whole one.
+    func deleteTicks(
+        before date: Date, inBatchesOf size: Int = 1000, progress: @escaping @Sendable (Int) -> Void = { _ in }
+    ) async throws -> Int {
         try await store.perform { context in
+            if context.hasChanges { try context.save() }
             let old = StoreFetchRequest(Tick.self, predicate: Tick.time < date)
-            return try context.execute(BatchDeleteRequest(fetchRequest: old), inBatchesOf: 1000).deletedCount
+            let result = try context.execute(BatchDeleteRequest(fetchRequest: old), inBatchesOf: size) { soFar in
+                progress(soFar.deletedCount)
+            }
+            return result.deletedCount
         }
     }
 

@@ -15,7 +15,7 @@ struct TickStoreTests {
 
     @Test func ticksComeBackAsTheyWere() async throws {
         let store = try await store()
-        let tick = Tick(.gold, at: noon, dollars: 2600.5, fee: Decimal(string: "0.123456789012345678")!, feed: UUID())
+        let tick = Tick(.gold, at: noon, dollars: 2600.5, fee: Decimal(1) / 3, feed: UUID())
         #expect(try await store.add([tick]) == 1)
         #expect(try await store.newest(.gold, count: 5) == [tick])
         #expect(try await store.newest(.silver, count: 5).isEmpty)
@@ -44,6 +44,35 @@ struct TickStoreTests {
         #expect(try await store.newest(.gold, count: 1000).count == 100)
         let (changes, place) = try await store.changes(after: start)
         #expect(changes.filter { $0.kind == .delete }.count == 2400 && place != start)
+    }
+
+    @Test func aCancelledNightEndsAfterAWholeBatch() async throws {
+        let store = try await store()
+        _ = try await store.add(ticks(1000))
+        let noon = noon
+        let night = Task {
+            try await store.deleteTicks(before: noon + 20 * 950, inBatchesOf: 100) { count in
+                if count == 300 { withUnsafeCurrentTask { $0?.cancel() } }
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await night.value }
+        #expect(try await store.newest(.gold, count: 1000).count == 700)
+    }
+
+    @Test func objectsFollowABatchDelete() throws {
+        let writer = try SQLiteWriter.inMemory()
+        try writer.createEntity(for: Tick.self)
+        let (here, there) = (StoreContext(writer), StoreContext(writer))
+        try here.execute(BatchInsertRequest(ticks(2)))
+        let inOrder = StoreFetchRequest(Tick.self, sortDescriptors: [StoreSortDescriptor("time")])
+        let objects = try there.fetch(inOrder)
+        try objects[1].setValue(1.5, for: "dollars")
+        let cheap = BatchDeleteRequest(fetchRequest: StoreFetchRequest(Tick.self, predicate: Tick.dollars < 2601))
+        #expect(throws: StoreError.self) { try there.executeAndMergeChanges(using: cheap) }
+        try there.save()
+        try here.executeAndMergeChanges(using: cheap, into: [there])
+        #expect(objects.map(\.isDeleted) == [true, true])
+        #expect(throws: ManagedObjectError.self) { try objects[0].value(for: "metal") }
     }
 
     @Test func anotherConnectionIsNoticed() async throws {
