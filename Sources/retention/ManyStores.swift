@@ -99,6 +99,27 @@ struct ManyStores {
         return mistakes.map(\.message).joined(separator: "; ")
     }
 
+    /// Does something with each store, and shows why it cannot be done with one of them.
+    ///
+    /// - Returns: the highest exit code.
+    func each(
+        _ console: Console, _ body: (StoreOpening) throws -> Void,
+        otherwise: ((Policy, String) throws -> Void)? = nil
+    ) throws -> Int32 {
+        let ledger = ledgerToRead
+        var code = exitCode
+        for policy in try policies() {
+            do {
+                try body(StoreOpening(policy, ledger: ledger))
+            } catch {
+                code = max(code, ExitStatus(of: error).code)
+                let reason = Self.reason(error)
+                try otherwise?(policy, reason) ?? console.diagnose("error", "\(policy.store.written): \(reason)")
+            }
+        }
+        return code
+    }
+
     /// What the pattern missed, each as a sentence without a full stop.
     var problems: [String] {
         files.problems + files.unused.map { "no file matches '\($0)' of 'except'" }

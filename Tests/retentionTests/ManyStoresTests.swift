@@ -102,7 +102,6 @@ import Testing
         #expect(try count("a.sqlite", job) == 1)
         #expect(try count("b.sqlite", job) == 11)
         #expect(try job.retention("run", "--store", "prices.sqlite").status == 66)
-        #expect(try job.retention("report").status == 64)
         #expect(try job.retention("run", "--dry-run", "--save-plan", "plan.json").status == 64)
     }
 
@@ -304,5 +303,31 @@ import Testing
         // A run of one store keeps the figures of the others.
         #expect(try job.retention("run", "--store", "data/a.sqlite").status == 0)
         #expect(try job.text("f.prom").split(separator: "\n").map(String.init) == lines)
+    }
+
+    @Test func theReviewIsOfAllStores() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        try job.folder.write(String(repeating: "no database ", count: 100), to: "data/b.sqlite")
+        let text = try job.retention("report")
+        #expect(text.status == 74)
+        #expect(text.output.contains("Stores: 3, of which 1"), "\(text)")
+        let names = text.output.matches(of: /(?m)^data\/.\.sqlite/).map { String($0.output) }
+        #expect(names == ["data/b.sqlite", "data/a.sqlite", "data/c.sqlite"])
+        #expect(text.output.contains(/(?m)^all +22 +20/), "\(text)")
+        let json = try job.retention("report", "--json")
+        let reviews = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [[String: Any]])
+        #expect(reviews.map { $0["error"] != nil } == [true, false, false])
+        #expect(try job.retention("report", "--html", "r.html").status == 74)
+        let page = try job.text("r.html")
+        #expect(page.contains("<h2 id=\"stores\">Stores</h2>") && page.contains("data/b.sqlite"))
+    }
+
+    @Test func whyFindsTheStoresOfTheRow() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        try job.change("INSERT INTO Price(id, at) VALUES(7777, 0)", in: "data/b.sqlite")
+        let why = try job.retention("why", "Price", "id=7777")
+        #expect(why.status == 0 && why.output.hasPrefix("data/b.sqlite:\n  prices:"), "\(why)")
+        #expect(!why.output.contains("data/a") && !why.output.contains("data/c"))
+        #expect(try job.retention("why", "Price", "id=9999").status == 66)
     }
 }
