@@ -322,6 +322,16 @@ import Testing
         #expect(page.contains("<h2 id=\"stores\">Stores</h2>") && page.contains("data/b.sqlite"))
     }
 
+    @Test func inspectShowsWhatDiffers() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        try job.change("ALTER TABLE Price ADD COLUMN extra; CREATE TABLE Other(i)", in: "data/c.sqlite")
+        let all = try job.retention("inspect", "data/*.sqlite")
+        #expect(all.status == 0 && all.output.contains("3 stores"), "\(all)")
+        #expect(all.output.contains("also Other; Price with extra"), "\(all)")
+        #expect(all.output.matches(of: /(?m)^data\/.\.sqlite/).count == 3)
+        #expect(try job.retention("inspect", "none/*.sqlite").status == 66)
+    }
+
     @Test func whyFindsTheStoresOfTheRow() throws {
         let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
         try job.change("INSERT INTO Price(id, at) VALUES(7777, 0)", in: "data/b.sqlite")
