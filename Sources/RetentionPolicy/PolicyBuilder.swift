@@ -172,9 +172,6 @@ struct PolicyBuilder {
                 "'files' needs \(Policy.storePlaceholder), the name of the store that gets the rows: in/\(Policy.storePlaceholder)/*.csv"
             )
         }
-        if let mark = file["metrics"]?.keyMark {
-            reader.report(mark, "'metrics' is for one store: its figures are those of one run")
-        }
     }
 
     /// A place for the files of a pattern.

@@ -36,7 +36,7 @@ struct CheckCommand: ConsoleCommand {
             return 78
         }
         if let stores = ManyStores(policy), !offline { return try check(stores, console) }
-        let (diagnostics, defects) = try self.diagnostics(policy)
+        let (diagnostics, defects) = try self.diagnostics(StoreOpening(policy))
         try console.report(diagnostics, of: policy.file)
         guard !diagnostics.contains(where: { $0.severity == .error }) else { return 78 }
         let refusedCount = diagnostics.count { $0.message.hasPrefix(StoreCheck.refusalPhrase) }
@@ -57,10 +57,11 @@ struct CheckCommand: ConsoleCommand {
     private func check(_ stores: ManyStores, _ console: Console) throws -> Int32 {
         try stores.checkNames()
         var wrongCount = 0
-        for (index, policy) in stores.policies(isInTurn: false).enumerated() {
+        let ledger = stores.ledgerToRead
+        for (index, policy) in try stores.policies().enumerated() {
             let found: [Diagnostic]
             do {
-                found = try diagnostics(policy).found
+                found = try diagnostics(StoreOpening(policy, ledger: ledger)).found
             } catch {
                 found = [Diagnostic(at: policy.store.mark, ExitStatus(of: error).reason)]
             }
@@ -107,9 +108,9 @@ struct CheckCommand: ConsoleCommand {
         return "; \(reason) nothing is compared with earlier runs"
     }
 
-    private func diagnostics(_ policy: Policy) throws -> (found: [Diagnostic], defects: [KnownDefect]) {
+    private func diagnostics(_ opening: StoreOpening) throws -> (found: [Diagnostic], defects: [KnownDefect]) {
         let clock = SystemClock.now()
-        let opening = StoreOpening(policy)
+        let policy = opening.policy
         let files = try opening.outputs()
         // Offline, the policy may be for another machine.
         let outputs = files.diagnostics + (offline ? [] : files.missingFolders + ArchiveFolder.troubles(of: policy))

@@ -13,14 +13,32 @@ struct InspectCommand: ConsoleCommand {
             of a date is recognised from some of its values; it is shown with the reasons for and against it, and is \
             never used to delete anything.
 
+            Of a pattern of files it shows a line for each, and what differs from most of them.
+
             EXAMPLES
               retention inspect prices.sqlite
+              retention inspect '*.sqlite'
             """)
 
     @OptionGroup var source: StoreOption
 
     func run(_ console: Console) throws -> Int32 {
-        try console.report(InspectionReport(try source.inspect()).text(console.layout))
-        return 0
+        let files = try source.files()
+        guard !files.isEmpty else {
+            try console.report(InspectionReport(try source.inspect()).text(console.layout))
+            return 0
+        }
+        var (stores, code): ([StoresInspection.Store], Int32) = ([], 0)
+        for path in files {
+            do {
+                stores.append(.init(try source.inspect(path)))
+            } catch {
+                let status = ExitStatus(of: error)
+                code = max(code, status.code)
+                stores.append(.init(path, trouble: status.reason))
+            }
+        }
+        try console.report(StoresInspection(source.store, stores).text(console.layout))
+        return code
     }
 }

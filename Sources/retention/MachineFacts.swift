@@ -5,12 +5,10 @@ import RetentionReports
 /// The user and the machine of this process.
 enum MachineFacts {
     /// The process, as the ledger records it.
-    static var process: LedgerProcess {
-        LedgerProcess(
-            pid: Int(getpid()), host: host, user: name(of: geteuid()) ?? "\(geteuid())",
-            version: RetentionCommand.version, uid: Int(geteuid()), login: login,
-            sudoUser: getenv("SUDO_USER").map { String(cString: $0) })
-    }
+    static let process = LedgerProcess(
+        pid: Int(getpid()), host: host, user: name(of: geteuid()) ?? "\(geteuid())",
+        version: RetentionCommand.version, uid: Int(geteuid()), login: login,
+        sudoUser: getenv("SUDO_USER").map { String(cString: $0) })
 
     private static var host: String {
         var bytes = [CChar](repeating: 0, count: 256)

@@ -67,7 +67,7 @@ struct ManyStores {
         let found =
             try id.lowercased() == PastRuns.last
             ? nil
-            : policies(isInTurn: false).first { try !PastRuns(StoreOpening($0)).ofStore(.init(run: id)).isEmpty }
+            : policies().first { try !PastRuns(StoreOpening($0)).ofStore(.init(run: id)).isEmpty }
         guard let found else {
             throw CommandFailure(
                 exitCode: 66, message: "no store of '\(pattern.written)' has a run '\(id)'",
@@ -76,14 +76,48 @@ struct ManyStores {
         return found
     }
 
-    /// The policies for all stores. With a time budget those come first whose last run is the longest ago.
-    func policies(isInTurn: Bool) -> [Policy] {
+    /// The policies for all stores.
+    ///
+    /// - Parameter ledger: if there is one, those come first whose last run is the longest ago.
+    func policies(inTurnOf ledger: OpenLedger? = nil) throws -> [Policy] {
         let all = files.paths.map(policy.forStore)
-        guard isInTurn else { return all }
-        let lastRuns = all.map { (try? StoreOpening($0).memory().lastRun) ?? .distantPast }
+        guard let ledger else { return all }
+        let lastRuns = try zip(files.paths, all).map {
+            try ledger.history(links: StoreOpening($1).storeLinks).lastRun(of: $0)
+        }
         return zip(all, lastRuns).enumerated().sorted {
             ($0.element.1, $0.offset) < ($1.element.1, $1.offset)
         }.map(\.element.0)
+    }
+
+    /// The ledger; nil: there is none, or each store says why it cannot be read.
+    var ledgerToRead: OpenLedger? { try? StoreOpening(policy).openLedger(isWritten: false, ofMany: true) }
+
+    /// What is wrong with a store, in one line.
+    static func reason(_ error: any Error) -> String {
+        guard case PolicyError.invalid(let mistakes, _) = error else { return ExitStatus(of: error).reason }
+        return mistakes.map(\.message).joined(separator: "; ")
+    }
+
+    /// Does something with each store, and shows why it cannot be done with one of them.
+    ///
+    /// - Returns: the highest exit code.
+    func each(
+        _ console: Console, _ body: (StoreOpening) throws -> Void,
+        otherwise: ((Policy, String) throws -> Void)? = nil
+    ) throws -> Int32 {
+        let ledger = ledgerToRead
+        var code = exitCode
+        for policy in try policies() {
+            do {
+                try body(StoreOpening(policy, ledger: ledger))
+            } catch {
+                code = max(code, ExitStatus(of: error).code)
+                let reason = Self.reason(error)
+                try otherwise?(policy, reason) ?? console.diagnose("error", "\(policy.store.written): \(reason)")
+            }
+        }
+        return code
     }
 
     /// What the pattern missed, each as a sentence without a full stop.
@@ -99,6 +133,8 @@ struct ManyStores {
 /// What runs of many stores did, for people: the stores that need attention, and the sums.
 struct StoresReport {
     let reports: [RunReport]
+    /// The exit code of what is written for all of them.
+    let outputCode: Int32
     let stores: ManyStores
     /// Stores that were not reached before the end of the time, or a signal.
     let leftCount: Int
@@ -110,7 +146,7 @@ struct StoresReport {
 
     /// The worst exit code: the highest.
     var exitCode: Int32 {
-        max(reports.map(\.exitCode).max() ?? 0, leftCount > 0 ? 75 : 0, stores.exitCode)
+        max(reports.map(\.exitCode).max() ?? 0, leftCount > 0 ? 75 : 0, stores.exitCode, outputCode)
     }
 
     var document: String {

@@ -64,9 +64,25 @@ struct StoreOption: ParsableArguments {
         completion: .file())
     var model: String?
 
-    /// Reads the contents of the store.
-    func inspect() throws -> StoreInspection {
-        try StoreInspection.read(StoreOpening.reader(ofStoreNamed: store, model: model), clock: SystemClock.now())
+    /// Reads the contents of the store, or of one that a pattern matches.
+    func inspect(_ path: String? = nil) throws -> StoreInspection {
+        try StoreInspection.read(
+            StoreOpening.reader(ofStoreNamed: path ?? store, model: model), clock: SystemClock.now())
+    }
+
+    /// The files that the pattern matches; empty: it is no pattern.
+    func files() throws(CommandFailure) -> [String] {
+        guard access(store, F_OK) != 0, store.contains(where: { "*?[".contains($0) }), !store.contains("://") else {
+            return []
+        }
+        let pattern = StorePattern(store, baseFolder: FilePlace.realPath(".") ?? "/")
+        let files = StoreFiles(pattern, ownPaths: [], isOwn: StoreOpening.isOwnFile)
+        guard files.problems.isEmpty, !files.paths.isEmpty else {
+            throw CommandFailure(
+                exitCode: files.problems.isEmpty ? 66 : 74,
+                message: files.problems.first ?? "no file matches '\(store)'")
+        }
+        return files.paths.map(pattern.display)
     }
 }
 

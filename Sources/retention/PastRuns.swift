@@ -11,9 +11,11 @@ struct PastRuns {
     init(_ opening: StoreOpening) { self.opening = opening }
 
     /// All runs of the store that a query finds, newest last, with what is known of their archives.
-    func runs(_ query: LedgerHistory.Query) throws -> [LedgerRun] {
-        guard let reader = try opening.ledgerReader() else { return [] }
-        return try opening.history(reader).runs(query) { opening.isRunAtWork(on: $0) }.map { run in
+    ///
+    /// - Parameter store: of many stores, the one whose runs are read.
+    func runs(_ query: LedgerHistory.Query, of store: String? = nil) throws -> [LedgerRun] {
+        guard let history = try opening.history() else { return [] }
+        return try history.runs(query, of: store) { opening.isRunAtWork(on: $0) }.map { run in
             var run = run
             run.report.archive = run.report.archive ?? archiveLeft(by: run)
             run.isArchiveThere = run.report.archive.flatMap { ArchiveFolder.hasFile($0.path) }
@@ -41,16 +43,15 @@ struct PastRuns {
 
     /// The runs of this store.
     func ofStore(_ query: LedgerHistory.Query = .init()) throws -> [LedgerRun] {
-        let found = try runs(query)
-        guard let reader = try opening.ledgerReader() else { return [] }
-        let (history, store) = (opening.history(reader), try opening.realStorePath())
-        return found.filter { history.isRun($0, of: store) }
+        guard let history = try opening.history() else { return [] }
+        let store = try opening.realStorePath()
+        return try runs(query, of: store).filter { history.isRun($0, of: store) }
     }
 
     /// The runs of the policy on this store, and those of other policies.
     func ofPolicy() throws -> (own: [LedgerRun], others: [LedgerRun]) {
-        guard let reader = try opening.ledgerReader() else { return ([], []) }
-        let others = try opening.history(reader).otherPolicies(than: opening.policy, store: opening.realStorePath())
+        guard let history = try opening.history() else { return ([], []) }
+        let others = try history.otherPolicies(than: opening.policy, store: opening.realStorePath())
         let runs = Dictionary(grouping: try ofStore()) { others.contains($0.report.config) }
         return (runs[false] ?? [], runs[true] ?? [])
     }
@@ -72,7 +73,7 @@ struct PastRuns {
 
     /// How tables name the runs, so that ``run(_:)`` finds them.
     func names() throws -> RunNames {
-        let known = try opening.ledgerReader().map { try opening.history($0).identifiers() }
+        let known = try opening.history()?.identifiers()
         return RunNames(known ?? [], now: SystemClock.now())
     }
 
@@ -115,7 +116,7 @@ struct PastRuns {
     /// Throws unless the record of a run is unchanged.
     func verify(_ run: LedgerRun) throws {
         guard let reader = try opening.ledgerReader(),
-            let fault = try LedgerVerification.fault(ofRun: run.number, reader)
+            let fault = try LedgerVerification.fault(ofRuns: [run.number], reader)
         else { return }
         throw CommandFailure(
             exitCode: 74, message: "the ledger is not what was recorded: \(fault.message)",

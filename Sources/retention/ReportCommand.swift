@@ -34,7 +34,7 @@ struct ReportCommand: ConsoleCommand {
         guard html == nil || !format.isJSON else {
             throw CommandFailure.usage("--html and --format are mutually exclusive", hint: "use one of them")
         }
-        let policy = try policyOption.read(orInstalled: true)
+        let policy = try policyOption.read(orInstalled: true, takesMany: true)
         let opening = StoreOpening(policy)
         let file = html == "-" ? nil : html
         let outputs = try opening.outputs()
@@ -44,23 +44,44 @@ struct ReportCommand: ConsoleCommand {
                 exitCode: 73, message: "the page cannot be written: \(objection)",
                 hint: "name a new file or an earlier page")
         }
-        let review = try review(policy, opening, console)
-        var text = html == nil ? review.json : ReviewPage(review).html
-        if html == nil, !format.isJSON {
-            text = ReviewText(review, console.layout).text
+        let text: String
+        var code: Int32 = 0
+        if let stores = ManyStores(policy) {
+            let review = try review(stores, console, &code)
+            text = html != nil ? review.html : format.isJSON ? review.json : review.text(console.layout)
+        } else {
+            let review = try review(policy, opening, console)
+            text =
+                html != nil
+                ? ReviewPage(review).html : format.isJSON ? review.json : ReviewText(review, console.layout).text
         }
         if let file {
             try ReplacedFile.write(text, to: file, as: .page, hint: "check the folder and its permissions")
         } else {
             try console.report(text)
         }
-        return 0
+        return code
+    }
+
+    /// The review of many stores.
+    ///
+    /// - Parameter code: set to the highest exit code of those that cannot be read.
+    private func review(_ stores: ManyStores, _ console: Console, _ code: inout Int32) throws -> StoresReview {
+        var found: [StoresReview.Store] = []
+        code = try stores.each(console) { opening in
+            found.append(StoresReview.Store(try review(opening.policy, opening, console)))
+        } otherwise: { policy, reason in
+            found.append(StoresReview.Store(policy.store.written, trouble: reason))
+        }
+        return StoresReview(
+            stores.pattern.written, asOf: SystemClock.now().toSecond, found, problems: stores.problems)
     }
 
     private func review(_ policy: Policy, _ opening: StoreOpening, _ console: Console) throws -> Review {
-        let session = RunSession(
+        var session = RunSession(
             console: console, policy: policy, asOf: SystemClock.now().toSecond, options: Planner.Options(),
             log: LogOpening.Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }))
+        session.ledger = opening.ledger
         let plan = try session.dryRun().report
         if let failure = plan.failure { throw CommandFailure(exitCode: plan.exitCode, message: failure) }
         let reader = try opening.reader()

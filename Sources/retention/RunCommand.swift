@@ -115,9 +115,12 @@ struct RunCommand: ConsoleCommand {
     ) throws -> Int32 {
         for problem in stores.problems { console.diagnose("warning", problem) }
         try stores.checkNames()
-        if !dryRun, !stores.files.paths.isEmpty { _ = try StoreOpening(stores.policy).ledgerWriter() }
+        let ledger =
+            stores.files.paths.isEmpty
+            ? nil : try StoreOpening(stores.policy).openLedger(isWritten: !dryRun, ofMany: true)
         let end = budget.map { SystemClock.uptime() + $0 }
-        let policies = stores.policies(isInTurn: budget != nil)
+        let policies = try stores.policies(inTurnOf: budget == nil ? nil : ledger)
+        let figures = dryRun ? nil : StoresFigures(stores.policy, policies, ledger)
         var reports: [RunReport] = []
         for var policy in policies {
             let left = end.map { $0 - SystemClock.uptime() }
@@ -129,24 +132,56 @@ struct RunCommand: ConsoleCommand {
                 try stores.requireSame(policy)
                 _ = try PolicyAccess.check(policy, allowsInsecure: policyOption.allowInsecure)
                 var session = try session(policy, asOf, options, nil, console)
+                (session.ledger, session.figuresOfMany) = (ledger, figures)
                 (session.maxRuntime, session.wait) = (left, wait.map { min($0, left ?? $0) })
                 reports.append(dryRun ? try session.dryRun().report : try session.run())
             } catch {
                 let log = try output.log(isVerbose: verbose, isDryRun: true).open(console)
-                let session = RunSession(console: console, policy: policy, asOf: asOf, options: options, log: log)
+                var session = RunSession(console: console, policy: policy, asOf: asOf, options: options, log: log)
+                (session.ledger, session.figuresOfMany) = (ledger, figures)
                 var report = session.reportOfRunNotCarriedOut(error)
+                if !dryRun { session.writeMetrics(&report) }
                 if dryRun { report.mode = .dryRun }
-                if case PolicyError.invalid(let mistakes, _) = error {
-                    report.failure = mistakes.map(\.message).joined(separator: "; ")
-                }
+                report.failure = ManyStores.reason(error)
                 reports.append(report)
             }
         }
+        var codes = [try record(&reports, in: ledger, of: stores.policy, console)]
+        do {
+            try figures?.write()
+        } catch {
+            console.diagnose("error", "metrics not written: \(error.description)")
+            codes.append(RunStatus.exitCode(of: error.kind))
+        }
         let result = StoresReport(
-            reports: reports, stores: stores, leftCount: policies.count - reports.count, layout: console.layout)
+            reports: reports, outputCode: codes.max() ?? 0, stores: stores, leftCount: policies.count - reports.count,
+            layout: console.layout)
         guard !output.quiet || result.exitCode != 0 else { return 0 }
         try console.report(output.format.isJSON ? result.document : result.text)
         return result.exitCode
+    }
+
+    /// Records the runs of many stores that wait for it.
+    ///
+    /// - Returns: the exit code.
+    private func record(
+        _ reports: inout [RunReport], in ledger: OpenLedger?, of policy: Policy, _ console: Console
+    ) throws -> Int32 {
+        guard let ledger, !ledger.waitingRuns.isEmpty else { return 0 }
+        var opening = output.log(isVerbose: verbose, isDryRun: dryRun)
+        opening.settings = policy.log
+        do {
+            try ledger.flush()
+            let hash = try ledger.chainHead()
+            for index in reports.indices where reports[index].ledgerHash == nil { reports[index].ledgerHash = hash }
+            try opening.open(console).logger.info("runs recorded", metadata: ["ledger_hash": "\(hash ?? "")"])
+            return 0
+        } catch {
+            let status = ExitStatus(of: error)
+            let runs = Figures.count(ledger.waitingRuns.count, "run")
+            console.diagnose("error", "\(runs) that changed nothing not recorded: \(status.reason)")
+            return status.code
+        }
     }
 
     /// Opens the log of a run or a dry run, and checks the files that it writes.

@@ -8,9 +8,7 @@ extension RunSession {
     /// Writes the figures of a run for a monitoring system. If that fails, the run stays done, and its exit code shows the failure.
     func writeMetrics(_ report: inout RunReport) {
         guard policy.metricsFile != nil else { return }
-        let ends = try? opening.ledgerReader().map {
-            try opening.history($0).ends(of: policy, store: opening.realStorePath())
-        }
+        let ends = try? opening.history().map { try $0.ends(of: policy, store: opening.realStorePath()) }
         do throws(StoreError) {
             try writeFigures(report, after: ends)
         } catch {
@@ -27,7 +25,7 @@ extension RunSession {
     ) throws(StoreError) {
         guard let path = policy.metricsFile else { return }
         var report = report
-        report.config = FilePlace.realPath(report.config) ?? report.config
+        report.config = MetricsText.config(report.config)
         let end = now ?? report.finished
         let expected = policy.expectedEvery.map {
             end.since(Cutoff.instant(asOf: end, maxAge: $0, align: nil, zone: policy.timezone))
@@ -36,10 +34,12 @@ extension RunSession {
             report, expectedEvery: expected, store: try? opening.realStorePath(), version: RetentionCommand.version,
             ends: ends ?? .init(),
             now: now)
-        try ReplacedFile.write(
-            figures.text, to: path, as: .figures,
-            hint: "check the folder and its permissions, or change metrics.textfile")
+        if let figuresOfMany { return try figuresOfMany.take(figures, of: policy) }
+        // The figures of the other stores stay.
+        if !policy.isOneOfMany { try MetricsText.write([figures], to: path) }
     }
+
+    static let timeBetweenFigures = Duration.seconds(15)
 
     /// What rewrites the figures while a run is in progress, every 15 seconds; nil: the policy asks for no figures.
     func showProgress(after history: LedgerHistory?) throws -> ((RunReport) -> Void)? {
@@ -47,7 +47,7 @@ extension RunSession {
         let ends = try history?.ends(of: policy, store: opening.realStorePath())
         var last = SystemClock.uptime()
         return { report in
-            guard SystemClock.uptime() - last >= .seconds(15) else { return }
+            guard SystemClock.uptime() - last >= Self.timeBetweenFigures else { return }
             last = SystemClock.uptime()
             // If it cannot be written now, the end of the run says so.
             try? writeFigures(report, after: ends, at: SystemClock.now())
@@ -77,20 +77,14 @@ extension RunSession {
     func record(_ report: inout RunReport, because error: any Error) {
         guard !(error is RunLock.Failure) else { return }
         do {
-            if try opening.ledgerReader() == nil {
+            if try opening.history() == nil {
                 let isMissing = (error as? StoreError)?.kind == .missing
                 guard isMissing, policy.ledger != .besideStore || !opening.isDanglingLink else { return }
             }
-            guard let writer = try opening.ledgerWriter() else { return }
-            let ledger = try RunLedger(
-                writer: writer, store: try opening.realStorePath(), links: opening.storeLinks,
-                process: MachineFacts.process, keep: policy.ledgerKeep, zone: policy.timezone)
+            guard let ledger = try opening.recorder() else { return }
             var recorded = report
             recorded.runID = runID
-            try writer.transaction(.normal) {
-                try ledger.begin(recorded)
-                try ledger.finish(recorded)
-            }
+            try ledger.finish(recorded)
             report = recorded
         } catch {
             log.warn("run not recorded", "\(error)", console)

@@ -13,6 +13,10 @@ struct RunSession {
     var log: LogOpening.Log {
         didSet { log = log.naming(runID, of: policy.store.written) }
     }
+    /// The ledger that is open for many stores; nil: the run opens it.
+    var ledger: OpenLedger?
+    /// The figures of many stores that this one is one of.
+    var figuresOfMany: StoresFigures?
     /// The command line's time budget; nil: the policy's.
     var maxRuntime: Duration?
     /// How long to wait for a locked store before the run begins; nil: not longer than `busy_timeout`.
@@ -42,7 +46,7 @@ struct RunSession {
         let opening = opening
         let reader = try opening.reader()
         try opening.checkLock()
-        let ledger = try opening.ledgerReader().map { opening.history($0) }
+        let ledger = try opening.history()
         let memory = try opening.memory(of: ledger)
         try planFile?.check(reader, ledger)
         var dryRun = DryRun(
@@ -130,8 +134,8 @@ struct RunSession {
     }
 
     var opening: StoreOpening {
-        guard isVerbose else { return StoreOpening(policy) }
-        return StoreOpening(policy) { [console] statement, plan in
+        guard isVerbose else { return StoreOpening(policy, ledger: ledger) }
+        return StoreOpening(policy, ledger: ledger) { [console] statement, plan in
             console.diagnose((["statement: " + statement] + plan.map { "  plan: " + $0 }).joined(separator: "\n"))
         }
     }

@@ -9,12 +9,17 @@ import SQLiteStore
 /// Opens stores. Only this file and `Servers.swift` name an engine.
 struct StoreOpening {
     let policy: Policy
+    /// The ledger that is open for many stores; nil: it is opened for this one.
+    let ledger: OpenLedger?
     /// Called with each distinct statement and its query plan; nil: no trace.
     private let trace: ((_ statement: String, _ plan: [String]) -> Void)?
 
     /// Makes an opener for a policy's store and ledger.
-    init(_ policy: Policy, trace: ((_ statement: String, _ plan: [String]) -> Void)? = nil) {
-        self.policy = policy
+    init(
+        _ policy: Policy, ledger: OpenLedger? = nil,
+        trace: ((_ statement: String, _ plan: [String]) -> Void)? = nil
+    ) {
+        (self.policy, self.ledger) = (policy, ledger)
         self.trace = trace
     }
 
@@ -81,10 +86,7 @@ struct StoreOpening {
     /// Opens the ledger for a run or an undo, while the run lock is held; nil: the policy turns it off. Earlier runs without an end are
     /// marked as crashed.
     func ledgerUnderLock(_ log: LogOpening.Log, _ console: Console) throws -> RunLedger? {
-        guard let writer = try ledgerWriter() else { return nil }
-        let ledger = try RunLedger(
-            writer: writer, store: try realStorePath(), links: storeLinks, process: MachineFacts.process,
-            keep: policy.ledgerKeep, zone: policy.timezone)
+        guard let ledger = try recorder() else { return nil }
         let crashed = try ledger.markCrashed()
         if crashed > 0 {
             let text = Figures.count(crashed, "run", "has", "have")
@@ -92,6 +94,30 @@ struct StoreOpening {
         }
         return ledger
     }
+
+    /// What records a run of the store; nil: the policy turns the ledger off.
+    func recorder() throws -> RunLedger? {
+        try openLedger(isWritten: true).flatMap {
+            try RunLedger(
+                $0, store: realStorePath(), links: storeLinks, process: MachineFacts.process, keep: policy.ledgerKeep,
+                zone: policy.timezone, waits: ledger != nil && policy.onSuccess.isEmpty)
+        }
+    }
+
+    /// Opens the ledger; nil: the policy turns it off, or it does not exist and is not written.
+    ///
+    /// - Parameter ofMany: whether it is for many stores.
+    func openLedger(isWritten: Bool, ofMany: Bool = false) throws -> OpenLedger? {
+        if let ledger {
+            _ = try ledgerPath()
+            return ledger
+        }
+        if isWritten { return try ledgerWriter().map { try OpenLedger(writer: $0, ofMany: ofMany) } }
+        return try ledgerReader().map { OpenLedger(reader: $0, ofMany: ofMany) }
+    }
+
+    /// The history in the ledger; nil: the policy turns it off, or it does not exist.
+    func history() throws -> LedgerHistory? { try openLedger(isWritten: false)?.history(links: storeLinks) }
 
     /// Whether a file is a ledger or an archive, by the ID of its program. Source: sqlite.org/fileformat2.html, section 1.3.
     ///
@@ -151,7 +177,7 @@ struct StoreOpening {
     }
 
     /// What the ledger knows of past runs of the store; empty without a ledger.
-    func memory() throws -> RunMemory { try memory(of: ledgerReader().map { history($0) }) }
+    func memory() throws -> RunMemory { try memory(of: history()) }
 
     /// What an open ledger knows of past runs of the store; nil: there is none.
     func memory(of ledger: LedgerHistory?) throws -> RunMemory {
@@ -295,14 +321,11 @@ struct StoreOpening {
     private func knowsStore(_ ledger: String) throws -> Bool {
         do {
             let reader = try SQLiteReader(path: ledger, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
-            return try history(reader).knows(try realStorePath())
+            return try OpenLedger(reader: reader).history(links: storeLinks).knows(try realStorePath())
         } catch let error as StoreError where [.permission, .missing].contains(error.kind) {
             return false
         }
     }
-
-    /// A ledger's history, which knows the store by the links of the policy too.
-    func history(_ ledger: any StoreReader) -> LedgerHistory { LedgerHistory(reader: ledger, links: storeLinks) }
 
     /// The links to the store's file. Links to folders lead to no other folder of the store.
     private var linksToFile: [FilePlace] {

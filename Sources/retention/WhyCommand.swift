@@ -27,13 +27,40 @@ struct WhyCommand: ConsoleCommand {
     @OptionGroup var asOfOption: AsOfOption
 
     func run(_ console: Console) throws -> Int32 {
+        let file = try policyOption.read(orInstalled: true, takesMany: true)
+        guard let stores = ManyStores(file) else {
+            try console.report(lines: try lines(StoreOpening(file), isOneOfMany: false))
+            return 0
+        }
+        var isFound = false
+        let code = try stores.each(console) { opening in
+            let lines = try lines(opening, isOneOfMany: true)
+            guard !lines.isEmpty else { return }
+            isFound = true
+            let name = SafeText.line(opening.policy.store.written)
+            try console.report(lines: ["\(name):"] + lines.map { "  " + $0 })
+        }
+        guard isFound || code != 0 else {
+            let count = Figures.count(stores.files.paths.count, "store")
+            throw CommandFailure(
+                exitCode: 66,
+                message:
+                    "no row of \(SafeText.line(entity)) has \(SafeText.line(values.joined(separator: " "))) in \(count)"
+            )
+        }
+        return code
+    }
+
+    /// What each rule says about the row.
+    ///
+    /// - Parameter isOneOfMany: whether nothing is said if the store lacks the row.
+    private func lines(_ opening: StoreOpening, isOneOfMany: Bool) throws -> [String] {
         let clock = SystemClock.now()
-        let file = try policyOption.read(orInstalled: true)
-        let asOf = try asOfOption.instant(for: file, clock: clock)
-        let opening = StoreOpening(file)
+        let asOf = try asOfOption.instant(for: opening.policy, clock: clock)
         let reader = try opening.reader()
-        let policy = try file.completed(from: reader)
+        let policy = try opening.policy.completed(from: reader)
         guard let found = try reader.entity(named: entity) else {
+            if isOneOfMany { return [] }
             throw CommandFailure(
                 exitCode: 66,
                 message:
@@ -42,6 +69,7 @@ struct WhyCommand: ConsoleCommand {
         }
         let row = StorePredicate.and(try values.map { try Self.condition($0, found) })
         let count = try reader.count(StoreFetchRequest(entity: found.name, predicate: row, fetchLimit: 2))
+        if count == 0, isOneOfMany { return [] }
         guard count == 1 else {
             let words = SafeText.line(values.joined(separator: " "))
             throw CommandFailure(
@@ -63,8 +91,7 @@ struct WhyCommand: ConsoleCommand {
                 + [verdict.date].compactMap(\.self).map { "  \($0); the cutoff is \(Figures.instant(verdict.cutoff))" }
         }
         let none = ["no rule is about \(SafeText.line(found.name))"]
-        try console.report(lines: (lines.isEmpty ? none : lines) + Self.parents(of: found, policy))
-        return 0
+        return (lines.isEmpty ? none : lines) + Self.parents(of: found, policy)
     }
 
     /// The sentence that a row may go with another one, if that is so.

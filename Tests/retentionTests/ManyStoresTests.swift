@@ -102,7 +102,6 @@ import Testing
         #expect(try count("a.sqlite", job) == 1)
         #expect(try count("b.sqlite", job) == 11)
         #expect(try job.retention("run", "--store", "prices.sqlite").status == 66)
-        #expect(try job.retention("report").status == 64)
         #expect(try job.retention("run", "--dry-run", "--save-plan", "plan.json").status == 64)
     }
 
@@ -232,5 +231,138 @@ import Testing
         #expect(try job.retention("run").status == 0)
         #expect(try count("a.sqlite", job) == 1)
         #expect(try count("b.sqlite", job) == 2)
+    }
+
+    /// Runs that change nothing are recorded together, in the order of the stores.
+    @Test func aNightWithoutExpiredRowsIsRecorded() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        #expect(try job.retention("run").status == 0)
+        try job.change(Sample.rows(5, daysAgo: 100), in: "data/b.sqlite")
+        let night = try job.retention("run", "--format", "json")
+        #expect(night.status == 0)
+        let reports = try #require(try JSONSerialization.jsonObject(with: Data(night.output.utf8)) as? [[String: Any]])
+        let runs = try job.log()
+        #expect(
+            runs.map { $0.store.suffix(8) } == ["a.sqlite", "b.sqlite", "c.sqlite", "a.sqlite", "b.sqlite", "c.sqlite"])
+        #expect(runs.suffix(3).map(\.run) == reports.compactMap { $0["run"] as? String })
+        let proof = try job.retention("log", "--verify")
+        #expect(proof.status == 0 && proof.output.contains("intact: 6 runs"), "\(proof)")
+        // Each hash is in the chain.
+        for hash in reports.map({ $0["ledger_hash"] as? String }) {
+            #expect(try job.retention("log", "--verify", "--head", #require(hash)).status == 0)
+        }
+        let other = try job.retention("run", "--store", "data/a.sqlite", "--format", "json")
+        #expect(other.status == 0)
+        #expect(try job.retention("log", "--verify").output.contains("intact: 7 runs"))
+    }
+
+    /// What was deleted before a kill is recorded, and the ledger is whole.
+    @Test func aKillLosesNoRecordOfWhatWasDeleted() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite", "d.sqlite"])
+        try job.folder.write(
+            try job.text("retention.yaml").replacing("100ms", with: "60s"), to: "retention.yaml")
+        try job.change("DELETE FROM Price WHERE at < strftime('%s', 'now', '-9 days')", in: "data/a.sqlite")
+        try job.change("DELETE FROM Price WHERE at < strftime('%s', 'now', '-9 days')", in: "data/c.sqlite")
+        let other = try DatabaseQueue(path: job.path("data/d.sqlite"), configuration: .init())
+        let end = try other.inDatabase { db in
+            try db.execute(sql: "BEGIN EXCLUSIVE")
+            defer { try? db.execute(sql: "ROLLBACK") }
+            return try LaunchedProgram.shell(
+                "retention run & p=$!; until grep -qs $p data/d.sqlite.retention-lock; do sleep 0.1; done; sleep 0.5; kill -9 $p",
+                in: job.folder.url)
+        }
+        #expect(end.status == 0, "\(end)")
+        #expect(try count("b.sqlite", job) == 1)
+        let runs = try job.log()
+        #expect(runs.map { $0.store.suffix(8) } == ["a.sqlite", "b.sqlite"])
+        #expect(runs.allSatisfy { $0.outcome == "completed" })
+        #expect(try job.retention("log", "--verify").status == 0)
+        let next = try job.retention("run")
+        #expect(next.status == 0 && next.output.contains("4 completed; deleted 10 rows"), "\(next)")
+        #expect(try job.retention("log", "--verify").output.contains("intact: 6 runs"))
+    }
+
+    @Test func twoRunsAtOnceHaveOneChain() throws {
+        let job = try job((1...12).map { "\($0).sqlite" })
+        _ = try LaunchedProgram.shell("retention run & retention run & retention run; wait", in: job.folder.url)
+        for store in 1...12 { #expect(try count("\(store).sqlite", job) == 1) }
+        let proof = try job.retention("log", "--verify")
+        #expect(proof.status == 0 && proof.output.contains("intact"), "\(proof)")
+        let deleted = try job.number("SELECT sum(deleted) FROM run_rule", in: "retention.ledger.sqlite")
+        #expect(deleted == 120)
+    }
+
+    @Test func withLittleTimeThoseThatWaitedLongestComeFirst() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        #expect(try job.retention("run", "--store", "data/b.sqlite").status == 0)
+        #expect(try job.retention("run", "--store", "data/a.sqlite").status == 0)
+        let run = try job.retention("run", "--max-runtime", "1h", "--format", "json")
+        let reports = try #require(try JSONSerialization.jsonObject(with: Data(run.output.utf8)) as? [[String: Any]])
+        #expect(
+            reports.compactMap { $0["store"] as? String } == ["data/c.sqlite", "data/b.sqlite", "data/a.sqlite"])
+    }
+
+    /// A figure has its series together, with those of all stores.
+    @Test func theFiguresHaveTheStoreAsLabel() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        try job.folder.write(
+            try job.text("retention.yaml") + "metrics: { textfile: f.prom }\n", to: "retention.yaml")
+        try job.change("DROP TABLE Price", in: "data/c.sqlite")
+        #expect(try job.retention("run").status == 78)
+        let lines = try job.text("f.prom").split(separator: "\n").map(String.init)
+        let store = { (name: String) in "store=\"\(job.path("data/\(name).sqlite"))\"" }
+        for (name, code) in [("a", 0), ("b", 0), ("c", 78)] {
+            #expect(
+                lines.contains { $0.hasPrefix("retention_run_exit_code{\(store(name)),") && $0.hasSuffix("} \(code)") })
+        }
+        #expect(lines.count { $0.hasPrefix("retention_rule_deleted_rows{") && $0.hasSuffix("} 10") } == 2)
+        var seen: [Substring] = []
+        for line in lines {
+            let name = line.hasPrefix("#") ? line.split(separator: " ")[2] : line.prefix { $0 != "{" }
+            if line.hasPrefix("# HELP") {
+                #expect(!seen.contains(name), "\(name) begins twice")
+                seen.append(name)
+            }
+            #expect(seen.last == name, "\(line)")
+        }
+        // A run of one store keeps the figures of the others.
+        #expect(try job.retention("run", "--store", "data/a.sqlite").status == 0)
+        #expect(try job.text("f.prom").split(separator: "\n").map(String.init) == lines)
+    }
+
+    @Test func theReviewIsOfAllStores() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        try job.folder.write(String(repeating: "no database ", count: 100), to: "data/b.sqlite")
+        let text = try job.retention("report")
+        #expect(text.status == 74)
+        #expect(text.output.contains("Stores: 3, of which 1"), "\(text)")
+        let names = text.output.matches(of: /(?m)^data\/.\.sqlite/).map { String($0.output) }
+        #expect(names == ["data/b.sqlite", "data/a.sqlite", "data/c.sqlite"])
+        #expect(text.output.contains(/(?m)^all +22 +20/), "\(text)")
+        let json = try job.retention("report", "--json")
+        let reviews = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [[String: Any]])
+        #expect(reviews.map { $0["error"] != nil } == [true, false, false])
+        #expect(try job.retention("report", "--html", "r.html").status == 74)
+        let page = try job.text("r.html")
+        #expect(page.contains("<h2 id=\"stores\">Stores</h2>") && page.contains("data/b.sqlite"))
+    }
+
+    @Test func inspectShowsWhatDiffers() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        try job.change("ALTER TABLE Price ADD COLUMN extra; CREATE TABLE Other(i)", in: "data/c.sqlite")
+        let all = try job.retention("inspect", "data/*.sqlite")
+        #expect(all.status == 0 && all.output.contains("3 stores"), "\(all)")
+        #expect(all.output.contains("also Other; Price with extra"), "\(all)")
+        #expect(all.output.matches(of: /(?m)^data\/.\.sqlite/).count == 3)
+        #expect(try job.retention("inspect", "none/*.sqlite").status == 66)
+    }
+
+    @Test func whyFindsTheStoresOfTheRow() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
+        try job.change("INSERT INTO Price(id, at) VALUES(7777, 0)", in: "data/b.sqlite")
+        let why = try job.retention("why", "Price", "id=7777")
+        #expect(why.status == 0 && why.output.hasPrefix("data/b.sqlite:\n  prices:"), "\(why)")
+        #expect(!why.output.contains("data/a") && !why.output.contains("data/c"))
+        #expect(try job.retention("why", "Price", "id=9999").status == 66)
     }
 }

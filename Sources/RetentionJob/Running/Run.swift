@@ -47,7 +47,9 @@ package final class Run {
     package func perform() throws -> RunReport {
         writer.isStopped = { [weak self] in self?.mayContinue == false }
         let memory = try recorder?.memory() ?? RunMemory()
-        try recorder?.begin(report)
+        // Pending files and candles change the store before there is a plan.
+        try recorder?.begin(
+            report, isChanging: report.hasPendingSources || setup.policy.rules.contains { $0.rollup != nil })
         report.ruleLines = memory.ruleLines
         logger.info("run started", metadata: startMetadata)
         report.isFirst = memory.isBeforeFirstRun && recorder != nil
@@ -62,6 +64,9 @@ package final class Run {
                 writer, memory: memory, after: report.pending, countsAllRows: setup.policy.metricsFile != nil)
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
+            if plan.steps.contains(where: { $0.disposition == .planned && $0.survey.expiredCount > 0 }) {
+                try recorder?.begin(report, isChanging: true)
+            }
             report.takeHolds(of: plan)
             for defect in try writer.knownDefects() {
                 logger.info("known defect avoided", metadata: ["reason": "\(defect.sentence)"])
@@ -188,6 +193,7 @@ package final class Run {
         noteArchiveEnd()
         let old = findOldArchives()
         do {
+            if !old.isEmpty { try recorder?.begin(report, isChanging: true) }
             try recorder?.finish(report)
             report.ledgerHash = try recorder?.chainHead()
             // Only after the run is recorded, so that no archive is removed without a record.

@@ -2,8 +2,10 @@
 package protocol RunRecorder: AnyObject {
     /// What the guards need to know about earlier runs.
     func memory() throws -> RunMemory
-    /// Records that a run begins.
-    func begin(_ report: RunReport) throws
+    /// Records that a run begins, unless that is recorded.
+    ///
+    /// - Parameter isChanging: whether the run is about to change something; false: the record may wait until then.
+    func begin(_ report: RunReport, isChanging: Bool) throws
     /// Records how the current run has ended.
     func finish(_ report: RunReport) throws
     /// The newest hash, which covers everything recorded so far; nil: there is none.

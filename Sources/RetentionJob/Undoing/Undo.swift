@@ -162,7 +162,7 @@ package final class Undo {
             }
         }
         writer.isStopped = { [weak self] in self?.mayContinue == false }
-        try recorder?.begin(report)
+        try recorder?.begin(report, isChanging: true)
         logger.info("undo started", metadata: ["undoes": "\(request.run)", "archive_path": "\(undo.archive)"])
         do throws(StoreError) {
             try restore(restoration)

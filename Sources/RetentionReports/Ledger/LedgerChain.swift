@@ -24,12 +24,13 @@ enum LedgerChain {
 
     /// The values that put a run at the end of the chain.
     ///
-    /// - Parameter through: the last place whose record was just deleted; nil: none was.
+    /// - Parameters:
+    ///   - last: the newest one there; nil: it is the first.
+    ///   - through: the last place whose record was just deleted; nil: none was.
     static func end(
-        for run: [String: StoreValue], rules: [[String: StoreValue]], trimmedThrough through: Int64? = nil,
-        in writer: any StoreWriter
+        for run: [String: StoreValue], rules: [[String: StoreValue]], after last: [String: StoreValue]?,
+        trimmedThrough through: Int64? = nil, in writer: any StoreWriter
     ) throws -> [String: StoreValue] {
-        let last = try newest(in: writer)
         var values: [String: StoreValue] = [
             "place": .integer(try RunLedger.number(after: last?["place"]?.number ?? 0, in: writer)),
             "previous_hash": .text(last?["hash"]?.string ?? origin),
@@ -39,13 +40,19 @@ enum LedgerChain {
         return values
     }
 
-    /// The run with the newest hash; nil: no run has ended yet, or the ledger has no chain.
-    static func newest(in reader: any StoreReader) throws -> [String: StoreValue]? {
+    /// What the chain has added to its newest run; nil: no run has ended yet, or the ledger has no chain.
+    ///
+    /// - Parameter index: which run that is; nil: it is looked for.
+    static func newest(in reader: any StoreReader, _ index: LedgerIndex? = nil) throws -> [String: StoreValue]? {
+        let history = LedgerHistory(reader: reader)
+        func first(_ run: StorePredicate) throws -> [String: StoreValue]? {
+            try history.rows(
+                LedgerRow.runEntity, where: run, order: [StoreSortDescriptor("place", ascending: false)], limit: 1,
+                attributes: columns.map(\.name)
+            ).first
+        }
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "place") != nil else { return nil }
-        return try rows(
-            LedgerRow.runEntityName, where: .isNotNull("place"),
-            order: [StoreSortDescriptor("place", ascending: false)], limit: 1, in: reader
-        ).first
+        return try index?.isNewest.flatMap(first) ?? first(.isNotNull("place"))
     }
 
     /// Rows of an entity of the ledger with all their attributes, including those that this version does not know.

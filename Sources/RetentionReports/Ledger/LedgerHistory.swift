@@ -6,12 +6,27 @@ package import RetentionPolicy
 package struct LedgerHistory {
     let reader: any StoreReader
     private let links: [String]
+    /// Which runs are of which store; nil: they are looked for.
+    private let index: LedgerIndex?
 
     /// Makes a history over the store of a ledger.
     ///
     /// - Parameter links: the links by which a policy leads to the store whose runs are asked for.
-    package init(reader: any StoreReader, links: [String] = []) {
-        (self.reader, self.links) = (reader, links)
+    init(reader: any StoreReader, links: [String] = [], index: LedgerIndex? = nil) {
+        (self.reader, self.links, self.index) = (reader, links, index)
+    }
+
+    /// The condition for the runs of a store.
+    func runs(of names: StoreNames) throws -> StorePredicate {
+        guard let index else { return try names.predicate(in: reader) }
+        try index.update(from: reader)
+        return names.predicate(in: index)
+    }
+
+    /// The number of the last run of a store; 0: none is recorded.
+    package func lastRun(of store: String) throws -> Int64 {
+        try index?.update(from: reader)
+        return index?.last(of: names(of: store)) ?? 0
     }
 
     /// The runs to read. Nil sets no condition.
@@ -40,10 +55,15 @@ package struct LedgerHistory {
 
     /// The runs of a query, newest last; empty if the store contains no ledger.
     ///
-    /// - Parameter isAtWork: whether a run is in progress on the store of a path. If so, the newest run without an end is running; all
-    ///   others without an end have crashed.
-    package func runs(_ query: Query = Query(), isAtWork: (String) -> Bool) throws -> [LedgerRun] {
+    /// - Parameters:
+    ///   - store: of many stores, the one whose runs are read; nil: those of all.
+    ///   - isAtWork: whether a run is in progress on the store of a path. If so, the newest run without an end is running; all others
+    ///     without an end have crashed.
+    package func runs(
+        _ query: Query = Query(), of store: String? = nil, isAtWork: (String) -> Bool
+    ) throws -> [LedgerRun] {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return [] }
+        let ofStore = try index == nil ? .all : store.map { try runs(of: names(of: $0)) } ?? .all
         var found: [LedgerRun] = []
         var lowest: Int64?
         var storesWithLaterRuns: Set<String> = []
@@ -52,9 +72,9 @@ package struct LedgerHistory {
         // The last run that was allowed to delete restored rows again, by store and rule.
         var deletedAgain: [[String]: String] = [:]
         while true {
-            let page = try page(before: lowest)
-            guard let first = page.first, let last = page.last else { break }
-            let rules = try rules(from: last.number, through: first.number)
+            let page = try page(before: lowest, ofStore)
+            guard let last = page.last else { break }
+            let rules = try rules(of: page)
             for var run in page {
                 run.report.rules = rules[run.number] ?? []
                 let isNewest = storesWithLaterRuns.insert(run.report.store).inserted
@@ -101,7 +121,7 @@ package struct LedgerHistory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return Ends() }
         let others = try policy.map { try otherPolicies(than: $0, store: store) } ?? []
         let ended =
-            try names(of: store).predicate(in: reader) && .isNotNull("finished_us") && .notTrue(Self.isUndo)
+            try runs(of: names(of: store)) && .isNotNull("finished_us") && .notTrue(Self.isUndo)
             && .notTrue(.isIn("config", others.map { .text($0) }))
         func newest(_ runs: StorePredicate) throws -> [String: StoreValue]? {
             try rows(
@@ -136,7 +156,7 @@ package struct LedgerHistory {
     package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
         let isEarlier = number.map { StorePredicate.compare("number", .less, .integer(Int64($0))) } ?? .all
-        let ofStore = try names(of: store).predicate(in: reader) && isEarlier
+        let ofStore = try runs(of: names(of: store)) && isEarlier
         let rows = try reader.fetch(
             StoreFetchRequest(
                 entity: LedgerRow.runEntityName,
@@ -160,7 +180,9 @@ package struct LedgerHistory {
                 memory.damagedRules.append(line)
             }
         }
-        if memory == RunMemory() {
+        if memory == RunMemory(), let index {
+            (memory.otherStore, memory.isOtherGone) = (index.goneStore ?? index.lastStore, index.goneStore != nil)
+        } else if memory == RunMemory() {
             func number(_ value: StoreValue) -> Int64 { if case .integer(let number) = value { number } else { 0 } }
             let others = try reader.figures(
                 [.max("number")],
@@ -187,7 +209,7 @@ package struct LedgerHistory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return false }
         return try reader.count(
             StoreFetchRequest(
-                entity: LedgerRow.runEntityName, predicate: try names(of: store).predicate(in: reader))) > 0
+                entity: LedgerRow.runEntityName, predicate: try runs(of: names(of: store)))) > 0
     }
 
     func names(of store: String) -> StoreNames { StoreNames(store, links: links, in: reader) }
@@ -204,9 +226,13 @@ package struct LedgerHistory {
     ) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
         // A run has many attributes, so they are read only if there is an undo.
-        let places = try rows(
-            LedgerRow.runEntity, where: isEarlier && Self.isUndo, order: [], limit: nil,
-            attributes: ["store", LedgerRow.storeRelative])
+        let isUndo = index.map { StorePredicate.isIn("number", $0.undos.map { .integer($0) }) } ?? Self.isUndo
+        let places =
+            try index?.undos.isEmpty == true
+            ? []
+            : rows(
+                LedgerRow.runEntity, where: isEarlier && isUndo, order: [], limit: nil,
+                attributes: ["store", LedgerRow.storeRelative])
         guard !places.isEmpty else { return [] }
         let leading = Set(places.filter { mayBePlace($0, of: store) }.compactMap { $0["store"] })
             .sorted { ($0.string ?? "") < ($1.string ?? "") }
@@ -389,19 +415,17 @@ package struct LedgerHistory {
     }
 
     /// The next runs, newest first.
-    private func page(before number: Int64?) throws -> [LedgerRun] {
+    private func page(before number: Int64?, _ runs: StorePredicate) throws -> [LedgerRun] {
         try rows(
-            LedgerRow.runEntity, where: number.map { .compare("number", .less, .integer($0)) } ?? .all,
+            LedgerRow.runEntity, where: runs && (number.map { .compare("number", .less, .integer($0)) } ?? .all),
             order: [StoreSortDescriptor("number", ascending: false)], limit: 200
         ).map(LedgerRow.run)
     }
 
-    /// The rules of a range of runs, by run.
-    private func rules(from first: Int, through last: Int) throws -> [Int: [RunReport.RuleReport]] {
+    /// The rules of some runs, by run.
+    private func rules(of runs: [LedgerRun]) throws -> [Int: [RunReport.RuleReport]] {
         let rows = try rows(
-            LedgerRow.ruleEntity,
-            where: .compare("run_number", .greaterOrEqual, .integer(Int64(first)))
-                && .compare("run_number", .lessOrEqual, .integer(Int64(last))),
+            LedgerRow.ruleEntity, where: .isIn("run_number", runs.map { .integer(Int64($0.number)) }),
             order: [StoreSortDescriptor("run_number"), StoreSortDescriptor("position")], limit: nil)
         var rules: [Int: [RunReport.RuleReport]] = [:]
         for row in rows {

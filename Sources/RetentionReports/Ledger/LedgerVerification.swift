@@ -57,16 +57,16 @@ package struct LedgerVerification: Hashable, Sendable {
         }
     }
 
-    /// Verifies the record of one run by its own hash.
+    /// Verifies the records of some runs by their own hashes.
     ///
-    /// - Returns: the fault; nil: the record is unchanged.
-    package static func fault(ofRun number: Int, _ reader: any StoreInserter) throws -> Fault? {
+    /// - Returns: the first fault; nil: the records are unchanged.
+    package static func fault(ofRuns numbers: [Int], _ reader: any StoreInserter) throws -> Fault? {
         try reader.transaction(.normal) {
-            let run = try LedgerChain.rows(
-                LedgerRow.runEntityName, where: .compare("number", .equal, .integer(Int64(number))), limit: 1,
-                in: reader
-            ).first
-            return try run.flatMap { try fault(of: $0, LedgerChain.rules(ofRuns: [Int64(number)], in: reader)) }
+            let numbers = numbers.map(Int64.init)
+            let runs = try LedgerChain.rows(
+                LedgerRow.runEntityName, where: .isIn("number", numbers.map { .integer($0) }), in: reader)
+            let rules = try LedgerChain.rules(ofRuns: numbers, in: reader)
+            return runs.lazy.compactMap { fault(of: $0, rules) }.first
         }
     }
 

@@ -7,12 +7,17 @@ package import RetentionPolicy
 /// Several stores can share a ledger. A run is recorded when it starts and when it ends, so a missing end shows that it crashed. Dry runs
 /// are not recorded.
 package final class RunLedger: RunRecorder {
+    private let ledger: OpenLedger
     private let writer: any StoreWriter
     private let store: String
     private let links: [String]
+    /// The names of the store.
+    let names: StoreNames
     private let process: LedgerProcess
     private let keep: MaxAge?
     private let zone: CalendarZone
+    /// Whether the record of a run that changes nothing may wait.
+    let waits: Bool
     /// The recorded values of the run that this process has begun.
     private var begun: [String: StoreValue]?
 
@@ -23,91 +28,112 @@ package final class RunLedger: RunRecorder {
         LedgerRow.runEntityName, LedgerRow.ruleEntityName,
     ]
 
-    /// Opens the ledger in a store and creates or completes its entities.
+    /// Makes the recorder of a run; nil: the ledger is only read.
     ///
     /// - Parameters:
-    ///   - writer: the store that holds the ledger.
     ///   - store: the real path or the address of the store whose runs are recorded.
     ///   - links: the links by which the policy leads to the store.
     ///   - process: the process that records.
     ///   - keep: how long runs are kept; nil: forever.
     ///   - zone: the zone of that age.
-    /// - Throws: ``StoreError``; of kind `cannotCreate` if the entities cannot be created.
-    package init(
-        writer: any StoreWriter, store: String, links: [String] = [], process: LedgerProcess, keep: MaxAge? = nil,
-        zone: CalendarZone = .utc
-    ) throws(StoreError) {
+    ///   - waits: whether the record of a run that changes nothing may wait for others.
+    package init?(
+        _ ledger: OpenLedger, store: String, links: [String] = [], process: LedgerProcess, keep: MaxAge? = nil,
+        zone: CalendarZone = .utc, waits: Bool = false
+    ) {
+        guard let writer = ledger.writer else { return nil }
+        self.ledger = ledger
         self.writer = writer
         self.store = store
         self.links = links
         self.process = process
         self.keep = keep
         self.zone = zone
-        for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity] {
-            do {
-                try writer.createEntity(entity)
-            } catch  where error.kind == .permission || error.kind == .missing {
-                throw StoreError(
-                    .cannotCreate, store: writer.name, message: "the ledger cannot be created: \(error.message)",
-                    engineCode: error.engineCode, hint: "set `ledger` to a writable path or to `none`")
-            }
-        }
+        self.waits = waits
+        names = StoreNames(store, links: links, in: writer)
     }
 
-    /// Records the start of a run.
-    package func begin(_ report: RunReport) throws {
-        begun = try writer.transaction(.normal) {
-            let last = try writer.fetch(
-                StoreFetchRequest(
-                    entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number", ascending: false)],
-                    fetchLimit: 1), attributes: ["number"])
-            let number = try Self.number(after: last.first?.first?.number ?? 0, in: writer)
+    /// Records the start of a run, once. If the record may wait, it begins when the run is about to change something.
+    package func begin(_ report: RunReport, isChanging: Bool = true) throws {
+        guard begun == nil, isChanging || !waits else { return }
+        var values: [String: StoreValue] = [:]
+        try ledger.flush { number, last in
             // At the end of the run it would be too late to fail.
-            _ = try Self.number(after: LedgerChain.newest(in: writer)?["place"]?.number ?? 0, in: writer)
-            let values = LedgerRow.values(
-                starting: report, number: number, store: store, relative: names.relative, process: process
-            ).recordable
+            _ = try Self.number(after: last?["place"]?.number ?? 0, in: writer)
+            values = beginning(report, number)
             try insert(LedgerRow.runEntityName, values)
-            return values
         }
+        begun = values
     }
 
-    /// Records the end of the run that was begun, with its rules. Nothing happens if none was begun.
+    private func beginning(_ report: RunReport, _ number: Int64) -> [String: StoreValue] {
+        LedgerRow.values(
+            starting: report, number: number, store: store, relative: names.relative, process: process
+        ).recordable
+    }
+
+    /// Records the end of the run, with its rules. One that was not begun is recorded as a whole, now or later.
     package func finish(_ report: RunReport) throws {
-        guard let begun, let number else { return }
+        guard let begun, let number else { return try ledger.record(report, of: self) }
         try writer.transaction(.normal) {
-            let rules = report.rules.enumerated().map { position, rule in
-                LedgerRow.values(of: rule, position: position, runNumber: number).recordable
-            }
-            for rule in rules { try insert(LedgerRow.ruleEntityName, rule) }
-            // If the clock is in doubt, the ages of records are not known.
-            let age = report.trustsClock ? keep : nil
-            let through = try age.flatMap {
-                try LedgerTrim(writer: writer).deleteRuns(
-                    before: Cutoff.instant(asOf: report.finished, maxAge: $0, align: nil, zone: zone),
-                    now: report.finished)
-            }
-            let end = LedgerRow.values(finishing: report).recordable
-            let place = try LedgerChain.end(
-                for: begun.merging(end) { $1 }, rules: rules, trimmedThrough: through, in: writer)
+            let (end, _) = try recordEnd(report, of: begun, after: ledger.newest())
             let count = try writer.update(
                 StoreFetchRequest(
                     entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
-                set: end.merging(place) { $1 })
+                set: end)
             guard count == 1 else {
                 throw StoreError(
                     .inputOutput, store: writer.name, message: "the record of this run is not in the ledger any more")
             }
-            // What was appended is what is read.
-            if let fault = try LedgerVerification.fault(ofRun: Int(number), writer) {
-                throw StoreError(
-                    .inputOutput, store: writer.name,
-                    message: "the ledger does not hold what was recorded: \(fault.message)",
-                    hint: "see whether the ledger has triggers; move the file away to start a new one")
-            }
+            try Self.verify([number], in: writer)
         }
         // From now on the run is a past run.
         self.begun = nil
+    }
+
+    /// Records a run as a whole.
+    ///
+    /// - Parameter last: the end of the chain.
+    /// - Returns: its new end.
+    func append(
+        _ report: RunReport, number: Int64, after last: [String: StoreValue]?
+    ) throws -> [String: StoreValue] {
+        let begun = beginning(report, number)
+        let (end, place) = try recordEnd(report, of: begun, after: last)
+        try insert(LedgerRow.runEntityName, begun.merging(end) { $1 })
+        return place
+    }
+
+    /// Records the rules of a run, and deletes old records.
+    ///
+    /// - Returns: what the end adds to the record of the run, and of that the new end of the chain.
+    private func recordEnd(
+        _ report: RunReport, of begun: [String: StoreValue], after last: [String: StoreValue]?
+    ) throws -> (end: [String: StoreValue], place: [String: StoreValue]) {
+        let rules = report.rules.enumerated().map { position, rule in
+            LedgerRow.values(of: rule, position: position, runNumber: begun["number"]?.number ?? 0).recordable
+        }
+        for rule in rules { try insert(LedgerRow.ruleEntityName, rule) }
+        // If the clock is in doubt, the ages of records are not known.
+        let age = report.trustsClock && ledger.isTrimDue(at: report.finished) ? keep : nil
+        let through = try age.flatMap {
+            try LedgerTrim(writer: writer).deleteRuns(
+                before: Cutoff.instant(asOf: report.finished, maxAge: $0, align: nil, zone: zone),
+                now: report.finished)
+        }
+        let end = LedgerRow.values(finishing: report).recordable
+        let place = try LedgerChain.end(
+            for: begun.merging(end) { $1 }, rules: rules, after: last, trimmedThrough: through, in: writer)
+        return (end.merging(place) { $1 }, place)
+    }
+
+    /// Throws unless what was appended is what is read.
+    static func verify(_ numbers: [Int64], in writer: any StoreWriter) throws {
+        guard let fault = try LedgerVerification.fault(ofRuns: numbers.map(Int.init), writer) else { return }
+        throw StoreError(
+            .inputOutput, store: writer.name,
+            message: "the ledger does not hold what was recorded: \(fault.message)",
+            hint: "see whether the ledger has triggers; move the file away to start a new one")
     }
 
     /// The number of the run that was begun.
@@ -124,13 +150,11 @@ package final class RunLedger: RunRecorder {
         return next
     }
 
-    /// The newest hash of the chain; nil: there is none yet.
-    package func chainHead() throws -> String? {
-        try history.chainHead()
-    }
+    /// The newest hash of the chain; nil: there is none yet, or it does not cover a run that waits.
+    package func chainHead() throws -> String? { try ledger.waitingRuns.isEmpty ? ledger.chainHead() : nil }
 
     /// The runs of the ledger, for reading.
-    package var history: LedgerHistory { LedgerHistory(reader: writer, links: links) }
+    package var history: LedgerHistory { ledger.history(links: links) }
 
     /// Marks the earlier runs of this store without an end as crashed. It must be called while the run lock is held, when none of them can
     /// be in progress.
@@ -140,16 +164,19 @@ package final class RunLedger: RunRecorder {
     package func markCrashed() throws -> Int {
         let running = StoreFetchRequest(
             entity: LedgerRow.runEntityName,
-            predicate: try ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
+            predicate: try butThis(history.runs(of: names))
+                && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
             sortDescriptors: [StoreSortDescriptor("number")])
+        // A run has many attributes, so they are read only if there is such a run.
+        guard try writer.count(running) > 0 else { return 0 }
         return try writer.transaction(.normal) {
-            // A run has many attributes, so they are read only if there is such a run.
-            guard try writer.count(running) > 0 else { return 0 }
+            var last = try ledger.newest()
             let runs = try LedgerChain.rows(
                 LedgerRow.runEntityName, where: running.predicate, order: running.sortDescriptors, in: writer)
             for var run in runs {
                 run["outcome"] = .text(LedgerRun.Outcome.crashed.rawValue)
-                let place = try LedgerChain.end(for: run, rules: [], in: writer)
+                let place = try LedgerChain.end(for: run, rules: [], after: last, in: writer)
+                last = place
                 _ = try writer.update(
                     StoreFetchRequest(
                         entity: LedgerRow.runEntityName,
@@ -168,7 +195,8 @@ package final class RunLedger: RunRecorder {
     /// The records of some runs of this store.
     package func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] {
         let runs = try LedgerChain.rows(
-            LedgerRow.runEntityName, where: try ofThisStore && .isIn("run", identifiers.map { .text($0) }), in: writer)
+            LedgerRow.runEntityName,
+            where: try butThis(names.predicate(in: writer)) && .isIn("run", identifiers.map { .text($0) }), in: writer)
         let recorded = runs.map(LedgerRow.run).map { run in
             let isEnded = run.outcome != .running && run.outcome != .crashed
             return (
@@ -182,15 +210,10 @@ package final class RunLedger: RunRecorder {
         return Dictionary(recorded) { first, _ in first }
     }
 
-    /// Rows of this store, without the current run.
-    private var ofThisStore: StorePredicate {
-        get throws {
-            let sameStore = try names.predicate(in: writer)
-            return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore
-        }
+    /// Some runs without the current one.
+    private func butThis(_ runs: StorePredicate) -> StorePredicate {
+        number.map { runs && .compare("number", .notEqual, .integer($0)) } ?? runs
     }
-
-    private var names: StoreNames { StoreNames(store, links: links, in: writer) }
 
     private func insert(_ entity: String, _ values: [String: StoreValue]) throws {
         if case .rejected(let reason) = try writer.insert(entity: entity, values: values, onConflict: .fail) {

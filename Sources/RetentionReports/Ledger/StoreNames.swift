@@ -41,8 +41,28 @@ struct StoreNames {
         return hasPath || .isIn(LedgerRow.storeRelative, relatives.compactMap { $0.map { .text($0) } })
     }
 
+    /// The condition for the runs of the store that an index knows.
+    func predicate(in index: LedgerIndex) -> StorePredicate {
+        .isIn("number", index.runs(of: self).map { .integer($0) })
+    }
+
+    /// The values of the paths in the ledger.
+    fileprivate var values: [(String, [String])] {
+        [("store", paths), (LedgerRow.storeRelative, relatives.compactMap(\.self))]
+    }
+
     /// Whether a run is one of the store.
     func include(_ run: LedgerRun) -> Bool {
         paths.contains(run.report.store) || run.relativeStore.map(relatives.contains) == true
     }
+}
+
+extension LedgerIndex {
+    /// The last thousand runs of a store, in their order.
+    func runs(of names: StoreNames) -> [Int64] {
+        Set(names.values.flatMap { runs($0, $1) }).sorted().suffix(1000)
+    }
+
+    /// The last run of a store; nil: none is known.
+    func last(of names: StoreNames) -> Int64? { runs(of: names).last }
 }

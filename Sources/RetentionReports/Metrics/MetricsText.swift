@@ -1,6 +1,6 @@
 package import PriceStore
 package import RetentionJob
-import RetentionPolicy
+package import RetentionPolicy
 
 /// The figures of the last run, or of one in progress, for a monitoring system, in the text format of Prometheus.
 package struct MetricsText {
@@ -41,6 +41,28 @@ package struct MetricsText {
         }
     }
 
+    /// Creates the figures of a store that a run has not reached; nil: no run of it is recorded.
+    package init?(_ policy: Policy, store: String, version: String, before ends: LedgerHistory.Ends) {
+        guard let last = ends.last else { return nil }
+        var report = RunReport(
+            runID: "", mode: .run, asOf: last, started: last, config: Self.config(policy.file.path), configSHA256: "",
+            store: store, engine: "")
+        (report.finished, report.exitCode) = (last, ends.exitCode ?? 0)
+        report.unknown = Set(RunReport.values.map(\.name)).subtracting(["exit_code"])
+        self.init(report, store: store, version: version, ends: ends)
+    }
+
+    /// The path of a policy as a label.
+    package static func config(_ path: String) -> String { FilePlace.realPath(path) ?? path }
+
+    /// Replaces the file of the figures, if there are some.
+    package static func write(_ stores: [MetricsText], to path: String) throws(StoreError) {
+        guard !stores.isEmpty else { return }
+        try ReplacedFile.write(
+            text(of: stores), to: path, as: .figures,
+            hint: "check the folder and its permissions, or change metrics.textfile")
+    }
+
     /// The beginning of every such file.
     static let firstWords = "# HELP retention_"
 
@@ -54,19 +76,64 @@ package struct MetricsText {
     }
 
     /// The whole file. Every figure is a gauge of the last run, with a help line.
+    package var text: String { Self.text(of: [self]) }
+
+    /// The most series of a figure of many stores, before the sums of the other stores.
+    static let mostSeries = 200
+    /// What the label `store` is for these sums. A real path begins with a slash.
+    static let others = "others"
+
+    /// The file of many stores, each figure with its series together. The last ones of too many stores are one store in it, with sums, and
+    /// of times and codes the worst.
     ///
     /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text format".
-    package var text: String {
-        var lines: [String] = []
-        func gauge(_ name: String, _ help: String, _ samples: [(labels: [(String, String)], value: String)]) {
-            guard !samples.isEmpty else { return }
-            lines.append("# HELP retention_\(name) \(help)")
-            lines.append("# TYPE retention_\(name) gauge")
-            for sample in samples {
-                let labels = ([("store", store), ("policy", report.config)] + sample.labels)
-                    .map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
-                lines.append("retention_\(name){\(labels)} \(sample.value)")
+    package static func text(of stores: [MetricsText]) -> String {
+        var names: [String] = []
+        var figures: [String: (help: String, own: [(labels: String, value: String)], others: [String: String])] = [:]
+        for store in stores {
+            for gauge in store.gauges where !gauge.samples.isEmpty {
+                var figure = figures[gauge.name] ?? (gauge.help, [], [:])
+                if figures[gauge.name] == nil { names.append(gauge.name) }
+                let isOwn = figure.others.isEmpty && figure.own.count + gauge.samples.count <= mostSeries
+                for sample in gauge.samples {
+                    let name = isOwn || stores.count == 1 ? store.store : others
+                    let labels = ([("store", name), ("policy", store.report.config)] + sample.labels)
+                        .map { "\($0)=\"\(escaped($1))\"" }.joined(separator: ",")
+                    if name == others {
+                        let sum = figure.others[labels].map { joined($0, sample.value, of: gauge.name) }
+                        figure.others[labels] = sum ?? sample.value
+                    } else {
+                        figure.own.append((labels, sample.value))
+                    }
+                }
+                figures[gauge.name] = figure
             }
+        }
+        let lines = names.flatMap { name -> [String] in
+            guard let figure = figures[name] else { return [] }
+            let samples = figure.own + figure.others.sorted { $0.key < $1.key }.map { ($0, $1) }
+            return ["# HELP retention_\(name) \(figure.help)", "# TYPE retention_\(name) gauge"]
+                + samples.map { "retention_\(name){\($0.labels)} \($0.value)" }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// A figure of two stores as one.
+    private static func joined(_ one: String, _ other: String, of name: String) -> String {
+        guard let first = Double(one), let second = Double(other) else { return one }
+        if name.hasSuffix("timestamp_seconds") { return first < second ? one : other }
+        if ["info", "run_exit_code", "run_expected_seconds", "rule_oldest_overdue_seconds"].contains(name) {
+            return first > second ? one : other
+        }
+        if let first = Int64(one), let second = Int64(other) { return String(first + second) }
+        return String(first + second)
+    }
+
+    /// The figures of the store.
+    private var gauges: [(name: String, help: String, samples: [(labels: [(String, String)], value: String)])] {
+        var gauges: [(name: String, help: String, samples: [(labels: [(String, String)], value: String)])] = []
+        func gauge(_ name: String, _ help: String, _ samples: [(labels: [(String, String)], value: String)]) {
+            gauges.append((name, help, samples))
         }
         func run(_ name: String, _ help: String, _ value: String?) {
             gauge("run_" + name, help, value.map { [([], $0)] } ?? [])
@@ -140,7 +207,7 @@ package struct MetricsText {
         rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {
             !$0.planned.isCounted ? nil : $0.left.expired == 0 ? "0" : $0.overdue.map(Figures.seconds)
         }
-        return lines.joined(separator: "\n") + "\n"
+        return gauges
     }
 
     private func seconds(_ instant: Instant) -> String {

@@ -14,13 +14,20 @@ package struct ReviewPage {
     /// The page, ending with a line end. It loads nothing and has no script.
     package var html: String {
         let plan = review.plan
-        let title = "Retention review: " + plan.store
-        let sections = [
-            top, section("Rules", HTMLText.table(review.ruleTable)),
-            section("Holds", HTMLText.table(review.holdTable)), plots,
-            section("Runs", HTMLText.table(review.runTable)),
-        ]
-        return Self.firstLines + """
+        return Self.html(
+            "Retention review: " + plan.store,
+            "As of \(Review.time(plan.asOf)) UTC · policy \(HTMLText.escaped(plan.config)) "
+                + "<code>\(HTMLText.escaped(String(plan.configSHA256.prefix(8))))</code>",
+            [
+                Self.top(review.topLines, review.sentences), Self.section("Rules", HTMLText.table(review.ruleTable)),
+                Self.section("Holds", HTMLText.table(review.holdTable)), plots,
+                Self.section("Runs", HTMLText.table(review.runTable)),
+            ])
+    }
+
+    /// A page of sections, with a line below the title.
+    static func html(_ title: String, _ line: String, _ sections: [String]) -> String {
+        firstLines + """
             <html lang="en">
             <head>
             <meta charset="utf-8">
@@ -35,8 +42,7 @@ package struct ReviewPage {
             <body>
             <header>
             <h1>\(HTMLText.escaped(title))</h1>
-            <p class="soft">As of \(Review.time(plan.asOf)) UTC · policy \(HTMLText.escaped(plan.config)) \
-            <code>\(HTMLText.escaped(String(plan.configSHA256.prefix(8))))</code></p>
+            <p class="soft">\(line)</p>
             </header>
             <main>
             \(sections.filter { !$0.isEmpty }.joined(separator: "\n"))
@@ -48,18 +54,20 @@ package struct ReviewPage {
     }
 
     /// A part of the page; empty if it has no content.
-    private func section(_ title: String, _ content: String) -> String {
+    static func section(_ title: String, _ content: String) -> String {
         guard !content.isEmpty else { return "" }
         let name = title.lowercased().replacing(" ", with: "-")
         return "<section aria-labelledby=\"\(name)\">\n<h2 id=\"\(name)\">\(title)</h2>\n\(content)\n</section>"
     }
 
     /// What happened, what comes, and what needs attention.
-    private var top: String {
-        let lines = review.topLines.map { line in
+    static func top(
+        _ lines: [(label: String, text: String, style: Style)], _ sentences: [(text: String, style: Style)]
+    ) -> String {
+        let lines = lines.map { line in
             "<div><dt>\(line.label)</dt><dd class=\"\(line.style)\">\(HTMLText.escaped(line.text))</dd></div>"
         }
-        let items = review.sentences.map { "<li class=\"\($0.style)\">\(HTMLText.escaped($0.text))</li>\n" }
+        let items = sentences.map { "<li class=\"\($0.style)\">\(HTMLText.escaped($0.text))</li>\n" }
         return "<section aria-label=\"At a glance\">\n<dl>\n\(lines.joined(separator: "\n"))\n</dl>\n"
             + (items.isEmpty ? "" : "<ul>\n\(items.joined())</ul>\n") + "</section>"
     }
@@ -89,6 +97,6 @@ package struct ReviewPage {
             "<svg class=\"key\" viewBox=\"0 0 9 9\"><rect class=\"\(style)\" width=\"9\" height=\"9\"/></svg> \(words)"
         }
         let lines = ["<p class=\"soft\">\(legend.joined(separator: " "))</p>"] + parts
-        return section("Rows and sizes", lines.joined(separator: "\n"))
+        return Self.section("Rows and sizes", lines.joined(separator: "\n"))
     }
 }

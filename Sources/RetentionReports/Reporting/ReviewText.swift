@@ -18,15 +18,30 @@ package struct ReviewText {
         var lines = layout.heading(
             "review",
             [plan.store, "as of \(Figures.instant(plan.asOf))", "\(plan.config) \(plan.configSHA256.prefix(8))"])
-        lines += review.topLines.flatMap { layout.note($0.label, $0.text, $0.style) }
-        lines += review.sentences.flatMap { text, style in
-            TextWidth.wrap("- " + SafeText.line(text), width: layout.width, indent: 2).map { layout.paint($0, style) }
-        }
+        lines += Self.top(review.topLines, review.sentences, layout)
         for table in [review.ruleTable, review.nightTable, review.holdTable, review.runTable] {
-            guard !table.rows.isEmpty else { continue }
-            lines += [""] + TextWidth.wrap(table.caption, width: layout.width) + table.text.lines(layout)
+            lines += Self.lines(of: table, layout)
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// What happened, what comes, and what needs attention.
+    static func top(
+        _ lines: [(label: String, text: String, style: Style)], _ sentences: [(text: String, style: Style)],
+        _ layout: TextLayout
+    ) -> [String] {
+        lines.flatMap { layout.note($0.label, $0.text, $0.style) }
+            + sentences.flatMap { text, style in
+                TextWidth.wrap("- " + SafeText.line(text), width: layout.width, indent: 2).map {
+                    layout.paint($0, style)
+                }
+            }
+    }
+
+    /// A table below its caption, after an empty line; empty if it has no row.
+    static func lines(of table: ReviewTable, _ layout: TextLayout) -> [String] {
+        table.rows.isEmpty
+            ? [] : [""] + TextWidth.wrap(table.caption, width: layout.width) + table.text.lines(layout)
     }
 }
 

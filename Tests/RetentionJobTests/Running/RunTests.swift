@@ -13,7 +13,7 @@ import Testing
         var begun: [RunReport] = []
         var finished: [RunReport] = []
         func memory() throws -> RunMemory { past }
-        func begin(_ report: RunReport) throws { begun.append(report) }
+        func begin(_ report: RunReport, isChanging: Bool) throws { if begun.isEmpty { begun.append(report) } }
         func finish(_ report: RunReport) throws { finished.append(report) }
         func chainHead() throws -> String? { nil }
         func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }
@@ -414,7 +414,7 @@ import Testing
     @Test func aLedgerThatCannotBeginStopsTheRunBeforeAnything() throws {
         final class Broken: RunRecorder {
             func memory() throws -> RunMemory { throw StoreError(.cannotCreate, store: "ledger", message: "no") }
-            func begin(_ report: RunReport) throws {}
+            func begin(_ report: RunReport, isChanging: Bool) throws {}
             func finish(_ report: RunReport) throws {}
             func chainHead() throws -> String? { nil }
             func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }

@@ -21,7 +21,7 @@ struct UndoFailureTests {
             return RunMemory()
         }
 
-        func begin(_ report: RunReport) throws {}
+        func begin(_ report: RunReport, isChanging: Bool) throws {}
 
         func finish(_ report: RunReport) throws {
             if failsAtEnd { throw StoreError(.cannotCreate, store: "ledger", message: "no end") }

@@ -162,10 +162,10 @@ struct LedgerChainTests {
         let verification = try file.verification()
         #expect(verification.fault == nil && verification.runCount == 4 && verification.openCount == 1)
         #expect(verification.text.contains("Not covered until they end: 1 run."))
-        #expect(try LedgerVerification.fault(ofRun: 5, SQLiteReader(path: file.path)) == nil)
+        #expect(try LedgerVerification.fault(ofRuns: [5], SQLiteReader(path: file.path)) == nil)
         try file.tamper("UPDATE run SET finished_us = 1 WHERE number = 5")
         #expect(try file.verification().fault?.kind == .added)
-        #expect(try LedgerVerification.fault(ofRun: 5, SQLiteReader(path: file.path))?.kind == .added)
+        #expect(try LedgerVerification.fault(ofRuns: [5], SQLiteReader(path: file.path))?.kind == .added)
     }
 
     /// An undo asks for its run alone.
@@ -173,8 +173,8 @@ struct LedgerChainTests {
         let file = try ledgerOfFour()
         try file.tamper("UPDATE run SET deleted = deleted + 1 WHERE number = 3")
         let reader = try SQLiteReader(path: file.path)
-        #expect(try LedgerVerification.fault(ofRun: 4, reader) == nil)
-        let fault = try LedgerVerification.fault(ofRun: 3, reader)
+        #expect(try LedgerVerification.fault(ofRuns: [4], reader) == nil)
+        let fault = try LedgerVerification.fault(ofRuns: [3], reader)
         #expect(fault?.message == "run 01C (number 3) is not what was recorded")
     }
 

@@ -5,6 +5,7 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 import SQLiteStore
+import Testing
 
 /// A ledger file in a temporary folder, which is deleted with it.
 final class LedgerFile {
@@ -27,14 +28,19 @@ final class LedgerFile {
     static let hour: Int64 = 3_600_000_000
 
     func ledger(store: String = "/data/prices.sqlite", keep: MaxAge? = nil) throws -> RunLedger {
-        try RunLedger(
-            writer: try SQLiteWriter(path: path, create: true, journal: .rollback), store: store,
-            process: LedgerProcess(pid: 42, host: "gold", user: "cron", version: "1.2.3"), keep: keep)
+        try run(of: store, in: OpenLedger(writer: writer()), keep: keep)
+    }
+
+    func writer() throws -> SQLiteWriter { try SQLiteWriter(path: path, create: true, journal: .rollback) }
+
+    func run(of store: String, in ledger: OpenLedger, keep: MaxAge? = nil, waits: Bool = false) throws -> RunLedger {
+        let process = LedgerProcess(pid: 42, host: "gold", user: "cron", version: "1.2.3")
+        return try #require(RunLedger(ledger, store: store, process: process, keep: keep, waits: waits))
     }
 
     func runs(_ query: LedgerHistory.Query = .init(), isAtWork: (String) -> Bool = { _ in false }) throws -> [LedgerRun]
     {
-        try LedgerHistory(reader: try SQLiteReader(path: path)).runs(query, isAtWork: isAtWork)
+        try OpenLedger(reader: try SQLiteReader(path: path)).history().runs(query, isAtWork: isAtWork)
     }
 
     func verification(witness: String? = nil) throws -> LedgerVerification {

@@ -132,7 +132,7 @@ struct RunLedgerTests {
         #expect(memory.lastRun == ReportSample.asOf.advanced(byMicroseconds: 14 * hour))
         #expect(memory.longestGap == .seconds(36_000))
         let reader = try SQLiteReader(path: file.path)
-        #expect(try LedgerHistory(reader: reader).memory(store: "/data/prices.sqlite", before: 5) == memory)
+        #expect(try OpenLedger(reader: reader).history().memory(store: "/data/prices.sqlite", before: 5) == memory)
     }
 
     @Test func aCrashedRunIsRememberedByItsStart() throws {
@@ -209,7 +209,7 @@ struct RunLedgerTests {
         for id in ["01JD0000000A", "01JD0000000B", "01JE00000000"] {
             try record(report(id, hour: 0), in: file.ledger())
         }
-        let history = LedgerHistory(reader: try SQLiteReader(path: file.path))
+        let history = OpenLedger(reader: try SQLiteReader(path: file.path)).history()
         let table = LogReport(try file.runs(.init(last: 2)), names: RunNames(try history.identifiers())).table()
         #expect(table.contains(" 01JD0000000B\n") && table.contains(" 01JE00000000\n"), "\(table)")
     }
@@ -224,7 +224,8 @@ struct RunLedgerTests {
         try record(report("09", hour: 9), in: file.ledger(store: "/data/other.sqlite"))
         try file.ledger().begin(report("10", hour: 10))
         let instant = { (hour: Int64) in ReportSample.asOf.advanced(byMicroseconds: hour * LedgerFile.hour) }
-        let ends = try LedgerHistory(reader: try SQLiteReader(path: file.path)).ends(store: "/data/prices.sqlite")
+        let ends = try OpenLedger(reader: try SQLiteReader(path: file.path)).history().ends(
+            store: "/data/prices.sqlite")
         #expect(ends.last == instant(5) && ends.exitCode == 75 && ends.success == instant(3))
     }
 
@@ -250,5 +251,64 @@ struct RunLedgerTests {
         #expect(
             full.contains("process   42 on gold, user cron\n") && full.contains("Is date_format right? (wrong_unit)"))
         #expect(!full.unicodeScalars.contains("\u{1B}"))
+    }
+
+    /// Records wait until something changes, goes wrong, or a second has passed.
+    @Test func aRunThatChangedNothingWaits() throws {
+        let file = try LedgerFile()
+        let ledger = try OpenLedger(writer: file.writer(), ofMany: true)
+        func night(_ id: String, _ store: String, seconds: Int64 = 0, code: Int32 = 0) throws {
+            var report = report(id, hour: 0)
+            report.finished = Instant(microseconds: hour + seconds * 1_000_000)
+            report.exitCode = code
+            let run = try file.run(of: store, in: ledger, waits: true)
+            try run.begin(report, isChanging: false)
+            try run.finish(report)
+        }
+        func known() throws -> [String] { try file.runs().map(\.report.runID) }
+        try night("01A", "/data/a")
+        #expect(try known() == [])
+        // A run that changes something.
+        let changing = try file.run(of: "/data/b", in: ledger, waits: true)
+        try changing.begin(report("01B", hour: 0), isChanging: true)
+        #expect(try known() == ["01A", "01B"])
+        #expect(try file.verification().fault == nil)
+        try night("01C", "/data/c")
+        try changing.finish(report("01B", hour: 0))
+        #expect(try known() == ["01A", "01B"])
+        try night("01D", "/data/d", code: 65)
+        #expect(try known() == ["01A", "01B", "01C", "01D"])
+        try night("01E", "/data/e")
+        try night("01F", "/data/f", seconds: 1)
+        #expect(try known().count == 6)
+        try night("01G", "/data/g")
+        #expect(try known().count == 6)
+        try ledger.flush()
+        #expect(try known() == ["01A", "01B", "01C", "01D", "01E", "01F", "01G"])
+        let proof = try file.verification()
+        #expect(proof.fault == nil && proof.runCount == 7)
+        #expect(try proof.head == ledger.chainHead())
+    }
+
+    /// A record that waited does not hide what another run has carried out since.
+    @Test func aRecordThatWaitedIsOlderThanThatOfAnotherRun() throws {
+        let file = try LedgerFile()
+        let ledgers = try (1...2).map { _ in try OpenLedger(writer: file.writer(), ofMany: true) }
+        func run(_ id: String, _ ledger: OpenLedger, rules: [String]) throws {
+            var report = report(id, hour: 0)
+            report.ruleLines = rules
+            let run = try file.run(of: "/data/a", in: ledger, waits: true)
+            _ = try run.memory()
+            try run.finish(report)
+        }
+        try run("01A", ledgers[0], rules: ["old"])
+        try run("01B", ledgers[1], rules: ["new"])
+        try ledgers[1].flush()
+        try ledgers[0].flush()
+        #expect(try file.runs().map(\.report.runID) == ["01B", "01A"])
+        let memory = try OpenLedger(reader: SQLiteReader(path: file.path)).history().memory(store: "/data/a")
+        #expect(memory.damagedRules == ["new"])
+        #expect(try ledgers[0].history().memory(store: "/data/a") == memory)
+        #expect(try file.verification().fault == nil)
     }
 }

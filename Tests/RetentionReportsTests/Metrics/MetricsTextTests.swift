@@ -76,4 +76,32 @@ struct MetricsTextTests {
         #expect(
             lines.allSatisfy { line in line.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control } })
     }
+
+    /// At most 200 series of a figure have a store of their own.
+    @Test func theFiguresOfManyStoresAreSummed() {
+        let stores = (1...300).map { number in
+            var rule = ReportSample.gold
+            rule.done.deleted = number
+            var report = ReportSample.report(.run, rules: [rule])
+            report.exitCode = number == 250 ? 75 : 0
+            report.finished = Instant(unixSeconds: Int64(1_800_000_000 - number))
+            return MetricsText(report, store: "/data/\(number).sqlite")
+        }
+        let lines = MetricsText.text(of: stores).split(separator: "\n")
+        func series(_ name: String) -> [Substring] { lines.filter { $0.hasPrefix("retention_\(name){") } }
+        #expect(series("rule_deleted_rows").count == 201)
+        let sum = (201...300).reduce(0, +)
+        let others = "{store=\"others\",policy=\"conf/retention.yaml\""
+        #expect(series("rule_deleted_rows").last?.hasPrefix("retention_rule_deleted_rows\(others),rule=") == true)
+        #expect(series("rule_deleted_rows").last?.hasSuffix("} \(sum)") == true)
+        // The worst of codes and times.
+        #expect(series("run_exit_code").last == "retention_run_exit_code\(others)} 75")
+        #expect(
+            series("run_last_timestamp_seconds").last == "retention_run_last_timestamp_seconds\(others)} 1799999700")
+        // A figure with several series of a store has fewer stores.
+        #expect(series("rule_outcome").count { !$0.contains("others") } <= 200)
+        let completed = series("rule_outcome").filter { $0.contains("outcome=\"completed\"}") }
+        #expect(completed.last?.hasSuffix(" \(300 - completed.count + 1)") == true)
+        #expect(lines.count { $0.hasPrefix("# TYPE retention_rule_deleted_rows ") } == 1)
+    }
 }

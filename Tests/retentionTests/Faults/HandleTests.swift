@@ -40,7 +40,7 @@ struct HandleTests {
         let policy = try PolicyAccess.read(path, allowsInsecure: true)
         let opening = StoreOpening(policy)
         let writer = try opening.writer()
-        let ledger = try #require(try opening.ledgerWriter())
+        let ledger = try #require(try opening.openLedger(isWritten: true))
         var dryStep: RunReport.Pending?
 
         let probes: [(name: String, probe: () throws -> Void)] = [
@@ -70,7 +70,7 @@ struct HandleTests {
                         into: writer, now: SystemClock.now(), logger: LogOpening().open(Console()).logger)
                 }
             ),
-            ("ledger", { _ = try RunLedger(writer: ledger, store: "x", process: MachineFacts.process).memory() }),
+            ("ledger", { _ = try RunLedger(ledger, store: "x", process: MachineFacts.process)?.memory() }),
             ("log", { _ = try LogOpening(settings: policy.log).open(Console()) }),
             ("nested transaction", { try writer.transaction(.full) {} }),
         ]

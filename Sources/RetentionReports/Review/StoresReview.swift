@@ -1,0 +1,115 @@
+package import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// The review of many stores: those that need attention first, the others as one, and what is true of all.
+package struct StoresReview {
+    /// What the review of one store comes to.
+    package struct Store {
+        fileprivate var name: String
+        /// Rows, rows that are expired now and within 24 hours, and bytes; nil: not known.
+        fileprivate var counts: [Int?] = [nil, nil, nil, nil]
+        fileprivate var lastRun: Instant?
+        fileprivate var findings: [(text: String, style: Style)] = []
+        /// What is true of all stores of the policy.
+        fileprivate var ofAll: [(text: String, style: Style)] = []
+        fileprivate var json = ""
+
+        /// Takes what counts of the review of a store.
+        package init(_ review: Review) {
+            name = review.plan.store
+            let rows = review.plan.rules.compactMap(\.planned.rows).reduce(0, +)
+            counts = [rows, review.expiredNow, review.expiredTomorrow, Int(review.storeSizeBytes)]
+            (lastRun, json) = (review.lastRun?.report.started, String(review.json.dropLast()))
+            for (found, sentence) in zip(review.attention, review.sentences) {
+                if ["no_archive", "no_limit"].contains(found.kind) {
+                    ofAll.append(sentence)
+                } else {
+                    findings.append(sentence)
+                }
+            }
+        }
+
+        /// Makes it of a store that cannot be read.
+        package init(_ name: String, trouble: String) {
+            (self.name, findings) = (name, [(trouble, .bad)])
+            json = (["schema": "retention.report/1", "store": name.json, "error": trouble.json] as JSONText).document
+        }
+
+        /// Makes the sums of several stores.
+        fileprivate init(_ name: String, _ stores: ArraySlice<Store>) {
+            self.name = name
+            counts = counts.indices.map { index in stores.reduce(0) { $0 + ($1.counts[index] ?? 0) } }
+            lastRun = stores.compactMap(\.lastRun).max()
+        }
+
+        fileprivate var rank: Int { [.bad, .caution].firstIndex { $0 == findings.first?.style } ?? 2 }
+    }
+
+    private let title: String
+    private let asOf: Instant
+    private let stores: [Store]
+    private let problems: [String]
+
+    /// The largest number of stores that have a line.
+    private static let mostShown = 50
+
+    /// Makes the review of the stores of a pattern.
+    ///
+    /// - Parameter problems: what the pattern missed.
+    package init(_ title: String, asOf: Instant, _ stores: [Store], problems: [String]) {
+        (self.title, self.asOf, self.problems) = (title, asOf, problems)
+        self.stores = stores.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
+            .map(\.element)
+    }
+
+    /// The reviews as a JSON list, those that need attention first, ending with a line end.
+    package var json: String { "[\n" + stores.map(\.json).joined(separator: ",\n") + "\n]\n" }
+
+    private var topLines: [(label: String, text: String, style: Style)] {
+        let counts = [0, 1].map { rank in Figures.grouped(stores.count { $0.rank == rank }) }
+        let text =
+            "\(Figures.grouped(stores.count)), of which \(counts[0]) are not as they should be, and \(counts[1]) need a look"
+        return [("Stores", text, stores.first?.findings.first?.style ?? .good)]
+    }
+
+    private var sentences: [(text: String, style: Style)] {
+        problems.map { ($0, .bad) } + (stores.first { !$0.ofAll.isEmpty }?.ofAll ?? [])
+    }
+
+    private var table: ReviewTable {
+        let others = stores.dropFirst(Self.mostShown)
+        let sums = [Store("\(Figures.count(others.count, "other store"))", others), Store("all", stores[...])]
+        func count(_ index: Int, _ text: @escaping (Int) -> String) -> (Store) -> String {
+            { $0.counts[index].map(text) ?? "?" }
+        }
+        return ReviewTable(
+            "The stores, those that need attention first. ?: not known",
+            Array(stores.prefix(Self.mostShown)) + sums.dropFirst(others.isEmpty ? 1 : 0), shortCount: 7,
+            endsWithText: true,
+            style: { $0.findings.first?.style ?? .plain },
+            [
+                ("Store", false, { $0.name }), ("Rows", true, count(0) { Figures.grouped($0) }),
+                ("Expired", true, count(1) { Figures.grouped($0) }),
+                ("Next 24 h", true, count(2) { Figures.grouped($0) }),
+                ("Size", true, count(3) { Figures.bytes(Int64($0)) }),
+                ("Last run (UTC)", false, { Review.time($0.lastRun) }),
+                ("Attention", false, { $0.findings.map(\.text).joined(separator: "; ") }),
+            ])
+    }
+
+    /// The text, for a terminal or a mail.
+    package func text(_ layout: TextLayout) -> String {
+        let lines =
+            layout.heading("review", [title, "as of \(Figures.instant(asOf))"])
+            + ReviewText.top(topLines, sentences, layout) + ReviewText.lines(of: table, layout)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The page of one store, with a section for all of them.
+    package var html: String {
+        ReviewPage.html(
+            "Retention review: " + title, "As of \(Review.time(asOf)) UTC",
+            [ReviewPage.top(topLines, sentences), ReviewPage.section("Stores", HTMLText.table(table))])
+    }
+}
