@@ -66,6 +66,8 @@ class Many(Years):
         os.makedirs(os.path.dirname(store.path), exist_ok=True)
         os.rename(path, store.path)
         self.stores.append(store)
+        # Another store may have had the path, and the policy has changed since.
+        store.has_changed = True
 
     def appear(self):
         shutil.rmtree(f"{self.base}/new", ignore_errors=True)
@@ -77,7 +79,7 @@ class Many(Years):
         former, restored = store.path, store.restored
         self.names.append(store.file)
         store.begin()
-        store.file, store.restored = self.names.pop(0), restored
+        store.file, store.restored, store.has_changed = self.names.pop(0), restored, True
         os.makedirs(os.path.dirname(store.path), exist_ok=True)
         os.rename(former, store.path)
         self.story.append(f"night {self.night}: {former} becomes {store.file}")

@@ -107,10 +107,11 @@ extension SQLiteFileConnection {
     func surveyByIndex(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
-        try countUnreadableByIndex(rows, into: &survey, db)
         let readable = rows.date.readable()
         survey.dates.newestOfEntity = try edge(rows, readable, newest: true, db).flatMap(request.date.instant)
         survey.dates.newestValue = try newestValue(rows, db)
+        guard rows.filter != .never else { return }
+        try countUnreadableByIndex(rows, into: &survey, db)
         // To find no row by date takes longer than to count none.
         if rows.filter != .always, rows.group == .always, request.counts.all,
             try countAllRows(rows, into: &survey, db) == 0
