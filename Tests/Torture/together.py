@@ -375,13 +375,12 @@ class Judge:
         return self.clocks.bucket(self.date(rule, row).begin, UNITS[unit])
 
     def has_passed(self, rule, unit, row):
-        """Whether a row, or the bucket from which more than its last one is kept, is past the age of a tier."""
+        """Whether a row, and the bucket from which more than its last one is kept, are past the age of a tier."""
         since = self.since[rule, unit]
         if since is None:
             return False
-        if rule.picks != "last":
-            return self.bucket(rule, unit, row)[1] <= since
-        return self.date(rule, row).is_before(since)
+        is_live = rule.picks != "last" and self.bucket(rule, unit, row)[1] > since
+        return not is_live and self.date(rule, row).is_before(since)
 
     def picks(self, rule, unit, rows):
         buckets = {}
