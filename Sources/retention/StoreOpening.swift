@@ -138,8 +138,10 @@ struct StoreOpening {
     func ledgerWriter() throws -> (any RetentionWriter)? {
         guard let path = try ledgerPath() else { return nil }
         do {
+            // Rows that are gone must be recorded, however little time there is for a locked store.
             return try SQLiteWriter(
-                path: path, create: true, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
+                path: path, create: true, busyTimeout: max(policy.store.busyTimeout, .seconds(5)),
+                owner: Self.ledgerOwner)
         } catch {
             guard error.kind == .permission || error.kind == .missing else { throw Self.aboutLedger(error) }
             throw StoreError(

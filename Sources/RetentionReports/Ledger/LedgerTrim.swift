@@ -5,7 +5,8 @@ import RetentionJob
 struct LedgerTrim {
     let writer: any StoreWriter
 
-    /// The number of newest runs that are always kept, because a clock that jumped ahead must not empty the ledger.
+    /// The number of newest runs that are always kept for each store, because a clock that jumped ahead must not empty the ledger, nor the
+    /// first run of a night make it forget the other stores.
     static let fewestRuns = 100
     /// The maximum number of records that a run deletes. The next run continues.
     private static let mostDeleted: Int64 = 1000
@@ -29,12 +30,16 @@ struct LedgerTrim {
             ).first?.first?.number
         }
         guard let newest = try first("number", .all, ascending: false), newest > Self.fewestRuns else { return nil }
+        let storeCount = try writer.figures(
+            [.max("number")], of: StoreFetchRequest(entity: LedgerRow.runEntityName), groupedBy: ["store"]
+        ).count
         let started = DateAttribute(name: "started_us", encoding: .unixMicroseconds, earliest: .distantPast)
         let isOld = StorePredicate.date(DateRange(started, before: cutoff))
         // A run without its record cannot be undone, and its archive would never be removed.
         let hasArchive = StorePredicate.compare("archive_until_us", .greater, .integer(now.microseconds))
         var isNeeded =
-            .notTrue(isOld) || hasArchive || .compare("number", .greater, .integer(newest - Int64(Self.fewestRuns)))
+            .notTrue(isOld) || hasArchive
+            || .compare("number", .greater, .integer(newest - Int64(Self.fewestRuns * max(1, storeCount))))
         // An undo without its record protects no rows, and the next run would delete the rows that it restored.
         if let holding = try LedgerHistory(reader: writer).firstHolding(through: newest) {
             isNeeded = isNeeded || .compare("number", .greaterOrEqual, .integer(holding))

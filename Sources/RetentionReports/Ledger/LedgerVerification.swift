@@ -139,8 +139,11 @@ package struct LedgerVerification: Hashable, Sendable {
         }
         let numbers = try reader.fetch(StoreFetchRequest(entity: LedgerRow.runEntityName), attributes: ["number"])
         let known = Set(numbers.compactMap { $0.first?.number })
-        let orphan = try reader.fetch(StoreFetchRequest(entity: LedgerRow.ruleEntityName), attributes: ["run_number"])
-            .first { $0.first?.number.map { !known.contains($0) } ?? true }
+        // A kill while the ledger is created can leave it without the entity.
+        let rules =
+            try reader.entity(named: LedgerRow.ruleEntityName) == nil
+            ? [] : reader.fetch(StoreFetchRequest(entity: LedgerRow.ruleEntityName), attributes: ["run_number"])
+        let orphan = rules.first { $0.first?.number.map { !known.contains($0) } ?? true }
         if fault == nil, let orphan {
             fault = Fault(
                 kind: .added,

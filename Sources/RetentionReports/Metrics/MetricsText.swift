@@ -67,12 +67,17 @@ package struct MetricsText {
     static let firstWords = "# HELP retention_"
 
     /// The other policy whose figures are in a file; nil: there are none of one that exists.
-    static func other(than policy: Policy, in bytes: [UInt8]) -> String? {
-        let parts = String(decoding: bytes, as: UTF8.self).split(separator: "\"", omittingEmptySubsequences: false)
+    package static func other(than policy: Policy, in bytes: [UInt8]) -> String? {
+        // The bytes may end in the middle of a line.
+        let lines = bytes[..<(bytes.lastIndex(of: UInt8(ascii: "\n")) ?? bytes.startIndex)]
+        let parts = String(decoding: lines, as: UTF8.self).split(separator: "\"", omittingEmptySubsequences: false)
         func labels(_ name: String) -> [String] {
             zip(parts, parts.dropFirst()).filter { $0.0.hasSuffix(name + "=") }.map { String($0.1) }
         }
-        return labels("policy").first { FilePlace.realPath($0) != nil && policy.isOther($0, withRules: labels("rule")) }
+        let rules = labels("rule")
+        return Set(labels("policy")).sorted().first {
+            FilePlace.realPath($0) != nil && policy.isOther($0, withRules: rules)
+        }
     }
 
     /// The whole file. Every figure is a gauge of the last run, with a help line.

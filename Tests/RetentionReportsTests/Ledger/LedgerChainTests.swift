@@ -464,6 +464,28 @@ struct LedgerChainTests {
         #expect(try file.verification().fault == nil)
     }
 
+    /// Of many stores the first run of a night does not make the ledger forget the others.
+    @Test func theNewestHundredStayForEachStore() throws {
+        let file = try LedgerFile()
+        for index in 0..<205 {
+            let store = index == 0 ? "/data/a.sqlite" : "/data/b.sqlite"
+            let ledger = try file.ledger(store: store, keep: age(days: 1))
+            let report = LedgerFile.report("R\(index)", hour: Int64(index) * 24)
+            try ledger.begin(report)
+            try ledger.finish(report)
+            if index == 199 { #expect(try file.runs().map(\.number).first == 1) }
+        }
+        #expect(try file.runs().map(\.number).first == 106)
+        #expect(try file.verification().fault == nil)
+    }
+
+    /// A kill can leave a ledger in which only the first of its entities was created.
+    @Test func aLedgerThatWasNotCompletedIsVerified() throws {
+        let file = try LedgerFile()
+        try file.writer().createEntity(LedgerRow.runEntity)
+        #expect(try file.verification().fault == nil)
+    }
+
     @Test func aDoubtedClockRemovesNothing() throws {
         let file = try ledger(of: 120, keep: nil)
         // Without an age all stay.

@@ -104,4 +104,12 @@ struct MetricsTextTests {
         #expect(completed.last?.hasSuffix(" \(300 - completed.count + 1)") == true)
         #expect(lines.count { $0.hasPrefix("# TYPE retention_rule_deleted_rows ") } == 1)
     }
+
+    /// Only the beginning of a large file is read. A path that is cut is no policy.
+    @Test func aLineThatIsCutNamesNoPolicy() {
+        let policy = ReviewSample.policy(["gold"])
+        let text = "# HELP retention_x Some figure.\nretention_x{policy=\"/tmp\",rule=\"other\"} 1\n"
+        #expect(MetricsText.other(than: policy, in: Array(text.utf8)) == "/tmp")
+        #expect(MetricsText.other(than: policy, in: Array(text.utf8.dropLast(1))) == nil)
+    }
 }
