@@ -65,7 +65,9 @@ package enum Secrets {
 
     /// The values of `Authorization:` headers. A plain search comes first: a regular expression takes seconds for a large file.
     private static func inHeaders(of text: String) -> [Range<String.Index>] {
-        guard ["uthorization:", "UTHORIZATION:"].contains(where: { !text.ranges(of: $0).isEmpty }) else { return [] }
+        guard text.utf8.contains(where: { $0 | 0x20 == UInt8(ascii: "z") }),
+            ["uthorization:", "UTHORIZATION:"].contains(where: { !text.ranges(of: $0).isEmpty })
+        else { return [] }
         return text.matches(of: #/(?i:authorization):\s*(?:\w+\s+)?([^\s"'`]+)/#).map {
             $0.1.startIndex..<$0.1.endIndex
         }
@@ -77,6 +79,7 @@ package enum Secrets {
 
     /// The passwords of addresses of servers, also where the `://` is mistyped, and the values of parameters that libpq does not know.
     private static func ofServers(in text: String) -> [Range<String.Index>] {
+        guard text.utf8.contains(where: "@?&".utf8.contains) else { return [] }
         let names = ["postgres", "POSTGRES", "Postgres"].flatMap { text.ranges(of: $0) }
         return names.flatMap { name -> [Range<String.Index>?] in
             let rest = text[name.upperBound...].drop { "qlQL".contains($0) }.drop { ":/".contains($0) }
@@ -127,19 +130,20 @@ package enum Secrets {
     /// The values after `password=`, `PGPASSWORD = `, `?token=`, `API_KEY=` and the like: a quoted text, or everything up to a space, a quote,
     /// a comma or `&`.
     private static func named(in text: String) -> [Range<String.Index>] {
-        let isConnection = [
-            "host=", "host =", "hostaddr=", "hostaddr =", "dbname=", "dbname =", "service=", "service =",
-        ]
-        .contains { !text.ranges(of: $0).isEmpty }
+        // A plain search, and only where a name is found: a large file has few.
+        lazy var isConnection = ["host", "hostaddr", "dbname", "service"].contains { name in
+            ["=", " ="].contains { !text.ranges(of: name + $0).isEmpty }
+        }
         return text.indices.filter { text[$0] == "=" }.compactMap { sign in
             let before = text[..<sign].reversed().drop { $0 == " " }
             let word = String(before.prefix { $0.isLetter || $0.isNumber || "%_-".contains($0) }.reversed())
             let name = decoded(word)
             // libpq's `sslkey` is a file, and `require_auth` a method.
             let isKey = keys.contains(where: name.hasSuffix) && !["sslkey", "require_auth"].contains(name)
-            let isParameter = isConnection || before.dropFirst(word.count).first.map("?&;".contains) ?? false
+            let isParameter = before.dropFirst(word.count).first.map("?&;".contains) ?? false
             let isVariable = word.contains("_") && word == word.uppercased()
-            guard passwords.contains(where: name.hasSuffix) || isKey && (isParameter || isVariable) else { return nil }
+            guard passwords.contains(where: name.hasSuffix) || isKey && (isParameter || isVariable || isConnection)
+            else { return nil }
             var rest = text[text.index(after: sign)...].drop { $0 == " " }
             let quotes: [Character: Character] = ["\"": "\"", "'": "'", "“": "”", "‘": "’"]
             let quote = rest.first.flatMap { quotes[$0] }
