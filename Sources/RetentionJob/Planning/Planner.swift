@@ -338,9 +338,11 @@ package struct Planner {
     ) -> [Refusal] {
         var found = Refusals(rule: rule, date: date, cutoff: cutoff, survey: look.survey, clock: clock)
         (found.memory, found.hasRowsSinceLastRun) = (memory, around.hasRowsSinceLastRun)
-        found.sharesEntity = policy.rules.contains {
-            $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded
-        }
+        found.sharesEntity =
+            look.survey.losses.aggregates != nil
+            && policy.rules.contains {
+                $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded
+            }
         found.doubts = doubts
         found.doubts.archiveObstacle = look.archiveObstacle
         return found.all()
