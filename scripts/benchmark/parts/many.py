@@ -1,5 +1,7 @@
 """Many symbols with ages of their own, beside one age for all; and many tables and stores in which nothing is expired."""
 
+import contextlib
+import sqlite3
 from dataclasses import replace
 
 from ..measuring import end, measure as run
@@ -48,7 +50,8 @@ def nothing(shop, name, number):
     for piece in range(number if name == "tables" else 1):
         made += f"CREATE TABLE t{piece} (id INTEGER PRIMARY KEY, time INTEGER, price REAL);"
         made += rows.format(100 if name == "tables" else 10_000) + fill.format(f"t{piece}")
-    run(["sqlite3", "-batch", "prices.sqlite", made + "COMMIT"], folder)
+    with contextlib.closing(sqlite3.connect(folder / "prices.sqlite")) as store:
+        store.executescript(made + "COMMIT")
     if name == "stores":
         first = (folder / "prices.sqlite").read_bytes()
         for piece in range(number):
