@@ -106,7 +106,8 @@ extension SQLiteTable {
             attribute.affinity == .text, collations[attribute.name.folded]?.uppercased() == "BINARY"
         else { return false }
         return parts.contains {
-            guard case .isIn(name, let required) = $0, required.allSatisfy(\.isText) else { return false }
+            // A column for text compares a number as its text.
+            guard case .isIn(name, let required) = $0, (required + excluded).allSatisfy(\.isText) else { return false }
             return Set(required).isDisjoint(with: excluded)
         }
     }
