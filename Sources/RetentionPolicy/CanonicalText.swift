@@ -9,6 +9,10 @@ enum CanonicalText {
 
     /// A text in double quotes that both JSON and YAML read.
     static func text(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy {
+            (0x20..<0x7F).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+        }
+        if isPlain { return "\"\(text)\"" }
         var quoted = "\""
         for scalar in text.unicodeScalars {
             switch scalar {

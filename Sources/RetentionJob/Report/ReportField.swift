@@ -82,7 +82,9 @@ package struct ReportField<Report>: Sendable {
             read: { report, row in
                 var part = blank
                 part.read(row)
-                if let first = Part.fields.first, !part.unknown.contains(first.name) { report[keyPath: path] = part }
+                if let first = Part.fields.all.first, !part.unknown.contains(first.name) {
+                    report[keyPath: path] = part
+                }
                 return true
             })
     }
@@ -91,21 +93,38 @@ package struct ReportField<Report>: Sendable {
     package static func group(_ name: String, _ parts: [ReportField]) -> Self { Self(name: name, parts: parts) }
 }
 
+/// The fields of a report, made once.
+package struct ReportFields<Report>: Sendable, ExpressibleByArrayLiteral {
+    /// In the order of JSON.
+    package let all: [ReportField<Report>]
+    /// Those with a value, including those of groups.
+    let values: [ReportField<Report>]
+    let logged: [ReportField<Report>]
+
+    init(_ all: [ReportField<Report>]) {
+        self.all = all
+        values = all.flatMap { $0.parts.isEmpty ? [$0] : $0.parts }
+        logged = values.filter { $0.outputs.contains(.log) }
+    }
+
+    package init(arrayLiteral all: ReportField<Report>...) { self.init(all) }
+}
+
 /// A report, or an object in one, with a table of its values: all outputs are loops over this table.
 package protocol Reported: Sendable {
     /// The fields in the order of JSON.
-    static var fields: [ReportField<Self>] { get }
+    static var fields: ReportFields<Self> { get }
     /// The names of fields that are missing from the ledger that the report was read from.
     var unknown: Set<String> { get set }
 }
 
 extension Reported {
     /// All fields with a value, including those of groups.
-    package static var values: [ReportField<Self>] { fields.flatMap { $0.parts.isEmpty ? [$0] : $0.parts } }
+    package static var values: [ReportField<Self>] { fields.values }
     package static var columns: [Attribute] { values.flatMap(\.columns) }
 
     /// The fields with their values; an unknown value is null.
-    package var members: [JSONText.Member] { members(Self.fields) }
+    package var members: [JSONText.Member] { members(Self.fields.all) }
     package var json: JSONText { .object(members) }
     /// The report as JSON text, with a line end.
     package var document: String { json.document + "\n" }
@@ -118,7 +137,7 @@ extension Reported {
     }
 
     /// The fields in the log.
-    package static var logged: [ReportField<Self>] { values.filter { $0.outputs.contains(.log) } }
+    package static var logged: [ReportField<Self>] { fields.logged }
     package var metadata: Logger.Metadata {
         Self.logged.reduce(into: [:]) { found, field in
             let value = field.json(self)

@@ -2,7 +2,7 @@ package import PriceStore
 package import RetentionPolicy
 
 extension RunReport.RuleReport: Reported {
-    package static let fields: [ReportField<Self>] = [
+    package static let fields: ReportFields<Self> = [
         .stored("name", \.name), .stored("entity", \.entity, .log),
         .stored("date_attribute", \.dateAttribute), .stored("date_format", \.dateFormat),
         .stored("max_age", \.maxAge), .stored("cutoff", \.cutoff, .log), .stored("outcome", \.outcome, .log),

@@ -3,7 +3,7 @@ package import RetentionPolicy
 
 /// Schema `retention.run/1`. Field names and their order never change within it; new fields come at the end of their object.
 extension RunReport: Reported {
-    package static let fields: [ReportField<Self>] = [
+    package static let fields: ReportFields<Self> = [
         .computed("schema") { _ in "retention.run/1" },
         .stored("run", \.recordedRunID, .start), .stored("mode", \.mode, .start), .stored("as_of", \.asOf, .start),
         .stored("started", \.started, .start), .stored("finished", \.finished), .stored("config", \.config, .start),
@@ -90,7 +90,7 @@ extension RunReport.RunOutcome: WordValue {}
 extension TriggerChoice: WordValue {}
 
 extension RunReport.Archive: Reported {
-    package static let fields: [ReportField<Self>] = [
+    package static let fields: ReportFields<Self> = [
         .stored("path", \.path, column: "archive"), .stored("rows", \.rows, column: "archive_rows"),
         .stored("references", \.references, column: "archive_references"),
         .stored("archive_bytes", \.sizeBytes), .stored("sha256", \.sha256, column: "archive_sha256"),
@@ -100,42 +100,42 @@ extension RunReport.Archive: Reported {
 }
 
 extension RunReport.Undo: Reported {
-    package static let fields: [ReportField<Self>] =
+    package static let fields = ReportFields<Self>(
         [
             .stored("run", \.run, column: "undoes", .start),
             .stored("archive_path", \.archive, column: "undo_archive", .start),
             .stored("rule_names", \.rules, column: "undo_rules", .start),
         ]
-        + Table.counts.map { name, path in
-            .computed(name, column: "undo_" + name, .log) { $0.tables.reduce(0) { $0 + $1[keyPath: path] } }
-        } + [
-            .stored("unarchived", \.unarchived, column: "undo_unarchived"),
-            .stored("triggers", \.triggers, column: "undo_triggers"),
-            .stored("trigger_choice", \.triggerChoice, column: "undo_trigger_choice"),
-            .unrecorded("by_triggers") {
-                .array(
-                    $0.byTriggers.filter { !$1.isEmpty }.sorted { $0.key < $1.key }.map { name, rows in
-                        .object([
-                            .init("table", name.json), .init("inserted", rows.insertedCount.json),
-                            .init("changed", rows.changedCount.json), .init("deleted", rows.deletedCount.json),
-                        ])
-                    })
-            },
-            .stored("tables", \.tables, column: "restored_tables"),
-            .unrecorded("skipped_rows") {
-                .array(
-                    $0.skippedRows.map { row in
-                        .object([
-                            .init("table", row.table.json),
-                            .init("key", .strings(row.key.map { SafeText.example($0) })),
-                            .init("reason", row.reason.json),
-                        ])
-                    })
-            },
-            .unrecorded("waiting") {
-                .array($0.waiting.map { .object([.init("rule", $0.rule.json), .init("reason", $0.reason.json)]) })
-            },
-        ]
+            + Table.counts.map { name, path in
+                .computed(name, column: "undo_" + name, .log) { $0.tables.reduce(0) { $0 + $1[keyPath: path] } }
+            } + [
+                .stored("unarchived", \.unarchived, column: "undo_unarchived"),
+                .stored("triggers", \.triggers, column: "undo_triggers"),
+                .stored("trigger_choice", \.triggerChoice, column: "undo_trigger_choice"),
+                .unrecorded("by_triggers") {
+                    .array(
+                        $0.byTriggers.filter { !$1.isEmpty }.sorted { $0.key < $1.key }.map { name, rows in
+                            .object([
+                                .init("table", name.json), .init("inserted", rows.insertedCount.json),
+                                .init("changed", rows.changedCount.json), .init("deleted", rows.deletedCount.json),
+                            ])
+                        })
+                },
+                .stored("tables", \.tables, column: "restored_tables"),
+                .unrecorded("skipped_rows") {
+                    .array(
+                        $0.skippedRows.map { row in
+                            .object([
+                                .init("table", row.table.json),
+                                .init("key", .strings(row.key.map { SafeText.example($0) })),
+                                .init("reason", row.reason.json),
+                            ])
+                        })
+                },
+                .unrecorded("waiting") {
+                    .array($0.waiting.map { .object([.init("rule", $0.rule.json), .init("reason", $0.reason.json)]) })
+                },
+            ])
 }
 
 extension RunReport.Undo.Unarchived: LineValue {

@@ -18,8 +18,10 @@ enum LedgerChain {
 
     /// The hash of a run: SHA-256 over the canonical records of its row, without the hash, and of its rules by position.
     static func hash(of run: [String: StoreValue], rules: [[String: StoreValue]]) -> String {
-        let record = ([run.filter { $0.key != "hash" }] + rules).map(LedgerRecord.text).joined(separator: "\n")
-        return HexText.text(SHA256.hash(data: Array(record.utf8)))
+        var run = run
+        run["hash"] = nil
+        var record = ([run] + rules).map(LedgerRecord.text).joined(separator: "\n")
+        return HexText.text(record.withUTF8 { SHA256.hash(data: UnsafeRawBufferPointer($0)) })
     }
 
     /// The values that put a run at the end of the chain.

@@ -10,17 +10,27 @@ import RetentionJob
 package enum LedgerRecord {
     /// The text of some values.
     package static func text(_ values: [String: StoreValue]) -> String {
-        values.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-            .compactMap { name, value in canonical(value).map { "\(name)=\($0)\n" } }.joined()
+        var text = ""
+        for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+            guard let (kind, length, content) = canonical(value) else { continue }
+            text += name
+            text += kind
+            text += String(length)
+            text += ":"
+            text += content
+            text += "\n"
+        }
+        return text
     }
 
-    private static func canonical(_ value: StoreValue) -> String? {
-        switch value {
+    private static func canonical(_ value: StoreValue) -> (kind: String, length: Int, content: String)? {
+        func whole(_ kind: String, _ content: String) -> (String, Int, String) { (kind, content.utf8.count, content) }
+        return switch value {
         case .null: nil
-        case .integer(let number): "i\(String(number).utf8.count):\(number)"
-        case .real(let number): "r\("\(number)".utf8.count):\(number)"
-        case .text(let text): "t\(text.utf8.count):\(text)"
-        case .blob(let bytes): "b\(bytes.count * 2):\(HexText.text(bytes))"
+        case .integer(let number): whole("=i", String(number))
+        case .real(let number): whole("=r", "\(number)")
+        case .text(let text): whole("=t", text)
+        case .blob(let bytes): whole("=b", HexText.text(bytes))
         }
     }
 }

@@ -140,7 +140,7 @@ extension LedgerRun {
 
 /// Who runs the program, and where.
 package struct LedgerProcess: Hashable, Reported {
-    package static let fields: [ReportField<Self>] = [
+    package static let fields: ReportFields<Self> = [
         .stored("pid", \.pid), .stored("host", \.host), .stored("user", \.user), .stored("version", \.version),
         .stored("uid", \.uid), .stored("login", \.login), .stored("sudo_user", \.sudoUser),
     ]

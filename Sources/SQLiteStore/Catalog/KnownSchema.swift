@@ -8,9 +8,9 @@ struct KnownSchema {
     /// The definitions of the tables, by name.
     private let tables: [String: String]
 
-    init(_ db: Database) throws {
-        version = try Self.version(db)
-        let entries = try SchemaEntry.all(db)
+    /// - Parameter entries: those of this version.
+    init(version: Int, _ entries: [SchemaEntry]) {
+        self.version = version
         triggers = Set(entries.filter { $0.type == "trigger" })
         // Tables of statistics do not matter for a plan.
         let found = entries.filter { $0.type == "table" && !$0.name.hasPrefix("sqlite_stat") }
@@ -20,8 +20,9 @@ struct KnownSchema {
     /// Throws if a delete or an insert can have another effect than when the schema was read: a trigger is new or gone, a table has
     /// changed, or a new table refers to others.
     mutating func confirm(store: String, _ db: Database) throws {
-        guard try Self.version(db) != version else { return }
-        let now = try KnownSchema(db)
+        let current = try Self.version(db)
+        guard current != version else { return }
+        let now = KnownSchema(version: current, try SchemaEntry.all(db))
         let isSame =
             now.triggers == triggers && tables.allSatisfy { now.tables[$0] == $1 }
             && now.tables.allSatisfy { tables[$0] != nil || !$1.uppercased().contains("REFERENCES") }
@@ -46,10 +47,13 @@ struct SchemaTexts {
     let entries: [String: [SchemaEntry]]
     /// Whether there is a trigger, or a text that may replace rows.
     let canReach: Bool
+    /// Whether a table may have a foreign key. The word may also be in a comment or a name.
+    let mayRefer: Bool
 
     init(version: Int, _ all: [SchemaEntry]) {
         self.version = version
         entries = Dictionary(grouping: all.filter { ["table", "trigger"].contains($0.type) }, by: \.table.folded)
         canReach = all.contains { $0.type == "trigger" || $0.sql?.uppercased().contains("REPLACE") == true }
+        mayRefer = all.contains { $0.sql?.uppercased().contains("REFERENCES") == true }
     }
 }

@@ -115,7 +115,11 @@ struct SQLiteCatalog {
     mutating func coreData(_ db: Database) throws -> CoreDataSchema? {
         if let coreDataSchema { return coreDataSchema }
         // This is read first, so that later changes are noticed.
-        if self.schema == nil { self.schema = try KnownSchema(db) }
+        if self.schema == nil {
+            let (version, entries) = (try KnownSchema.version(db), try SchemaEntry.all(db))
+            self.schema = KnownSchema(version: version, entries)
+            texts = SchemaTexts(version: version, entries)
+        }
         let schema = try CoreDataSchema.read(modelPath: modelPath, store: store, db)
         if schema != nil { try CoreDataFunctions.add(db) }
         coreDataSchema = .some(schema)
@@ -300,6 +304,7 @@ struct SQLiteCatalog {
 
     /// Every foreign key of the schema, by the lower-cased name of the table that it refers to.
     private mutating func readRelationships(_ db: Database) throws -> [String: [Relationship]] {
+        guard try currentTexts(db).mayRefer else { return [:] }
         let rows = try Row.fetchAll(
             db,
             sql: """

@@ -101,7 +101,7 @@ extension SQLiteFileConnection {
         if let rowID = row.rowID { brought.append((rowID.name, .integer(rowID.value))) }
         let columns = brought.map(\.column.quotedIdentifier)
         // A row that replaces another keeps the old identity and increments the lock counter.
-        var sets = row.values.map { "\($0.column.quotedIdentifier) = excluded.\($0.column.quotedIdentifier)" }
+        var sets = onConflict == .fail ? [] : zip(row.values, columns).map { "\($1) = excluded.\($1)" }
         if !sets.isEmpty, !row.identity.isEmpty { sets.append("Z_OPT = ifnull(Z_OPT, 0) + 1") }
         let text = insertText(
             into: target, columns, onConflict, sets: sets,

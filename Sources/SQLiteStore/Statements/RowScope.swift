@@ -54,10 +54,10 @@ struct RowScope {
 
     /// The attributes of new values. Two names that differ only in case are refused.
     func attributes(_ names: some Sequence<String>, store: String) throws(StoreError) -> [Attribute] {
-        var found: [Attribute] = []
+        var (found, known): ([Attribute], Set<String>) = ([], [])
         for name in names {
             let attribute = try attribute(name, store: store)
-            guard !found.contains(where: { $0.name == attribute.name }) else {
+            guard known.insert(attribute.name).inserted else {
                 throw StoreError(.unsupported, store: store, message: "\(table.name).\(attribute.name) is named twice")
             }
             found.append(attribute)

@@ -233,23 +233,36 @@ extension SQLiteFileConnection {
     /// Counts the rows at both ends of the index outside the valid dates, and the sentinels between.
     private func countUnreadableByIndex(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws {
         let column = rows.date.column
-        let encoding = rows.date.date.encoding
         let isRequired = try rows.scope.attribute(rows.date.date.name, store: name).isRequired
-        func add(_ reason: Survey.Unreadable, _ condition: SQLFragment) throws {
-            let query = select("count(*), min(\(column))", rows, .all([condition, rows.filter]))
-            guard let found = try row(query, db), case .integer(let number) = found[0], number > 0 else { return }
-            survey.survey.add(reason, Int(number), found[1])
+        // One statement for all, because preparing one takes longer than carrying it out.
+        var asked: [(reason: Survey.Unreadable, query: SQLFragment)] = []
+        func add(_ reason: Survey.Unreadable, _ condition: SQLFragment) {
+            let columns = "\(asked.count), count(*), min(\(column))"
+            asked.append((reason, select(columns, rows, .all([condition, rows.filter]))))
         }
-        if !isRequired { try add(.null, SQLFragment("\(column) IS NULL")) }
-        guard rows.date.affinity != .text else {
-            return try add(.wrongType, SQLFragment("\(column) IS NOT NULL"))
+        if !isRequired { add(.null, SQLFragment("\(column) IS NULL")) }
+        if rows.date.affinity == .text {
+            add(.wrongType, SQLFragment("\(column) IS NOT NULL"))
+        } else {
+            addNumbers(rows, add)
         }
-        try add(.wrongType, SQLFragment("\(column) >= ''"))
+        for found in try self.rows(.joined(asked.map(\.query), by: " UNION ALL ", empty: .always), db) {
+            guard case .integer(let place) = found[0], case .integer(let number) = found[1], number > 0 else {
+                continue
+            }
+            survey.survey.add(asked[Int(place)].reason, Int(number), found[2])
+        }
+    }
+
+    /// Names the numbers that are not valid dates, and values of other types.
+    private func addNumbers(_ rows: SurveyRows, _ add: (Survey.Unreadable, SQLFragment) -> Void) {
+        let (column, encoding) = (rows.date.column, rows.date.date.encoding)
+        add(.wrongType, SQLFragment("\(column) >= ''"))
         let infinity = Double.infinity.databaseValue
-        try add(
+        add(
             .notADate, SQLFragment("(\(column) = ? OR \(column) = ?)", [infinity, (-Double.infinity).databaseValue]))
         let untrusted = rows.date.untrusted
-        for value in untrusted { try add(.sentinel, SQLFragment("\(column) = ?", [value.databaseValue])) }
+        for value in untrusted { add(.sentinel, SQLFragment("\(column) = ?", [value.databaseValue])) }
         let trusted = untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
         let tooEarly =
             SQLFragment("NOT (") + rows.date.compare(.greaterOrEqual, encoding.lowerBound(rows.date.date.earliest))
@@ -257,7 +270,7 @@ extension SQLiteFileConnection {
         // The plain upper bound serves the index; the negated exact condition decides.
         let wide = encoding.lowerBound(rows.date.date.earliest)
         let outer = max(wide.real, Double(wide.integer).nextUp)
-        try add(
+        add(
             .beforeEarliest,
             .joined(
                 [
@@ -268,7 +281,7 @@ extension SQLiteFileConnection {
         if let latest = rows.date.date.latest {
             let bound = encoding.latestBound(latest)
             let tooLate = SQLFragment("NOT (") + rows.date.compare(.lessOrEqual, bound) + ")"
-            try add(
+            add(
                 .afterLatest,
                 .joined(
                     [
