@@ -83,7 +83,7 @@ struct StoreIdentity {
 
     static func replaced(_ path: String, _ how: String) -> StoreError {
         StoreError(
-            .replaced, store: path, message: "the store was replaced while it was open: \(how)",
-            hint: "nothing more is deleted; run again when the store is in its place")
+            .replaced, store: path, message: "the file was replaced while it was open: \(how)",
+            hint: "nothing more is deleted; run again when the file is in its place")
     }
 }

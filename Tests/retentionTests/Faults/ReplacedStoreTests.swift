@@ -42,7 +42,7 @@ struct ReplacedStoreTests {
         let errors = try job.text("stderr.txt")
         let place =
             how == "by nothing" ? "its path no longer exists: No such" : "another file is at its path; nothing more"
-        #expect(errors.contains("the store was replaced while it was open: \(place)"), "\(errors)")
+        #expect(errors.contains("the file was replaced while it was open: \(place)"), "\(errors)")
         #expect(errors.contains(/; \d+0 rows are deleted and committed/), "\(errors)")
         if how != "by nothing" {
             #expect(try job.number("SELECT count(*) FROM Price", in: "prices.sqlite") == 55)
