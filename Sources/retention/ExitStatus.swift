@@ -30,6 +30,9 @@ struct ExitStatus: Hashable {
         return ([String(first.dropFirst(Self.prefix.count))] + hints).joined(separator: "; ")
     }
 
+    /// Whether the store is what cannot be used: it is missing, not reachable, damaged or locked.
+    var isOfStore: Bool { [66, 69, 74, 75].contains(code) }
+
     private static let prefix = "retention: error: "
 
     /// The lines for a terminal of the given width, with sentences wrapped.

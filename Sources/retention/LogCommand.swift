@@ -74,17 +74,22 @@ struct LogCommand: ConsoleCommand {
         if missed { return try showMissed(policy, opening, since: since, console) }
         let isLast = runID?.lowercased() == PastRuns.last
         let query = LedgerHistory.Query(
-            last: isLast ? 1 : runID == nil ? last : nil, rule: rule, since: since, outcome: outcome,
+            last: isLast ? 1 : runID == nil ? last + 1 : nil, rule: rule, since: since, outcome: outcome,
             run: isLast ? nil : runID)
-        let runs = try policy.isOneOfMany ? PastRuns(opening).ofStore(query) : PastRuns(opening).runs(query)
+        let found = try policy.isOneOfMany ? PastRuns(opening).ofStore(query) : PastRuns(opening).runs(query)
+        let leavesOut = runID == nil && found.count > last
+        let runs = leavesOut ? Array(found.suffix(last)) : found
         let missedRuns =
-            try policy.expectedEvery == nil || policy.stores != nil ? nil : missedRuns(policy, opening, since: nil)
-        try console.report(try text(of: runs, missedRuns, PastRuns(opening).names(), console))
+            policy.stores != nil ? nil : try missedRuns(policy, opening, countsFailures: true)
+        let report = LogReport(
+            runs, missed: missedRuns, names: try PastRuns(opening).names(), storeName: policy.stores?.display,
+            leavesOut: leavesOut)
+        try console.report(try text(of: runs, report, console))
         return 0
     }
 
     private func text(
-        of runs: [LedgerRun], _ missed: MissedRuns?, _ names: RunNames, _ console: Console
+        of runs: [LedgerRun], _ report: LogReport, _ console: Console
     ) throws(CommandFailure) -> String {
         if let runID {
             guard let first = runs.first else {
@@ -100,7 +105,6 @@ struct LogCommand: ConsoleCommand {
             }
             if !format.isJSON { return LogReport.full(first, console.layout) }
         }
-        let report = LogReport(runs, missed: missed, names: names)
         return format.isJSON ? report.json : report.table(console.layout)
     }
 
@@ -143,11 +147,13 @@ struct LogCommand: ConsoleCommand {
         return missed.gaps.isEmpty ? 0 : 65
     }
 
-    private func missedRuns(_ policy: Policy, _ opening: StoreOpening, since: Instant?) throws -> MissedRuns? {
+    private func missedRuns(
+        _ policy: Policy, _ opening: StoreOpening, countsFailures: Bool = false, since: Instant? = nil
+    ) throws -> MissedRuns? {
         guard let every = policy.expectedEvery else { return nil }
         return MissedRuns(
-            try PastRuns(opening).ofPolicy().own, every: every, zone: policy.timezone, since: since,
-            now: SystemClock.now())
+            try PastRuns(opening).ofPolicy().own, countsFailures: countsFailures, every: every, zone: policy.timezone,
+            since: since, now: SystemClock.now())
     }
 
     private static let otherNames = [

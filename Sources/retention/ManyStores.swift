@@ -64,10 +64,15 @@ struct ManyStores {
     ///
     /// - Parameter id: the first characters of the run's ID.
     func policy(ofRun id: String) throws -> Policy {
-        let found =
-            try id.lowercased() == PastRuns.last
-            ? nil
-            : policies().first { try !PastRuns(StoreOpening($0)).ofStore(.init(run: id)).isEmpty }
+        guard id.lowercased() != PastRuns.last || files.paths.count == 1 else {
+            throw CommandFailure.usage(
+                "'\(PastRuns.last)' is the last run of one store, and '\(pattern.written)' matches "
+                    + Figures.count(files.paths.count, "store"),
+                hint: "name the run, or the store with --store FILE; retention log shows both")
+        }
+        let found = try policies().first {
+            try id.lowercased() == PastRuns.last || !PastRuns(StoreOpening($0)).ofStore(.init(run: id)).isEmpty
+        }
         guard let found else {
             throw CommandFailure(
                 exitCode: 66, message: "no store of '\(pattern.written)' has a run '\(id)'",
@@ -202,7 +207,9 @@ struct StoresReport {
         let count = rows == 0 ? "no rows" : Figures.count(rows, "row")
         parts.append(isDryRun ? "a run would delete \(count)" : "deleted \(count)")
         let left = rules.reduce(0) { $0 + $1.left.expired }
-        let isWhole = leftCount == 0 && stores.exitCode == 0 && reports.allSatisfy { $0.failure == nil }
+        let isWhole =
+            leftCount == 0 && stores.exitCode == 0
+            && reports.allSatisfy { $0.failure == nil && $0.onlyRules.isEmpty }
         if !isDryRun, left > 0 || isWhole {
             parts.append(
                 left == 0

@@ -50,7 +50,8 @@ struct ReportCommand: ConsoleCommand {
             let review = try review(stores, console, &code)
             text = html != nil ? review.html : format.isJSON ? review.json : review.text(console.layout)
         } else {
-            let review = try review(policy, opening, console)
+            let review = try review(policy, opening, console, orOfLedger: true)
+            code = review.plan.failure == nil ? 0 : review.plan.exitCode
             text =
                 html != nil
                 ? ReviewPage(review).html : format.isJSON ? review.json : ReviewText(review, console.layout).text
@@ -77,23 +78,43 @@ struct ReportCommand: ConsoleCommand {
             stores.pattern.written, asOf: SystemClock.now().toSecond, found, problems: stores.problems)
     }
 
-    private func review(_ policy: Policy, _ opening: StoreOpening, _ console: Console) throws -> Review {
+    /// - Parameter orOfLedger: whether the past runs are enough if the store cannot be read. Then the plan has the failure.
+    private func review(
+        _ policy: Policy, _ opening: StoreOpening, _ console: Console, orOfLedger: Bool = false
+    ) throws -> Review {
         var session = RunSession(
             console: console, policy: policy, asOf: SystemClock.now().toSecond, options: Planner.Options(),
             log: LogOpening.Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }))
         session.ledger = opening.ledger
+        do {
+            return try reviewNow(policy, opening, session)
+        } catch  where orOfLedger && ExitStatus(of: error).isOfStore {
+            let past = try PastRuns(opening).ofPolicy()
+            guard !past.own.isEmpty else { throw error }
+            return Review(
+                plan: session.reportOfRunNotCarriedOut(error), runs: past.own, others: past.others, policy: policy)
+        }
+    }
+
+    private func reviewNow(_ policy: Policy, _ opening: StoreOpening, _ session: RunSession) throws -> Review {
         let plan = try session.dryRun().report
         if let failure = plan.failure { throw CommandFailure(exitCode: plan.exitCode, message: failure) }
         let reader = try opening.reader()
         let completed = try policy.completed(from: reader)
         var dates: [String: Series] = [:]
+        var reached: [String: Set<String>] = [:]
         for rule in completed.rules where rule.isEnabled {
             guard let report = plan.rules.first(where: { $0.name == rule.name }) else { continue }
+            // Entities of a model inherit from each other, so a delete may reach any of them.
+            if let entity = try reader.entity(named: rule.entity), entity.model == nil {
+                let sources = try SchemaAdvice.incomingRelationships(of: entity, in: reader).map(\.source.folded)
+                reached[rule.name] = Set(sources)
+            }
             dates[rule.name] = try Series.dates(rule, report, now: plan.asOf, zone: policy.timezone, reader)
         }
         let past = try PastRuns(opening).ofPolicy()
         return Review(
             plan: plan, runs: past.own, others: past.others, dates: dates, storeSizeBytes: try reader.sizeBytes(),
-            policy: completed)
+            policy: completed, reached: reached)
     }
 }

@@ -55,7 +55,7 @@ struct ReportTests {
             #expect(
                 text.contains("refused: policy_widened (gold)") && text.contains("20 expired rows are left"), "\(text)")
             #expect(
-                text.contains("gold: a run now would refuse it, as all since 20")
+                text.contains("gold: a run now would refuse it, as since 20")
                     && text.contains("--accept policy_widened"))
             #expect(!text.contains("no expired row is left"), "\(text)")
         }
@@ -64,6 +64,33 @@ struct ReportTests {
             #expect(text.contains("refused: policy_widened (gold)") && !text.contains("--accept"), "\(text)")
             #expect(text.contains("policy_widened was accepted for gold"), "\(text)")
         }
+    }
+
+    /// The morning after is when it is read.
+    @Test func ofAStoreThatCannotBeReadThePastRunsAreTold() throws {
+        let job = try job()
+        try job.report()
+        try job.folder.write(String(repeating: "not a database ", count: 600), to: "prices.sqlite")
+        for arguments in [["report"], ["report", "--html", "-"], ["report", "--format", "json"]] {
+            let end = try job.perform(arguments)
+            #expect(end.status == 74 && end.output.contains("the store cannot be read now: "), "\(end)")
+            let text = end.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(
+                text.contains(
+                    arguments.count == 3 && arguments[1] == "--format" ? "\"deleted\": 40" : "Deleted 40 rows"),
+                "\(text)")
+        }
+    }
+
+    @Test func aRunOfOneRuleIsNotTheOneThatIsExpected() throws {
+        let job = try job()
+        try job.report("--rule", "gold")
+        let text = try everywhere(job)[0]
+        #expect(text.contains("· completed, gold only · Deleted 40 rows in"), "\(text)")
+        #expect(text.contains("no expired row of gold is left"), "\(text)")
+        #expect(text.contains("Next: a run is expected every 1d, and none is recorded"), "\(text)")
+        #expect(try job.retention("log").output.contains("gold only; 40 deleted"))
+        #expect(try job.retention("log", "--missed").status == 65)
     }
 
     @Test func anUndoIsNotTheLastRunAndItsRowsAreExpired() throws {

@@ -58,6 +58,7 @@ extension RunReport: Reported {
             report.unknown.contains("finished") ? nil : report.finished.since(report.started)
         },
         waited,
+        .stored("only_rules", \.recordedOnlyRules, .start),
     ]
 
     private static let waited: ReportField<Self> = {
@@ -76,6 +77,12 @@ extension RunReport: Reported {
     fileprivate var recordedRunID: String? {
         get { runID.isEmpty ? nil : runID }
         set { runID = newValue ?? "" }
+    }
+
+    /// Nil: all.
+    fileprivate var recordedOnlyRules: [String]? {
+        get { onlyRules.isEmpty ? nil : onlyRules }
+        set { onlyRules = newValue ?? [] }
     }
 
     /// Nil: the run could not begin.

@@ -114,15 +114,17 @@ package struct LedgerHistory {
         package init() {}
     }
 
-    /// How the last runs of a store ended, of one policy or of all.
+    /// How the last runs of all rules of a store ended, of one policy or of all.
     ///
     /// - Parameter store: the real path or the address of the store.
     package func ends(of policy: Policy? = nil, store: String) throws -> Ends {
-        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return Ends() }
+        guard let entity = try reader.entity(named: LedgerRow.runEntityName) else { return Ends() }
+        // A ledger of an earlier version does not know whether a run had all rules.
+        let isWhole = entity.attribute(named: "only_rules").map { StorePredicate.isNull($0.name) } ?? .all
         let others = try policy.map { try otherPolicies(than: $0, store: store) } ?? []
         let ended =
             try runs(of: names(of: store)) && .isNotNull("finished_us") && .notTrue(Self.isUndo)
-            && .notTrue(.isIn("config", others.map { .text($0) }))
+            && .notTrue(.isIn("config", others.map { .text($0) })) && isWhole
         func newest(_ runs: StorePredicate) throws -> [String: StoreValue]? {
             try rows(
                 LedgerRow.runEntity, where: runs, order: [StoreSortDescriptor("number", ascending: false)], limit: 1,

@@ -22,6 +22,8 @@ package struct MissedRuns: Hashable, Sendable {
     package var now: Instant
     /// Whether any run is recorded, even one that does not count.
     private let hasRuns: Bool
+    /// What is expected, in words that tell it from recorded runs that do not count.
+    private let expected: String
 
     /// Whether a run is missing now.
     package var isOverdue: Bool { gaps.last.map { $0.until == nil } ?? false }
@@ -29,14 +31,24 @@ package struct MissedRuns: Hashable, Sendable {
     /// Finds the gaps between runs of one store. A period may be a tenth longer than expected, because a run may begin a little late.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Undos do not count, nor do runs that crashed, failed before their first rule, or were refused because of
-    ///     the clock. A run in progress counts.
+    ///   - runs: past runs, in order. Undos do not count, nor do runs of some rules only, and runs that were refused because of the clock. A
+    ///     run in progress counts.
+    ///   - countsFailures: whether runs count that crashed or failed before their first rule. Then nothing is missing before the first run.
     ///   - every: how often a run is expected.
     ///   - zone: the zone of calendar units.
     ///   - since: gaps that end before it are left out; nil: all gaps.
-    package init(_ runs: [LedgerRun], every: MaxAge, zone: CalendarZone, since: Instant? = nil, now: Instant) {
-        let starts = runs.filter { $0.report.undo == nil && $0.outcome != .crashed && !$0.report.doubtsClock }
-            .filter { !($0.outcome == .failed && $0.report.rules.isEmpty) }.map(\.report.started)
+    package init(
+        _ runs: [LedgerRun], countsFailures: Bool = false, every: MaxAge, zone: CalendarZone, since: Instant? = nil,
+        now: Instant
+    ) {
+        let whole = runs.filter { $0.isWhole && !$0.report.doubtsClock }
+        let begun = whole.filter {
+            countsFailures || $0.outcome != .crashed && !($0.outcome == .failed && $0.report.rules.isEmpty)
+        }
+        let starts = begun.map(\.report.started)
+        expected =
+            "run" + (runs.contains { !$0.report.onlyRules.isEmpty } ? " of all rules" : "")
+            + (begun.count < whole.count ? " that got to its rules" : "")
         /// The gap between two runs, or up to now; nil: there is none.
         func gap(_ start: Instant, _ until: Instant?) -> Gap? {
             let end = until ?? now
@@ -49,7 +61,7 @@ package struct MissedRuns: Hashable, Sendable {
         if let since { gaps.removeAll { $0.until.map { $0 < since } ?? false } }
         if let last = starts.last {
             gaps += gap(last, nil).map { [$0] } ?? []
-        } else {
+        } else if !countsFailures {
             gaps.append(Gap(after: nil, until: nil, due: nil))
         }
         hasRuns = !runs.isEmpty
@@ -64,7 +76,7 @@ package struct MissedRuns: Hashable, Sendable {
     func clause(_ gap: Gap) -> String {
         let length = gap.after.map { Figures.duration((gap.until ?? now).since($0)) }
         let found =
-            length.map { gap.until == nil ? "the last run began \($0) ago" : "\($0) without a run" }
+            length.map { gap.until == nil ? "the last \(expected) began \($0) ago" : "\($0) without a \(expected)" }
             ?? (hasRuns ? "no run has completed" : "no run is recorded")
         return "\(found); one is expected every \(expectedEvery)"
     }
@@ -75,7 +87,7 @@ package struct MissedRuns: Hashable, Sendable {
             return ["No run was missed; one is expected every \(SafeText.line(expectedEvery))."]
         }
         return gaps.map { gap in
-            (gap.after.map { Figures.instant($0.toSecond) + " " } ?? "") + SafeText.line(sentence(gap))
+            (gap.due.map { Figures.instant($0.toSecond) + " " } ?? "") + SafeText.line(sentence(gap))
         }
     }
 

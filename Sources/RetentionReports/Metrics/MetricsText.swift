@@ -27,6 +27,8 @@ package struct MetricsText {
         self.store = store ?? report.store
         isRunning = now != nil
         guard let now else {
+            // A run of some rules only is not the run that is expected.
+            guard report.onlyRules.isEmpty else { return }
             self.ends.last = report.finished
             if report.exitCode == 0 { self.ends.success = report.finished }
             return
@@ -157,9 +159,12 @@ package struct MetricsText {
 
         gauge("info", "The version of the program.", [([("version", version)], "1")])
         run("in_progress", "1 while a run is in progress.", isRunning ? "1" : "0")
-        run("last_timestamp_seconds", "When the last run ended, in seconds since 1970.", ends.last.map(seconds))
         run(
-            "last_success_timestamp_seconds", "When the last run with exit code 0 ended.", ends.success.map(seconds))
+            "last_timestamp_seconds", "When the last run of all rules ended, in seconds since 1970.",
+            ends.last.map(seconds))
+        run(
+            "last_success_timestamp_seconds", "When the last run of all rules with exit code 0 ended.",
+            ends.success.map(seconds))
         gauge(
             "run_outcome", "1 for the outcome of the last run, 0 for all others.",
             isRunning

@@ -7,13 +7,22 @@ package struct LogReport {
     private let runs: [LedgerRun]
     private let missed: MissedRuns?
     private let names: RunNames
+    private let storeName: ((String) -> String)?
+    private let leavesOut: Bool
 
     /// Creates a report of runs, in the given order.
     ///
     /// - Parameters:
     ///   - missed: the gaps between runs; nil: the policy does not say how often a run is expected.
     ///   - names: how the runs are shown; nil: by IDs that are distinct among them.
-    package init(_ runs: [LedgerRun], missed: MissedRuns? = nil, names: RunNames? = nil) {
+    ///   - storeName: how their stores are shown; nil: the runs are of one store.
+    ///   - leavesOut: whether there are earlier runs.
+    package init(
+        _ runs: [LedgerRun], missed: MissedRuns? = nil, names: RunNames? = nil, storeName: ((String) -> String)? = nil,
+        leavesOut: Bool = false
+    ) {
+        self.leavesOut = leavesOut
+        self.storeName = storeName
         self.runs = runs
         self.missed = missed
         self.names = names ?? RunNames(runs.map(\.report.runID))
@@ -28,13 +37,13 @@ package struct LogReport {
             return "No recorded run matches.\n" + (open.map { $0 + "\n" } ?? "")
         }
         var table = TextTable(columns: [
-            .init("STARTED (UTC)", .right), .init("OUTCOME"), .init("RESULT", isCut: true), .init("TIME", .right),
-            .init("RUN"),
+            .init("STARTED (UTC)", .right), .init("OUTCOME"), .init("STORE"), .init("RESULT", isCut: true),
+            .init("TIME", .right), .init("RUN"),
         ])
         var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
         func appendGaps(before start: Instant?) {
             while let missed, let gap = gaps.first, start.map({ gap.due ?? missed.now < $0 }) ?? true {
-                let cells = [gap.due.map(names.time) ?? "", "MISSED", SafeText.line(missed.clause(gap))]
+                let cells = [gap.due.map(names.time) ?? "", "MISSED", "", SafeText.line(missed.clause(gap))]
                 table.rows.append(.init(cells: cells, style: .bad))
                 gaps.removeFirst()
             }
@@ -45,12 +54,14 @@ package struct LogReport {
             table.rows.append(
                 .init(
                     cells: [
-                        names.time(run.report.started), outcome(run).word, SafeText.line(result(run)), time,
+                        names.time(run.report.started), outcome(run).word,
+                        SafeText.line(storeName?(run.report.store) ?? ""), SafeText.line(result(run)), time,
                         names.short(run.report.runID),
                     ], style: outcome(run).style))
         }
         appendGaps(before: nil)
-        return table.lines(layout).joined(separator: "\n") + "\n"
+        let end = leavesOut ? ["Earlier runs are not shown: --last \(runs.count * 2) shows more."] : []
+        return (table.lines(layout) + end).joined(separator: "\n") + "\n"
     }
 
     /// The outcome in the table. What needs a look is in capitals.
@@ -69,7 +80,8 @@ package struct LogReport {
             return "process \(run.process.pid) on \(run.process.host)"
                 + (run.outcome == .crashed ? " ended without a record" : "")
         }
-        var parts = report.failure.map { [report.short($0)] } ?? []
+        var parts = report.onlyRules.isEmpty ? [] : ["\(report.onlyRules.listed("and")) only"]
+        parts += report.failure.map { [report.short($0)] } ?? []
         if let undo = report.undo {
             parts.append("\(undo.result), of \(names.short(undo.run))")
         } else {
@@ -82,7 +94,7 @@ package struct LogReport {
             }
             let gone = report.goneCount
             let left = report.rules.reduce(0) { $0 + ($1.outcome == .refused ? 0 : $1.left.expired) }
-            if gone > 0 || parts.isEmpty {
+            if gone > 0 || parts.count == (report.onlyRules.isEmpty ? 0 : 1) {
                 parts.append(gone == 0 ? "nothing deleted" : "\(Figures.grouped(gone)) deleted")
             }
             if left > 0 { parts.append("\(Figures.grouped(left)) left") }

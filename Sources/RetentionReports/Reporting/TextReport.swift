@@ -426,7 +426,8 @@ package struct TextReport {
         }
         let isDone =
             report.failure == nil && report.rules.allSatisfy { $0.outcome != .refused && $0.outcome != .failed }
-        return parts.isEmpty && isDone ? ["no expired row is left"] : parts
+        let rest = report.onlyRules.isEmpty ? "" : " of \(report.onlyRules.map(SafeText.line).listed("and"))"
+        return parts.isEmpty && isDone ? ["no expired row\(rest) is left"] : parts
     }
 
     /// The kinds of deleted rows, if there is more than one: ` (12 expired, 30 by cascades)`.

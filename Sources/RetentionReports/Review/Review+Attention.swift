@@ -13,7 +13,9 @@ extension Review {
             return (.caution, text.hasPrefix("no new rows") ? "no_new_rows" : "warning", rule?.name, text)
         }
         let advice = plan.rules.flatMap { rule in rule.advice.map { (Style.plain, "advice", rule.name, $0) } }
-        let all = present + past + warnings + holds + growing + lacking + plan.rules.flatMap(rows) + gone + advice
+        // What stands comes before what is over.
+        let standing: [[Finding]] = [present, warnings, plan.rules.flatMap(rows), holds, growing, lacking]
+        let all = (standing + [past, gone, advice]).flatMap(\.self)
         return [Style.bad, .caution, .plain].flatMap { style in all.filter { $0.style == style } }
     }
 
@@ -42,6 +44,9 @@ extension Review {
     /// What stands now.
     private var present: [Finding] {
         var found: [Finding] = []
+        if let failure = plan.failure {
+            found.append((.bad, "store", nil, "the store cannot be read now: \(plan.short(failure))"))
+        }
         if let missed, missed.isOverdue, let gap = missed.gaps.last {
             found.append((.bad, "missed", nil, missed.sentence(gap)))
         }
@@ -49,7 +54,7 @@ extension Review {
             let codes = rule.refusalCodes.dropFirst().map(\.rawValue).joined(separator: ", ")
             let texts = (rule.message ?? "no reason was recorded") + (codes.isEmpty ? "" : "; also \(codes)")
             let first = days(of: rule.name).points.reversed().prefix { $0.isRefused }.last
-            let since = first.map { ", as all since \(day($0.start)) did" } ?? ""
+            let since = first.map { ", as since \(day($0.start))" } ?? ""
             found.append((.bad, "refused", rule.name, "a run now would refuse it\(since): " + texts))
         }
         for rule in plan.rules where rule.outcome == .planned {
@@ -149,7 +154,9 @@ extension Review {
         }
         if let silent = rule.planned.silent {
             let groups = (silent.isCut ? "at least " : "") + Figures.count(silent.count, "group") + " of keep_last"
-            found.append((.caution, "silent_groups", rule.name, "no new rows of \(groups), whose old rows expire"))
+            // No value of a row is on a page.
+            let text = "no new rows of \(groups), whose old rows expire; a dry run names them"
+            found.append((.caution, "silent_groups", rule.name, text))
         }
         if let late = rule.remembered.late, late > 0, rule.outcome != .refused {
             let rows = Figures.count(late, "expired row")

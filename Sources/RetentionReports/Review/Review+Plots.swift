@@ -51,7 +51,10 @@ extension Review {
         let series = days(of: rule.name)
         let (count, known) = (series.points.count, series.values(0).count)
         guard count > 0 else { return nil }
-        var parts = ["\(Figures.grouped(series.sum(1))) deleted on \(Figures.count(count, "day"))"]
+        let deletes = series.values(1).count { $0.value > 0 }
+        var parts = [
+            "\(Figures.grouped(series.sum(1))) deleted on \(deletes) of \(Figures.count(count, "day")) with a run"
+        ]
         if known > 0 { parts.append("\(Figures.grouped(series.sum(0))) arrived") }
         if known < count { parts.append("arrivals not known on \(Figures.count(count - known, "day"))") }
         if let growth = growth(of: rule) { parts.append("rows " + growth.text) }

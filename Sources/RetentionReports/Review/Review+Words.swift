@@ -51,14 +51,19 @@ extension Review {
             // An undo may have brought rows back since.
             let isRestored = (runs + others).contains { $0.number > run.number && $0.report.undo != nil }
             let closing = String(TextReport(run.report).closing.dropLast())
-            parts.append(isRestored ? closing.replacing("; no expired row is left", with: "") : closing)
+            parts.append(isRestored ? closing.replacing(/; no expired row[^.(]* is left/, with: "") : closing)
         }
         if run.outcome == .crashed { parts.append("what it deleted and left is not known") }
         let gone = run.report.rules.filter { $0.done.goneCount > 0 }.sorted { $0.done.goneCount > $1.done.goneCount }
         if gone.count > 1 {
-            let most = gone.prefix(5).map { "\($0.name) \(Figures.grouped($0.done.goneCount))" }
+            let most = gone.prefix(5).map { rule in
+                let others = rule.done.goneCount - rule.done.deleted
+                return "\(rule.name) \(Figures.grouped(rule.done.deleted))"
+                    + (others > 0 ? " and \(Figures.grouped(others)) with them" : "")
+            }
             parts.append(most.joined(separator: ", ") + (gone.count > 5 ? ", …" : ""))
         }
+        if run.report.configSHA256 != plan.configSHA256 { parts.append("the policy has changed since") }
         if let undo = run.undoText {
             parts.append((["possible", "not possible"].contains(where: undo.hasPrefix) ? "undo " : "") + undo)
         }
@@ -70,10 +75,16 @@ extension Review {
         let refused = plan.rules.filter { $0.outcome == .refused }.map { rule in
             "\(rule.name) (\(rule.planned.isCounted ? Figures.count(rule.planned.expired, "expired row") : "not counted"))"
         }
+        let cascaded = ready.reduce(0) { $0 + $1.done.cascaded }
+        let shares = cascaded > 0 ? " (\(Figures.grouped(cascaded)) by cascades)" : ""
+        let now =
+            "\(Figures.count(expiredNow, "row"))\(shares) \(refused.isEmpty ? "expired now" : "would be deleted now")"
         let rows =
-            " · \(Figures.count(expiredNow, "row")) \(refused.isEmpty ? "expired now" : "would be deleted now")"
-            + (expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours" } ?? "")
-            + (refused.isEmpty ? "" : "; a run would refuse \(refused.listed("and"))")
+            plan.failure != nil
+            ? " · what a run would delete is not known"
+            : " · \(now)"
+                + (expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours" } ?? "")
+                + (refused.isEmpty ? "" : "; a run would refuse \(refused.listed("and"))")
         guard let missed else {
             return ("Next", "when is not known: the policy has no expected_every" + rows, .caution)
         }
@@ -147,7 +158,8 @@ extension Review {
     /// The holds of the policy.
     var holdTable: ReviewTable {
         ReviewTable(
-            "Rows that no rule deletes", plan.holds, shortCount: 5, style: { $0.state == .inForce ? .plain : .bad },
+            "Holds: rows that no rule deletes as long as they are in force", plan.holds, shortCount: 5,
+            style: { $0.state == .inForce ? .plain : .bad },
             [
                 ("Hold", false, { $0.name }),
                 ("State", false, { $0.state == .inForce ? "in force" : $0.state.rawValue }),
@@ -163,9 +175,12 @@ extension Review {
         let first = newest.first?.report.started ?? .distantPast
         let gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 > first } ?? true }
         let items =
-            newest.map { (at: $0.report.started, run: LedgerRun?.some($0), text: $0.outcomeText) }
+            newest.map {
+                (at: $0.report.started, shown: $0.report.started, run: LedgerRun?.some($0), text: $0.outcomeText)
+            }
             + gaps.map { gap in
-                (at: (gap.until ?? plan.asOf).advanced(byMicroseconds: -1), run: nil, text: missed?.sentence(gap) ?? "")
+                let at = (gap.until ?? plan.asOf).advanced(byMicroseconds: -1)
+                return (at: at, shown: gap.due ?? at, run: nil, text: missed?.sentence(gap) ?? "")
             }
         func ended(_ run: LedgerRun?, isCount: Bool = false, _ text: (RunReport) -> String) -> String {
             run.map { isCount && $0.report.undo != nil ? "" : $0.isFinished ? text($0.report) : "?" } ?? ""
@@ -175,7 +190,7 @@ extension Review {
                 ? "No run is recorded." : "The newest \(Figures.count(newest.count, "run")), the last one first",
             items.sorted { $0.at > $1.at }, shortCount: 3, endsWithText: true, style: { $0.run?.outcome.style ?? .bad },
             [
-                ("Started (UTC)", false, { Self.time($0.run?.report.started) }),
+                ("Started (UTC)", false, { Self.time($0.shown) }),
                 ("Deleted", true, { ended($0.run, isCount: true) { Figures.grouped($0.goneCount) } }),
                 ("Outcome", false, { $0.text }),
                 ("Time", true, { ended($0.run) { Figures.duration($0.finished.since($0.started)) } }),

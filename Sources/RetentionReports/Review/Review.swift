@@ -13,16 +13,19 @@ package struct Review {
     let others: [LedgerRun]
     /// The rows of the enabled rules by their dates.
     package var dates: [String: Series]
-    /// The size of the store now.
-    package var storeSizeBytes: Int64
+    /// The size of the store now; nil: the store cannot be read.
+    package var storeSizeBytes: Int64?
+    /// The entities, in lower case, from which the rules' deletes can take rows by cascades, by the names of the rules.
+    private let reached: [String: Set<String>]
     /// The policy, completed from the store.
     package var policy: Policy
     private var days: [String: Series] = [:]
 
     package init(
-        plan: RunReport, runs: [LedgerRun], others: [LedgerRun] = [], dates: [String: Series], storeSizeBytes: Int64,
-        policy: Policy
+        plan: RunReport, runs: [LedgerRun], others: [LedgerRun] = [], dates: [String: Series] = [:],
+        storeSizeBytes: Int64? = nil, policy: Policy, reached: [String: Set<String>] = [:]
     ) {
+        self.reached = reached
         (self.plan, self.runs, self.others, self.dates, self.policy) = (plan, runs, others, dates, policy)
         self.storeSizeBytes = storeSizeBytes
         days = daysOfRules
@@ -47,19 +50,21 @@ package struct Review {
 
     /// The gaps in which no run began, not even one that failed; nil: the policy does not say how often a run is expected.
     var missed: MissedRuns? {
-        var begun = runs
-        for index in begun.indices { begun[index].outcome = .completed }
-        return policy.expectedEvery.map { MissedRuns(begun, every: $0, zone: policy.timezone, now: plan.started) }
+        policy.expectedEvery.map {
+            MissedRuns(runs, countsFailures: true, every: $0, zone: policy.timezone, now: plan.started)
+        }
     }
 
     /// When the next run is due, and when it counts as missed: a tenth later. Nil: that is not known.
     var due: (due: Instant, late: Instant)? {
-        guard let every = policy.expectedEvery, let start = lastRun?.report.started else { return nil }
+        guard let every = policy.expectedEvery,
+            let start = runs.last(where: { $0.isWhole && !$0.report.doubtsClock })?.report.started
+        else { return nil }
         let due = Cutoff.end(of: every, from: start, zone: policy.timezone)
         return (due, due.advanced(byMicroseconds: due.since(start).wholeMicroseconds / 10))
     }
 
-    private var ready: [RunReport.RuleReport] { plan.rules.filter { $0.outcome == .planned } }
+    var ready: [RunReport.RuleReport] { plan.rules.filter { $0.outcome == .planned } }
 
     /// The rows that a run would delete now, with those of cascades.
     var expiredNow: Int { ready.reduce(0) { $0 + $1.planned.expired + $1.done.cascaded } }
@@ -96,7 +101,7 @@ package struct Review {
                 let present = Set(rules.map(\.name))
                 last = last.filter { present.contains($0.key) }
             }
-            let takers = Set(run.report.rules.lazy.filter { $0.done.goneCount > $0.done.deleted }.map(\.name))
+            let takers = run.report.rules.filter { $0.done.goneCount > $0.done.deleted }
             let start = policy.timezone.start(of: .day, at: run.report.started)
             let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
             for figures in rules {
@@ -106,7 +111,8 @@ package struct Review {
                 let before = last[name]
                 let isKnown = isAlone.contains(name) && before?.policy == run.report.configSHA256
                 let arrived = isKnown ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
-                var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, Int64(figures.done.deleted), nil, nil]
+                let isUndone = run.undoneBy?.isWhole == true
+                var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
                 let left = rows.map { $0 - Int64(figures.done.deleted) }
                 // An undo has brought rows back.
                 if run.undoneBy == nil {
@@ -121,7 +127,11 @@ package struct Review {
                 }
                 days.points.append(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused))
                 found[name] = days
-                let takesOthers = !takers.subtracting([name]).isEmpty
+                // A trigger may delete rows of any entity.
+                let takesOthers = takers.contains {
+                    $0.name != name
+                        && (!$0.done.byTriggers.isEmpty || reached[$0.name]?.contains(figures.entity.folded) != false)
+                }
                 last[name] = takesOthers ? nil : left.map { ($0, run.report.configSHA256) }
             }
         }
@@ -180,6 +190,9 @@ package struct Review {
 }
 
 extension LedgerRun {
+    /// Whether it is a run of all rules, and no undo.
+    var isWhole: Bool { report.undo == nil && report.onlyRules.isEmpty }
+
     /// Whether the end of the run is recorded.
     var isFinished: Bool { outcome != .running && outcome != .crashed }
 
@@ -198,7 +211,8 @@ extension LedgerRun {
         let undo = report.undo.map {
             outcome == .completed ? "undo of \($0.run): \($0.result)" : "undo of \($0.run) \(outcome.rawValue)"
         }
-        let head = undo ?? outcome.rawValue
+        let only = report.onlyRules.isEmpty ? "" : ", \(report.onlyRules.listed("and")) only"
+        let head = undo ?? outcome.rawValue + only
         // What follows is advice, which may be done.
         let failure = report.failure.map(report.short)?.prefix { $0 != ";" }
         let texts = failure.map { [String($0)] } ?? reasons

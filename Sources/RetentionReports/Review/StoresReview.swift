@@ -19,7 +19,7 @@ package struct StoresReview {
         package init(_ review: Review) {
             name = review.plan.store
             let rows = review.plan.rules.compactMap(\.planned.rows).reduce(0, +)
-            counts = [rows, review.expiredNow, review.expiredTomorrow, Int(review.storeSizeBytes)]
+            counts = [rows, review.expiredNow, review.expiredTomorrow, review.storeSizeBytes.map { Int($0) }]
             (lastRun, json) = (review.lastRun?.report.started, String(review.json.dropLast()))
             for (found, sentence) in zip(review.attention, review.sentences) {
                 if ["no_archive", "no_limit"].contains(found.kind) {

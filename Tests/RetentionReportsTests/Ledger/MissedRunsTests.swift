@@ -16,11 +16,15 @@ struct MissedRunsTests {
         }
     }
 
-    private func missed(_ runs: [LedgerRun], nowHour: Int64, since: Int64? = nil) -> MissedRuns {
+    private func missed(
+        _ runs: [LedgerRun], nowHour: Int64, since: Int64? = nil, countsFailures: Bool = false
+    ) -> MissedRuns {
         var every = MaxAge(written: "1d")
         every.days = 1
         let instant = { (hour: Int64) in ReportSample.asOf.advanced(byMicroseconds: hour * LedgerFile.hour) }
-        return MissedRuns(runs, every: every, zone: .utc, since: since.map(instant), now: instant(nowHour))
+        return MissedRuns(
+            runs, countsFailures: countsFailures, every: every, zone: .utc, since: since.map(instant),
+            now: instant(nowHour))
     }
 
     @Test func runsInTimeLeaveNoGap() {
@@ -45,6 +49,32 @@ struct MissedRunsTests {
     @Test func aRunThatCrashedIsNoRun() {
         #expect(missed(runs([0, 24, 48], crashed: [1]), nowHour: 50).gaps.count == 1)
         #expect(missed(runs([0, 24], crashed: [1]), nowHour: 30).isOverdue)
+    }
+
+    /// The other rules waited.
+    @Test func aRunOfSomeRulesIsNotTheOneThatIsExpected() {
+        var runs = runs([0, 24, 48])
+        runs[1].report.onlyRules = ["gold"]
+        #expect(missed(runs, nowHour: 50).gaps.count == 1)
+        #expect(missed(runs, nowHour: 50).text.contains("MISSED: 2 d 00 h without a run of all rules; one is"))
+        runs[2].report.onlyRules = ["gold"]
+        let now = missed(runs, nowHour: 50)
+        #expect(now.text.contains("00:00:00Z MISSED: the last run of all rules began 2 d 02 h ago"), "\(now.text)")
+        #expect(missed(runs, nowHour: 50, countsFailures: true).isOverdue)
+    }
+
+    @Test func aTableOfRunsHasNoGapInWhichOneBegan() {
+        var runs = runs([0, 24, 48], crashed: [1])
+        (runs[2].outcome, runs[2].report.rules) = (.failed, [])
+        #expect(missed(runs, nowHour: 50, countsFailures: true).gaps.isEmpty)
+        #expect(missed([], nowHour: 50, countsFailures: true).gaps.isEmpty)
+        let strict = missed(runs, nowHour: 50).text
+        #expect(strict.contains("the last run that got to its rules began 2 d 02 h ago"), "\(strict)")
+    }
+
+    /// A gap has the time when a run was due, in each output.
+    @Test func aGapHasTheTimeWhenTheRunWasDue() {
+        #expect(missed(runs([0]), nowHour: 60).text.hasPrefix("2026-11-22 00:00:00Z MISSED"))
     }
 
     @Test func olderGapsCanBeLeftOut() {

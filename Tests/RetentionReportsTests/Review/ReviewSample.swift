@@ -14,14 +14,16 @@ enum ReviewSample {
     }
 
     /// A policy with an archive and limits, so that it lacks nothing, and a run a day.
-    static func policy(_ names: [String]) -> Policy {
+    static func policy(_ names: [String]) -> Policy { policy(names.map { rule($0) }) }
+
+    private static func policy(_ plan: [RunReport.RuleReport]) -> Policy {
         let mark = Mark(line: 1, column: 1)
         var rules: [Rule] = []
-        for name in names {
+        for planned in plan {
             var age = MaxAge(written: "30d")
             age.days = 30
             var rule = Rule(
-                name: name, entity: "Price", dateAttribute: "at", maxAge: age, marks: Marks(whole: mark))
+                name: planned.name, entity: planned.entity, dateAttribute: "at", maxAge: age, marks: Marks(whole: mark))
             rule.limits.maxFraction = 0.5
             rule.isArchived = true
             rules.append(rule)
@@ -80,13 +82,14 @@ enum ReviewSample {
 
     /// The review of some runs and of what a run would do now.
     static func review(
-        _ plan: [RunReport.RuleReport] = [rule()], _ runs: [LedgerRun], others: [LedgerRun] = []
+        _ plan: [RunReport.RuleReport] = [rule()], _ runs: [LedgerRun], others: [LedgerRun] = [],
+        reached: [String: Set<String>] = [:]
     ) -> Review {
         var report = ReportSample.report(.dryRun, rules: plan)
         report.started = now
         return Review(
             plan: report, runs: runs, others: others, dates: [:], storeSizeBytes: 3 << 20,
-            policy: policy(plan.map(\.name)))
+            policy: policy(plan), reached: reached)
     }
 }
 

@@ -93,7 +93,7 @@ struct ReviewTests {
         let standing = Sample.review([refused()], [Sample.run(0, [refused()])])
         #expect(
             standing.sentences[0].text.hasPrefix(
-                "gold: a run now would refuse it, as all since 2026-11-20 did: refusing to"))
+                "gold: a run now would refuse it, as since 2026-11-20: refusing to"))
         #expect(
             standing.top[1].hasSuffix(
                 " · 0 rows would be deleted now, 0 more within 24 hours; a run would refuse gold (71,000 expired rows)"),
@@ -148,6 +148,30 @@ struct ReviewTests {
         #expect(arrived([run(1, 100), changed]) == [nil, nil])
     }
 
+    /// A cascade takes rows only of the entities that it can reach.
+    @Test(arguments: [("price", nil), ("fill", 40)] as [(String, Int64?)])
+    func aCascadeHidesArrivalsWhereItCanReach(entity: String, expected: Int64?) {
+        var parent = Sample.rule("position", .completed, expired: 5)
+        (parent.entity, parent.done.cascaded) = ("Position", 7)
+        let runs = [Int64(1), 0].map { daysAgo in
+            Sample.run(
+                daysAgo, [Sample.rule("gold", .completed, expired: 10, rows: daysAgo == 1 ? 100 : 130), parent])
+        }
+        var parentNow = Sample.rule("position")
+        parentNow.entity = "Position"
+        let review = Sample.review([Sample.rule(), parentNow], runs, reached: ["position": [entity]])
+        #expect(review.days(of: "gold").points.map { $0.values[0] } == [nil, expected])
+    }
+
+    @Test func whatAnUndoBroughtBackIsNotDeleted() {
+        var run = Sample.run(1)
+        let undo = Sample.undo(0, of: run, restored: 10)
+        run.undoneBy = .init()
+        if let figures = undo.report.undo { run.undoneBy?.note(figures, by: undo, deletedAgainBy: nil) }
+        let review = Sample.review([Sample.rule()], [run, Sample.run(0)])
+        #expect(review.days(of: "gold").points.map { $0.values[1] } == [0, 10])
+    }
+
     // MARK: What comes
 
     @Test func theNextRunIsDueOrMissed() {
@@ -185,8 +209,8 @@ struct ReviewTests {
         review.policy.rules[0].limits.maxFraction = nil
         #expect(
             review.attention.map(\.kind) == [
-                "refused", "missed", "refused", "missed", "failed", "no_new_rows", "hold", "no_archive", "no_limit",
-                "unreadable",
+                "refused", "no_new_rows", "unreadable", "hold", "no_archive", "no_limit", "missed", "refused", "missed",
+                "failed",
             ], "\(review.sentences)")
         let texts = review.sentences.map(\.text)
         #expect(
@@ -264,7 +288,9 @@ struct ReviewTests {
         var review = Sample.review(names.map { Sample.rule($0) }, runs)
         #expect(review.nightTable.rows.count == 30)
         review.plan.rules[4].planned.silent = .init(count: 2, newest: [("symbol SECRET", Sample.now)])
-        #expect(review.top.contains("r5: no new rows of 2 groups of keep_last, whose old rows expire"))
+        #expect(
+            review.top.contains("r5: no new rows of 2 groups of keep_last, whose old rows expire; a dry run names them")
+        )
         #expect(!ReviewPage(review).html.contains("SECRET") && !review.json.contains("SECRET"))
     }
 
