@@ -64,7 +64,7 @@ extension RunSession {
         var report = RunReport(
             runID: "", mode: .run, asOf: asOf, started: SystemClock.now(), config: policy.file.path,
             configSHA256: policy.file.sha256, store: policy.store.written, engine: "")
-        report.onlyRules = options.ruleNames
+        report.onlyRules = options.onlyRules(of: policy)
         let status = ExitStatus(of: error)
         report.exitCode = status.code
         report.failure = status.reason

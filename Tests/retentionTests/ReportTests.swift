@@ -84,6 +84,10 @@ struct ReportTests {
 
     @Test func aRunOfOneRuleIsNotTheOneThatIsExpected() throws {
         let job = try job()
+        let two = [Sample.rule(age: "30d"), Sample.rule(name: "silver", age: "90d")]
+        let policy = Sample.policy(
+            two[0], two[1], head: "expected_every: 1d\ndefaults: { limits: { max_fraction: 0.9 } }")
+        try job.folder.write(policy, to: "retention.yaml")
         try job.report("--rule", "gold")
         let text = try everywhere(job)[0]
         #expect(text.contains("· completed, gold only · Deleted 40 rows in"), "\(text)")
@@ -91,6 +95,9 @@ struct ReportTests {
         #expect(text.contains("Next: a run is expected every 1d, and none is recorded"), "\(text)")
         #expect(try job.retention("log").output.contains("gold only; 40 deleted"))
         #expect(try job.retention("log", "--missed").status == 65)
+        // One that leaves out no rule is a run of all.
+        try job.report("--rule", "gold", "--rule", "silver")
+        #expect(try job.retention("log", "--missed").status == 0)
     }
 
     @Test func anUndoIsNotTheLastRunAndItsRowsAreExpired() throws {

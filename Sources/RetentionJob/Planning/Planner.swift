@@ -23,6 +23,11 @@ package struct Planner {
             self.method = method
         }
 
+        /// The names, if they leave out an enabled rule of the policy.
+        package func onlyRules(of policy: Policy) -> [String] {
+            policy.rules.allSatisfy { !$0.isEnabled || includes($0) } ? [] : ruleNames
+        }
+
         /// Whether a rule will be carried out.
         func includes(_ rule: Rule) -> Bool {
             ruleNames.isEmpty || ruleNames.contains(rule.name)

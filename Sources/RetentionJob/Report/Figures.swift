@@ -54,7 +54,7 @@ package enum Figures {
         return "\(count < 0 ? "-" : "")\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
-    /// A duration: `840 ms`, `12.3 s`, `4 min 05 s`, `2 h 04 min`, and from two days on `3 d 02 h`.
+    /// A duration: `840 ms`, `12.3 s`, `4 min 05 s`, `2 h 04 min`, and from a day on `3 d 02 h`.
     package static func duration(_ duration: Duration) -> String {
         let milliseconds = max(0, duration.wholeMicroseconds / 1000)
         let seconds = milliseconds / 1000
@@ -62,7 +62,7 @@ package enum Figures {
         case ..<1: return "\(milliseconds) ms"
         case ..<60: return "\(seconds).\(milliseconds % 1000 / 100) s"
         case ..<3600: return "\(seconds / 60) min \(twoDigits(seconds % 60)) s"
-        case ..<172_800: return "\(seconds / 3600) h \(twoDigits(seconds % 3600 / 60)) min"
+        case ..<86_400: return "\(seconds / 3600) h \(twoDigits(seconds % 3600 / 60)) min"
         default: return "\(grouped(seconds / 86_400)) d \(twoDigits(seconds % 86_400 / 3600)) h"
         }
     }

@@ -145,7 +145,7 @@ package struct RunReport: Sendable {
     package var holds: [HoldReport] = []
     /// The rules as last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
     package var ruleLines: [String] = []
-    /// The rules that `--rule` named; empty: all.
+    /// The rules that `--rule` named; empty: it left out no enabled rule.
     package var onlyRules: [String] = []
     /// The SHA-256 of the saved plan that the run carries out; nil: there is none.
     package var planSHA256: String?

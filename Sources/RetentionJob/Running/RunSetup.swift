@@ -54,7 +54,7 @@ package struct RunSetup {
         if policy.isOneOfMany { report.storeOption = ["--store", policy.store.kind.file ?? policy.store.written] }
         report.hasPendingSources = !policy.pending.isEmpty
         report.planSHA256 = planSHA256
-        report.onlyRules = options.ruleNames
+        report.onlyRules = options.onlyRules(of: policy)
         report.note(wait: waited, because: "a locked store")
         return report
     }

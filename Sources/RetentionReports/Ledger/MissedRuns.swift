@@ -23,7 +23,7 @@ package struct MissedRuns: Hashable, Sendable {
     /// Whether any run is recorded, even one that does not count.
     private let hasRuns: Bool
     /// What is expected, in words that tell it from recorded runs that do not count.
-    private let expected: String
+    let expected: String
 
     /// Whether a run is missing now.
     package var isOverdue: Bool { gaps.last.map { $0.until == nil } ?? false }

@@ -92,7 +92,10 @@ extension Review {
             return ("Next", "a run is expected every \(missed.expectedEvery), and none is recorded" + rows, .bad)
         }
         let isLate = missed.now > late
-        let rest = isLate ? "no run has begun since" : "if you read this after \(Self.time(late)), the job did not run"
+        let rest =
+            isLate
+            ? "no \(missed.expected) has begun since"
+            : "if you read this after \(Self.time(late)), the job did not run"
         return ("Next", "due \(Self.time(due)); \(rest)\(rows)", isLate ? .bad : .plain)
     }
 

@@ -181,7 +181,7 @@ struct ReviewTests {
                 + " · 5 rows expired now, 10 more within 24 hours")
         let late = Sample.review([Sample.rule()], [Sample.run(1)])
         #expect(late.top[1].hasPrefix("Next: due 2026-11-20 03:00; no run has begun since"))
-        #expect(late.sentences[0].text == "MISSED: the last run began 45 h 00 min ago; one is expected every 1d")
+        #expect(late.sentences[0].text == "MISSED: the last run began 1 d 21 h ago; one is expected every 1d")
         // A run that failed has run.
         let failed = Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0, [], failure: "locked")])
         #expect(failed.top[1].hasPrefix("Next: due 2026-11-21 03:00; if you read this"))
