@@ -74,7 +74,7 @@ let package = Package(
         .target(
             name: "RetentionReports",
             dependencies: [
-                "PriceStore", "RetentionPolicy", "RetentionJob",
+                "PriceStore", "PriceObjects", "RetentionPolicy", "RetentionJob",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ],

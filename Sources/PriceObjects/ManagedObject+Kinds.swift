@@ -41,13 +41,17 @@ extension ManagedObject {
 
     /// Sets a date; nil: NULL. The parameters are those of ``value(for:as:_:zone:)``.
     ///
-    /// - Throws: the errors of ``setValue(_:for:)-(StoreValue,_)``, and ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/noDateFormat``.
+    /// - Throws: the errors of ``setValue(_:for:)-(StoreValue,_)``, and ``ManagedObjectError`` of kind
+    ///   ``ManagedObjectError/Kind/noDateFormat`` or ``ManagedObjectError/Kind/noDate``.
     public func setValue(
         _ date: (some InstantConvertible)?, for attribute: String, _ encoding: DateEncoding? = nil,
         zone: CalendarZone = .utc
     ) throws {
         let format = try format(encoding, of: attribute)
-        try setValue(date.map { format.value(of: $0.instant, zone: zone) } ?? .null, for: attribute)
+        guard let value = date.map({ format.readableValue(of: $0.instant, zone: zone) }) ?? .some(.null) else {
+            throw error(.noDate, attribute)
+        }
+        try setValue(value, for: attribute)
     }
 
     private func format(_ encoding: DateEncoding?, of name: String) throws -> DateEncoding {

@@ -28,6 +28,8 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         case wrongCount
         /// A date has no format: neither the program nor the store says one.
         case noDateFormat
+        /// The date is not a number, or the format of its attribute does not read it back.
+        case noDate
     }
 
     /// The kind of error.
@@ -56,6 +58,7 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         case .wrongCount: "a typed row of \(entity) does not have one value for each attribute"
         case .noDateFormat:
             "\(entity).\(attribute) has no date format; name one, such as .unixSeconds, or declare it in the attribute"
+        case .noDate: "\(entity).\(attribute) cannot hold the date, because it would not be read back as one"
         }
     }
 }

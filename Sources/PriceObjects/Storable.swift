@@ -131,8 +131,11 @@ public struct StoredValues {
     mutating func appendInstant(_ instant: Instant?) {
         place = values.count + 1
         let format = place > attributes.count ? nil : attributes[place - 1].dateEncoding
-        if format == nil, failure == nil { failure = error(place > attributes.count ? .wrongCount : .noDateFormat) }
-        values.append(instant.flatMap { format?.value(of: $0) } ?? .null)
+        let value = instant.map { format?.readableValue(of: $0) } ?? .some(.null)
+        if format == nil || value == nil, failure == nil {
+            failure = error(place > attributes.count ? .wrongCount : format == nil ? .noDateFormat : .noDate)
+        }
+        values.append(value ?? .null)
     }
 
     /// Throws unless there was one value for each attribute, all of which were read.

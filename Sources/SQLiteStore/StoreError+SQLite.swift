@@ -71,6 +71,8 @@ extension StoreError {
             return "a virtual table is out of step with the rows that it indexes; rebuild it from its rows"
         }
         return switch error.resultCode {
+        case .SQLITE_ERROR where error.message == "too many SQL variables":
+            "the request has more values than SQLite takes in a statement; make several requests"
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             "another program has locked the store; try again later, or raise the busy timeout"
         case .SQLITE_CANTOPEN where !StoreFile.isForbidden(store):

@@ -81,11 +81,7 @@ extension StoreFile {
 
     /// Whether the header says WAL mode. Source: sqlite.org/fileformat2.html, section 1.3.3.
     private static func isInWALMode(_ path: String) -> Bool {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        var version: UInt8 = 0
-        return pread(descriptor, &version, 1, 19) == 1 && version == 2
+        (try? header(of: path).dropFirst(19).first) == 2
     }
 
     /// The kernel's number of the mount that contains a file or folder, or nil if it does not exist or the kernel does not tell.

@@ -1,11 +1,12 @@
 @preconcurrency import Glibc
 // `stat` belongs to this module where it is loaded before Glibc.
 import SwiftOverlayShims
+import GRDBSQLite
 import PriceStore
 
 /// Facts about a store's file before the first connection is open.
 ///
-/// Nothing here opens the file while a connection is open: closing a second descriptor of the file would release all locks of the process.
+/// Only SQLite opens the file: closing another descriptor of it would release the locks of all connections of the process.
 /// Source: sqlite.org/howtocorrupt.html, section 2.2.
 enum StoreFile {
     /// The file system's number of a file, whatever its name.
@@ -59,7 +60,7 @@ enum StoreFile {
                 .permission, store: path,
                 message: "no permission to \(readOnly ? "read" : "change") the store: \(String(systemError: errno))")
         }
-        try checkHeader(path)
+        try checkHeader(path, isEmpty: status.st_size == 0)
         return Number(status)
     }
 
@@ -93,23 +94,23 @@ enum StoreFile {
         }
     }
 
-    private static func checkHeader(_ path: String) throws(StoreError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw StoreError(
-                .permission, store: path, message: "the store cannot be opened: \(String(systemError: errno))")
-        }
-        defer { close(descriptor) }
-        var header = [UInt8](repeating: 0, count: 16)
-        let count = read(descriptor, &header, header.count)
-        guard count >= 0 else {
-            throw StoreError(
-                .inputOutput, store: path, message: "the store cannot be read: \(String(systemError: errno))")
-        }
+    private static func checkHeader(_ path: String, isEmpty: Bool) throws(StoreError) {
         // After a power failure SQLite repairs a half-written first page from the journal.
-        guard count == 0 || header == Array("SQLite format 3".utf8) + [0] || hasJournal(path) else {
+        if isEmpty || hasJournal(path) { return }
+        guard try header(of: path).starts(with: StoreIdentity.magic) else {
             throw StoreError(.inputOutput, store: path, message: "the file is not a SQLite database")
         }
+    }
+
+    /// The first hundred bytes of a database; empty: the file is shorter.
+    static func header(of path: String) throws(StoreError) -> [UInt8] {
+        var connection: OpaquePointer?
+        defer { sqlite3_close(connection) }
+        guard sqlite3_open_v2(path, &connection, SQLITE_OPEN_READONLY, nil) == SQLITE_OK else {
+            let reason = String(systemError: sqlite3_system_errno(connection))
+            throw StoreError(.permission, store: path, message: "the store cannot be opened: \(reason)")
+        }
+        return StoreIdentity.header(connection)
     }
 
     /// Whether a rollback journal that is not empty is beside the file.

@@ -10,7 +10,7 @@ import PriceStore
 struct StoreIdentity {
     /// The first hundred bytes of a database. Source: sqlite.org/fileformat2.html, section 1.3.
     private static let headerLength = 100
-    private static let magic = Array("SQLite format 3".utf8) + [0]
+    static let magic = Array("SQLite format 3".utf8) + [0]
 
     let number: StoreFile.Number
     /// Whether the file has a second name, under which another program would have its own WAL.
@@ -30,7 +30,7 @@ struct StoreIdentity {
         }
         number = StoreFile.Number(status)
         isLinked = status.st_nlink > 1
-        header = readsHeader ? Self.header(db) : []
+        header = readsHeader ? Self.header(db.sqliteConnection) : []
     }
 
     /// Throws an error of kind `replaced` unless the file is still the one that was opened.
@@ -72,9 +72,10 @@ struct StoreIdentity {
         header[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    private static func header(_ db: Database) -> [UInt8] {
+    /// The header of the file of a connection; empty: it has none.
+    static func header(_ connection: OpaquePointer?) -> [UInt8] {
         var file: UnsafeMutablePointer<sqlite3_file>?
-        guard sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK,
+        guard sqlite3_file_control(connection, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK,
             let file, let methods = file.pointee.pMethods, let read = methods.pointee.xRead
         else { return [] }
         var bytes = [UInt8](repeating: 0, count: headerLength)

@@ -135,7 +135,7 @@ struct StoreOpening {
     /// Opens the ledger for recording, and creates it if it does not exist; nil: the policy turns it off.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor created.
-    func ledgerWriter() throws -> (any RetentionWriter)? {
+    func ledgerWriter() throws -> SQLiteWriter? {
         guard let path = try ledgerPath() else { return nil }
         do {
             // Rows that are gone must be recorded, however little time there is for a locked store.

@@ -28,6 +28,21 @@ struct StoreIdentityTests {
         try expectReplaced(store, writer)
     }
 
+    /// Without its lock another process would remove the WAL of the open connection.
+    @Test(arguments: [true, false])
+    func openingAnotherConnectionReleasesNoLock(readOnly: Bool) throws {
+        let store = try TemporaryStore("PRAGMA journal_mode = WAL", Self.rows)
+        let writer = try store.writer()
+        _ = try writer.entityNames()
+        let inode = try #require(StoreFile.number(of: store.path)).inode
+        func isLocked() -> Bool { KernelFile.locks(ofInode: inode).contains { $0.processID == getpid() } }
+        #expect(isLocked())
+        if readOnly { _ = try SQLiteReader(path: store.path) } else { _ = try SQLiteWriter(path: store.path) }
+        #expect(isLocked())
+        _ = try StoreFile.check(store.path, readOnly: readOnly, create: false)
+        #expect(isLocked())
+    }
+
     struct Other: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var sql: String

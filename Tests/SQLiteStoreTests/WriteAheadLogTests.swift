@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PriceObjects
 import PriceStore
 import Testing
 
@@ -16,7 +17,7 @@ struct WriteAheadLogTests {
     }
 
     private func change(_ writer: SQLiteWriter) throws {
-        _ = try writer.update(StoreFetchRequest(entity: "t"), set: ["at": .integer(7)])
+        try writer.execute(BatchUpdateRequest(entity: "t", propertiesToUpdate: ["at": .integer(7)]))
     }
 
     @Test func beyondItsBoundItIsEmptied() throws {

@@ -127,26 +127,4 @@ extension PostgresWriter {
         }
         return text
     }
-
-    private func sets(_ values: [String: StoreValue], _ scope: RowScope) throws -> SQLFragment {
-        .joined(
-            try named(values, scope).map {
-                "\($0.attribute.name.quotedIdentifier) = " + newValue($0.value, $0.attribute, scope.table)
-            }, by: ", ", empty: .never)
-    }
-
-    /// Sets attributes of the rows that a request finds.
-    public func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
-        try requireNoLimit(request)
-        guard !values.isEmpty else { return 0 }
-        return try run("updating the rows of \(request.entity)", isRepeatable: false) {
-            let scope = RowScope(try requireTable(request.entity))
-            return try transaction(.normal) {
-                try execute(
-                    "UPDATE \(scope.from) SET " + (try sets(values, scope))
-                        + (try condition(request.predicate, scope)).whereClause
-                ).changedCount
-            }
-        }
-    }
 }

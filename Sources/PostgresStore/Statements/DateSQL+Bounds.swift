@@ -1,14 +1,6 @@
 import PriceStore
 
 extension DateSQL {
-    /// How a column is compared with a bound.
-    enum Comparison: String {
-        case less = "<"
-        case lessOrEqual = "<="
-        case greater = ">"
-        case greaterOrEqual = ">="
-    }
-
     /// What a column is compared with.
     enum Bound {
         /// The earliest valid instant.
@@ -22,7 +14,7 @@ extension DateSQL {
     }
 
     /// The column compared with a bound. Only for ordered columns.
-    func bound(_ comparison: Comparison, _ bound: Bound) -> SQLFragment {
+    func bound(_ comparison: StorePredicate.Operator, _ bound: Bound) -> SQLFragment {
         let instant: Instant
         switch bound {
         case .earliest: instant = date.earliest
@@ -31,7 +23,7 @@ extension DateSQL {
         if date.encoding.isNumeric { return numberBound(comparison, bound, instant) }
         switch type {
         case .timestamptz:
-            return "\(column) \(comparison.rawValue) " + .bound(instant.serverText + "+00", "timestamptz")
+            return "\(column) \(comparison.sql) " + .bound(instant.serverText + "+00", "timestamptz")
         case .timestamp:
             return localBound(comparison, instant)
         default:
@@ -39,7 +31,7 @@ extension DateSQL {
         }
     }
 
-    private func numberBound(_ comparison: Comparison, _ bound: Bound, _ instant: Instant) -> SQLFragment {
+    private func numberBound(_ comparison: StorePredicate.Operator, _ bound: Bound, _ instant: Instant) -> SQLFragment {
         let encoding = date.encoding
         let number: NumericBound =
             switch bound {
@@ -47,7 +39,7 @@ extension DateSQL {
             case .cutoff: encoding.cutoffBound(instant)
             case .end: encoding.latestBound(instant)
             }
-        let sign = comparison.rawValue
+        let sign = comparison.sql
         switch type {
         case .integer: return "\(column) \(sign) " + .bound("\(number.integer)", "int8")
         case .real: return "\(column) \(sign) " + .bound(number.real.serverText, "float8")
@@ -77,7 +69,7 @@ extension DateSQL {
         "least(greatest(\(column), '-1e300'), '1e300')::float8"
     }
 
-    private func localBound(_ comparison: Comparison, _ instant: Instant) -> SQLFragment {
+    private func localBound(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
         // For microseconds, `<=` and `>` are `<` and `>=` of the next one.
         let isInclusive = comparison == .lessOrEqual || comparison == .greater
         let range = LocalRange(before: isInclusive ? instant.advanced(byMicroseconds: 1) : instant, zone: date.zone)
@@ -93,7 +85,7 @@ extension DateSQL {
     }
 
     /// A bound for a `date` column, whose value represents the whole local day.
-    private func dayBound(_ comparison: Comparison, _ bound: Bound, _ instant: Instant) -> SQLFragment {
+    private func dayBound(_ comparison: StorePredicate.Operator, _ bound: Bound, _ instant: Instant) -> SQLFragment {
         // The first day that begins at or after the instant.
         let first = dayNumber(instant) { startOfDay($0) >= instant }
         let day: Int

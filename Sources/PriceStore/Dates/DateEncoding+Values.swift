@@ -58,4 +58,10 @@ extension DateEncoding {
         default: .null
         }
     }
+
+    /// The stored value of an instant, which is read back as a date; nil: the format has none, or the instant is an end of the range.
+    package func readableValue(of instant: Instant, zone: CalendarZone = .utc) -> StoreValue? {
+        let value = value(of: instant, zone: zone)
+        return instant.isEnd || self.instant(of: value, zone: zone) == nil ? nil : value
+    }
 }

@@ -31,6 +31,9 @@ public struct Instant: Hashable, Comparable, Sendable {
     /// The latest instant.
     public static let distantFuture = Instant(microseconds: .max)
 
+    /// Whether this is an end of the range, which stands for what is earlier or later, or is no date.
+    package var isEnd: Bool { self == .distantPast || self == .distantFuture }
+
     /// Orders instants by time.
     public static func < (a: Instant, b: Instant) -> Bool { a.microseconds < b.microseconds }
 

@@ -27,7 +27,9 @@ extension Entity {
         let known = Set(attributes.map { $0.name.folded })
         let named = primaryKey + relationships.flatMap(\.sourceAttributes)
         if let missing = named.first(where: { !known.contains($0.folded) }) {
-            throw StoreError(.unknownName, store: store, message: "\(name) has no attribute '\(missing)'")
+            throw StoreError(
+                .unknownName, store: store,
+                message: "the description of \(name) lacks the attribute '\(missing)' of its key or of a relationship")
         }
         if let other = relationships.first(where: { $0.source.folded != name.folded }) {
             throw StoreError(

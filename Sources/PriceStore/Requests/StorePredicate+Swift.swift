@@ -94,7 +94,8 @@ extension Attribute {
     }
 
     fileprivate func compare(_ comparison: StorePredicate.Operator, _ instant: Instant) -> StorePredicate {
-        guard let dateEncoding else { return .declaredDate(name, comparison, instant) }
+        // A date that is none is an error when the condition is carried out.
+        guard let dateEncoding, !instant.isEnd else { return .declaredDate(name, comparison, instant) }
         let date = DateAttribute(name: name, encoding: dateEncoding)
         return switch comparison {
         case .less: .date(DateRange(date, before: instant))
@@ -111,6 +112,11 @@ extension StorePredicate {
         case .declaredDate(let name, let comparison, let instant):
             guard let attribute = entity.attribute(named: name) else {
                 throw StoreError(.unknownName, store: store, message: "\(entity.name) has no attribute '\(name)'")
+            }
+            guard !instant.isEnd else {
+                throw StoreError(
+                    .unsupported, store: store,
+                    message: "\(entity.name).\(name) is compared with a date that is not a number or out of range")
             }
             guard attribute.dateEncoding != nil else {
                 throw StoreError(

@@ -28,10 +28,5 @@ extension StoreReader {
 
 extension StoreError {
     /// Whether the error concerns one entity only: a missing module, a view of a dropped table.
-    package var isOfOneEntity: Bool {
-        switch kind {
-        case .unsupported, .unknownName: true
-        default: false
-        }
-    }
+    package var isOfOneEntity: Bool { kind == .unsupported || kind == .unknownName }
 }

@@ -76,11 +76,6 @@ public protocol StoreWriter: StoreInserter {
     @discardableResult
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
 
-    /// Sets attributes of the rows that a request finds, and returns their number.
-    ///
-    /// - Throws: ``StoreError``: of kind `unsupported` if the request has a limit or an offset.
-    func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
-
     /// Creates an entity if it does not exist, with its key, defaults, relationships and their indexes. An existing entity gets the
     /// attributes that it lacks, and may have others.
     ///
@@ -110,13 +105,6 @@ extension StoreWriter {
     /// Creates an index that is not unique.
     public func createIndex(on entity: String, attributes: [String]) throws(StoreError) {
         try createIndex(on: entity, attributes: attributes, isUnique: false)
-    }
-
-    /// Throws if a request has a limit or an offset, which an update does not support.
-    package func requireNoLimit(_ request: StoreFetchRequest) throws(StoreError) {
-        guard request.fetchLimit != nil || request.fetchOffset > 0 else { return }
-        throw StoreError(
-            .unsupported, store: name, message: "an update of \(request.entity) has no limit and no offset")
     }
 }
 

@@ -150,7 +150,3 @@ package struct DateRecognition: Hashable, Sendable {
         some.count > 1 && some.count * 10 >= values.count
     }
 }
-
-extension StoreValue {
-    fileprivate var isText: Bool { if case .text = self { true } else { false } }
-}

@@ -1,3 +1,4 @@
+package import PriceObjects
 package import PriceStore
 import RetentionJob
 
@@ -9,7 +10,7 @@ import RetentionJob
 package final class OpenLedger {
     let reader: any StoreReader
     /// Nil: the ledger is only read.
-    let writer: (any StoreWriter)?
+    let writer: (any ObjectStore)?
     /// Which runs are of which store; nil: the ledger is open for one store, whose runs are looked for.
     let index: LedgerIndex?
     /// The runs that are not recorded yet, and the last run of their store that was.
@@ -27,7 +28,7 @@ package final class OpenLedger {
     /// Makes a ledger in a store, and creates or completes its entities.
     ///
     /// - Throws: ``StoreError``; of kind `cannotCreate` if the entities cannot be created.
-    package init(writer: any StoreWriter, ofMany: Bool = false) throws(StoreError) {
+    package init(writer: any ObjectStore, ofMany: Bool = false) throws(StoreError) {
         (reader, self.writer, index) = (writer, writer, ofMany ? LedgerIndex() : nil)
         for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity] {
             do {

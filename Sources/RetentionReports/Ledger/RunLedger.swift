@@ -1,3 +1,4 @@
+import PriceObjects
 package import PriceStore
 package import RetentionJob
 package import RetentionPolicy
@@ -8,7 +9,7 @@ package import RetentionPolicy
 /// are not recorded.
 package final class RunLedger: RunRecorder {
     private let ledger: OpenLedger
-    private let writer: any StoreWriter
+    private let writer: any ObjectStore
     private let store: String
     private let links: [String]
     /// The names of the store.
@@ -77,11 +78,10 @@ package final class RunLedger: RunRecorder {
         guard let begun, let number else { return try ledger.record(report, of: self) }
         try writer.transaction(.normal) {
             let (end, _) = try recordEnd(report, of: begun, after: ledger.newest())
-            let count = try writer.update(
-                StoreFetchRequest(
-                    entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
-                set: end)
-            guard count == 1 else {
+            let update = BatchUpdateRequest(
+                entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number)),
+                propertiesToUpdate: end)
+            guard try writer.execute(update).updatedCount == 1 else {
                 throw StoreError(
                     .inputOutput, store: writer.name, message: "the record of this run is not in the ledger any more")
             }
@@ -177,11 +177,11 @@ package final class RunLedger: RunRecorder {
                 run["outcome"] = .text(LedgerRun.Outcome.crashed.rawValue)
                 let place = try LedgerChain.end(for: run, rules: [], after: last, in: writer)
                 last = place
-                _ = try writer.update(
-                    StoreFetchRequest(
+                try writer.execute(
+                    BatchUpdateRequest(
                         entity: LedgerRow.runEntityName,
-                        predicate: .compare("number", .equal, run["number"] ?? .null)),
-                    set: place.merging(["outcome": run["outcome"] ?? .null]) { $1 })
+                        predicate: .compare("number", .equal, run["number"] ?? .null),
+                        propertiesToUpdate: place.merging(["outcome": run["outcome"] ?? .null]) { $1 }))
             }
             return runs.count
         }

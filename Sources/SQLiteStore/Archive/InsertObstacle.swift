@@ -21,12 +21,7 @@ extension SQLiteFileConnection {
             + SchemaText.checks(definition).map { "SELECT \($0) FROM \(target)" }
         return try compiling(db) { compiler, db in
             try compiler.withTriggers(firesTriggers, db) {
-                do {
-                    for statement in statements { _ = try db.makeStatement(sql: statement) }
-                    return nil
-                } catch let error as DatabaseError {
-                    return "SQLite cannot insert rows into \(table): \(error.reason)"
-                }
+                try Self.flaw(of: statements, db).map { "SQLite cannot insert rows into \(table): \($0)" }
             }
         }
     }

@@ -1,5 +1,4 @@
 import GRDB
-import PriceObjects
 public import PriceStore
 
 /// Access to rows by request: fetch, count, sample and update.
@@ -177,17 +176,5 @@ extension SQLiteFileConnection {
         let limit = request.fetchLimit.map { max(0, $0) } ?? -1
         return SQLFragment(
             " LIMIT ? OFFSET ?", [limit.databaseValue, max(0, request.fetchOffset).databaseValue])
-    }
-}
-
-extension SQLiteWriter {
-    /// Sets attributes of the rows that a request finds.
-    public func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
-        try requireNoLimit(request)
-        guard !values.isEmpty else { return 0 }
-        var update = BatchUpdateRequest(
-            entity: request.entity, predicate: request.predicate, propertiesToUpdate: values)
-        update.includesSubentities = request.includesSubentities
-        return try execute(update).updatedCount
     }
 }

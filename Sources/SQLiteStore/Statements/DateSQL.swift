@@ -158,7 +158,7 @@ struct DateSQL {
 
     /// A comparison that can use an index. Every row wholly before the instant passes `less`, and every other row passes `greaterOrEqual`:
     /// the local date of a text differs from its UTC date by at most one day, and begins at most a year before its end.
-    func prefilter(_ comparison: Comparison, _ instant: Instant) -> SQLFragment? {
+    func prefilter(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment? {
         let days: Int64 = comparison == .less ? 2 : date.encoding == .iso8601 ? -369 : -3
         let civil = CalendarZone.utc.civil(of: instant.advanced(byMicroseconds: days * 86_400_000_000)).date
         guard (1000...9999).contains(civil.year) else { return nil }
@@ -173,23 +173,16 @@ struct DateSQL {
         case (.yyyymmdd, _): bound = .integer(digits)
         default: bound = .integer(digits * 1_000_000)
         }
-        return SQLFragment("\(column) \(comparison.rawValue) ?", [bound.databaseValue])
+        return SQLFragment("\(column) \(comparison.sql) ?", [bound.databaseValue])
     }
 
     private func twoDigits(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
 
     // MARK: Comparing numbers of both storage classes
 
-    enum Comparison: String {
-        case less = "<"
-        case lessOrEqual = "<="
-        case greater = ">"
-        case greaterOrEqual = ">="
-    }
-
     /// Compares the column with a bound: integers with its integer, doubles with its double.
-    func compare(_ comparison: Comparison, _ bound: NumericBound) -> SQLFragment {
-        let sign = comparison.rawValue
+    func compare(_ comparison: StorePredicate.Operator, _ bound: NumericBound) -> SQLFragment {
+        let sign = comparison.sql
         if affinity == .real { return SQLFragment("\(column) \(sign) ?", [bound.real.databaseValue]) }
         let single =
             comparison == .lessOrEqual || comparison == .greater

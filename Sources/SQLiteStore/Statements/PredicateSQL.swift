@@ -36,26 +36,24 @@ extension SQLiteFileConnection {
             throw StoreError(.unsupported, store: name, message: "a condition is nested more than 100 times")
         }
         func part(_ part: StorePredicate) throws -> SQLFragment { try condition(part, scope, db, depth: depth + 1) }
+        func column(_ name: String) throws -> String { scope.column(try scope.attribute(name, store: self.name)) }
         switch predicate {
         case .all: return .always
         case .compare(let attribute, let comparison, let value):
-            let column = scope.column(try scope.attribute(attribute, store: name))
-            return SQLFragment("\(column) \(comparison.sql) ?", [value.databaseValue])
+            return SQLFragment("\(try column(attribute)) \(comparison.sql) ?", [value.databaseValue])
         case .between(let attribute, let low, let high):
-            let column = scope.column(try scope.attribute(attribute, store: name))
-            return SQLFragment("\(column) BETWEEN ? AND ?", [low.databaseValue, high.databaseValue])
+            return SQLFragment("\(try column(attribute)) BETWEEN ? AND ?", [low.databaseValue, high.databaseValue])
         case .begins(let attribute, let text):
             return TextSQL(try scope.attribute(attribute, store: name), scope).begins(with: text)
         case .contains(let attribute, let text):
             return TextSQL(try scope.attribute(attribute, store: name), scope).contains(text)
         case .isIn(let attribute, let values):
-            let column = scope.column(try scope.attribute(attribute, store: name))
             let marks = values.map { _ in "?" }.joined(separator: ", ")
-            return SQLFragment("\(column) IN (\(marks))", values.map(\.databaseValue))
+            return SQLFragment("\(try column(attribute)) IN (\(marks))", values.map(\.databaseValue))
         case .isNull(let attribute):
-            return SQLFragment(scope.column(try scope.attribute(attribute, store: name)) + " IS NULL")
+            return SQLFragment(try column(attribute) + " IS NULL")
         case .isNotNull(let attribute):
-            return SQLFragment(scope.column(try scope.attribute(attribute, store: name)) + " IS NOT NULL")
+            return SQLFragment(try column(attribute) + " IS NOT NULL")
         case .and(let parts):
             return .all(try parts.filter { !scope.table.followsFrom(parts, $0) }.map(part))
         case .or(let parts):
@@ -111,8 +109,4 @@ extension SQLiteTable {
             return Set(required).isDisjoint(with: excluded)
         }
     }
-}
-
-extension StoreValue {
-    fileprivate var isText: Bool { if case .text = self { true } else { false } }
 }

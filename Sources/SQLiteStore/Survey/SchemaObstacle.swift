@@ -80,12 +80,17 @@ extension SQLiteFileConnection {
         }
         let statements = ["DELETE FROM \(RowScope(table).target())"] + overridingStatements(table, rule)
         return try compiling(db) { _, db in
-            do {
-                for statement in statements { _ = try db.makeStatement(sql: statement) }
-                return nil
-            } catch let error as DatabaseError {
-                return "SQLite cannot delete from \(table.name): \(error.reason)"
-            }
+            try Self.flaw(of: statements, db).map { "SQLite cannot delete from \(table.name): \($0)" }
+        }
+    }
+
+    /// Why SQLite cannot compile one of the statements; nil: it can.
+    static func flaw(of statements: [String], _ db: Database) throws -> String? {
+        do {
+            for statement in statements { _ = try db.makeStatement(sql: statement) }
+            return nil
+        } catch let error as DatabaseError {
+            return error.reason
         }
     }
 

@@ -289,12 +289,7 @@ enum DateKey: Comparable {
     case integer(Int64)
     case real(Double)
 
-    var asDouble: Double {
-        switch self {
-        case .integer(let value): Double(value)
-        case .real(let value): value
-        }
-    }
+    var asDouble: Double { storeValue.asDouble }
 
     var storeValue: StoreValue {
         switch self {

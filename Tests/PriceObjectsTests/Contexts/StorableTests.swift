@@ -121,4 +121,32 @@ struct StorableTests {
         #expect { try context.fetch(Undated.self) } throws: { noFormat($0) }
         #expect { try context.execute(BatchInsertRequest([Undated()])) } throws: { noFormat($0) }
     }
+
+    /// Core Data's distant future stands for "no date" in the formats of Apple, and the year 20000 has more digits than ISO 8601.
+    @Test(
+        arguments: [.nan, .infinity, -.infinity, Date.distantFuture.timeIntervalSince1970, 568_971_820_800],
+        [DateEncoding.unixSeconds, .appleSeconds, .iso8601, .yyyymmdd])
+    func aDateIsReadBackOrRefused(seconds: Double, format: DateEncoding) throws {
+        let date = Date(timeIntervalSince1970: seconds)
+        let row = context.insert(entity: "GoldPrice")
+        let isReadable = seconds.isFinite && format.instant(of: format.value(of: Instant(date))) != nil
+        #expect(isReadable || !seconds.isFinite || format != .unixSeconds)
+        if isReadable {
+            try row.setValue(date, for: "time", format)
+            #expect(try row.value(for: "time", as: Date.self, format) == date)
+        } else {
+            let error = #expect(throws: ManagedObjectError.self) { try row.setValue(date, for: "time", format) }
+            #expect(
+                error.map { "\($0)" } == "GoldPrice.time cannot hold the date, because it would not be read back as one"
+            )
+        }
+    }
+
+    @Test func aTypedRowWithADateThatIsNoneIsRefused() throws {
+        var price = GoldPrice(time: 1, dollars: 2600)
+        price.time = Date(timeIntervalSince1970: .nan)
+        let error = #expect(throws: ManagedObjectError.self) { try context.execute(BatchInsertRequest([price])) }
+        #expect(error?.kind == .noDate && error?.attribute == "time")
+        #expect(try context.fetch(GoldPrice.self).isEmpty)
+    }
 }

@@ -82,6 +82,23 @@ struct ValueTests {
         #expect(several?.message == "the query has several statements")
         let none = #expect(throws: StoreError.self) { try context.figures([], of: StoreFetchRequest(entity: "Price")) }
         #expect(none?.message == "no figure of Price is asked for")
+        let many = StoreFetchRequest(entity: "Price", predicate: Attribute("any").isIn(0..<300_000))
+        let tooMany = #expect(throws: StoreError.self) { try context.count(many) }
+        #expect(tooMany?.hint == "the request has more values than SQLite takes in a statement; make several requests")
+        let keyless = Entity(name: "Short", attributes: [Attribute("a")], primaryKey: ["b"])
+        let lacking = #expect(throws: StoreError.self) { try writer.createEntity(keyless) }
+        #expect(
+            lacking?.message == "the description of Short lacks the attribute 'b' of its key or of a relationship")
+    }
+
+    @Test(arguments: [Double.nan, .infinity, -.infinity])
+    func aConditionOnADateThatIsNoneIsAnError(_ seconds: Double) throws {
+        let (time, none) = (Attribute("time", .unixSeconds), Date(timeIntervalSince1970: seconds))
+        for condition in [time < none, time <= none, time > none, time >= none, !(time < none)] {
+            let request = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "Price", predicate: condition))
+            let error = #expect(throws: StoreError.self) { try context.execute(request) }
+            #expect(error?.message == "Price.time is compared with a date that is not a number or out of range")
+        }
     }
 
     @Test func datesHaveAFormat() throws {

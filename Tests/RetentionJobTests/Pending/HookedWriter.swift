@@ -194,10 +194,6 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         try writer.execute(request)
     }
 
-    func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
-        try writer.update(request, set: values)
-    }
-
     func createEntity(_ entity: Entity) throws(StoreError) {
         try willChange(.create)
         try writer.createEntity(entity)

@@ -1,4 +1,5 @@
 import Foundation
+import PriceObjects
 import PriceStore
 import SQLiteStore
 import Testing
@@ -189,7 +190,7 @@ struct PendingBatchTests {
         try fixture.die(atCommit: 6)
         for value in [StoreValue.integer(-1), .integer(.max), .text("x")] {
             let writer = try fixture.writer()
-            _ = try writer.update(StoreFetchRequest(entity: TakenFiles.entityName), set: ["saved": value])
+            try writer.execute(BatchUpdateRequest(entity: TakenFiles.entityName, propertiesToUpdate: ["saved": value]))
             #expect(throws: StoreError.self) { try fixture.save() }
         }
     }

@@ -63,7 +63,6 @@ struct SubentityTests {
         #expect(result.updatedCount == 5 && Set(result.objectIDs.map(\.entity)) == ["SportCar"])
         let changed = StorePredicate.compare("maker", .equal, .text("changed"))
         #expect(try writer.count(StoreFetchRequest(entity: "Car", predicate: changed)) == 5)
-        #expect(try writer.update(own, set: ["maker": .text("again")]) == 5)
     }
 
     @Test(arguments: [false, true]) func idsOfAnEntityAndItsSubentitiesCanBeMixedInAnyOrder(reversed: Bool) throws {

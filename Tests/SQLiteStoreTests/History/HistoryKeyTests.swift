@@ -53,9 +53,9 @@ struct HistoryKeyTests {
             """)
         let writer = try store.writer()
         try writer.keepHistory()
-        _ = try writer.update(StoreFetchRequest(entity: "word"), set: ["word": .text("GOLD")])
-        _ = try writer.update(StoreFetchRequest(entity: "word"), set: ["meaning": .text("a metal")])
-        _ = try writer.update(StoreFetchRequest(entity: "item"), set: ["id": .integer(2)])
+        try writer.execute(BatchUpdateRequest(entity: "word", propertiesToUpdate: ["word": .text("GOLD")]))
+        try writer.execute(BatchUpdateRequest(entity: "word", propertiesToUpdate: ["meaning": .text("a metal")]))
+        try writer.execute(BatchUpdateRequest(entity: "item", propertiesToUpdate: ["id": .integer(2)]))
         let story = try writer.history(after: nil, limit: 9).map { transaction in
             transaction.changes.map { "\($0.kind) \(HistoryText.key($0.objectID.key))" }
         }

@@ -64,7 +64,7 @@ struct HistoryTests {
         _ = try writer.insertObject(entity: "shop", values: ["name": .text("three")])
         _ = try writer.insert(entity: "shop", values: ["name": .text("four")], onConflict: .fail)
         _ = try writer.updateObject(shop(3), set: ["name": .text("3")], ifStill: [:])
-        _ = try writer.update(StoreFetchRequest(entity: "shop"), set: ["name": .text("x")])
+        try writer.execute(BatchUpdateRequest(entity: "shop", propertiesToUpdate: ["name": .text("x")]))
         _ = try writer.deleteObject(shop(4), ifStill: [:])
         _ = try writer.execute(BatchInsertRequest(entity: "shop", objects: [["id": .integer(7)], ["id": .integer(8)]]))
         _ = try writer.execute(

@@ -199,11 +199,4 @@ struct EntityCreationTests {
         let tables = try store.rows("SELECT tbl_name FROM sqlite_schema WHERE type = 'index' ORDER BY 1")
         #expect(tables == ["gold", "gold_price"])
     }
-
-    @Test func anUpdateWithALimitIsRefused() throws {
-        try writer.createEntity(shop)
-        #expect { try writer.update(.init(entity: "shop", fetchLimit: 1), set: ["name": "a"]) } throws: {
-            ($0 as? StoreError)?.kind == .unsupported
-        }
-    }
 }
