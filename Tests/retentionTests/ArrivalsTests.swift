@@ -25,11 +25,15 @@ struct ArrivalsTests {
         let words = try job.retention("run").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(words.contains("gold: no new row of symbol \"XPT\" since 20"), "\(words)")
         #expect(
-            words.contains("symbol \"XPD\" since") && !words.contains("symbol XCU") && !words.contains("XAUUSD"),
+            words.contains("symbol \"XPD\" since") && !words.contains("XCU") && !words.contains("XAUUSD"),
             "\(words)"
         )
         #expect(words.contains("gold: nor of 1 other group of keep_last"), "\(words)")
         #expect(try job.retention("report").output.contains("no new rows of 4 groups of keep_last"))
+        // Of rows that do not expire none is lost.
+        try job.folder.write(
+            Sample.policy(Sample.rule("keep_last: { count: 2, per: [symbol] }", age: "60d")), to: "retention.yaml")
+        #expect(try !job.retention("run").output.contains("no new row of"))
     }
 
     /// A clock that was wrong once does not hide it.

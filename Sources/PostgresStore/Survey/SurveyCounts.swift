@@ -196,8 +196,7 @@ struct SurveyCounts {
         survey.expiredCount = sum { $0.matches && $0.isExpired && $0.isFree && $0.isOwn }
         survey.kept.byRuleCount = inRange - survey.expiredAloneCount
         survey.leavesReadableRows =
-            survey.expiredAloneCount == 0
-            || groups.contains { $0.isReadable && !($0.matches && $0.isExpired && $0.isFree) }
+            groups.contains { $0.isReadable && !($0.matches && $0.isExpired && $0.isFree) }
         survey.dates.oldest = matching.filter(\.isReadable).compactMap(\.oldest).min()
         survey.dates.newest = matching.filter(\.isReadable).compactMap(\.newest).max()
         survey.dates.newestOfEntity = groups.filter(\.isReadable).compactMap(\.newest).max()

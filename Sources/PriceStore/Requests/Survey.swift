@@ -175,8 +175,8 @@ package struct Survey: Hashable, Sendable {
     package var expiredCount = 0
     /// Rows that the rule would delete if it were the only one.
     package var expiredAloneCount = 0
-    /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone; true if it
-    /// deletes nothing.
+    /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone. It says nothing
+    /// if the rule deletes nothing.
     package var leavesReadableRows = true
     /// Unreadable rows, by kind.
     package var unreadable: [UnreadableRows] = []

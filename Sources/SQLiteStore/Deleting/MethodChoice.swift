@@ -43,8 +43,9 @@ extension SQLiteFileConnection {
 
     /// The expired part of the rows, from 0 to 1. If rows were not counted, each rowid counts as a row.
     private func part(_ survey: Findings, of table: SQLiteTable, _ db: Database) throws -> Double {
-        let all = try survey.rowCount.map(Double.init) ?? rowIDs(of: table, db)?.length ?? 1
-        return Double(survey.expiredCount) / max(1, all)
+        // As doubles, because their difference may exceed an Int64.
+        let rowIDs = try rowIDs(of: table, db).map { Double($0.upperBound) - Double($0.lowerBound) }
+        return Double(survey.expiredCount) / max(1, survey.rowCount.map(Double.init) ?? rowIDs ?? 1)
     }
 
     /// Why a rebuild cannot delete a rule's rows, as a phrase, or nil if it can.
@@ -147,9 +148,4 @@ extension SQLiteFileConnection {
     private static let sampleCount = 200
     /// The largest part of inversions in an order. In random order half of the neighbours are inverted.
     private static let mostInversions = 0.15
-}
-
-extension ClosedRange<Int64> {
-    /// The number of rowids in the range, as a double because it may exceed an Int64.
-    fileprivate var length: Double { Double(upperBound) - Double(lowerBound) + 1 }
 }

@@ -191,9 +191,8 @@ struct DateSQL {
             return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
         }
         // The wider of the two bounds serves the index. Then each storage class is compared with its own bound.
-        let realIsWider =
-            comparison == .greaterOrEqual || comparison == .greater
-            ? bound.real < Double(bound.integer) : bound.real > Double(bound.integer)
+        let (real, integer) = (DateKey.real(bound.real), DateKey.integer(bound.integer))
+        let realIsWider = comparison == .greaterOrEqual || comparison == .greater ? real < integer : integer < real
         let outer = realIsWider ? bound.real.databaseValue : bound.integer.databaseValue
         return SQLFragment(
             "\(column) \(sign) ? AND (typeof(\(column)) = 'integer' AND \(column) \(sign) ? "

@@ -79,7 +79,6 @@ extension SQLiteFileConnection {
             try surveyByIndex(request, group, into: &part, db)
             survey.survey.add(part.survey)
         }
-        if survey.expiredAloneCount == 0 { survey.leavesReadableRows = true }
         try countRows(request, rows, into: &survey, db)
         return true
     }

@@ -198,7 +198,7 @@ struct SurveyTally {
         survey.expiredAloneCount = counts.expiredAlone
         survey.kept.byRuleCount = counts.inRange - counts.expiredAlone
         survey.expiredRowIDs = going.range
-        survey.leavesReadableRows = counts.leavesReadableRows || counts.expiredAlone == 0
+        survey.leavesReadableRows = counts.leavesReadableRows
         for reason in Survey.Unreadable.allCases {
             if let (count, example) = unreadable[reason] { survey.survey.add(reason, count, example) }
         }

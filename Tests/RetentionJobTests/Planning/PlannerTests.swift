@@ -36,6 +36,55 @@ import Testing
         #expect(step.advice.isEmpty)
     }
 
+    @Test func whatElseKeepsRowsMayKeepTheOldest() {
+        func isByDateAlone(_ change: (inout Rule) -> Void = { _ in }, held: Int = 0) -> Bool {
+            var step = Plan.Step(rule: .prices("a", change), cutoff: PriceFile.now, disposition: .planned)
+            step.survey.kept.heldCount = held
+            return step.isByDateAlone
+        }
+        #expect(isByDateAlone())
+        #expect(!isByDateAlone { $0.keepLast = Rule.KeepLastSetting(count: 1, per: []) })
+        #expect(!isByDateAlone { $0.thin = Rule.ThinSetting(per: [], tiers: []) })
+        #expect(!isByDateAlone(held: 1))
+    }
+
+    /// Each batch keeps the last row of each entity, unless that is accepted.
+    @Test func eachBatchKnowsWhatMustNotBeEmptied() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 31])
+        func entities(
+            _ accept: Set<RefusalCode> = [], _ change: (inout Rule) -> Void = { _ in }
+        ) throws -> [[String]] {
+            try plan(file, [.prices("a", change), .prices("b")], options: Planner.Options(accept: accept)).map {
+                $0.rowsToKeep.entities.map(\.entity)
+            }
+        }
+        #expect(try entities() == [["price"], ["price"]])
+        #expect(try entities([.wouldEmptyEntity]) == [[], []])
+        #expect(try entities { $0.allowEmpty = true } == [[], []])
+    }
+
+    /// The record of a table that the policy does not have any more may have an older pattern.
+    @Test func theNewestRecordSaysWhichPatternARuleHad() {
+        typealias Record = (except: String, state: RunMemory.CarriedOut.State)
+        /// What the pattern excepts if the records ended one after the other.
+        func excepted(_ records: Record...) -> Set<String>? {
+            let rules = records.enumerated().map { place, one in
+                let rule = Rule.prices("prices:\(place)") {
+                    $0.family = Rule.Family(name: "prices", entity: "p*", except: [one.except])
+                }
+                return RunMemory.CarriedOut(
+                    RecordedRule(rule, entity: "p\(place)", date: "at", zone: .utc), state: one.state, run: "",
+                    ended: Instant(unixSeconds: Int64(place)), cutoff: PriceFile.now, keptCount: 0)
+            }
+            return Planner.families(Dictionary(uniqueKeysWithValues: rules.map { ([$0.record.rule.name], $0) }))[
+                "prices"]?.except
+        }
+        #expect(excepted(("a", .none), ("b", .some), ("c", .disabled), ("d", .none)) == ["d"])
+        #expect(excepted(("a", .none), ("b", .some), ("c", .removed)) == ["b"])
+        #expect(excepted(("a", .removed), ("b", .removed)) == ["b"])
+    }
+
     @Test func aRuleWithoutAFormatOrAnEntityIsNotCarriedOut() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])

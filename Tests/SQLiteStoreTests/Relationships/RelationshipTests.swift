@@ -65,6 +65,20 @@ struct RelationshipTests {
             try store.rows("SELECT id, p, q FROM n ORDER BY id") == ["1|NULL|NULL", "2|4|NULL", "3|4|4", "4|NULL|NULL"])
     }
 
+    @Test func aRowThatLosesReferencesInTwoBatchesIsCountedOnce() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
+            "CREATE TABLE n (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p, q INTEGER REFERENCES p)",
+            "INSERT INTO p VALUES (1, 50000000), (2, 60000000), (3, 200000000)",
+            "INSERT INTO n VALUES (1, 1, 2), (2, 3, 2)")
+        var request = Self.request("p")
+        request.relationships = .nullify
+        #expect(try store.reader().survey(request).related.nullifiedCount == 2)
+        let result = try store.writer().deleteAll(request, method: .windows, batchRows: 1).total
+        #expect(result == BatchDeleteResult(deletedCount: 2, nullifiedCount: 2))
+        #expect(try store.rows("SELECT * FROM n ORDER BY id") == ["1|NULL|NULL", "2|3|NULL"])
+    }
+
     @Test func aRestrictedKeyIsAnObstacleWithItsRows() throws {
         let store = try TemporaryStore(
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",

@@ -40,6 +40,38 @@ struct DateRangeTests {
         #expect(try store.rows("SELECT at FROM r") == ["100", "400"])
     }
 
+    /// Beyond 2^53 a double stands for several integers, so each storage class has its own bound.
+    @Test(arguments: [(1 << 60) - 100, 1 << 60, (1 << 60) + 100] as [Int64])
+    func integersAndDoublesAreComparedWithTheirOwnBounds(_ integer: Int64) throws {
+        let bound = NumericBound(integer: integer, real: 0x1p60)
+        let ends: [DateKey] = [
+            .integer(.min), .real(-0x1p63), .integer(.max), .real(0x1p63), .real(-1e300), .real(2.5),
+        ]
+        let keys =
+            ends + (-2...2).flatMap { [.integer(1 << 60 + 100 * $0), .real(0x1p60 + 256 * Double($0))] as [DateKey] }
+        let signs: [(DateSQL.Comparison, (DateKey) -> Bool)] = [
+            (.less, { !$0.isAtLeast(bound) }), (.greaterOrEqual, { $0.isAtLeast(bound) }),
+            (.lessOrEqual, { $0.isAtMost(bound) }), (.greater, { !$0.isAtMost(bound) }),
+        ]
+        let sql = DateSQL(
+            date: DateAttribute(name: "at", encoding: .unixSeconds), column: "at", affinity: .none, function: nil)
+        try TemporaryStore("CREATE TABLE r (id INTEGER PRIMARY KEY, at)").change { db in
+            for (id, key) in keys.enumerated() {
+                try db.execute(
+                    sql: "INSERT INTO r VALUES (?, ?)", arguments: [id, key.storeValue.databaseValue])
+            }
+            for (comparison, isFound) in signs {
+                let condition = sql.compare(comparison, bound)
+                let found = try Int.fetchAll(
+                    db, sql: "SELECT id FROM r WHERE \(condition.text) ORDER BY id",
+                    arguments: condition.statementArguments)
+                #expect(found == keys.indices.filter { isFound(keys[$0]) }, "\(comparison)")
+            }
+            let sorted = keys.indices.sorted { keys[$0] < keys[$1] || !(keys[$1] < keys[$0]) && $0 < $1 }
+            #expect(try Int.fetchAll(db, sql: "SELECT id FROM r ORDER BY at, id") == sorted)
+        }
+    }
+
     /// What makes a forecast quick: rows before the range are not looked at.
     @Test(arguments: [DateEncoding.unixSeconds, .iso8601])
     func anIndexIsSearchedForBothEnds(_ encoding: DateEncoding) throws {

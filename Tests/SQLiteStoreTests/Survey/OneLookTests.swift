@@ -107,15 +107,16 @@ struct OneLookTests {
         #expect(try store.rows("SELECT symbol, at FROM t ORDER BY 1, 2") == left)
     }
 
-    /// A number in a list for a column of text is compared as its text.
-    @Test func aNumberThatIsExcludedExcludesItsText() throws {
-        let store = try TemporaryStore("CREATE TABLE t (symbol TEXT); INSERT INTO t VALUES ('5'), ('6')")
-        func count(_ excluded: StoreValue) throws -> Int {
+    /// A number in a list for a column of text is compared as its text, and a text for a column of numbers as its number.
+    @Test func aValueThatIsExcludedExcludesWhatTheColumnMakesOfIt() throws {
+        func count(_ excluded: StoreValue, in type: String = "TEXT") throws -> Int {
+            let store = try TemporaryStore("CREATE TABLE t (symbol \(type)); INSERT INTO t VALUES ('5'), ('6')")
             let rows =
                 StorePredicate.isIn("symbol", [.text("5"), .text("6")]) && .notTrue(.isIn("symbol", [excluded]))
             return try store.reader().count(StoreFetchRequest(entity: "t", predicate: rows))
         }
         #expect(try count(.integer(5)) == 1 && count(.text("5")) == 1 && count(.text("7")) == 2)
+        #expect(try count(.text("05")) == 2 && count(.text("05"), in: "INTEGER") == 1)
     }
 
     /// Rows that are named one by one are not limited to the groups.
