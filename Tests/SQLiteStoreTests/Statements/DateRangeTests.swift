@@ -49,7 +49,7 @@ struct DateRangeTests {
         ]
         let keys =
             ends + (-2...2).flatMap { [.integer(1 << 60 + 100 * $0), .real(0x1p60 + 256 * Double($0))] as [DateKey] }
-        let signs: [(DateSQL.Comparison, (DateKey) -> Bool)] = [
+        let signs: [(StorePredicate.Operator, (DateKey) -> Bool)] = [
             (.less, { !$0.isAtLeast(bound) }), (.greaterOrEqual, { $0.isAtLeast(bound) }),
             (.lessOrEqual, { $0.isAtMost(bound) }), (.greater, { !$0.isAtMost(bound) }),
         ]
