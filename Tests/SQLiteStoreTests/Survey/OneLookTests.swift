@@ -243,6 +243,37 @@ struct OneLookTests {
         #expect(try store.rows("SELECT id FROM t") == ["3"])
     }
 
+    @Test func aRangeGoesThroughTheIndexOfItsDate() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, kind TEXT)",
+            "CREATE INDEX t_at ON t (at); CREATE INDEX t_kind ON t (kind)",
+            "INSERT INTO t VALUES (1, 10, 'a'), (2, 20, 'a'), (3, 30, 'b'), (4, 2000, 'a')")
+        let (_, statements) = try delete(store, .range, batch: 1, filter: .compare("kind", .equal, .text("a")))
+        let deletes = statements.filter { $0.hasPrefix("DELETE FROM main.`t`") }
+        #expect(!deletes.isEmpty && deletes.allSatisfy { $0.contains("INDEXED BY `t_at`") }, "\(deletes)")
+        #expect(try store.rows("SELECT id FROM t") == ["3", "4"])
+    }
+
+    // MARK: Dates and what is none
+
+    /// 0 is no date here, and what is beyond it is counted apart from the other dates.
+    @Test func datesOnBothSidesOfZeroAreCounted() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at); INSERT INTO t (at) VALUES (-100), (-50), (0), (5000)")
+        let found = try survey(
+            store.reader(),
+            DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: -1000)))
+        #expect(found.rowCount == 4 && found.readableCount == 3 && found.expiredCount == 2)
+        #expect(found.dates.oldest == Instant(unixSeconds: -100) && found.dates.newest == Instant(unixSeconds: 5000))
+        #expect(found.dates.newestExpired == Instant(unixSeconds: -50) && found.expiredRowIDs == 1...2)
+    }
+
+    @Test func zeroIsToldFromOtherNumbersThatAreNoDates() throws {
+        let store = try TemporaryStore("CREATE TABLE t (at INTEGER); INSERT INTO t VALUES (0), (5), (7), (20240101)")
+        let found = try survey(store.reader(), DateAttribute(name: "at", encoding: .yyyymmdd))
+        #expect(found.unreadable.map { "\($0.reason) \($0.rowCount)" }.sorted() == ["notADate 2", "sentinel 1"])
+    }
+
     // MARK: Text
 
     @Test(arguments: [
