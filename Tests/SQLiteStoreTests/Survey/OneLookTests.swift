@@ -110,13 +110,14 @@ struct OneLookTests {
     /// A number in a list for a column of text is compared as its text, and a text for a column of numbers as its number.
     @Test func aValueThatIsExcludedExcludesWhatTheColumnMakesOfIt() throws {
         func count(_ excluded: StoreValue, in type: String = "TEXT") throws -> Int {
-            let store = try TemporaryStore("CREATE TABLE t (symbol \(type)); INSERT INTO t VALUES ('5'), ('6')")
+            let store = try TemporaryStore("CREATE TABLE t (symbol \(type)); INSERT INTO t VALUES ('5'), ('g')")
             let rows =
-                StorePredicate.isIn("symbol", [.text("5"), .text("6")]) && .notTrue(.isIn("symbol", [excluded]))
+                StorePredicate.isIn("symbol", [.text("5"), .text("g")]) && .notTrue(.isIn("symbol", [excluded]))
             return try store.reader().count(StoreFetchRequest(entity: "t", predicate: rows))
         }
         #expect(try count(.integer(5)) == 1 && count(.text("5")) == 1 && count(.text("7")) == 2)
         #expect(try count(.text("05")) == 2 && count(.text("05"), in: "INTEGER") == 1)
+        #expect(try count(.text("G")) == 2 && count(.text("G"), in: "TEXT COLLATE NOCASE") == 1)
     }
 
     /// Rows that are named one by one are not limited to the groups.
