@@ -36,4 +36,26 @@ struct RowsToKeepTests {
         }
         #expect(try store.rows("SELECT count(*) FROM ZPOINT") == before)
     }
+
+    /// Of an entity without a readable row none is the last one, and a kept row that is not reached stops nothing.
+    @Test(arguments: [("soon", nil), ("2020-01-01", "no readable row"), ("kept", "the hold 'audit' keeps")])
+    func onlyAReachedRowStopsABatch(_ text: String, _ words: String?) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
+            "CREATE TABLE c (at TEXT, p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "INSERT INTO p VALUES (1, 50000000), (2, 200000000)",
+            "INSERT INTO c VALUES ('\(text)', 1), ('kept', 2)")
+        let writer = try store.writer()
+        let held = HeldRows(name: "audit", entity: "c", rows: .compare("at", .equal, .text("kept")))
+        writer.rowsToKeep.rows = [.init(held, keeper: "the hold 'audit'")]
+        writer.rowsToKeep.entities = [.init(entity: "c", date: DateAttribute(name: "at", encoding: .iso8601))]
+        let request = RelationshipTests.request("p")
+        if let words {
+            try expectStopped(writer, request, words: words) {}
+        } else {
+            let part = try writer.deletion(of: request).deleteNext(DeletionBounds())
+            #expect(part.result.cascadedCount == 1)
+        }
+        #expect(try store.rows("SELECT count(*) FROM c") == [words == nil ? "1" : "2"])
+    }
 }

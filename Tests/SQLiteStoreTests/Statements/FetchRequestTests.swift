@@ -24,6 +24,7 @@ struct FetchRequestTests {
         Case(.between("n", .real(5.5), .real(9.9)), [6]),
         Case(.between("n", .null, .integer(20)), []),
         Case(.not(.between("n", .integer(10), .integer(30))), [4, 6, 8]),
+        Case(.isNull("t"), [4]), Case(.isNotNull("n"), [1, 2, 3, 4, 6, 7, 8, 9]),
         Case(.begins("t", with: "gold"), [1]),
         Case(.begins("t", with: "gol"), [1, 9]),
         Case(.begins("t", with: "G"), [2]),

@@ -221,6 +221,24 @@ struct ThinningTests {
         #expect(try store.rows("SELECT id FROM price ORDER BY id") == ["49", "99"])
     }
 
+    /// The rows among which one is picked may be more than those that the rule deletes.
+    @Test func aPickThatTheRuleWouldNotDeleteIsNotCounted() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)",
+            "CREATE INDEX price_at ON price (at)",
+            "INSERT INTO price VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 3600, 'a'), (4, 3610, 'b'), (5, 7200, 'a')")
+        let date = DateAttribute(name: "at", encoding: .unixSeconds)
+        var request = SurveyRequest(
+            entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400),
+            filter: .compare("symbol", .equal, .text("a")))
+        request.keepers.thinning = Thinning(
+            tiers: [.init(.hour, since: .distantPast)], pick: .last, groupedBy: [], among: .all, date: date)
+        let survey = try store.reader().survey(request)
+        #expect(survey.expiredCount == 2 && survey.kept.byRuleCount == 1)
+        _ = try Laws.carryOut(request, batchRows: 1, on: store.writer())
+        #expect(try store.rows("SELECT id FROM price ORDER BY id") == ["2", "4", "5"])
+    }
+
     @Test func rowsOfOneDateAreToldApartByTheirKeys() throws {
         for (pick, kept) in [(Thinning.Pick.last, ["c", "z"]), (.first, ["a", "y"])] {
             let store = try TemporaryStore(

@@ -110,13 +110,14 @@ struct OneLookTests {
     /// A number in a list for a column of text is compared as its text, and a text for a column of numbers as its number.
     @Test func aValueThatIsExcludedExcludesWhatTheColumnMakesOfIt() throws {
         func count(_ excluded: StoreValue, in type: String = "TEXT") throws -> Int {
-            let store = try TemporaryStore("CREATE TABLE t (symbol \(type)); INSERT INTO t VALUES ('5'), ('6')")
+            let store = try TemporaryStore("CREATE TABLE t (symbol \(type)); INSERT INTO t VALUES ('5'), ('g')")
             let rows =
-                StorePredicate.isIn("symbol", [.text("5"), .text("6")]) && .notTrue(.isIn("symbol", [excluded]))
+                StorePredicate.isIn("symbol", [.text("5"), .text("g")]) && .notTrue(.isIn("symbol", [excluded]))
             return try store.reader().count(StoreFetchRequest(entity: "t", predicate: rows))
         }
         #expect(try count(.integer(5)) == 1 && count(.text("5")) == 1 && count(.text("7")) == 2)
         #expect(try count(.text("05")) == 2 && count(.text("05"), in: "INTEGER") == 1)
+        #expect(try count(.text("G")) == 2 && count(.text("G"), in: "TEXT COLLATE NOCASE") == 1)
     }
 
     /// Rows that are named one by one are not limited to the groups.
@@ -241,6 +242,37 @@ struct OneLookTests {
         #expect(!deletes.isEmpty)
         #expect(deletes.allSatisfy { $0.contains("NOT INDEXED") }, "\(deletes)")
         #expect(try store.rows("SELECT id FROM t") == ["3"])
+    }
+
+    @Test func aRangeGoesThroughTheIndexOfItsDate() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, kind TEXT)",
+            "CREATE INDEX t_at ON t (at); CREATE INDEX t_kind ON t (kind)",
+            "INSERT INTO t VALUES (1, 10, 'a'), (2, 20, 'a'), (3, 30, 'b'), (4, 2000, 'a')")
+        let (_, statements) = try delete(store, .range, batch: 1, filter: .compare("kind", .equal, .text("a")))
+        let deletes = statements.filter { $0.hasPrefix("DELETE FROM main.`t`") }
+        #expect(!deletes.isEmpty && deletes.allSatisfy { $0.contains("INDEXED BY `t_at`") }, "\(deletes)")
+        #expect(try store.rows("SELECT id FROM t") == ["3", "4"])
+    }
+
+    // MARK: Dates and what is none
+
+    /// 0 is no date here, and what is beyond it is counted apart from the other dates.
+    @Test func datesOnBothSidesOfZeroAreCounted() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at); INSERT INTO t (at) VALUES (-100), (-50), (0), (5000)")
+        let found = try survey(
+            store.reader(),
+            DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: -1000)))
+        #expect(found.rowCount == 4 && found.readableCount == 3 && found.expiredCount == 2)
+        #expect(found.dates.oldest == Instant(unixSeconds: -100) && found.dates.newest == Instant(unixSeconds: 5000))
+        #expect(found.dates.newestExpired == Instant(unixSeconds: -50) && found.expiredRowIDs == 1...2)
+    }
+
+    @Test func zeroIsToldFromOtherNumbersThatAreNoDates() throws {
+        let store = try TemporaryStore("CREATE TABLE t (at INTEGER); INSERT INTO t VALUES (0), (5), (7), (20240101)")
+        let found = try survey(store.reader(), DateAttribute(name: "at", encoding: .yyyymmdd))
+        #expect(found.unreadable.map { "\($0.reason) \($0.rowCount)" }.sorted() == ["notADate 2", "sentinel 1"])
     }
 
     // MARK: Text
