@@ -81,7 +81,7 @@ struct BadInputTests {
             testDescription: "cut off", command: "truncate -s 6000 prices.sqlite", status: 74, says: "SQLITE_CORRUPT"),
         Store(
             testDescription: "cut off in the header", command: "truncate -s 50 prices.sqlite", status: 74,
-            says: "SQLITE_CORRUPT"),
+            says: "not a SQLite database"),
         Store(
             testDescription: "header and rubbish",
             command: "head -c 8000 /dev/zero | tr '\\0' 'x' | dd of=prices.sqlite bs=1 seek=100 conv=notrunc",
