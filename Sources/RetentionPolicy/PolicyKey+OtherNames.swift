@@ -4,12 +4,19 @@ import PriceStore
 extension PolicyKey {
     /// The key to write instead of an unknown one, perhaps with its value; nil: the word is not known.
     ///
-    /// - Parameter keys: the keys of the mapping. One of them is meant, or the word belongs elsewhere.
-    static func advice(on word: String, among keys: [PolicyKey]) -> (key: String?, text: String)? {
+    /// - Parameters:
+    ///   - keys: the keys of the mapping. One of them is meant, or the word belongs elsewhere.
+    ///   - given: the value of the unknown key, if a shape takes it.
+    static func advice(
+        on word: String, among keys: [PolicyKey], given: (PolicyShape) -> String?
+    ) -> (key: String?, text: String)? {
         let squeezed = word.lowercased().filter { $0 != "_" && $0 != "-" }
         for (write, words) in otherNames where words.split(separator: " ").contains(Substring(squeezed)) {
-            let key = String(write.prefix { $0 != ":" })
-            if keys.contains(where: { $0.name == key }) { return (key, "write \(write)") }
+            let names = write.matches(of: #/(\w+):/#).map { String($0.1) }
+            guard let key = keys.first(where: { $0.name == names.first ?? write }) else { continue }
+            let shape = names.count > 1 ? key.shape.keys.first { $0.name == names[1] }?.shape : key.shape
+            let line = shape.flatMap(given).map { write.replacing(#/: \w+(?=$| })/#, with: ": \($0)") }
+            return (key.name, "write " + (names.isEmpty ? write : line ?? "\(key.name), such as \(write)"))
         }
         return elsewhere[squeezed].map { (nil, $0) }
     }
@@ -19,18 +26,27 @@ extension PolicyKey {
         ("date_attribute", "datecolumn timecolumn timestampcolumn timestamp date datefield timestampfield field"),
         (
             "max_age: 30d",
-            "ttl deleteafter retention retain keep keepfor age olderthan expireafter expires days maxdays"
+            "ttl deleteafter retention retain keep keepfor age olderthan deleteolderthan expireafter expires days maxdays"
         ),
         ("batch: { rows: 1000 }", "batchsize batchrows"), ("timezone", "tz zone"),
         ("where: { symbol: XAUUSD }", "filter condition conditions"), ("store", "database db dsn"),
         ("limits: { max_rows: 1000 }", "maxdelete limit"), ("archive: { folder: archive }", "backup"),
-        ("reclaim", "vacuum"), ("enabled: false", "disabled"), ("rules", "tables policies"),
+        ("reclaim", "vacuum"), ("rules", "tables policies"), ("except", "exclude ignore"),
     ]
 
     private static let schedule =
         "a timer or cron starts the runs; to hear of a missed one write expected_every: 1d at the top of the file"
     private static let elsewhere = [
         "dryrun": "it is an option: retention run --dry-run", "schedule": schedule, "cron": schedule,
+        "disabled": "write enabled: false", "cascade": "write relationships: cascade",
+    ]
+
+    /// Values of keys whose mapping or list cannot be guessed from what was written.
+    static let samples = [
+        "archive": "{ folder: archive }", "thin": "{ daily: 2y }",
+        "rollup": "{ into: candles, every: 1h, price: price }",
+        "pending": "[{ files: \"pending/*.csv\", entity: prices }]",
+        "accept": "[CODE], with the codes that the refusals show",
     ]
 
     /// Words for how often something happens, and the age to write.
@@ -39,12 +55,21 @@ extension PolicyKey {
         "yearly": "1y",
     ]
 
-    /// An equation of SQL as a mapping; nil: the text is none, or more than one.
+    /// The age for such a word, or for a duration of ISO 8601 with one unit; nil: the text is none.
+    static func age(for text: String) -> String? {
+        frequencies[text.lowercased()]
+            ?? text.wholeMatch(of: #/P(\d+)([YMWD])/#).map { "\($0.1)\($0.2 == "M" ? "mo" : $0.2.lowercased())" }
+    }
+
+    /// A comparison of SQL as a mapping; nil: the text is none, or more than one.
     static func condition(ofSQL text: String) -> String? {
-        text.wholeMatch(of: #/(\w+)\s*=+\s*(['"]?)([^'"\s]+)(['"]?)/#).map { match in
+        text.wholeMatch(of: #/(\w+)\s*([=<>!]+)\s*(['"]?)([^'"\s]+)(['"]?)/#).flatMap { match in
             // Digits in quotes are text.
-            let value = match.3.contains(where: \.isNumber) ? "\(match.2)\(match.3)\(match.4)" : String(match.3)
-            return "{ \(match.1): \(value) }"
+            let value = match.4.contains(where: \.isNumber) ? "\(match.3)\(match.4)\(match.5)" : String(match.4)
+            if ["=", "=="].contains(match.2) { return "{ \(match.1): \(value) }" }
+            return sqlOperators[String(match.2)].map { "{ \(match.1): { \($0): \(value) } }" }
         }
     }
+
+    private static let sqlOperators = ["<": "lt", "<=": "le", ">": "gt", ">=": "ge", "<>": "ne", "!=": "ne"]
 }

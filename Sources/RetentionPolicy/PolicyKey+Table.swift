@@ -142,7 +142,8 @@ extension PolicyKey {
             "align", .word(PolicyWord.of(Rule.Alignment.self)),
             "Moves the cutoff back to the start of its hour, day, week or month"),
         PolicyKey(
-            "relationships", .word(["as_declared", "deny", "cascade", "nullify"]),
+            "relationships",
+            .word(["as_declared", "deny", "cascade", PolicyWord("nullify", otherNames: ["set_null", "set null"])]),
             "What happens to related rows; default as_declared"),
         PolicyKey("allow_empty", .flag, "Whether the rule may delete every row of the entity; default false"),
         PolicyKey("limits", .group(ruleLimits), "Limits above which a rule is refused and deletes nothing"),

@@ -88,7 +88,7 @@ extension SettingReader {
             case .integer(1): return .fraction(1)
             case .real(let fraction) where fraction > 0 && fraction <= 1: return .fraction(fraction)
             default:
-                if text.hasSuffix("%"), let percent = Int(text.dropLast()), (1...99).contains(percent) {
+                if let percent = Int(text.hasSuffix("%") ? text.dropLast() : text[...]), (1...99).contains(percent) {
                     throw Complaint(hint: "write 0.\(percent < 10 ? "0" : "")\(percent)")
                 }
                 throw Complaint()
@@ -101,7 +101,7 @@ extension SettingReader {
                 return .age(try MaxAge(parsing: text))
             } catch {
                 throw Complaint(
-                    message: error.message + (PolicyKey.frequencies[text.lowercased()].map { "; write \($0)" } ?? ""))
+                    message: error.message + (PolicyKey.age(for: text).map { "; write \($0)" } ?? ""))
             }
         case .duration(let milliseconds):
             switch PolicyDuration.parse(text, allowsMilliseconds: milliseconds) {
@@ -167,7 +167,10 @@ extension SettingReader {
         guard let word = words.first(where: { $0.name == text }) else {
             let usable = words.filter { $0.unavailable == nil }.map(\.name)
             let meant = words.first { $0.unavailable == nil && $0.otherNames.contains(text.lowercased()) }?.name
-            guard let near = meant ?? NearestName.match(text, in: usable) else { throw Complaint() }
+            guard let near = meant ?? NearestName.match(text, in: usable) else {
+                let pattern = text.contains("%") ? text : "%d.%m.%Y %H:%M"
+                throw Complaint(hint: name == "date_format" ? "or write { pattern: \"\(pattern)\" }" : nil)
+            }
             throw Complaint(message: "'\(text)' is not a value of '\(name)'; did you mean '\(near)'?")
         }
         if let reason = word.unavailable { throw Complaint(message: reason) }
@@ -209,8 +212,9 @@ extension SettingReader {
         return absolutePath(path)
     }
 
-    /// Throws if the path begins with `~` or a variable, because that is never meant as the name of a folder.
+    /// Throws if the path begins with `~`, a variable or a curly quote, because that is never meant as a name.
     private func refuseHome(_ path: String) throws(Complaint) {
+        if path.first.map("“”„‘’".contains) == true { throw Complaint() }
         if path == "~" || path.hasPrefix("~/") {
             throw Complaint(message: "'~' is not expanded in '\(path)'; write the folder in full")
         }

@@ -27,12 +27,10 @@ struct SettingReader {
             let examples = keys.prefix(3).map(\.name).joined(separator: ", ")
             let subject = name.map { "'\($0)' must be" } ?? "expected"
             var message = "\(subject) a mapping with keys such as \(examples); found \(node.described)"
-            if case .scalar(let scalar) = node.content {
-                if PolicyKey.isMissingSpace(in: scalar.text) {
-                    message = PolicyKey.missingSpace(after: scalar.text.prefix { $0 != ":" })
-                } else if let meant = shorthand(scalar, node, keys) {
-                    message += "; write { \(meant) }"
-                }
+            if case .scalar(let scalar) = node.content, PolicyKey.isMissingSpace(in: scalar.text) {
+                message = PolicyKey.missingSpace(after: scalar.text.prefix { $0 != ":" })
+            } else {
+                message += shorthand(node, keys) ?? sample(of: name, for: node)
             }
             report(node.mark, message)
             return nil
@@ -49,19 +47,32 @@ struct SettingReader {
         return group
     }
 
-    /// The key that a value in place of a mapping is probably meant for, with the value; nil: there is none.
-    private func shorthand(_ scalar: YAMLNode.Scalar, _ node: YAMLNode, _ keys: [PolicyKey]) -> String? {
-        guard keys.count(where: \.isRequired) < 2, scalar.text != "none" else { return nil }
-        if keys.contains(where: { $0.name == scalar.text }) { return "\(scalar.text): 2y" }
-        let possible = keys.filter { accepts(scalar, node, $0.shape) }
+    /// What to write for a value in place of a mapping, if it is probably meant for one of the keys; nil: it is not.
+    private func shorthand(_ node: YAMLNode, _ keys: [PolicyKey]) -> String? {
+        guard case .scalar(let scalar) = node.content, keys.count(where: \.isRequired) < 2, scalar.text != "none"
+        else { return nil }
+        if keys.contains(where: { $0.name == scalar.text }) { return "; write { \(scalar.text): 2y }" }
+        let possible = keys.filter { accepts(node, $0.shape) }
         // Nearly every text is a path.
         let best = possible.first { !["folder", "file", "schema"].contains($0.name) } ?? possible.first
-        return best.map { "\($0.name): \(scalar.text)" }
+        return best.map { "; write { \($0.name): \(scalar.text) }" }
     }
 
-    private func accepts(_ scalar: YAMLNode.Scalar, _ node: YAMLNode, _ shape: PolicyShape) -> Bool {
+    /// What to write for a key, as the end of a message; empty: no sample is known, or nothing is meant.
+    private func sample(of name: String?, for node: YAMLNode) -> String {
+        if case .scalar(let scalar) = node.content, scalar.text == "none" { return "" }
+        return name.flatMap { key in PolicyKey.samples[key].map { "; write \(key): \($0)" } } ?? ""
+    }
+
+    private func accepts(_ node: YAMLNode, _ shape: PolicyShape) -> Bool {
         var trial = SettingReader(baseFolder: baseFolder)
-        return trial.scalarValue(scalar, node, shape, name: "") != nil
+        return trial.value(node, shape, name: "") != nil
+    }
+
+    /// The text of a value, if a shape takes it.
+    private func given(_ node: YAMLNode, _ shape: PolicyShape) -> String? {
+        guard case .scalar(let scalar) = node.content, accepts(node, shape) else { return nil }
+        return scalar.text
     }
 
     private mutating func setting(_ pair: YAMLNode.Pair, _ shape: PolicyShape) -> Setting {
@@ -96,7 +107,7 @@ struct SettingReader {
             report(pair.keyMark, PolicyKey.missingSpace(after: key))
             return String(key)
         }
-        if let advice = PolicyKey.advice(on: pair.key, among: keys) {
+        if let advice = PolicyKey.advice(on: pair.key, among: keys, given: { given(pair.value, $0) }) {
             report(pair.keyMark, "unknown key '\(pair.key)'; \(advice.text)")
             return advice.key
         }
@@ -156,11 +167,14 @@ struct SettingReader {
             var message = "'\(name)' must be a list; found \(node.described)"
             switch node.content {
             case .scalar(let scalar):
-                if accepts(scalar, node, shape) {
+                if accepts(node, shape) {
                     message += "; write [\(scalar.text)]"
-                } else if case .word(let words) = shape, let word = words.first(where: { $0.unavailable == nil }) {
+                } else if case .word(let words) = shape,
                     let near = NearestName.match(scalar.text, in: words.map(\.name))
-                    message += "; name each entry, as in [\(near ?? word.name)]"
+                {
+                    message += "; name each entry, as in [\(near)]"
+                } else {
+                    message += sample(of: name, for: node)
                 }
             case .mapping(let pairs):
                 guard let key = pairs.first?.key, case .group(let keys) = shape else { break }

@@ -9,6 +9,7 @@ struct CheckCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Shows every mistake in the policy file, and where it does not match the store.",
+        usage: "retention check [<options>]",
         discussion: """
             Opens the store read-only and changes nothing. Advice is not a mistake: it is about missing indexes, \
             rules that another rule covers, and ages shorter than the time between runs. Warns of each rule that the next run \

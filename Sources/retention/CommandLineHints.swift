@@ -1,47 +1,77 @@
+import ArgumentParser
+import PriceStore
+
 /// What people write who know other programs, and what to write instead.
 enum CommandLineHints {
     /// An error that says what to write, for a command line that the parser refuses; nil: the parser's own says it.
-    static func failure(_ arguments: [String], parserText text: String, commands: [String]) -> CommandFailure? {
+    static func failure(_ arguments: [String], parserText text: String) -> CommandFailure? {
         if text.contains("--since"), arguments.contains(where: { $0.wholeMatch(of: #/-\d+\w+/#) != nil }) {
             return sign
         }
+        let command = arguments.first(where: RetentionCommand.commandNames.contains) ?? ""
         if let match = text.firstMatch(of: #/Unknown option '([^']+)'/#) {
             let option = String(match.1)
-            if let command = arguments.first(where: commands.contains), command != arguments.first {
+            if !command.isEmpty, command != arguments.first {
                 let rest = arguments.filter { $0 != command }.joined(separator: " ")
                 return .usage(
                     "'\(option)' is before the command", hint: "options come after it: retention \(command) \(rest)")
             }
-            let hint = arguments.first == "log" ? ofLog[option] ?? options[option] : options[option]
-            return hint.map { .usage("unknown option '\(option)'", hint: $0) }
+            return hint(option, of: command).map { .usage("unknown option '\(option)'", hint: $0) }
         }
         guard let word = text.firstMatch(of: #/[Uu]nexpected arguments?:? '([^']+)'/#).map({ String($0.1) }) else {
             return nil
         }
-        let isPolicy = word.hasSuffix(".yaml") || word.hasSuffix(".yml")
-        let hint = isPolicy ? "did you mean -c \(word)?" : nil
-        return (arguments.first == "init" ? "to write the policy to a file: --output FILE" : hint).map {
-            .usage("unexpected argument '\(word)'", hint: $0)
+        return hint(word: word, of: command).map { .usage("unexpected argument '\(word)'", hint: $0) }
+    }
+
+    /// What to write instead of an option that a command does not have; nil: it is not known.
+    static func hint(_ option: String, of command: String) -> String? {
+        let own = texts.first { words, text in
+            // Options after `retention NAME` are those of that command.
+            let owner = text.firstMatch(of: #/retention ([a-z]+)/#).map { String($0.1) } ?? command
+            return words.split(separator: " ").contains(Substring(option))
+                && text.matches(of: #/(?:^|\s)(--?[a-z][a-z-]*)/#).allSatisfy { has(String($0.1), owner) }
         }
+        let others = RetentionCommand.commandNames.filter { has(option, $0) }
+        return own?.text ?? (others.isEmpty ? nil : "it is an option of retention \(others.listed("and"))")
+    }
+
+    private static func hint(word: String, of command: String) -> String? {
+        let hints = [
+            (command == "init", "to write the policy to a file: --output FILE"),
+            (command == "explain", "one code: retention explain \(word)"),
+            (has("--\(word)", command), "did you mean --\(word)?"),
+            (word.hasSuffix(".yaml") || word.hasSuffix(".yml"), "did you mean -c \(word)?"),
+            (has("-c", command), "the policy names the store and the rules; another policy is named with -c FILE"),
+        ]
+        return hints.first { $0.0 }?.1
+    }
+
+    /// Whether a command has an option.
+    static func has(_ option: String, _ name: String) -> Bool {
+        let type = RetentionCommand.configuration.subcommands.first { $0.configuration.commandName == name }
+        let help = type.map { RetentionCommand.helpMessage(for: $0, columns: 999) } ?? ""
+        return ["\n  \(option) ", "\n  \(option),", ", \(option) "].contains { help.contains($0) }
     }
 
     /// An age is written without a sign.
     static let sign = CommandFailure.usage("--since: an age has no sign", hint: "write it as --since 7d")
 
-    private static let accept = "a refusal is accepted by its name, for one run: --accept CODE"
-    private static let policy = "write -c FILE"
-    private static let age = "ages are in the policy: max_age"
-
-    private static let options = [
-        "--dry": "write --dry-run, or -n", "-v": "write --verbose", "-V": "write --version", "-f": accept,
-        "--debug": "write --log-level debug", "--force": accept, "--yes": accept, "-y": accept, "--no-confirm": accept,
-        "--config-file": policy, "--policy": policy, "--file": policy, "-p": policy, "--table": "write --rule NAME",
-        "--entity": "write --rule NAME", "--older-than": age, "--days": age, "--max-age": age, "--keep": age,
-        "--limit": "limits are in the policy: limits: { max_rows: 1000 }", "--no-color": "set NO_COLOR=1",
-        "--timeout": "write --max-runtime 10min, or --wait 10min for a locked store", "-o": "write --format json",
-        "--head": "the hash of an earlier run is for the ledger: retention log --verify --head HASH",
+    /// Options of other programs, and what to write instead: the first text whose options the command has.
+    static let texts: [(words: String, text: String)] = [
+        ("--dry", "write --dry-run, or -n"), ("-v", "write --verbose"), ("-v -V", "write --version"),
+        ("-f --follow", "--last N shows the newest runs; the log file (log.file) is followed with tail -F FILE"),
+        ("-f", "a policy is named with -c FILE, and a refusal accepted with --accept CODE"),
+        ("-f --config-file --policy --file -p", "write -c FILE"), ("--debug", "write --log-level debug"),
+        ("--force --yes -y --no-confirm", "a refusal is accepted by its name, for one run: --accept CODE"),
+        ("--force --yes -y --no-confirm", "no command asks for a confirmation: leave it out"),
+        ("--table --entity", "write --rule NAME"),
+        ("--older-than --days --max-age --keep", "ages are in the policy: max_age"),
+        ("--limit", "limits are in the policy: limits: { max_rows: 1000 }"), ("--no-color", "set NO_COLOR=1"),
+        ("--timeout", "write --max-runtime 10min, or --wait 10min for a locked store"),
+        ("-o", "write --output FILE"), ("-o --output", "write --html FILE"), ("-o", "write --format json"),
+        ("--head", "the hash of an earlier run is for the ledger: retention log --verify --head HASH"),
+        ("--last", "--list shows the runs; the newest one is undone with: undo last"),
+        ("-n --tail", "write --last N"),
     ]
-
-    private static let follow = "the log file of the policy (log.file) can be followed: tail -f FILE"
-    private static let ofLog = ["-f": follow, "--follow": follow, "-n": "write --last N", "--tail": "write --last N"]
 }

@@ -32,6 +32,7 @@ final class Console: Sendable {
     let isJournal: Bool
 
     private let progressIsShown = LockedValue(false)
+    private let origins = LockedValue<Set<String>>([])
 
     /// Reads the properties of the terminal. From now on a closed reader is a write error and does not end the process, because a run must
     /// not die when its report is piped into `head`. The same holds for the limit on file size (`ulimit -f`).
@@ -110,10 +111,19 @@ final class Console: Sendable {
 
     /// Writes what is wrong, or what went well enough, to standard error, wrapped to its width.
     ///
-    /// - Parameter kind: `error` or `warning`.
-    func diagnose(_ kind: String, _ text: String) {
+    /// - Parameters:
+    ///   - kind: `error` or `warning`.
+    ///   - origin: what is introduced before.
+    func diagnose(_ kind: String, _ text: String, of origin: String = "") {
+        introduce(origin)
         let line = "retention: \(kind): " + SafeText.line(text)
         diagnose((errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]).joined(separator: "\n"))
+    }
+
+    /// Says once what the diagnostics are about, for a mail or a journal; on a terminal the command is in sight.
+    func introduce(_ origin: String, help: String = "") {
+        guard !origin.isEmpty, !isErrorTerminal, origins.withLock({ $0.insert(origin).inserted }) else { return }
+        diagnose("retention: " + SafeText.line(Secrets.hidden(in: origin)) + help)
     }
 
     /// Writes the bytes of whole lines to standard error.

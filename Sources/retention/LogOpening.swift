@@ -29,11 +29,14 @@ struct LogOpening {
         var file: LogSink?
         /// Whether standard error shows no record, because its reader gets the report.
         var isSilent = false
+        /// The run, the host and the store, for diagnostics without a report.
+        private(set) var origin = ""
 
         /// The same log with the run in each record.
-        func naming(_ run: String, of store: String) -> Self {
+        func naming(_ run: String, of store: Policy.StoreLocation) -> Self {
             var log = self
-            for (key, value) in [("run", run), ("store", store)] {
+            log.origin = "run \(run) on \(MachineFacts.process.host), store \(store.kind.file ?? store.written)"
+            for (key, value) in [("run", run), ("store", store.written)] {
                 log.logger[metadataKey: key] = "\(value)"
                 log.fileLogger?[metadataKey: key] = "\(value)"
             }
@@ -43,7 +46,7 @@ struct LogOpening {
         /// Logs a warning that no report has.
         func warn(_ title: Logger.Message, _ reason: String, _ console: Console) {
             logger.warning(title, metadata: ["reason": "\(reason)"])
-            if isSilent { console.diagnose("warning", "\(title): \(reason)") }
+            if isSilent { console.diagnose("warning", "\(title): \(reason)", of: origin) }
         }
     }
 

@@ -168,7 +168,7 @@ struct OutputOptions: ParsableArguments {
         if let failure = report.failure, format.isJSON || !console.isOneStream { console.diagnose("error", failure) }
         guard !quiet || report.exitCode != 0 else {
             if log.isSilent, logLevel != .error {
-                for warning in report.warnings { console.diagnose("warning", warning) }
+                for warning in report.warnings { console.diagnose("warning", warning, of: log.origin) }
             }
             if console.isJournal, let summary { console.diagnose(summary) }
             return report.exitCode
@@ -237,7 +237,13 @@ enum OptionValue {
             "--accept '\(text)': unknown refusal code"
                 + (RefusalCode(recorded: text).map { "; it is called '\($0.rawValue)' now" }
                     ?? NearestName.suggestion(for: text, in: names)),
-            hint: "one of \(list(names))")
+            hint: repeated(text, "--accept") ?? "one of \(list(names))")
+    }
+
+    /// How a list of values is written; nil: the text is one value.
+    private static func repeated(_ text: String, _ option: String) -> String? {
+        text.contains(",")
+            ? "repeat the option: " + text.split(separator: ",").map { "\(option) \($0)" }.joined(separator: " ") : nil
     }
 
     /// The name of a rule of the policy.
@@ -249,9 +255,7 @@ enum OptionValue {
         }
         throw .usage(
             "no rule is named '\(name)'" + NearestName.suggestion(for: name, in: names),
-            hint: name.contains(",")
-                ? "repeat the option: " + name.split(separator: ",").map { "--rule \($0)" }.joined(separator: " ")
-                : "the rules are \(list(names))")
+            hint: repeated(name, "--rule") ?? "the rules are \(list(names))")
     }
 
     /// A word from a list.

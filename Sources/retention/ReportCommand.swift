@@ -10,6 +10,7 @@ struct ReportCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "report",
         abstract: "Shows the last run, the next one and what needs attention, as text, JSON or a page.",
+        usage: "retention report [<options>]",
         discussion: """
             The review is made from a dry run and from the past runs in the ledger. The store is opened read-only. \
             The page also shows the rows by their dates, what arrived and was deleted, and sizes; it is one file without \

@@ -64,7 +64,7 @@ struct RetentionCommand: ParsableCommand {
                 // The parser throws for requested help too.
                 let text = fullMessage(for: error)
                 guard exitCode(for: error) == .success else {
-                    let hint = CommandLineHints.failure(arguments, parserText: text, commands: commandNames)
+                    let hint = CommandLineHints.failure(arguments, parserText: text)
                     if let hint { throw hint }
                     console.diagnose(text)
                     return exitCode(for: error).rawValue
@@ -100,14 +100,15 @@ struct RetentionCommand: ParsableCommand {
 
     /// Refuses an unknown command, and names the nearest one.
     private static func refuseUnknownCommand(_ arguments: [String]) throws(CommandFailure) {
-        guard let word = arguments.first, !word.hasPrefix("-") else { return }
-        guard word != "help", !commandNames.contains(word) else { return }
+        guard let word = arguments.first == "help" ? arguments.dropFirst().first : arguments.first,
+            !word.hasPrefix("-"), word != "help", !commandNames.contains(word)
+        else { return }
         let near = NearestName.suggestion(for: word, in: commandNames)
         throw .usage(
             "unknown command '\(word)'\(near)", hint: "the commands are \(commandNames.joined(separator: ", "))")
     }
 
-    private static let commandNames = configuration.subcommands.compactMap { $0.configuration.commandName }
+    static let commandNames = configuration.subcommands.compactMap { $0.configuration.commandName }
 
     /// The command of an ordinary run, as cron starts it; nil: the arguments are something else, or wrong.
     ///

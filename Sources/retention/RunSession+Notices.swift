@@ -88,6 +88,8 @@ extension RunSession {
             try ledger.finish(recorded)
             report = recorded
         } catch {
+            // The records of the log have it.
+            report.runID = runID
             log.warn("run not recorded", "\(error)", console)
         }
     }

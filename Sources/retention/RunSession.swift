@@ -11,7 +11,7 @@ struct RunSession {
     let asOf: Instant
     let options: Planner.Options
     var log: LogOpening.Log {
-        didSet { log = log.naming(runID, of: policy.store.written) }
+        didSet { log = log.naming(runID, of: policy.store) }
     }
     /// The ledger that is open for many stores; nil: the run opens it.
     var ledger: OpenLedger?
@@ -36,7 +36,7 @@ struct RunSession {
         self.policy = policy
         self.asOf = asOf
         self.options = options
-        self.log = log.naming(runID, of: policy.store.written)
+        self.log = log.naming(runID, of: policy.store)
     }
 
     /// Predicts what a run would do.
@@ -89,10 +89,16 @@ struct RunSession {
         } catch {
             var report = reportOfRunNotCarriedOut(error)
             log.fileLogger?.error("run not carried out", metadata: ["reason": "\(report.failure ?? "")"])
-            if !hasBegun { record(&report, because: error) }
+            if hasBegun { report.runID = runID } else { record(&report, because: error) }
+            let code = report.exitCode
             // The figures are those of the run that holds the lock.
             if !(error is RunLock.Failure) { writeMetrics(&report) }
+            // The process ends with the code of the error.
+            report.exitCode = code
             notifyOfRunNotCarriedOut(report)
+            if !policy.isOneOfMany, !(error is PolicyError) {
+                console.introduce(log.origin, help: "; help: retention explain \(code)")
+            }
             throw error
         }
     }

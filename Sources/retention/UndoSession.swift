@@ -20,7 +20,7 @@ struct UndoSession {
         (self.console, self.policy, self.request) = (console, policy, request)
         started = SystemClock.now()
         runID = RunID.random(at: started)
-        self.log = log.naming(runID, of: policy.store.written)
+        self.log = log.naming(runID, of: policy.store)
     }
 
     /// Predicts what the undo would restore.

@@ -9,6 +9,7 @@ struct WhyCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "why",
         abstract: "Shows why a row is kept or deleted, and when it goes.",
+        usage: "retention why <entity> <key=value> ... [<options>]",
         discussion: """
             Opens the store read-only and changes nothing. For each rule of the entity it shows the date of the row as the \
             rule reads it, the cutoff, and what keeps the row: its age, a hold, keep_last, thin, another rule, a refusal, or a \

@@ -174,6 +174,8 @@ import Testing
         let next = try job.retention("run")
         #expect(next.status == 0 && next.errors.contains("is not complete"), "\(next)")
         #expect(next.output.contains("warning: archive not complete"))
+        let third = try job.retention("run")
+        #expect(third.status == 0 && !(third.output + third.errors).contains("not complete"), "\(third)")
         #expect(try job.listing().contains(file))
         #expect(try job.number("SELECT count(*) FROM Price") == 3)
     }

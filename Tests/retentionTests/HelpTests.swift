@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import retention
+
 /// Each command's `--help` has two examples at least, and they work.
 struct HelpTests {
     static let commands = [
@@ -83,11 +85,19 @@ struct HelpTests {
             Wrong("run -v", "--verbose"), Wrong("check -V", "--version"),
             Wrong("run retention.yaml", "-c retention.yaml?"),
             Wrong("check retention.yaml", "-c retention.yaml?"), Wrong("-c x.yaml run", "retention run -c x.yaml"),
-            Wrong("init prices.sqlite new.yaml", "--output FILE"), Wrong("log --follow", "tail -f FILE"),
-            Wrong("log -f", "tail -f FILE"), Wrong("log -n 5", "--last N"), Wrong("run --table Price", "--rule NAME"),
+            Wrong("init prices.sqlite new.yaml", "--output FILE"), Wrong("log --follow", "tail -F FILE"),
+            Wrong("log -f", "tail -F FILE"), Wrong("log -n 5", "--last N"), Wrong("run --table Price", "--rule NAME"),
             Wrong("run --rule gold,silver", "--rule gold --rule silver"), Wrong("run --older-than 30d", "max_age"),
             Wrong("log --outcome success", "did you mean 'completed'?"), Wrong("log --since yesterday", "an age: 7d"),
             Wrong("log --since -7d", "write it as --since 7d"), Wrong("log --since=-7d", "write it as --since 7d"),
+            Wrong("run --accept future_dates,wrong_unit", "--accept future_dates --accept wrong_unit"),
+            Wrong("init prices.sqlite -o x.yaml", "write --output FILE"), Wrong("undo last --force", "leave it out"),
+            Wrong("check -f x.yaml", "write -c FILE"), Wrong("undo --last", "undo last"),
+            Wrong("run dry-run", "did you mean --dry-run?"), Wrong("run prices.sqlite", "named with -c FILE"),
+            Wrong("explain exit 65", "retention explain 65"), Wrong("report --output x", "write --html FILE"),
+            Wrong("help foo", "unknown command 'foo'"),
+            Wrong("why Price id=1 --json", "retention run, log, undo and report"),
+            Wrong("check -q", "it is an option of retention run and undo"),
             Wrong("run --head abc", "retention log --verify --head HASH"),
             Wrong("log --verify --head abc", "retention log --verify prints"),
             Wrong("explain policy_wide", "did you mean 'policy_widened'?"), Wrong("explain 99", "one of "),
@@ -127,6 +137,24 @@ struct HelpTests {
         #expect(end.status == status && lines.count >= 2 && lines[1].hasPrefix("  "), "\(end)")
         #expect(end.errors.contains(wrong.says) && end.output.isEmpty, "\(end)")
         #expect(try job.number("SELECT count(*) FROM Price") == 10)
+    }
+
+    @Test func aHintNamesOnlyOptionsThatTheCommandHas() {
+        var shown: Set<String> = []
+        for option in CommandLineHints.texts.flatMap({ $0.words.split(separator: " ").map(String.init) }) {
+            for command in RetentionCommand.commandNames where !CommandLineHints.has(option, command) {
+                guard let hint = CommandLineHints.hint(option, of: command) else { continue }
+                shown.insert(hint)
+                let owner = hint.firstMatch(of: #/retention ([a-z]+) /#).map { String($0.1) } ?? command
+                for part in hint.split(whereSeparator: { " ,:".contains($0) })
+                where part.hasPrefix("-") && part == part.lowercased() {
+                    #expect(CommandLineHints.has(String(part), owner), "\(command) \(option): \(hint)")
+                }
+            }
+        }
+        for (_, text) in CommandLineHints.texts { #expect(shown.contains(text), "\(text)") }
+        #expect(!CommandLineHints.has("--accept", "undo") && CommandLineHints.has("--output", "init"))
+        #expect(!CommandLineHints.has("--format", "init") && !CommandLineHints.has("--json", "why"))
     }
 
     @Test(arguments: ["bash", "zsh", "fish"])

@@ -144,8 +144,18 @@ import Testing
     @Test(arguments: [
         (
             "created_at INTEGER, modified_at INTEGER, expires_at INTEGER", "now - n * 9, now - n, now - n * 3",
-            "created_at"
+            "expires_at"
         ),
+        ("start_date TEXT, expiry_date TEXT", "day, date(day, '+40 days')", "expiry_date"),
+        (
+            "lock_time INTEGER, lock_end_time INTEGER, updated_at INTEGER", "now - n * 86400, now - n * 86399, now - n",
+            "lock_end_time"
+        ),
+        (
+            "created_at INTEGER, lock_time INTEGER, lock_end_time INTEGER", "now - n * 86400, now - n, now - n * 86399",
+            "lock_end_time"
+        ),
+        ("created_at INTEGER, trial_until TEXT", "now - n * 86400, CASE WHEN n > 70 THEN day END", "created_at"),
         ("OrderDate TEXT, RequiredDate TEXT, ShippedDate TEXT", "day, day, day", "OrderDate"),
         ("birth_date TEXT, hire_date TEXT, registered_on TEXT", "day, day, day", "registered_on"),
         ("creation_utc INTEGER, last_access_utc INTEGER", "(now + 11644473600 - n) * 1000000, now", "creation_utc"),
@@ -214,6 +224,12 @@ import Testing
             INSERT INTO quote_now SELECT id, open_date FROM trade;
             INSERT INTO page SELECT id, open_date FROM trade;
             INSERT INTO schema_migrations SELECT id, open_date FROM trade;
+            CREATE TABLE flyway_schema_history(installed_rank INTEGER PRIMARY KEY, installed_on TEXT);
+            INSERT INTO flyway_schema_history SELECT id, date(open_date, 'unixepoch') FROM trade;
+            CREATE TABLE last_quote(symbol TEXT PRIMARY KEY, price REAL, ts INTEGER);
+            INSERT INTO last_quote SELECT 'S' || id, 1.5, open_date FROM trade;
+            CREATE TABLE holidays(day TEXT PRIMARY KEY, name TEXT);
+            INSERT INTO holidays SELECT date('now', ((id - 20) * 9) || ' days'), 'x' FROM trade;
             """, policy: "")
         let draft = try draft(job)
         let end = try check(draft, in: job.folder)
@@ -226,6 +242,8 @@ import Testing
             "#   fill: its rows go with those of trade", "#   fee: its rows go with those of fill",
             "#   pair: it is a list to which tick refers", "#   KeyValueStore: its name says",
             "#   quote_now: it has one row for each symbol", "#   schema_migrations: its name says",
+            "#   flyway_schema_history: its name says", "#   last_quote: it has one row for each symbol",
+            "#   holidays: it has dates up to ",
             "  # fill refers to it: its rows go with it.",
         ] { #expect(unwrapped(draft).contains(line), "\(line)\n\(draft)") }
         let dry = try job.report("--dry-run")

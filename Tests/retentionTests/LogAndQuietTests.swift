@@ -159,6 +159,11 @@ struct LogAndQuietTests {
         _ = try LaunchedProgram.shell("retention run --quiet >mail 2>&1", in: job.folder.url)
         let second = try job.text("mail")
         #expect(second.matches(of: #/store not found/#).count == 1, "\(second)")
+        // There is no report, so a line says what the error is about.
+        let (failed, store) = (try #require(try job.log().last?.run), job.path("prices.sqlite"))
+        let line = "retention: run \(failed) on "
+        #expect(
+            second.hasPrefix(line) && second.contains(", store \(store); help: retention explain 66\n"), "\(second)")
     }
 
     @Test func aGoodNightIsOneLineOfTheJournal() throws {
@@ -181,8 +186,10 @@ struct LogAndQuietTests {
             Sample.price + "INSERT INTO Price(at) VALUES (NULL), (5);", policy: Sample.policy(Sample.rule()))
         _ = try LaunchedProgram.shell("retention run --quiet >mail 2>&1", in: job.folder.url)
         let mail = try job.text("mail")
-        #expect(mail.hasPrefix("retention: warning: no date can be read: gold deletes nothing"), "\(mail)")
-        #expect(mail.split(separator: "\n").count == 1, "\(mail)")
+        let lines = mail.split(separator: "\n")
+        #expect(lines.count == 2 && lines[0].hasSuffix(", store \(job.path("prices.sqlite"))"), "\(mail)")
+        #expect(
+            lines.last?.hasPrefix("retention: warning: no date can be read: gold deletes nothing") == true, "\(mail)")
     }
 
     // MARK: retention log

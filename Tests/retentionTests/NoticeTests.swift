@@ -112,6 +112,19 @@ struct NoticeTests {
         #expect(try job.number("SELECT count(*) FROM Price") == 5)
     }
 
+    /// As on a full disk: neither the store nor the figures can be used.
+    @Test func theNoticeHasTheExitCodeOfTheProcess() throws {
+        let job = try job(
+            "metrics: { textfile: nowhere/retention.prom }\non_failure: [sh, -c, 'cat >told; echo $RETENTION_EXIT_CODE >code']"
+        )
+        try job.folder.write(String(repeating: "no database ", count: 99), to: "prices.sqlite")
+        let end = try job.retention("run", "--quiet")
+        #expect(try end.status == 74 && job.text("code") == "74\n", "\(end)")
+        #expect(
+            try job.text("told").contains("(exit 74)") && end.errors.contains("; help: retention explain 74\n"),
+            "\(end)")
+    }
+
     private static let promtool = ["/usr/bin/promtool", "/usr/local/bin/promtool"].first {
         FileManager.default.isExecutableFile(atPath: $0)
     }

@@ -96,8 +96,10 @@ package struct OldArchives {
     /// - Parameters:
     ///   - current: the run in progress; its archive is left alone.
     ///   - recorded: what is recorded about some runs of this store, by identifier.
+    ///   - isAfterCrash: whether the incomplete ones that are kept are told: the first run after a crash does it.
     package func findings(
-        now: Instant, besides current: String, recorded: ([String]) throws -> [String: RecordedRun]
+        now: Instant, besides current: String, isAfterCrash: Bool,
+        recorded: ([String]) throws -> [String: RecordedRun]
     ) throws -> Findings {
         let runs = Self.runs(in: folder).filter { $0 != current }
         guard !runs.isEmpty else { return Findings() }
@@ -109,7 +111,7 @@ package struct OldArchives {
             let isPast = age.isPast(run, record, now: now)
             // A complete archive is opened only when it is kept no longer, not every night.
             if !isPast, record.hasCompleteArchive { continue }
-            look(at: run, isPast: isPast, &findings)
+            if isPast || isAfterCrash { look(at: run, isPast: isPast, &findings) }
         }
         return findings
     }
@@ -137,8 +139,8 @@ package struct OldArchives {
         }
         if !isComplete {
             findings.warnings.append(
-                "\(path) is not complete, because its run did not end normally: it has copies of rows that the run deleted, "
-                    + "and perhaps of some that it did not; "
+                "\(path) is not complete, because its run did not end normally: it has copies of all rows that the run "
+                    + "deleted with an archive, and perhaps of some that it did not; "
                     + (isPast ? "it is removed now" : "it can be undone until archive.keep is over"))
         }
     }

@@ -50,10 +50,14 @@ package struct AttributeWords {
     }
 
     /// Whether this date says when something ends, and the other one when the same thing begins: `close_date` and `open_date`.
-    package func isEnd(of other: AttributeWords) -> Bool {
+    ///
+    /// - Parameter isOfRow: whether the row may have begun, or was stored or changed, at the other one, whatever its name.
+    package func isEnd(of other: AttributeWords, isOfRow: Bool) -> Bool {
         let (end, begin) = (marked, other.marked)
+        let isBegin = other.role != .other && other.role != .event && other.role != .happened
         return end.words.contains(where: Self.endMarks.contains) && !begin.words.contains(where: Self.endMarks.contains)
-            && end.subject == begin.subject
+            && (end.subject == begin.subject
+                || isOfRow && other.hint != nil && (isBegin || begin.words.contains(where: Self.beginMarks.contains)))
     }
 
     /// The words, compound ones as their marks, and those that say what begins or ends.
@@ -64,10 +68,11 @@ package struct AttributeWords {
     }
 
     private static let beginMarks: Set<String> = [
-        "began", "begin", "entered", "entry", "from", "open", "opened", "since", "start", "started",
+        "began", "begin", "created", "entered", "entry", "from", "open", "opened", "since", "start", "started",
     ]
     private static let endMarks: Set<String> = [
-        "close", "closed", "completed", "end", "ended", "exit", "exited", "finish", "finished", "to", "until",
+        "close", "closed", "completed", "end", "ended", "exit", "exited", "expiration", "expire", "expired", "expires",
+        "expiry", "finish", "finished", "maturity", "to", "until",
     ]
 
     /// Whether the name ends with a unit, as in `time_ms`, that is not the unit of a format.

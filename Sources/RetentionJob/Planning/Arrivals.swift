@@ -49,7 +49,7 @@ enum Arrivals {
         return warnings(
             "no row matches",
             rules.map {
-                ($0, "\($0.name) deletes nothing, because no row of \($0.entity) matches its `where`")
+                ($0, "\($0.name) deletes nothing, because no row of \($0.entity) matches its `where`", nil)
             },
             all: "\(Figures.count(rules.count, "rule")) delete nothing, because no row matches their `where`: "
                 + list(rules.map(\.name)))
@@ -57,10 +57,11 @@ enum Arrivals {
 
     /// A warning for each of some rules; if they are many, one for all.
     private static func warnings(
-        _ title: String, _ found: [(rule: Rule, text: String)], all: String
+        _ title: String, _ found: [(rule: Rule, text: String, since: Instant?)], all: String
     ) -> [Plan.Warning] {
-        let told = found.count > mostLines ? [(found[0].rule, all)] : found
-        return told.map { Plan.Warning(title: title, text: $1, mark: $0.marks.value("entity")) }
+        let newest = found.compactMap(\.since).max()
+        let told = found.count > mostLines ? [(found[0].rule, all, newest)] : found
+        return told.map { Plan.Warning(title: title, text: $1, mark: $0.marks.value("entity"), since: $2) }
     }
 
     // MARK: Entities without new rows
@@ -75,27 +76,27 @@ enum Arrivals {
         var gap: (longest: Int64, count: Int)?
         /// Whether there are newer rows, all in the future.
         var hasFutureRows: Bool
+        /// Since when the newest row is too old; nil: that is not known.
+        var since: Instant?
 
         var date: String { newest.map { Figures.instant($0.date.toSecond) } ?? "in the future" }
 
         var sentence: String {
-            guard let newest else {
-                return "all rows of \(rule.entity) are in the future. \(question) \(Self.wayOut(rule))"
-            }
+            guard let newest else { return "all rows of \(rule.entity) are in the future. \(Self.wayOut(rule))" }
             let row =
                 "the newest row of \(rule.entity)\(hasFutureRows ? " that is not in the future" : "") is dated \(date), "
                 + "\(days(newest.age)) ago, "
             guard let gap else {
-                return row + "and \(rule.name) keeps rows for \(rule.maxAge.written). \(question) \(Self.wayOut(rule))"
+                return row + "and \(rule.name) keeps rows for \(rule.maxAge.written). \(Self.wayOut(rule))"
             }
             return row
-                + "more than three times the longest of its last \(gap.count) gaps (\(days(gap.longest))). \(question)"
+                + "more than three times the longest of its last \(gap.count) gaps (\(days(gap.longest)))"
         }
 
-        private static func wayOut(_ rule: Rule) -> String { "If none has to, write allow_empty: true in \(rule.name)" }
+        private static func wayOut(_ rule: Rule) -> String {
+            "If none has to come, write allow_empty: true in \(rule.name)"
+        }
     }
-
-    private static let question = "Do new rows still arrive?"
 
     private static func withoutNewRows(
         _ steps: [Plan.Step], _ now: Instant, _ reader: any RetentionReader
@@ -111,9 +112,9 @@ enum Arrivals {
 
     private static func lines(_ found: [Stale], _ time: String) -> [Plan.Warning] {
         warnings(
-            "no new rows", found.map { ($0.rule, $0.sentence) },
+            "no new rows", found.map { ($0.rule, $0.sentence, $0.since) },
             all: "\(found.count) entities have had no new rows for \(time): "
-                + list(found.map { "\($0.rule.entity) (newest \($0.date))" }) + ". \(question)")
+                + list(found.map { "\($0.rule.entity) (newest \($0.date))" }))
     }
 
     /// The finding for the entity of some steps; nil: rows arrive, or that cannot be judged.
@@ -146,10 +147,16 @@ enum Arrivals {
         let hasFutureRows = step.survey.dates.newestOfEntity != newest
         let sparse = steps.compactMap(sparseBefore).max() ?? .distantPast
         if let gap = try usualGap(before: newest, below: age / 3, sparse, request, reader) {
-            return Stale(rule: step.rule, newest: (newest, age), gap: gap, hasFutureRows: hasFutureRows)
+            return Stale(
+                rule: step.rule, newest: (newest, age), gap: gap, hasFutureRows: hasFutureRows,
+                since: newest.advanced(byMicroseconds: 3 * gap.longest))
         }
         return ruleThatMayEmpty(steps, newest: newest).map {
-            Stale(rule: $0, newest: (newest, age), hasFutureRows: hasFutureRows)
+            // The gaps end at a fixed age, which the newest row has passed.
+            let end = steps.compactMap(sparseBefore).min() ?? newest
+            return Stale(
+                rule: $0, newest: (newest, age), hasFutureRows: hasFutureRows,
+                since: now.advanced(byMicroseconds: -end.since(newest).wholeMicroseconds))
         }
     }
 

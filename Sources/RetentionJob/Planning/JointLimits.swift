@@ -96,9 +96,9 @@ struct JointLimits {
                     reason:
                         "refusing to delete from \(plan.steps[taker.index].rule.entity): no readable row of \(entity) "
                         + "would be left, because \(shares(takers)). Do new rows still arrive?",
-                    remedy: "if \(entity) may be emptied, write allow_empty: true in "
-                        + (isOwn(taker, table) ? "the rule" : "a rule for \(entity)") + ", or pass --accept "
-                        + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
+                    remedy: Refusal.acceptance(
+                        .wouldEmptyEntity, if: "if \(entity) may be emptied",
+                        by: "allow_empty: true in \(isOwn(taker, table) ? "the rule" : "a rule for \(entity)")"))
             )
         }
     }
@@ -151,9 +151,7 @@ struct JointLimits {
                             + "\(Figures.grouped(deletedCount)) of \(Figures.count(readable, "readable row"))\(share) of "
                             + "\(step.rule.entity) would be deleted, more than max_fraction of \(step.rule.name) allows "
                             + "(\(limit)), because \(shares(refused))",
-                        remedy:
-                            "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or pass "
-                            + "--accept \(RefusalCode.tooLargeFraction.rawValue) for one run")
+                        remedy: Refusal.acceptance(.tooLargeFraction))
                 )
             }
         }

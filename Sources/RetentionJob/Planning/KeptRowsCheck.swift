@@ -120,9 +120,8 @@ struct KeptRowsCheck {
     }
 
     private func refusal(of rule: Rule, _ loss: String) -> Refusal {
-        let code = RefusalCode.keptRowsDeleted.rawValue
-        return Refusal(
+        Refusal(
             .keptRowsDeleted, reason: "refusing to delete from \(rule.entity): \(loss)",
-            remedy: "to accept it, write accept: [\(code)] in the rule, or pass --accept \(code) for one run")
+            remedy: Refusal.acceptance(.keptRowsDeleted))
     }
 }

@@ -10,11 +10,22 @@ extension Plan {
         package var text: String
         /// The place of a rule in the policy; nil: `check` finds it in another way.
         var mark: Mark?
+        /// When the state began that it is about; nil: that is not known.
+        var since: Instant?
+
+        /// Whether a run tells it: the first one since the state began, and, of rows that do not arrive, the first one of each week.
+        func isNew(after lastRun: Instant?, clock: Instant) -> Bool {
+            guard let since, let lastRun, lastRun >= since else { return true }
+            let week = Duration.seconds(7 * 86_400)
+            return title == "no new rows" && Int(clock.since(since) / week) > Int(lastRun.since(since) / week)
+        }
     }
 
     /// All warnings: about holds, dates that cannot be read, and rows that do not arrive.
     var warnings: [Warning] {
-        holds.warnings.map { Warning(title: $0.title, text: $0.text) }
+        holds.warnings.map {
+            Warning(title: $0.title, text: $0.text, since: $0.title == "hold ended" ? $0.hold.expires : nil)
+        }
             + warningsOfUnreadable.map { Warning(title: "no date can be read", text: $0) } + arrivals
     }
 }

@@ -29,6 +29,13 @@ package struct Refusal: Hashable, Sendable {
             remedy: "this cannot be accepted; \(instead)", isAcceptable: false)
     }
 
+    /// How to accept a refusal if a clause is true, for one run or by a setting of the policy, which is then a wider one.
+    static func acceptance(_ code: RefusalCode, if clause: String? = nil, by setting: String? = nil) -> String {
+        "\(clause ?? "to accept it"), pass --accept \(code.rawValue) for one run, or write "
+            + (setting ?? "accept: [\(code.rawValue)] in the rule")
+            + " and accept that once if the next run asks for it (policy_widened)"
+    }
+
     /// The reason and how to accept it.
     package var message: String {
         switch reason.last {

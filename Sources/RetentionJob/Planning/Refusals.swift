@@ -284,8 +284,8 @@ package struct Refusals {
         }
         return Refusal(
             .wouldEmptyEntity, reason: begin(reason + ". Do new rows still arrive?"),
-            remedy: "if the entity may be emptied, write allow_empty: true in the rule, or pass --accept "
-                + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
+            remedy: Refusal.acceptance(
+                .wouldEmptyEntity, if: "if the entity may be emptied", by: "allow_empty: true in the rule"))
     }
 
     private func tooManyRows() -> Refusal? {
@@ -339,8 +339,8 @@ package struct Refusals {
         return refusal(
             .feedStopped,
             "no newer row has arrived since \(Figures.instant(feed.since.toSecond)): the newest is dated "
-                + "\(Figures.instant(feed.newest.toSecond)), as in that run, and limits.max_silence allows \(allowed.words). "
-                + "Do new rows still arrive?")
+                + "\(Figures.instant(feed.newest.toSecond)), as in that run, and limits.max_silence allows "
+                + allowed.words)
     }
 
     // MARK: Words
@@ -361,10 +361,7 @@ package struct Refusals {
     }
 
     func refusal(_ code: RefusalCode, _ reason: String) -> Refusal {
-        Refusal(
-            code, reason: begin(reason),
-            remedy: "to accept it, write accept: [\(code.rawValue)] in the rule, or pass --accept \(code.rawValue) "
-                + "for one run")
+        Refusal(code, reason: begin(reason), remedy: Refusal.acceptance(code))
     }
 }
 

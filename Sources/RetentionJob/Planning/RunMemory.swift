@@ -31,6 +31,15 @@ package struct RunMemory: Hashable, Sendable {
         rules.isEmpty && damagedRules.isEmpty && deletedBefore.isEmpty && !hasCrash && otherStore == nil
     }
 
+    /// Marks the rules of a report for whose entity no run has carried out a rule yet: one that refused it has recorded no cutoff.
+    func noteFirst(in report: inout RunReport) {
+        guard report.isFirst || !rules.isEmpty && damagedRules.isEmpty && !hasCrash else { return }
+        let known = Set(rules.lazy.filter { $0.cutoff > .distantPast }.map(\.record.rule.entity.folded))
+        for (index, rule) in report.rules.enumerated() {
+            report.rules[index].remembered.isFirst = !known.contains(rule.entity.folded)
+        }
+    }
+
     /// The key of an entity in ``deletedBefore``: its name in lower case, without a schema.
     package static func deletedKey(_ entity: String) -> String {
         entity.folded.split(separator: ".").last.map(String.init) ?? entity

@@ -41,6 +41,8 @@ extension RunReport {
 
         /// What the memory of earlier runs tells about the rule.
         package struct Remembered: Sendable {
+            /// Whether no run has carried out a rule for its entity yet. It is only for texts.
+            package var isFirst = false
             /// Expired rows older than the cutoff before which an earlier run left none; nil: unknown.
             package var late: Int?
             /// Why the rule is wider than before; nil: it is not, or no earlier run is known.

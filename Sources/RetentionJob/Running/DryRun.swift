@@ -72,6 +72,7 @@ package struct DryRun {
         let plan = try setup.plan(rehearsal, memory: memory, after: report.pending, countsAllRows: true)
         try setup.checkArchive(for: plan, in: rehearsal)
         report.rules = plan.steps.map(\.predictedReport)
+        memory.noteFirst(in: &report)
         report.takeHolds(of: plan)
         let rolledUp = plan.steps.indices.filter { plan.steps[$0].request?.deleting.rollup != nil }
         let candles = try rehearsal.candles(of: rolledUp.compactMap { plan.steps[$0].request })

@@ -89,7 +89,7 @@ extension Run {
         try folder.check()
         let archives = OldArchives(folder: folder, age: age, open: open)
         let findings = try archives.findings(
-            now: report.finished, besides: report.runID, recorded: recorder.recordedRuns)
+            now: report.finished, besides: report.runID, isAfterCrash: isAfterCrash, recorded: recorder.recordedRuns)
         return (
             findings.expired.map { archive in OldArchive(name: archive.path) { archives.remove(archive) } },
             findings.warnings
@@ -104,7 +104,8 @@ extension Run {
         guard !found.isEmpty else { return ([], []) }
         let records = try recorder.recordedRuns(found.map(\.run))
         let expired = found.filter { age.isPast($0.run, records[$0.run], now: report.finished) }
-        let warnings = found.filter { !$0.isComplete }.map { archive in
+        let told = found.filter { !$0.isComplete && (isAfterCrash || expired.contains($0)) }
+        let warnings = told.map { archive in
             "the archive of run \(archive.run) in \(place) is not complete, because its run did not end normally: it has "
                 + "copies of exactly the rows that the run deleted, and can be undone; "
                 + (expired.contains(archive) ? "it is removed now" : "it is kept until archive.keep is over")

@@ -12,6 +12,8 @@ package final class Run {
     let recorder: (any RunRecorder)?
     private let signal: () -> Int32?
     private let began: Duration
+    /// Whether the last run crashed, or later ones failed after a crash.
+    private(set) var isAfterCrash = false
     var report: RunReport
     var status = RunStatus()
     /// Whether the log already says that the store makes the run wait.
@@ -57,13 +59,15 @@ package final class Run {
         var mistake: PolicyError?
         do {
             try setup.check(writer)
-            if memory.hasCrash { try verify() }
+            isAfterCrash = memory.hasCrash
+            if isAfterCrash { try verify() }
             try savePending()
             try makeCandleTables()
             let plan = try setup.plan(
                 writer, memory: memory, after: report.pending, countsAllRows: setup.policy.metricsFile != nil)
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
+            memory.noteFirst(in: &report)
             if plan.steps.contains(where: { $0.disposition == .planned && $0.survey.expiredCount > 0 }) {
                 try recorder?.begin(report, isChanging: true)
             }
@@ -71,7 +75,11 @@ package final class Run {
             for defect in try writer.knownDefects() {
                 logger.info("known defect avoided", metadata: ["reason": "\(defect.sentence)"])
             }
-            for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
+            // Another policy's run has not told what concerns this one.
+            let told = memory.rules(of: setup.policy).map(\.ended).max()
+            for warning in plan.warnings where warning.isNew(after: told, clock: setup.clock()) {
+                report.warn(logger, "\(warning.title)", warning.text)
+            }
             measureStore(before: plan)
             for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)

@@ -14,10 +14,18 @@ extension PolicyDraft {
             return "its name says that it is a list, such as settings or members, and not a history"
         }
         let key = entity.entity.primaryKey.compactMap(entity.entity.attribute(named:))
-        if !key.isEmpty, AttributeWords(date.attribute).role == .changed,
-            key.allSatisfy({ $0.affinity == .text && !Self.idWords.contains(AttributeWords.split($0.name).last ?? "") })
+        let isChanged = AttributeWords(date.attribute).role == .changed
+        let ends = key.map { AttributeWords.split($0.name).last ?? "" }
+        if !key.isEmpty, key.allSatisfy({ $0.affinity == .text }),
+            isChanged ? Self.idWords.isDisjoint(with: ends) : Self.symbolWords.isSuperset(of: ends)
         {
             return "it has one row for each \(key.map(\.name).joined(separator: ", ")), which is changed"
+        }
+        if let oldest = date.oldest, let newest = date.newest, let rows = entity.rowCount, !isEnd(date, of: entity),
+            newest.since(inspection.clock) > .seconds(86_400), newest.since(inspection.clock) < .seconds(1000 * 86_400),
+            rows < Int(newest.since(oldest) / .seconds(86_400))
+        {
+            return "it has dates up to \(newest.civil.date), and less than a row a day: it is a list, such as holidays"
         }
         let history = sources(of: entity.entity).first { source in
             guard let rows = entity.rowCount, let newest = bestDate(of: source)?.newest, let oldest = date.oldest
@@ -33,7 +41,13 @@ extension PolicyDraft {
         "instruments", "members", "metadata", "migration", "migrations", "options", "people", "person", "preferences",
         "properties", "setting", "settings", "symbols", "tags", "user", "users",
     ]
-    private static let anywhere = ["alembic", "current", "latest"]
+    private static let anywhere = [
+        "alembic", "current", "databasechangelog", "efmigrations", "goose", "latest", "liquibase", "migrations",
+        "schema",
+    ]
+    private static let symbolWords: Set<String> = [
+        "asset", "ccy", "currency", "exchange", "instrument", "isin", "market", "pair", "symbol", "ticker",
+    ]
     private static let idWords: Set<String> = ["guid", "hash", "id", "ids", "uid", "uuid"]
 
     /// The entities that refer to another one.

@@ -150,9 +150,7 @@ package struct PolicyDraft {
         }
         let words = AttributeWords(date.attribute)
         // A price may look like a date.
-        if let end = entity.dates.first(where: {
-            $0.recognition.isNamedAsDate && AttributeWords($0.attribute).isEnd(of: words)
-        }) {
+        if let end = entity.dates.first(where: { isEnd($0, of: words, entity) }) {
             return "\(end.attribute.name) says when it ends, and what has not ended must not expire"
         }
         if words.role == .other, !isEnd(date, of: entity) {
@@ -167,8 +165,17 @@ package struct PolicyDraft {
     }
 
     /// Whether a date says when something ends that begins at another one.
-    private func isEnd(_ date: StoreInspection.DateInspection, of entity: StoreInspection.EntityInspection) -> Bool {
-        entity.dates.contains { AttributeWords(date.attribute).isEnd(of: AttributeWords($0.attribute)) }
+    func isEnd(_ date: StoreInspection.DateInspection, of entity: StoreInspection.EntityInspection) -> Bool {
+        entity.dates.contains { isEnd(date, of: AttributeWords($0.attribute), entity) }
+    }
+
+    /// Whether a date says when what begins at another one ends; without a common name most rows need such an end.
+    private func isEnd(
+        _ end: StoreInspection.DateInspection, of date: AttributeWords, _ entity: StoreInspection.EntityInspection
+    ) -> Bool {
+        end.recognition.isNamedAsDate && !end.recognition.isInFuture
+            && AttributeWords(end.attribute).isEnd(
+                of: date, isOfRow: (end.readableCount ?? 0) * 2 >= entity.rowCount ?? 0)
     }
 
     /// Whether any entity has rows with a date. If so, empty entities need no rule.

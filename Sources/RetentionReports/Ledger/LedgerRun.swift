@@ -96,7 +96,9 @@ extension LedgerRun {
         if let undoneBy, !undoneBy.undos.isEmpty { return undoneText(undoneBy, archived, rest) + stopped }
         guard let archive = report.archive else { return "not possible: no archive was made" }
         guard isArchiveThere != false else { return "not possible: the archive no longer exists" }
-        guard archive.isComplete else { return "possible in part: the archive is not complete" }
+        guard archive.isComplete else {
+            return "possible for all rows in the archive, which has no SHA-256, because the run did not end normally"
+        }
         return "possible\(until)\(rest)\(stopped)"
     }
 

@@ -10,7 +10,7 @@ extension RunReport.Archive {
         if references > 0 { parts.append(Figures.count(references, "old value") + " of references") }
         if let sizeBytes { parts.append(Figures.bytes(sizeBytes)) }
         guard isComplete else {
-            return parts.joined(separator: ", ") + "; it is not complete, and undo restores what is in it"
+            return parts.joined(separator: ", ") + "; it has no SHA-256, and undo restores all rows in it"
         }
         parts.append(until.map { "kept until \(Figures.instant($0.toSecond))" } ?? "kept forever")
         return parts.joined(separator: ", ")
@@ -54,8 +54,11 @@ package struct TextReport {
         lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
         if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
         if !isDryRun, report.exitCode != 0 {
-            let code = report.rules.lazy.compactMap(\.refusal?.rawValue).first ?? "\(report.exitCode)"
-            lines += layout.note("help", "retention explain \(code), man retention, man retention-run", .plain)
+            let codes = report.rules.flatMap(\.refusalCodes).map(\.rawValue).reduce(into: [String]()) {
+                if !$0.contains($1) { $0.append($1) }
+            }
+            let explained = (codes.isEmpty ? ["\(report.exitCode)"] : codes).map { "retention explain \($0), " }
+            lines += layout.note("help", explained.joined() + "man retention, man retention-run", .plain)
         }
         lines += firstRun + TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
@@ -154,7 +157,12 @@ package struct TextReport {
         var text = SafeText.line(rule.message ?? "no reason was given")
         if !text.lowercased().hasPrefix("refus") { text = "refused: " + text }
         if let code = rule.refusal, !text.contains(code.rawValue) { text += " (\(code.rawValue))" }
-        return text
+        return withoutOption(text, rule)
+    }
+
+    /// A refusal without the option that accepts it, if the whole command is below.
+    private func withoutOption(_ text: String, _ rule: RunReport.RuleReport) -> String {
+        rule.acceptOptions == nil ? text : text.replacing(#/pass --accept \w+ for one run, or /#, with: "")
     }
 
     // MARK: Notes
@@ -191,7 +199,7 @@ package struct TextReport {
             let names = rules.filter { $0.message == message }.map(\.name)
             if names.first == rule.name { note(message, rule.outcome.style, of: names) }
         }
-        for text in rule.otherRefusalTexts { note(text, .bad) }
+        for text in rule.otherRefusalTexts { note(withoutOption(text, rule), .bad) }
         if let options = rule.acceptOptions {
             let same = rules.filter { $0.family == rule.family && $0.acceptOptions == options }
             let name = same.count > 1 ? rule.family ?? rule.name : rule.name
@@ -313,25 +321,30 @@ package struct TextReport {
 
     // MARK: Closing sentence
 
-    /// What part of the rows the first run deletes, if that is known exactly, and how they could be restored; empty: it is not the first run.
+    /// What part of their rows is deleted by rules that no run has carried out yet, if that is known exactly, and how the rows could be
+    /// restored; empty: there are no such rules.
     private var firstRun: [String] {
-        let rules = report.rules.filter { $0.outcome != .disabled }
+        let rules = report.rules.filter { $0.outcome != .disabled && $0.remembered.isFirst }
         let gone = rules.reduce(0) { $0 + (isDryRun ? $1.planned.expired : $1.done.deleted) }
         let isRefused = isDryRun && rules.contains { $0.outcome == .refused }
-        guard report.isFirst, gone > 0,
+        guard gone > 0,
             rules.allSatisfy({ [.planned, .completed].contains($0.outcome) || isRefused && $0.planned.isCounted })
         else { return [] }
         let rows = rules.compactMap(\.planned.rows)
         let isExact =
             rows.count == rules.count && Set(rules.map(\.entity.folded)).count == rules.count
-            && rules.allSatisfy { $0.done.goneCount == $0.done.deleted && $0.planned.triggers.isEmpty }
+            && rules.allSatisfy { $0.done.triggerCount == 0 && $0.planned.triggers.isEmpty }
         let isArchived = rules.contains { $0.done.archived != nil }
         guard isExact || isDryRun && !isArchived && !isRefused else { return [] }
         var text = "\(isDryRun ? "This would be" : "This was") the first run"
+        let names = rules.inFamilies.map { SafeText.line($0.name) }
+        if !report.isFirst { text += names.count > 3 ? " of \(names.count) rules" : " of \(names.listed("and"))" }
         if isExact {
-            let all = rows.reduce(0, +)
+            let (all, related) = (rows.reduce(0, +), rules.reduce(0) { $0 + $1.done.cascaded })
             text += ": \(Figures.grouped(gone)) of \(Figures.count(all, "row"))"
-            text += (Figures.percent(gone, of: all).map { " (\($0))" } ?? "") + (isRefused ? " are expired" : "")
+            text += Figures.percent(gone, of: all).map { " (\($0))" } ?? ""
+            text += related > 0 ? ", and \(Figures.count(related, "related row"))" : ""
+            text += isRefused ? " are expired" : ""
         }
         text += isArchived ? "." : ". Without an archive the rows \(isDryRun ? "could not" : "cannot") be restored."
         guard isDryRun, !isArchived else { return TextWidth.wrap(text, width: layout.width) }

@@ -54,8 +54,8 @@ struct OldArchivesTests {
                 open: { try SQLiteReader(path: $0, owner: .archive) })
         }
 
-        func findings(keep: String?, current: String = "") throws -> OldArchives.Findings {
-            try archives(keep).findings(now: PriceFile.now, besides: current) { runs in
+        func findings(keep: String?, current: String = "", isAfterCrash: Bool = true) throws -> OldArchives.Findings {
+            try archives(keep).findings(now: PriceFile.now, besides: current, isAfterCrash: isAfterCrash) { runs in
                 recorded.filter { runs.contains($0.key) }
             }
         }
@@ -199,6 +199,9 @@ struct OldArchivesTests {
         let old = try place.archive(daysAgo: 40, isComplete: false)
         findings = try place.findings(keep: "30d")
         #expect(findings.expired.map(\.run) == [old] && findings.warnings.count == 2)
+        // Later runs tell only what they remove.
+        findings = try place.findings(keep: "30d", isAfterCrash: false)
+        #expect(findings.expired.map(\.run) == [old] && findings.warnings.count == 1)
         #expect(try place.clean(keep: "30d").problems.isEmpty)
         #expect(try place.names.filter { $0.hasPrefix(old) }.isEmpty)
         #expect(try place.names.contains(young + ".sqlite"))

@@ -195,6 +195,21 @@ import Testing
         #expect(found.steps[0].survey.expiredCount == 1 && found.holds.ended.count == 1)
         #expect(found.holdReports.map(\.report.state) == [.ended])
         #expect(found.holds.warnings.map(\.title) == ["hold ended"])
+        #expect(found.warnings.first?.since == PriceFile.now)
+    }
+
+    /// A state that lasts is told by the first run after it began, and perhaps by one each week.
+    @Test func aRunTellsOnceWhatLasts() {
+        func told(_ isWeekly: Bool, lastRun: Int64?, now: Int64) -> Bool {
+            Plan.Warning(title: isWeekly ? "no new rows" : "t", text: "x", since: Self.instant(daysAgo: 20)).isNew(
+                after: lastRun.map { Self.instant(daysAgo: $0) }, clock: Self.instant(daysAgo: now))
+        }
+        for isWeekly in [false, true] {
+            #expect(told(isWeekly, lastRun: nil, now: 5) && told(isWeekly, lastRun: 21, now: 19))
+            #expect(!told(isWeekly, lastRun: 19, now: 18) && told(isWeekly, lastRun: 14, now: 13) == isWeekly)
+            #expect(!told(isWeekly, lastRun: 13, now: 12))
+        }
+        #expect(Plan.Warning(title: "t", text: "x").isNew(after: .distantPast, clock: PriceFile.now))
     }
 
     @Test(arguments: [(31, []), (30, ["hold ends soon"]), (1, ["hold ends soon"])] as [(Int64, [String])])

@@ -374,8 +374,8 @@ import Testing
         #expect(
             message == """
                 refusing to delete from FxRate: the newest of 8,200 rows reads as 1970-01-21 in unix_milliseconds; in \
-                unix_seconds it is 2026-11-20. Is date_format right? To accept it, write accept: [wrong_unit] in the \
-                rule, or pass --accept wrong_unit for one run
+                unix_seconds it is 2026-11-20. Is date_format right? To accept it, pass --accept wrong_unit for one run, or \
+                write accept: [wrong_unit] in the rule and accept that once if the next run asks for it (policy_widened)
                 """)
     }
 
