@@ -150,7 +150,7 @@ package struct PolicyDraft {
         }
         let words = AttributeWords(date.attribute)
         // A price may look like a date.
-        if let end = entity.dates.first(where: { isEnd($0, of: words, entity) }) {
+        if let end = entity.dates.first(where: { $0.recognition.isNamedAsDate && isEnd($0, of: words, entity) }) {
             return "\(end.attribute.name) says when it ends, and what has not ended must not expire"
         }
         if words.role == .other, !isEnd(date, of: entity) {
@@ -173,7 +173,7 @@ package struct PolicyDraft {
     private func isEnd(
         _ end: StoreInspection.DateInspection, of date: AttributeWords, _ entity: StoreInspection.EntityInspection
     ) -> Bool {
-        end.recognition.isNamedAsDate && !end.recognition.isInFuture
+        !end.recognition.isInFuture
             && AttributeWords(end.attribute).isEnd(
                 of: date, isOfRow: (end.readableCount ?? 0) * 2 >= entity.rowCount ?? 0)
     }

@@ -342,9 +342,8 @@ package struct TextReport {
         if isExact {
             let (all, related) = (rows.reduce(0, +), rules.reduce(0) { $0 + $1.done.cascaded })
             text += ": \(Figures.grouped(gone)) of \(Figures.count(all, "row"))"
-            text += Figures.percent(gone, of: all).map { " (\($0))" } ?? ""
+            text += (Figures.percent(gone, of: all).map { " (\($0))" } ?? "") + (isRefused ? " are expired" : "")
             text += related > 0 ? ", and \(Figures.count(related, "related row"))" : ""
-            text += isRefused ? " are expired" : ""
         }
         text += isArchived ? "." : ". Without an archive the rows \(isDryRun ? "could not" : "cannot") be restored."
         guard isDryRun, !isArchived else { return TextWidth.wrap(text, width: layout.width) }
