@@ -152,7 +152,8 @@ struct LogCommand: ConsoleCommand {
     ) throws -> MissedRuns? {
         guard let every = policy.expectedEvery else { return nil }
         return MissedRuns(
-            try PastRuns(opening).ofPolicy().own, countsFailures: countsFailures, every: every, zone: policy.timezone,
+            try PastRuns(opening).ofPolicy().own, of: policy, countsFailures: countsFailures, every: every,
+            zone: policy.timezone,
             since: since, now: SystemClock.now())
     }
 

@@ -114,31 +114,32 @@ package struct LedgerHistory {
         package init() {}
     }
 
-    /// How the last runs of all rules of a store ended, of one policy or of all.
+    /// How the last runs of all rules of a store ended, of one policy or of all; see ``ExpectedRuns``.
     ///
     /// - Parameter store: the real path or the address of the store.
     package func ends(of policy: Policy? = nil, store: String) throws -> Ends {
-        guard let entity = try reader.entity(named: LedgerRow.runEntityName) else { return Ends() }
-        // A ledger of an earlier version does not know whether a run had all rules.
-        let isWhole = entity.attribute(named: "only_rules").map { StorePredicate.isNull($0.name) } ?? .all
+        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return Ends() }
         let others = try policy.map { try otherPolicies(than: $0, store: store) } ?? []
         let ended =
             try runs(of: names(of: store)) && .isNotNull("finished_us") && .notTrue(Self.isUndo)
-            && .notTrue(.isIn("config", others.map { .text($0) })) && isWhole
-        func newest(_ runs: StorePredicate) throws -> [String: StoreValue]? {
-            try rows(
-                LedgerRow.runEntity, where: runs, order: [StoreSortDescriptor("number", ascending: false)], limit: 1,
-                attributes: ["finished_us", "exit_code"]
-            ).first
+            && .notTrue(.isIn("config", others.map { .text($0) }))
+        func last(_ runs: StorePredicate) throws -> (time: Instant?, code: Int64?)? {
+            let newest = try rows(
+                LedgerRow.runEntity, where: runs, order: [StoreSortDescriptor("number", ascending: false)],
+                limit: Self.mostEnds, attributes: ["finished_us", "exit_code", "only_rules"])
+            var expected = ExpectedRuns(policy)
+            return newest.reversed().filter { expected.count($0.lines("only_rules")) }.last.map {
+                ($0["finished_us"].flatMap(Self.instant), $0["exit_code"]?.number)
+            }
         }
         var ends = Ends()
-        for run in try [newest(ended), newest(ended && .compare("exit_code", .equal, .integer(0)))].compactMap(\.self) {
-            let (time, code) = (run["finished_us"].flatMap(Self.instant), run["exit_code"]?.number)
-            if code == 0 { ends.success = time }
-            if ends.last == nil { (ends.last, ends.exitCode) = (time, code.map { Int32(clamping: $0) }) }
-        }
+        if let run = try last(ended) { (ends.last, ends.exitCode) = (run.time, run.code.map { Int32(clamping: $0) }) }
+        ends.success = try last(ended && .compare("exit_code", .equal, .integer(0)))?.time
         return ends
     }
+
+    /// How many of the newest runs may be those of some rules.
+    private static let mostEnds = 100
 
     /// The IDs of all runs of the ledger.
     package func identifiers() throws -> [String] {

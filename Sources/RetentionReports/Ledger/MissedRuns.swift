@@ -31,24 +31,24 @@ package struct MissedRuns: Hashable, Sendable {
     /// Finds the gaps between runs of one store. A period may be a tenth longer than expected, because a run may begin a little late.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Undos do not count, nor do runs of some rules only, and runs that were refused because of the clock. A
-    ///     run in progress counts.
+    ///   - runs: past runs, in order. Undos do not count, nor do runs that were refused because of the clock. A run in progress counts, and
+    ///     runs of some rules count as one once each rule has had one.
+    ///   - policy: the rules that are expected to run; nil: any.
     ///   - countsFailures: whether runs count that crashed or failed before their first rule. Then nothing is missing before the first run.
     ///   - every: how often a run is expected.
     ///   - zone: the zone of calendar units.
     ///   - since: gaps that end before it are left out; nil: all gaps.
     package init(
-        _ runs: [LedgerRun], countsFailures: Bool = false, every: MaxAge, zone: CalendarZone, since: Instant? = nil,
-        now: Instant
+        _ runs: [LedgerRun], of policy: Policy? = nil, countsFailures: Bool = false, every: MaxAge, zone: CalendarZone,
+        since: Instant? = nil, now: Instant
     ) {
-        let whole = runs.filter { $0.isWhole && !$0.report.doubtsClock }
-        let begun = whole.filter {
+        let counted = runs.filter {
             countsFailures || $0.outcome != .crashed && !($0.outcome == .failed && $0.report.rules.isEmpty)
         }
-        let starts = begun.map(\.report.started)
+        let starts = counted.expected(of: policy).map(\.report.started)
         expected =
             "run" + (runs.contains { !$0.report.onlyRules.isEmpty } ? " of all rules" : "")
-            + (begun.count < whole.count ? " that got to its rules" : "")
+            + (starts.count < runs.expected(of: policy).count ? " that got to its rules" : "")
         /// The gap between two runs, or up to now; nil: there is none.
         func gap(_ start: Instant, _ until: Instant?) -> Gap? {
             let end = until ?? now

@@ -27,8 +27,8 @@ package struct MetricsText {
         self.store = store ?? report.store
         isRunning = now != nil
         guard let now else {
-            // A run of some rules only is not the run that is expected.
-            guard report.onlyRules.isEmpty else { return }
+            // The ledger knows whether runs of some rules have had all of them.
+            guard report.onlyRules.isEmpty || ends.last == nil else { return }
             self.ends.last = report.finished
             if report.exitCode == 0 { self.ends.success = report.finished }
             return

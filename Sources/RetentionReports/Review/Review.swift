@@ -51,14 +51,13 @@ package struct Review {
     /// The gaps in which no run began, not even one that failed; nil: the policy does not say how often a run is expected.
     var missed: MissedRuns? {
         policy.expectedEvery.map {
-            MissedRuns(runs, countsFailures: true, every: $0, zone: policy.timezone, now: plan.started)
+            MissedRuns(runs, of: policy, countsFailures: true, every: $0, zone: policy.timezone, now: plan.started)
         }
     }
 
     /// When the next run is due, and when it counts as missed: a tenth later. Nil: that is not known.
     var due: (due: Instant, late: Instant)? {
-        guard let every = policy.expectedEvery,
-            let start = runs.last(where: { $0.isWhole && !$0.report.doubtsClock })?.report.started
+        guard let every = policy.expectedEvery, let start = runs.expected(of: policy).last?.report.started
         else { return nil }
         let due = Cutoff.end(of: every, from: start, zone: policy.timezone)
         return (due, due.advanced(byMicroseconds: due.since(start).wholeMicroseconds / 10))
@@ -190,9 +189,6 @@ package struct Review {
 }
 
 extension LedgerRun {
-    /// Whether it is a run of all rules, and no undo.
-    var isWhole: Bool { report.undo == nil && report.onlyRules.isEmpty }
-
     /// Whether the end of the run is recorded.
     var isFinished: Bool { outcome != .running && outcome != .crashed }
 

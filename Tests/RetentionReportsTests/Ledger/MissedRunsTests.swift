@@ -23,7 +23,8 @@ struct MissedRunsTests {
         every.days = 1
         let instant = { (hour: Int64) in ReportSample.asOf.advanced(byMicroseconds: hour * LedgerFile.hour) }
         return MissedRuns(
-            runs, countsFailures: countsFailures, every: every, zone: .utc, since: since.map(instant),
+            runs, of: ReviewSample.policy(["gold", "silver"]), countsFailures: countsFailures, every: every, zone: .utc,
+            since: since.map(instant),
             now: instant(nowHour))
     }
 
@@ -61,6 +62,9 @@ struct MissedRunsTests {
         let now = missed(runs, nowHour: 50)
         #expect(now.text.contains("00:00:00Z MISSED: the last run of all rules began 2 d 02 h ago"), "\(now.text)")
         #expect(missed(runs, nowHour: 50, countsFailures: true).isOverdue)
+        // A schedule for each rule.
+        runs[1].report.onlyRules = ["silver"]
+        #expect(!missed(runs, nowHour: 50).isOverdue && missed(runs, nowHour: 50).gaps.count == 1)
     }
 
     @Test func aTableOfRunsHasNoGapInWhichOneBegan() {

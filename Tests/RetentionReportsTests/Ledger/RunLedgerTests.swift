@@ -229,6 +229,24 @@ struct RunLedgerTests {
         #expect(ends.last == instant(5) && ends.exitCode == 75 && ends.success == instant(3))
     }
 
+    /// A monitoring system must not take a run of one rule for the night, nor miss a schedule for each rule.
+    @Test func runsOfSomeRulesAreOneOnceEachRuleHasHadOne() throws {
+        let file = try LedgerFile()
+        func ends() throws -> LedgerHistory.Ends {
+            try OpenLedger(reader: try SQLiteReader(path: file.path)).history().ends(
+                of: ReviewSample.policy(["gold", "silver"]), store: "/data/prices.sqlite")
+        }
+        let instant = { (hour: Int64) in ReportSample.asOf.advanced(byMicroseconds: hour * LedgerFile.hour) }
+        for (hour, rules, last) in [(0, [], 1), (2, ["gold"], 1), (4, ["gold"], 1), (6, ["silver"], 7)]
+            as [(Int64, [String], Int64)]
+        {
+            var report = report("0\(hour)", hour: hour)
+            report.onlyRules = rules
+            try record(report, in: file.ledger())
+            #expect(try ends().last == instant(last) && ends().success == instant(last))
+        }
+    }
+
     @Test func anEmptyStoreHasNoRuns() throws {
         let file = try LedgerFile()
         _ = try SQLiteWriter(path: file.path, create: true)
