@@ -22,8 +22,9 @@ package struct RowExplanation {
     /// - Parameters:
     ///   - row: a condition that only this row meets.
     ///   - entity: its entity, as the store has it.
+    ///   - lastRun: when the last run of all rules began; nil: none is recorded.
     package init(
-        of row: StorePredicate, in entity: Entity, plan: Plan, policy: Policy, asOf: Instant,
+        of row: StorePredicate, in entity: Entity, plan: Plan, policy: Policy, asOf: Instant, lastRun: Instant? = nil,
         reader: any RetentionReader
     ) throws {
         func matches(_ condition: StorePredicate) throws -> Bool {
@@ -56,10 +57,12 @@ package struct RowExplanation {
                 if !isOld, let last {
                     let hold = try request.keepers.holds.first { try $0.entity == entity.name && matches($0.rows) }
                     let keeper = hold.map { "the hold '\($0.name)' still" } ?? "something"
-                    let due = Self.expiry(of: last, rule, after: asOf, policy.timezone).map(Figures.instant)
                     verdict.text =
-                        due.map {
-                            "stays; it expires at \($0), and the next run after that deletes it unless \(keeper) keeps it"
+                        Self.expiry(of: last, rule, after: asOf, policy.timezone).map { end in
+                            let run = Self.run(after: end, lastRun, policy).map { "the run that is due at \($0)" }
+                            return
+                                "stays; it expires at \(Figures.instant(end)), and \(run ?? "the next run after that") "
+                                + "deletes it unless \(keeper) keeps it"
                         } ?? "stays; it does not expire within 300 years"
                 } else if let isPriced = rule.isPriced(date), !(try matches(isPriced)) {
                     verdict.text = "is expired and stays: it has no price"
@@ -70,7 +73,8 @@ package struct RowExplanation {
                 } else if let deleter {
                     verdict.text = "is expired; \(deleter) deletes it before"
                 } else {
-                    verdict.text = "is expired; the next run deletes it"
+                    let due = Self.run(after: asOf, lastRun, policy).map { ", which is due at \($0)," } ?? ""
+                    verdict.text = "is expired; the next run\(due) deletes it"
                     if step.disposition == .planned { deleter = rule.name }
                 }
             } else {
@@ -95,6 +99,16 @@ package struct RowExplanation {
         if try keeps({ $0.keepers.thinning = request.keepers.thinning }) { return "thin keeps it for its bucket" }
         if try keeps({ $0.keepers.others = request.keepers.others }) { return "another rule of the entity keeps it" }
         return try matches(request.expired) ? nil : "the rule leaves it to another rule"
+    }
+
+    /// The time of the first run that is due at an instant or later; nil: that is not known.
+    private static func run(after instant: Instant, _ lastRun: Instant?, _ policy: Policy) -> String? {
+        guard let every = policy.expectedEvery, var due = lastRun else { return nil }
+        // Runs each minute for ten weeks, or each day for centuries.
+        for _ in 0..<100_000 where due < instant || due == lastRun {
+            due = Cutoff.end(of: every, from: due, zone: policy.timezone)
+        }
+        return due < instant ? nil : Figures.instant(due.toSecond)
     }
 
     /// The first instant at which a rule expires a date; nil: not within 300 years.

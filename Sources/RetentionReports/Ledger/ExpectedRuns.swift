@@ -1,5 +1,5 @@
 import RetentionJob
-import RetentionPolicy
+package import RetentionPolicy
 
 /// Tells which runs are the ones that are expected: those of all rules. Runs of some rules count as one, the last of them, once each enabled
 /// rule has had one.
@@ -26,7 +26,7 @@ struct ExpectedRuns {
 
 extension [LedgerRun] {
     /// Those that are expected, without undos and runs that were refused because of the clock.
-    func expected(of policy: Policy?) -> [LedgerRun] {
+    package func expected(of policy: Policy?) -> [LedgerRun] {
         var expected = ExpectedRuns(policy)
         return filter { $0.report.undo == nil && !$0.report.doubtsClock && expected.count($0.report.onlyRules) }
     }
