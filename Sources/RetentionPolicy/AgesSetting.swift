@@ -44,6 +44,13 @@ package struct AgeShare: Hashable, Sendable {
         }
     }
 
+    /// Whether another share has the same values or beginning.
+    package func isOfSameValues(as other: AgeShare?) -> Bool {
+        guard let other else { return false }
+        return attribute.utf8.elementsEqual(other.attribute.utf8) && beginning == other.beginning
+            && Set(values) == Set(other.values)
+    }
+
     /// Whether all rows of this share were rows of another one.
     func isWithin(_ other: AgeShare) -> Bool {
         attribute.utf8.elementsEqual(other.attribute.utf8) && beginning == other.beginning

@@ -72,13 +72,18 @@ package struct RecordedRule: Hashable, Sendable {
     }
 
     /// Whether another rule chooses its rows in the same way, apart from their age. Names and limits do not matter.
-    package func choosesRows(as other: RecordedRule) -> Bool {
+    package func choosesRows(as other: RecordedRule) -> Bool { choosesRows(as: other, but: []) }
+
+    /// The same, whatever values have the age.
+    package func choosesRowsOfValues(as other: RecordedRule) -> Bool { choosesRows(as: other, but: ["share"]) }
+
+    private func choosesRows(as other: RecordedRule, but ignored: [String]) -> Bool {
         func choice(_ rule: RecordedRule) -> [String] {
             rule.settings.filter {
-                ![
+                !(ignored + [
                     "name", "pattern", "except", "max_age", "newest_rows", "max_size", "never_younger_than", "accept",
                     "archive", "allow_empty",
-                ].contains($0.key)
+                ]).contains($0.key)
                     && !$0.key.hasPrefix("limits.")
             }.map { "\($0.key) \($0.text)" }
         }

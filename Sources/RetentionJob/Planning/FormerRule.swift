@@ -51,13 +51,19 @@ struct FormerRule {
         let former = try planner.former[[rule.name, entity.name.folded]].flatMap {
             try $0.isLive && $0.includes(entity, reader) ? $0 : nil
         }
-        if let former, former.record.choosesRows(as: record), let feed = former.feed,
-            let newest = step.newest, newest <= feed.newest
+        // The values of one age get another record with another age.
+        let shares = former == nil ? try planner.formerShares(of: rule, entity, reader) : []
+        let same = former ?? shares.first { $0.record.rule.share?.isOfSameValues(as: rule.share) == true }
+        let isSame = former == nil ? RecordedRule.choosesRowsOfValues : RecordedRule.choosesRows
+        if let same, isSame(same.record)(record), let feed = same.feed, let newest = step.newest, newest <= feed.newest
         {
             stopped = feed
         }
         let changes = former.map { RuleChange.changes(from: $0.record, to: record) } ?? []
-        let wider = changes.filter(\.isWider)
+        let wider =
+            changes.filter(\.isWider)
+            + shares.flatMap { RuleChange.changes(from: $0.record, to: record) }
+            .filter { $0.isWider && !["share", "max_age"].contains($0.key) }
         narrowed = wider.isEmpty ? changes : []
         // The list may be long: thousands of rules.
         func ofEntity() throws -> [RunMemory.CarriedOut] {
@@ -99,15 +105,18 @@ struct FormerRule {
                 former: former, changes: wider, removedHolds: removed.map(\.name), changedSiblings: changedSiblings,
                 step,
                 request, before: before, isRefused: isRefused, reader)
-            // Other rules affect only what this rule keeps. A value with an age of its own is new every day.
-            let isByRows = !isWider || rule.share != nil && removed.isEmpty && wider.allSatisfy { $0.key == "share" }
+            // Other rules affect only what this rule keeps. A value with an age of its own is new every day, but not the rule.
+            let isKnown = former != nil || !shares.isEmpty
+            let isByRows =
+                !isWider || rule.share != nil && isKnown && removed.isEmpty && wider.allSatisfy { $0.key == "share" }
             if !isByRows || found.rowCount > 0 { widened = found }
         }
         // Old rows arrive in a table of candles when old source rows arrive.
-        guard let former, former.state == .none, !memory.hasUndo(since: former), !isHeld, !choosesLate,
-            !planner.policy.makesCandles(rule.entity)
+        guard let past = former ?? .joint(shares, as: record), past.state == .none, !memory.hasUndo(since: past),
+            !isHeld,
+            !choosesLate, !planner.policy.makesCandles(rule.entity)
         else { return }
-        late = try LateRows(former, step, request, entity, asOf: planner.asOf, reader: reader)
+        late = try LateRows(past, step, request, entity, asOf: planner.asOf, reader: reader)
     }
 }
 
@@ -137,6 +146,16 @@ extension Planner {
         entity.model == nil ? recordedRules[entity.name.folded] ?? [] : memory.rules
     }
 
+    /// The rules with ages of one rule as last carried out, or that rule when it had one age; empty: it is new, or has a new name.
+    fileprivate func formerShares(
+        of rule: Rule, _ entity: Entity, _ reader: any RetentionReader
+    ) throws -> [RunMemory.CarriedOut] {
+        guard rule.share != nil, let name = rule.family?.name else { return [] }
+        return try former.values.filter {
+            try ($0.record.rule.family?.name ?? $0.record.rule.name) == name && $0.isLive && $0.includes(entity, reader)
+        }.sorted { $0.record.rule.name < $1.record.rule.name }
+    }
+
     /// The change of a pattern to which a table without a recorded rule is due; nil: the pattern is as it was, or new.
     fileprivate func widerPattern(of rule: Rule) -> RuleChange? {
         guard let family = rule.family, let last = families[family.name], family.isWider(than: last) else { return nil }
@@ -159,6 +178,17 @@ extension Planner {
 }
 
 extension RunMemory.CarriedOut {
+    /// What is known of rows that may have had any of some ages: those before the oldest cutoff are gone, if no run has left any; nil: nothing.
+    fileprivate static func joint(_ shares: [Self], as record: RecordedRule) -> Self? {
+        let shares = shares.filter { !$0.record.rule.rows.isDisjoint(from: record.rule.rows) }
+        guard var joint = shares.min(by: { $0.cutoff < $1.cutoff }), shares.allSatisfy({ $0.state == .none }) else {
+            return nil
+        }
+        joint.ended = shares.map(\.ended).min() ?? joint.ended
+        (joint.record, joint.keptCount) = (record, 0)
+        return joint
+    }
+
     /// Whether rows of the entity may be rows of the rule: its entity is the same, or one inherits from the other.
     fileprivate func concerns(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         try includes(entity, reader) || entity.model?.subentities.contains(record.rule.entity) == true

@@ -218,7 +218,11 @@ extension LedgerRun {
 
 extension RunReport {
     /// A reason without the store, which its reader knows.
-    func short(_ reason: String) -> String { reason.replacing(store + ": ", with: "") }
+    func short(_ reason: String) -> String {
+        guard let range = reason.firstRange(of: store + ": ") else { return reason }
+        let folder = reason[..<range.lowerBound]
+        return (folder.hasPrefix("/") ? "" : String(folder)) + reason[range.upperBound...]
+    }
 }
 
 extension LedgerRun.Outcome {
