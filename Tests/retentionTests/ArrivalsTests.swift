@@ -328,7 +328,6 @@ struct ArrivalsTests {
             """
         }
         let job = try LaunchedJob("", policy: policy("BAD"))
-        try expect(Self.stale, true, job)
         try expect("the newest row of Price that is not in the future is dated", true, job)
         #expect(try job.report().totals.deleted == 0)
         try expect(Self.unmatched, false, job)
