@@ -94,7 +94,7 @@ extension Attribute {
     }
 
     fileprivate func compare(_ comparison: StorePredicate.Operator, _ instant: Instant) -> StorePredicate {
-        // A date that is none is an error when the condition is carried out.
+        // An instant that is no date is an error when the condition is carried out.
         guard let dateEncoding, !instant.isEnd else { return .declaredDate(name, comparison, instant) }
         let date = DateAttribute(name: name, encoding: dateEncoding)
         return switch comparison {

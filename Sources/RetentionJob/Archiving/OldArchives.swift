@@ -96,7 +96,7 @@ package struct OldArchives {
     /// - Parameters:
     ///   - current: the run in progress; its archive is left alone.
     ///   - recorded: what is recorded about some runs of this store, by identifier.
-    ///   - isAfterCrash: whether the incomplete ones that are kept are told: the first run after a crash does it.
+    ///   - isAfterCrash: whether this is the first run after a crash: it warns of the incomplete ones that are kept.
     package func findings(
         now: Instant, besides current: String, isAfterCrash: Bool,
         recorded: ([String]) throws -> [String: RecordedRun]

@@ -113,8 +113,7 @@ struct FormerRule {
         }
         // Old rows arrive in a table of candles when old source rows arrive.
         guard let past = former ?? .joint(shares, as: record), past.state == .none, !memory.hasUndo(since: past),
-            !isHeld,
-            !choosesLate, !planner.policy.makesCandles(rule.entity)
+            !isHeld, !choosesLate, !planner.policy.makesCandles(rule.entity)
         else { return }
         late = try LateRows(past, step, request, entity, asOf: planner.asOf, reader: reader)
     }

@@ -80,8 +80,7 @@ package struct LogReport {
             return "process \(run.process.pid) on \(run.process.host)"
                 + (run.outcome == .crashed ? " ended without a record" : "")
         }
-        var parts = report.onlyRules.isEmpty ? [] : ["\(report.onlyRules.listed("and")) only"]
-        parts += report.failure.map { [report.short($0)] } ?? []
+        var parts = report.failure.map { [report.short($0)] } ?? []
         if let undo = report.undo {
             parts.append("\(undo.result), of \(names.short(undo.run))")
         } else {
@@ -94,13 +93,14 @@ package struct LogReport {
             }
             let gone = report.goneCount
             let left = report.rules.reduce(0) { $0 + ($1.outcome == .refused ? 0 : $1.left.expired) }
-            if gone > 0 || parts.count == (report.onlyRules.isEmpty ? 0 : 1) {
+            if gone > 0 || parts.isEmpty {
                 parts.append(gone == 0 ? "nothing deleted" : "\(Figures.grouped(gone)) deleted")
             }
             if left > 0 { parts.append("\(Figures.grouped(left)) left") }
         }
+        let only = report.onlyRules.isEmpty ? [] : ["\(report.onlyRules.listed("and")) only"]
         return (report.exitCode == 0 || run.outcome == .refused ? "" : "exit \(report.exitCode): ")
-            + parts.joined(separator: "; ")
+            + (only + parts).joined(separator: "; ")
     }
 
     /// A table of runs that have an archive, with what can be undone, ending with a line end.

@@ -100,6 +100,7 @@ package struct Review {
                 let present = Set(rules.map(\.name))
                 last = last.filter { present.contains($0.key) }
             }
+            let isUndone = run.undoneBy?.isWhole == true
             let takers = run.report.rules.filter { $0.done.goneCount > $0.done.deleted }
             let start = policy.timezone.start(of: .day, at: run.report.started)
             let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
@@ -110,7 +111,6 @@ package struct Review {
                 let before = last[name]
                 let isKnown = isAlone.contains(name) && before?.policy == run.report.configSHA256
                 let arrived = isKnown ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
-                let isUndone = run.undoneBy?.isWhole == true
                 var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
                 let left = rows.map { $0 - Int64(figures.done.deleted) }
                 // An undo has brought rows back.

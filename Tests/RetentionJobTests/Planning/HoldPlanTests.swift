@@ -198,7 +198,7 @@ import Testing
         #expect(found.warnings.first?.since == PriceFile.now)
     }
 
-    /// A state that lasts is told by the first run after it began, and perhaps by one each week.
+    /// The first run after a state began warns of it; of rows that do not arrive, also the first run of each week.
     @Test func aRunTellsOnceWhatLasts() {
         func told(_ isWeekly: Bool, lastRun: Int64?, now: Int64) -> Bool {
             Plan.Warning(title: isWeekly ? "no new rows" : "t", text: "x", since: Self.instant(daysAgo: 20)).isNew(
