@@ -52,6 +52,8 @@ package struct Rule: Sendable {
     package var isEnabled = true
     /// Whether the rule's rows are archived before they are deleted: the policy has an archive, and the rule does not set `archive: none`.
     package var isArchived = false
+    /// What the user lacks to carry the rule out for one of the entities that match its pattern, set after the store was read; nil: nothing.
+    package var lacking: StoreError?
     /// The positions of the rule's keys in the file.
     package var marks: Marks
 

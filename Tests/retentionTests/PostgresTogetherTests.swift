@@ -96,4 +96,37 @@ struct PostgresTogetherTests {
         }
         #expect(try cluster.run("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM t)", url: url) == "2|3")
     }
+
+    /// A table of a pattern of which the user may not delete, and one that it may not read.
+    @Test func ofAPatternOnlyTheTableWithoutPrivilegesIsRefused() throws {
+        let name = PostgresCluster.database(of: try cluster.makeDatabase())
+        let user = "job_" + name
+        let tables = ["a", "b", "c"].map { tenant in
+            """
+            CREATE SCHEMA tenant_\(tenant); GRANT USAGE ON SCHEMA tenant_\(tenant) TO \(user);
+            CREATE TABLE tenant_\(tenant).ticks (id int, at timestamptz); INSERT INTO tenant_\(tenant).ticks
+            SELECT i, timestamptz '2026-11-01' - i * interval '1 day' FROM generate_series(1, 90) i;
+
+            """
+        }
+        try cluster.run(
+            "CREATE ROLE \(user) LOGIN; \(tables.joined()) GRANT SELECT, DELETE ON tenant_a.ticks TO \(user); "
+                + "GRANT SELECT ON tenant_b.ticks TO \(user);", database: name)
+        let job = try job(
+            cluster.url(database: name, user: user),
+            "  - { name: all, entity: \"tenant_*.ticks\", date_attribute: at, max_age: 60d, newest_rows: 30, never_younger_than: 1d }\n"
+        )
+        for command in [["check"], ["run", "--dry-run"], ["run"]] {
+            let end = try job.perform(command + (command == ["check"] ? [] : Self.asOf))
+            let output = (end.output + end.errors).replacing(/\s+/, with: " ")
+            #expect(end.status == (command == ["check"] ? 78 : 65), "\(end)")
+            for tenant in ["b", "c"] {
+                #expect(
+                    output.contains("the user \(user) may not delete rows of tenant_\(tenant).ticks")
+                        && output.contains("GRANT SELECT, DELETE ON \"tenant_\(tenant)\".\"ticks\" TO"), "\(end)")
+            }
+        }
+        let counts = ["a", "b", "c"].map { "(SELECT count(*) FROM tenant_\($0).ticks)" }.joined(separator: ", ")
+        #expect(try cluster.run("SELECT \(counts)", database: name) == "30|90|90")
+    }
 }

@@ -108,12 +108,11 @@ extension PostgresDatabase {
     /// The way in which the rows of a request would be deleted now.
     package func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try knownFindings(of: request)
-        try requirePrivileges(request.entity)
+        try requirePrivileges(on: request.entity)
         return findings.outline
     }
 
-    /// Throws if the user lacks the privilege to delete rows of an entity.
-    private func requirePrivileges(_ entity: String) throws(StoreError) {
+    package func requirePrivileges(on entity: String) throws(StoreError) {
         try run("looking for the user's privileges on \(entity)") {
             let table = try requireTable(entity)
             let user = try texts(

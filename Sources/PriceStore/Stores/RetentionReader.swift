@@ -26,6 +26,9 @@ package protocol RetentionReader: StoreReader {
     /// Why this user may not see all rows of an entity, as a clause; nil: it sees them.
     func hidingObstacle(of entity: String) throws(StoreError) -> String?
 
+    /// Throws an error of kind `permission` if this user lacks a privilege to read and delete rows of an entity.
+    func requirePrivileges(on entity: String) throws(StoreError)
+
     /// Whether a delete from an entity can delete rows of another one, or of the same one, by cascades, or set given attributes of them to
     /// NULL or a default.
     ///
@@ -161,6 +164,9 @@ extension RetentionReader {
 
     /// Nil: the store hides no rows.
     package func hidingObstacle(of entity: String) throws(StoreError) -> String? { nil }
+
+    /// Does nothing: the file decides for all entities.
+    package func requirePrivileges(on entity: String) throws(StoreError) {}
 
     /// Nil: the engine reclaims space itself.
     package func reclaimAdvice() throws(StoreError) -> String? { nil }

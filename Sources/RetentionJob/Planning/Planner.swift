@@ -228,6 +228,11 @@ package struct Planner {
         var step = Plan.Step(
             rule: rule, cutoff: rule.cutoff(asOf: asOf, zone: policy.timezone), disposition: .disabled)
         guard rule.isEnabled else { return step }
+        if let lacking = rule.lacking {
+            step.disposition = .refused(
+                Refusals.unsupportedSchema(rule: rule, reason: lacking.message, remedy: lacking.hint))
+            return step
+        }
         guard let date = rule.date(zone: policy.timezone) else {
             step.disposition = .refused(
                 Refusals.unsupportedSchema(
@@ -475,7 +480,7 @@ package struct Planner {
         guard let lastRun = memory.lastRun,
             ClockGuard.isJump(clock: clock, lastRun: lastRun, longestGap: memory.longestGap)
         else { return true }
-        for rule in rules where rule.isEnabled {
+        for rule in rules where rule.isEnabled && rule.lacking == nil {
             guard let date = rule.date(zone: policy.timezone), try reader.entity(named: rule.entity)?.kind == .table
             else { continue }
             if try ClockGuard.hasRows(of: rule.entity, date: date, since: lastRun, clock: clock, in: reader) {

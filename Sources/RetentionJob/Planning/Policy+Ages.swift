@@ -19,8 +19,8 @@ extension Policy {
                 throw StoreError(
                     .unsupported, store: reader.name,
                     message:
-                        "\(entity.name).\(attribute.name) is no column of text, and '\(beginning)' is the beginning of a text: "
-                        + "name each value")
+                        "only values of text have beginnings such as '\(beginning)', and \(entity.name).\(attribute.name) is declared as "
+                        + "'\(attribute.declaredType)': name each value")
             }
             var ages = AgeList(attribute, setting.ages)
             if let source = setting.source { try ages.read(source, of: setting, in: reader) }

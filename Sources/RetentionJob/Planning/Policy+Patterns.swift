@@ -97,9 +97,15 @@ extension Policy {
             rule.rollup.map { EntityPattern.filled($0.target, found[entity.name] ?? []) }
         }
         let own = matches(entities.compactMap(candles))
-        return entities.map { entity in
+        return try entities.map { (entity) throws(StoreError) -> Rule in
             var member = rule
             (member.name, member.entity, member.family) = (family.member(entity.name), entity.name, family)
+            do throws(StoreError) {
+                try reader.requirePrivileges(on: entity.name)
+            } catch {
+                guard error.kind == .permission else { throw error }
+                member.lacking = error
+            }
             guard let candles = candles(entity) else { return member }
             member.rollup?.target = candles
             if own[candles] != nil {

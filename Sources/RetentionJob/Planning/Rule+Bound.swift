@@ -5,7 +5,7 @@ extension Policy {
     /// The policy with what the bounds of its rules mean for the rows that the store has now.
     func bounded(asOf: Instant, in reader: any RetentionReader) throws(StoreError) -> Policy {
         var policy = self
-        for index in rules.indices where rules[index].isEnabled {
+        for index in rules.indices where rules[index].isEnabled && rules[index].lacking == nil {
             try policy.rules[index].bound(asOf: asOf, zone: timezone, in: reader)
         }
         return policy

@@ -19,6 +19,10 @@ struct RuleCheck {
             diagnostics = [StoreCheck.unknownEntity(rule.entity, at: rule.marks.value("entity"), reader, entityNames)]
             return
         }
+        if let lacking = rule.lacking {
+            return reportRefusal(
+                [lacking.message, lacking.hint].compactMap(\.self).joined(separator: "; "), includingAdvice)
+        }
         let attribute = entity.attribute(named: rule.dateAttribute)
         if attribute == nil { complain(rule.dateAttribute, entity, at: rule.marks.value("date_attribute")) }
         var named: Set<String> = []
