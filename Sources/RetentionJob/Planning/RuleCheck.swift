@@ -20,8 +20,7 @@ struct RuleCheck {
             return
         }
         if let lacking = rule.lacking {
-            return reportRefusal(
-                [lacking.message, lacking.hint].compactMap(\.self).joined(separator: "; "), includingAdvice)
+            return reportRefusal(lacking.message, lacking.hint, includingAdvice)
         }
         let attribute = entity.attribute(named: rule.dateAttribute)
         if attribute == nil { complain(rule.dateAttribute, entity, at: rule.marks.value("date_attribute")) }
@@ -56,7 +55,7 @@ struct RuleCheck {
         else { return }
         guard entity.kind == .table else {
             let kind = entity.kind == .view ? "a view" : "a virtual table"
-            return reportRefusal("\(entity.name) is \(kind)", includingAdvice)
+            return reportRefusal("\(entity.name) is \(kind)", nil, includingAdvice)
         }
         guard let date = rule.date(zone: zone) else { return try complainOfMissingFormat(entity, attribute) }
         if let stored = attribute.dateEncoding, stored != date.encoding {
@@ -86,11 +85,11 @@ struct RuleCheck {
     }
 
     /// An error in `check`; a run continues with its other rules.
-    private mutating func reportRefusal(_ reason: String, _ isAsked: Bool) {
+    private mutating func reportRefusal(_ reason: String, _ remedy: String?, _ isAsked: Bool) {
         diagnostics.append(
             Diagnostic(
                 rule.isEnabled && isAsked ? .error : .warning, at: rule.marks.value("entity"),
-                StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
+                StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)" + (remedy.map { "; " + $0 } ?? "")))
     }
 
     /// A group that the key identifies has one row, which is always kept.
@@ -163,7 +162,7 @@ struct RuleCheck {
             return
         }
         if let reason = survey.unsupported {
-            return reportRefusal([reason, survey.remedy].compactMap(\.self).joined(separator: "; "), true)
+            return reportRefusal(reason, survey.remedy, true)
         }
         try reportDates(entity, date, survey)
         try reportTriggers(entity)
