@@ -59,6 +59,17 @@ struct TimescaleTests {
         #expect(try database.run("SELECT count(*), count(created_at) FROM q") == ["600|500"])
     }
 
+    /// Others delete the rows after the plan, so that the first batch finds none to divide.
+    @Test func rowsThatOthersDeletedAreNotDivided() throws {
+        let database = try TestDatabase.timescale(Self.hypertable("UPDATE q SET created_at = at;"))
+        let request = SurveyRequest(entity: "q", date: .of("created_at"), cutoff: at("2026-01-17"))
+        let writer = try database.writer()
+        #expect(try writer.survey(request).expiredCount == 384)
+        try database.run("DELETE FROM q WHERE created_at < '2026-01-17Z'")
+        #expect(try Laws.carryOut(request, method: "range", batchRows: 20, on: writer).total.deletedCount == 0)
+        #expect(try database.run("SELECT count(*) FROM q") == ["336"])
+    }
+
     /// Nor does a second range that chunks are divided by.
     @Test func aRuleOnTheSecondDimensionGoesByRows() throws {
         let database = try TestDatabase.timescale(

@@ -26,14 +26,14 @@ struct TableGuards {
     /// Why rows cannot be counted in partitions by their own names; nil if they can.
     var countObstacle: String? { first("access") }
 
-    /// Finds the guards of tables and of all tables below them: the kind, and the reason.
+    /// Finds the guards of a table and of all tables below it: the kind, and the reason.
     ///
     /// Source: PostgreSQL manual, "System Catalogs": bit 0 of a trigger's type means that it fires for each row, bit 3 means DELETE. The
     /// event 4 of a rule is DELETE. TimescaleDB's own triggers log changes, and TimescaleDB logs a drop itself.
-    static func query(_ tables: [Int]) -> SQLFragment {
-        "WITH RECURSIVE tree (oid) AS (SELECT unnest(" + .tables(tables)
-            + """
-            ) UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+    static func query(_ table: Int) -> SQLFragment {
+        SQLFragment(
+            """
+            \(PostgresConnection.tree("\(table)::oid"))
             SELECT kind, (array_agg(reason ORDER BY place, reason))[1] AS reason FROM (
                 SELECT CASE t.tgtype & 1 WHEN 0 THEN 'statement trigger' ELSE 'row trigger' END AS kind, tree.oid AS place,
                     'the trigger ' || t.tgname || ' of ' || tree.oid::regclass || ' would not fire' AS reason
@@ -56,13 +56,10 @@ struct TableGuards {
                     OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))
                 WHERE c.relkind IN ('r', 'p') AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass)
                 AND d.objid <> c.oid AND NOT EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.oid = d.objid AND r.ev_class = c.oid)
-                AND NOT (c.oid = ANY (
-            """
-            + .tables(tables.prefix(1))
-                + """
-                )) UNION ALL SELECT 'publication', oid, 'the publication ' || publication || ' tells subscribers of deletes and not of a drop'
+                AND c.oid <> \(table)
+                UNION ALL SELECT 'publication', oid, 'the publication ' || publication || ' tells subscribers of deletes and not of a drop'
                 FROM (\(publications("SELECT oid FROM tree"))) AS published) AS found GROUP BY kind
-                """
+            """)
     }
 
     /// The publications that publish deletes of the tables of a query: `oid` and `publication`. A publication may contain a table above the
@@ -82,7 +79,7 @@ extension PostgresConnection {
     /// The guards of a divided table; nil for any other table.
     func guards(of table: PostgresTable) throws -> TableGuards? {
         guard table.isPartitioned || table.isHypertable else { return nil }
-        return try TableGuards(rows(TableGuards.query([table.oid])))
+        return try TableGuards(rows(TableGuards.query(table.oid)))
     }
 
     /// Why the server refuses every delete from a table, as a sentence; nil if it does not. A published delete must identify its row.

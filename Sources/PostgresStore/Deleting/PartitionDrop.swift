@@ -83,7 +83,7 @@ struct PartitionDrop {
         do {
             return try table.isHypertable
                 ? ChunkDrop(session: session, table: table, range: range).dropNext(work)
-                : dropPartitions(range, mustLeave: work.mustLeave)
+                : dropPartitions(range, work)
         } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
             let holder = try session.lockHolder(of: table, writesRows: false)
             session.dropTrouble = "nothing is dropped as a whole, because \(holder) uses parts of \(table.name)"
@@ -92,10 +92,9 @@ struct PartitionDrop {
     }
 
     /// Drops the oldest partitions, up to the limits of a batch.
-    private func dropPartitions(_ range: DateRange, mustLeave: DateAttribute?) throws -> BatchDeleteResult? {
+    private func dropPartitions(_ range: DateRange, _ work: DeleteWork) throws -> BatchDeleteResult? {
         let (parts, areAll) = try nextPartitions(range)
-        guard let first = parts.first, let rowCount = try drop(parts, mustLeave: mustLeave)
-        else { return nil }
+        guard let first = parts.first, let rowCount = try drop(parts, mustLeave: work.mustLeave) else { return nil }
         return BatchDeleteResult(
             deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.oid))
     }

@@ -129,9 +129,6 @@ private struct SliceCount {
 
     private static let sliceCount = 256
 
-    /// With more rows, a sample is enough to find slices.
-    private static let sampledRows = 200_000
-
     private func ends(_ condition: SQLFragment) throws -> DateEnds? {
         let row = try session.onlyRow(
             "SELECT min(\(date.column))::text AS low, max(\(date.column))::text AS high, count(*) AS rows FROM \(scope.from)"
@@ -155,38 +152,25 @@ private struct SliceCount {
             return DateSlices(slices: [], rowCount: 0, scan: ContinuousClock.now - began)
         }
         let (low, high) = (ends.low, ends.high)
-        var slices = [DateSlices.Slice(start: start, rowCount: ends.rowCount, isOneDate: low == high)]
-        var scan = ContinuousClock.now - began
-        if low != high, ends.rowCount > limit {
-            let isSampled =
-                try ends.rowCount > Self.sampledRows && !scope.table.isDistributed
-                && (!scope.table.isHypertable || session.rows(TimescaleSQL.compressedChunks(scope.table)).isEmpty)
-            let share = isSampled ? Double(Self.sampledRows) / 2 / Double(ends.rowCount) : 1
-            let sample = isSampled ? " TABLESAMPLE SYSTEM (\(share * 100))" : ""
-            let counting = ContinuousClock.now
-            let type = date.orderType
-            let edges = try session.texts(
-                "SELECT edge::text FROM (SELECT DISTINCT \(date.edge) AS edge FROM (SELECT "
-                    + .bound(low, type) + " AS low, " + .bound(high, type) + " AS high) AS ends, "
-                    + "generate_series(1, \(Self.sliceCount)) AS i) AS edges WHERE edge > " + .bound(low, type)
-                    + " ORDER BY edges.edge")
-            let starts = [start] + edges
-            let counts = try session.rows(
-                "SELECT width_bucket(\(date.column), "
-                    + .bound(ServerArray.text(starts.dropFirst()), "\(type)[]")
-                    + ") AS slice, count(*) AS rows FROM \(scope.from)\(sample)"
-                    + condition.whereClause + " GROUP BY 1 ORDER BY 1")
-            scan = (ContinuousClock.now - counting) * (isSampled ? 1 / share : 1)
-            slices = try counts.map { row in
-                DateSlices.Slice(
-                    start: starts[try row.int("slice")], rowCount: Int(Double(try row.int("rows")) / share))
-            }
-            // A sample of pages may contain none of the rows.
-            if slices.isEmpty { slices = [DateSlices.Slice(start: start, rowCount: ends.rowCount)] }
-            // Rows may have arrived before the first date.
-            slices[0].start = start
+        guard low != high, ends.rowCount > limit else {
+            let slice = DateSlices.Slice(start: start, rowCount: ends.rowCount, isOneDate: low == high)
+            return DateSlices(slices: [slice], rowCount: ends.rowCount, scan: ContinuousClock.now - began)
         }
-        return DateSlices(slices: slices, rowCount: ends.rowCount, scan: scan)
+        let counting = ContinuousClock.now
+        let type = date.orderType
+        let edges = try session.texts(
+            "SELECT edge::text FROM (SELECT DISTINCT \(date.edge) AS edge FROM (SELECT "
+                + .bound(low, type) + " AS low, " + .bound(high, type) + " AS high) AS ends, "
+                + "generate_series(1, \(Self.sliceCount)) AS i) AS edges WHERE edge > " + .bound(low, type)
+                + " ORDER BY edges.edge")
+        let starts = [start] + edges
+        var slices = try session.rows(
+            "SELECT width_bucket(\(date.column), " + .bound(ServerArray.text(edges), "\(type)[]")
+                + ") AS slice, count(*) AS rows FROM \(scope.from)" + condition.whereClause + " GROUP BY 1 ORDER BY 1"
+        ).map { DateSlices.Slice(start: starts[try $0.int("slice")], rowCount: try $0.int("rows")) }
+        // Rows may have arrived before the first date. Others may have deleted all.
+        if !slices.isEmpty { slices[0].start = start }
+        return DateSlices(slices: slices, rowCount: ends.rowCount, scan: ContinuousClock.now - counting)
     }
 }
 

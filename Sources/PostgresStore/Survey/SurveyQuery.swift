@@ -261,16 +261,8 @@ struct SurveyQuery {
 
     /// The condition of the rows in none of some partitions, by the bounds.
     private func outside(_ partitions: [Leaf], _ date: DateSQL) -> SQLFragment {
-        var spans: [PartitionBounds] = []
-        for bounds in partitions.compactMap(\.bounds) {
-            if let last = spans.last, last.upper == bounds.lower {
-                spans[spans.count - 1] = PartitionBounds(lower: last.lower, upper: bounds.upper)
-            } else {
-                spans.append(bounds)
-            }
-        }
-        return .all(
-            spans.map {
+        .all(
+            partitions.compactMap(\.bounds).map {
                 .any([
                     "\(date.column) < " + .bound($0.lower, date.orderType),
                     "\(date.column) >= " + .bound($0.upper, date.orderType),
