@@ -80,6 +80,34 @@ struct CitusTests {
         #expect(try database.run("SELECT count(*) FROM q") == ["123"])
     }
 
+    /// Dates that the server parses: of 300 rows, and of a group that ended in January.
+    @Test func datesAreReadByAPattern() throws {
+        let database = try TestDatabase.citus(
+            """
+            CREATE TABLE q (symbol text, id int, at text, PRIMARY KEY (symbol, id)); SELECT create_distributed_table('q', 'symbol');
+            INSERT INTO q SELECT 's' || n % 7, n, to_char(timestamp '2026-01-01' + n * interval '8 hours', 'DD.MM.YYYY HH24:MI')
+            FROM generate_series(0, 299) n;
+            INSERT INTO q SELECT 'old', n, to_char(timestamp '2026-01-05' + n * interval '1 day', 'DD.MM.YYYY HH24:MI')
+            FROM generate_series(0, 4) n;
+            """)
+        let date = DateAttribute.of("at", .pattern(try #require(DatePattern("%d.%m.%Y %H:%M"))))
+        var request = SurveyRequest(entity: "q", date: date, cutoff: at("2026-03-01"))
+        func carryOut() throws -> [Int] {
+            let expiredCount = try database.reader().survey(request).expiredCount
+            return [expiredCount, try Laws.carryOut(request, batchRows: nil, on: database.writer()).total.deletedCount]
+        }
+        request.keepers.keepLast = KeepLast(count: 2, groupedBy: ["symbol"], among: .all, date: date)
+        #expect(try carryOut() == [180, 180])
+        // The newest of each group that has ended, as for a warning.
+        let past = StorePredicate.date(DateRange(date, before: at("2026-02-01")))
+        let newest = KeepLast(count: 1, groupedBy: ["symbol"], among: past, date: date)
+        let rows = StoreFetchRequest(entity: "q", predicate: past && .notTrue(.notKept(newest)))
+        #expect(try database.reader().fetch(rows, attributes: ["symbol"]) == [[.text("old")]])
+        request.keepers.keepLast = nil
+        #expect(try carryOut() == [2, 2])
+        #expect(try database.run("SELECT count(*) FROM q") == ["123"])
+    }
+
     private static let partitioned = """
         CREATE TABLE q (symbol text, id int, at timestamptz, PRIMARY KEY (symbol, id, at)) PARTITION BY RANGE (at);
         CREATE TABLE q_1 PARTITION OF q FOR VALUES FROM ('2026-01-01 00:00Z') TO ('2026-01-02 00:00Z');

@@ -257,9 +257,6 @@ import PriceStore
         }
 
         private func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
-        private func text(_ pointer: UnsafeMutablePointer<CChar>?) -> String {
-            pointer.map { String(cString: $0) } ?? ""
-        }
 
         private func firstLine(_ text: String) -> String {
             String(text.split(separator: "\n").first ?? "the connection was lost")

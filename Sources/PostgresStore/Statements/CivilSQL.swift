@@ -69,6 +69,7 @@ struct CivilSQL {
                 + "NULL::int8 AS zone, 4 AS precision, n / 10000 % 100 <= 23 AND n / 100 % 100 <= 59 AND n % 100 <= 60 "
                 + "AS isright FROM (SELECT " + n + " AS n OFFSET 0) AS digits WHERE n IS NOT NULL)"
         default:
+            let (text, source) = self.text
             return
                 """
                 (SELECT m[1]::int AS y, coalesce(m[2]::int, 1) AS mo, coalesce(m[3]::int, 1) AS d,
@@ -83,7 +84,7 @@ struct CivilSQL {
                     AND CASE WHEN m[8] IS NULL OR m[8] IN ('Z', 'z') THEN TRUE WHEN length(m[8]) <= 3
                     THEN substr(m[8], 2, 2)::int <= 23 ELSE substr(m[8], 2, 2)::int <= 23 AND right(m[8], 2)::int <= 59
                     END AS isright
-                FROM (SELECT regexp_match(\(text) COLLATE "C", '\(Self.pattern)') AS m OFFSET 0) AS found
+                FROM (SELECT regexp_match((\(text)) COLLATE "C", '\(Self.pattern)') AS m\(source) OFFSET 0) AS found
                 WHERE m IS NOT NULL)
                 """ + SQLFragment("")
         }
@@ -94,9 +95,10 @@ struct CivilSQL {
     /// From this instant on, a zone is assumed not to change.
     private static let lastChange = Instant(unixSeconds: 7_258_118_400)
 
-    /// The text of the value, or the ISO 8601 text of one that a pattern writes; NULL: it does not fit.
-    private var text: String {
-        guard let pattern = date.date.encoding.datePattern else { return "\(date.column)::text" }
+    /// The text of the value, or the ISO 8601 text of one that a pattern writes; NULL: it does not fit. Its parts come from `source`, because
+    /// Citus knows no query for a single value here.
+    private var text: (text: String, source: String) {
+        guard let pattern = date.date.encoding.datePattern else { return ("\(date.column)::text", "") }
         var found: [DatePattern.Field: String] = [:]
         let expression = pattern.expression { field, isFixed in
             found[field] = "m[\(found.count + 1)]"
@@ -121,8 +123,10 @@ struct CivilSQL {
         let parts =
             [found[.year]] + padded.map { mark, field in found[field].map { "'\(mark)' || lpad(\($0), 2, '0')" } }
             + [found[.fraction].map { "'.' || \($0)" }, found[.offset]]
-        return "(SELECT \(parts.compactMap(\.self).joined(separator: " || ")) "
-            + "FROM regexp_match(\(date.column)::text COLLATE \"C\", '^\(expression)$') AS m)"
+        return (
+            parts.compactMap(\.self).joined(separator: " || "),
+            " FROM (SELECT regexp_match(\(date.column)::text COLLATE \"C\", '^\(expression)$') AS m OFFSET 0) AS written"
+        )
     }
 
     private static let pattern =

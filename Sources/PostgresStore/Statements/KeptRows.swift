@@ -60,21 +60,25 @@ extension PostgresConnection {
             SQLFragment("\(scope.column($0.0.name)) IS NULL")
         }
         let present = zip(attributes, pattern.isNull).filter { !$0.1 }.map(\.0)
-        guard !present.isEmpty else {
-            let isKept =
-                date.orderValue + " >= " + .bound(pattern.thresholds.first, date.orderType)
-            return "(" + .all([among] + nulls + [isKept]) + ") IS NOT TRUE"
+        func isOlder(than threshold: SQLFragment) -> SQLFragment {
+            "(" + .all([among] + nulls + [date.orderValue + " >= " + threshold]) + ") IS NOT TRUE"
         }
+        guard !present.isEmpty else { return isOlder(than: .bound(pattern.thresholds.first, date.orderType)) }
         let lists =
-            zip(present, pattern.values).map { attribute, values in
-                SQLFragment.bound(
-                    ServerArray.text(values), "\(scope.table.valueType(attribute))[]")
+            zip(present, pattern.values).map {
+                SQLFragment.bound(ServerArray.text($1), "\(scope.table.valueType($0))[]")
             } + [.bound(ServerArray.text(pattern.thresholds), "\(date.orderType)[]")]
         let names = present.indices.map { "g\($0)" } + ["threshold"]
         let same = zip(present, present.indices).map { SQLFragment("\(scope.column($0.name)) = kept.g\($1)") }
-        return "NOT EXISTS (SELECT 1 FROM unnest(" + .joined(lists, by: ", ", empty: .never)
+        let kept =
+            " FROM unnest(" + SQLFragment.joined(lists, by: ", ", empty: .never)
             + ") AS kept (\(names.joined(separator: ", "))) WHERE "
-            + .all(same + nulls + [date.orderValue + " >= kept.threshold", among]) + ")"
+        // Citus parses no date inside a query of a list.
+        if scope.table.isDistributed, date.reading == .parsed {
+            return isOlder(than: "(SELECT kept.threshold" + kept + .all(same) + ")")
+        }
+        return "NOT EXISTS (SELECT 1" + kept + .all(same + nulls + [date.orderValue + " >= kept.threshold", among])
+            + ")"
     }
 
     private func readKeptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
