@@ -203,6 +203,10 @@ class Life(World):
             store.execute("INSERT INTO Note(tick, kind) VALUES (?, ?)", [number, kind])
 
     def write(self, folder, rules):
+        # A bound cannot stand beside another rule that keeps rows.
+        for rule in self.written:
+            if rule.bound and any(other is not rule and (other.thin or other.keep) for other in self.written):
+                rule.bound = None
         super().write(folder, self.written)
         self.expand()
         with open(f"{folder}/retention.yaml") as policy:
@@ -271,7 +275,7 @@ class Life(World):
     def add_rule(self):
         if len(self.written) >= (3 if self.feature == "ages" else 6):
             return "adds no rule"
-        kind = self.chance.choice(["plain", "plain", "thin", "keep", "both"])
+        kind = self.chance.choice(["plain", "plain", "thin", "keep", "both"] + ["plain"] * 5 * (self.feature == "bounds"))
         self.count += 1
         rule = Rule(self.chance, f"{kind}-{self.count}", kind, self.format, self.days_only, has_second_date=False)
         rule.allow_empty = self.chance.random() < 0.5

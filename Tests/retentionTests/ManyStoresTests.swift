@@ -206,6 +206,32 @@ import Testing
         #expect(run.output.contains("store not known: the ledger knows"), "\(run)")
     }
 
+    /// The application gives a file another name after an undo, and begins a new one: the restored rows stay.
+    @Test func restoredRowsStayInAFileWithANewName() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        try job.makeFolder("archive")
+        try job.folder.write(try job.text("retention.yaml") + "archive: { folder: archive }\n", to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        #expect(try job.retention("undo", "last", "--store", "data/a.sqlite").status == 0)
+        try job.change("DELETE FROM Price WHERE at < unixepoch() - 86400", in: "data/b.sqlite")
+        try job.move("data/a.sqlite", to: "data/a-2025.sqlite")
+        try add("c.sqlite", to: job)
+        try job.move("data/c.sqlite", to: "data/a.sqlite")
+        try job.change("DELETE FROM Price WHERE at < unixepoch() - 86400", in: "data/a.sqlite")
+        for night in 1...2 {
+            let run = try job.retention("run")
+            #expect(
+                run.status == 65 && run.output.contains("no run before that undo was of this store"),
+                "\(night): \(run)")
+            #expect(try count("a-2025.sqlite", job) == 11)
+        }
+        #expect(try job.retention("run", "--accept", "restored_rows").status == 0)
+        #expect(try count("a-2025.sqlite", job) == 1)
+        // It is known now.
+        try job.change(Sample.rows(3, daysAgo: 40), in: "data/a-2025.sqlite")
+        #expect(try job.retention("run").status == 0)
+    }
+
     @Test func twoStoresOfOneNameHaveNoPendingFiles() throws {
         let job = try job(["2025/a.sqlite", "2026/a.sqlite"])
         let policy = try job.text("retention.yaml")

@@ -45,6 +45,9 @@ struct FormerRule {
             if let change = planner.widerPattern(of: rule) {
                 widened = WidenedRule(wholeOf: step)
                 widened?.changes = [change]
+            } else if let hold = planner.holdOfAnother(than: rule, step, holds) {
+                widened = WidenedRule(wholeOf: step)
+                widened?.holdOfAnother = hold
             }
             return
         }
@@ -60,10 +63,13 @@ struct FormerRule {
             stopped = feed
         }
         let changes = former.map { RuleChange.changes(from: $0.record, to: record) } ?? []
-        let wider =
-            changes.filter(\.isWider)
-            + shares.flatMap { RuleChange.changes(from: $0.record, to: record) }
-            .filter { $0.isWider && !["share", "max_age"].contains($0.key) }
+        var wider = changes.filter(\.isWider)
+        for share in shares {
+            let found = RuleChange.changes(from: share.record, to: record).filter { $0.isWider && $0.key != "share" }
+            // The age of a value may change, but not unseen beside other changes.
+            guard found.contains(where: { $0.key != "max_age" }) else { continue }
+            wider += found.filter { !wider.contains($0) && ($0.key != "max_age" || share.record == same?.record) }
+        }
         narrowed = wider.isEmpty ? changes : []
         // The list may be long: thousands of rules.
         func ofEntity() throws -> [RunMemory.CarriedOut] {
@@ -102,7 +108,8 @@ struct FormerRule {
                 }.map { before[$0] }
             }
             let found = try WidenedRule(
-                former: former, changes: wider, removedHolds: removed.map(\.name), changedSiblings: changedSiblings,
+                former: former, changes: wider, removedHolds: removed.map(\.name).unique,
+                changedSiblings: changedSiblings,
                 step,
                 request, before: before, isRefused: isRefused, reader)
             // Other rules affect only what this rule keeps. A value with an age of its own is new every day, but not the rule.
@@ -159,6 +166,17 @@ extension Planner {
     fileprivate func widerPattern(of rule: Rule) -> RuleChange? {
         guard let family = rule.family, let last = families[family.name], family.isWider(than: last) else { return nil }
         return RuleChange(from: last, to: family)
+    }
+
+    /// The hold on another table of a pattern that a table without a recorded rule may be, with a new name: some of its rows are older than
+    /// the last run; nil: there is none.
+    fileprivate func holdOfAnother(than rule: Rule, _ step: Plan.Step, _ holds: HoldPlan) -> String? {
+        guard let family = rule.family, let pattern = EntityPattern(family.entity), let last = memory.lastRun,
+            let oldest = step.survey.dates.oldest, oldest < last
+        else { return nil }
+        return holds.inForce.map(\.hold).first {
+            $0.entity.folded != rule.entity.folded && !pattern.matches(in: [$0.entity]).isEmpty
+        }?.name
     }
 
     /// The names of the entity's other rules that have changed since they were carried out, if what this rule keeps depends on them.
@@ -327,6 +345,11 @@ package struct LateRows: Sendable {
             limit = max(Rule.Limits.lateRows, rows / 100)
         }
     }
+}
+
+extension [String] {
+    /// Each text once, in the order of its first place.
+    fileprivate var unique: [String] { reduce(into: []) { if !$0.contains($1) { $0.append($1) } } }
 }
 
 extension SurveyRequest {

@@ -62,6 +62,9 @@ package struct Planner {
         self.policy = policy
         self.asOf = asOf
         self.clock = clock
+        var memory = memory
+        // Only a file of a pattern may be one with a new name.
+        if !policy.isOneOfMany { memory.restorations.removeAll { $0.store != nil } }
         self.memory = memory
         former = memory.rulesByKey(of: policy)
         families = Self.families(former)

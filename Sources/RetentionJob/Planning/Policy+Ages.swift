@@ -62,15 +62,13 @@ private struct AgeList {
     private var ages: [(value: StoreValue, age: MaxAge)] = []
     private var beginnings: [(text: String, age: MaxAge)] = []
 
-    /// A value in a policy is text; in a column of whole numbers it is a number.
     init(_ attribute: Attribute, _ listed: [(value: String, age: MaxAge)]) {
         self.attribute = attribute
         for (value, age) in listed {
             if value.hasSuffix("*") {
                 beginnings.append((String(value.dropLast()), age))
             } else {
-                let number = attribute.affinity == .integer ? Int64(value).map(StoreValue.integer) : nil
-                ages.append((number ?? .text(value), age))
+                ages.append((attribute.value(of: value), age))
             }
         }
     }
@@ -120,7 +118,7 @@ private struct AgeList {
         var longer: [StoreValue] = []
         for (name, members) in byAge.sorted(by: { $0.value[0].age.isLonger(than: $1.value[0].age) }) {
             var share = AgeShare(name: name, attribute: attribute.name)
-            share.values = members.map(\.value).sorted { "\($0)" < "\($1)" }
+            share.values = members.flatMap { attribute.forms(of: $0.value) }.sorted { "\($0)" < "\($1)" }
             share.others = longer.sorted { "\($0)" < "\($1)" }
             found.append((share, members[0].age))
             longer += share.values
@@ -136,7 +134,7 @@ private struct AgeList {
 
     private func rest(name: String, after earlier: [String]) -> AgeShare {
         var share = AgeShare(name: name, attribute: attribute.name)
-        share.others = ages.map(\.value).sorted { "\($0)" < "\($1)" }
+        share.others = ages.flatMap { attribute.forms(of: $0.value) }.sorted { "\($0)" < "\($1)" }
         share.otherBeginnings = earlier
         return share
     }
@@ -147,6 +145,40 @@ private struct AgeList {
         return try reader.fetch(
             StoreFetchRequest(entity: rule.entity, predicate: rows, fetchLimit: 1), attributes: [attribute.name]
         ).first?.first
+    }
+}
+
+extension Attribute {
+    /// The rows to which a key of `max_age` gives an age.
+    func rows(ofAge key: String) -> StorePredicate {
+        key.hasSuffix("*") ? .begins(name, with: String(key.dropLast())) : .isIn(name, forms(of: value(of: key)))
+    }
+
+    /// A value in a policy is text; in a column of whole numbers it is a number.
+    fileprivate func value(of key: String) -> StoreValue {
+        let number = affinity == .integer ? Int64(key).map(StoreValue.integer) : nil
+        return number ?? .text(key)
+    }
+
+    /// A value in all the forms in which the column may hold it. `true` and `false` are 1 and 0 in a column of numbers, as in `where`; a
+    /// column without a type may hold a number as a text.
+    fileprivate func forms(of value: StoreValue) -> [StoreValue] {
+        let type = declaredType.lowercased()
+        let isUntyped = affinity == .none && (type.isEmpty || type.contains("blob"))
+        guard isUntyped || [.integer, .real, .numeric].contains(affinity) else { return [value] }
+        if case .text(let text) = value, let number: Int64 = ["true": 1, "false": 0][text] {
+            return [value, .integer(number)]
+        }
+        guard isUntyped else { return [value] }
+        switch value {
+        case .integer(let number): return [value, .text(String(number))]
+        case .real(let number): return [value, .text("\(number)")]
+        case .text(let text):
+            if let number = Int64(text) { return String(number) == text ? [value, .integer(number)] : [value] }
+            let isNumber = text.utf8.allSatisfy { 48...57 ~= $0 || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".") }
+            return [value] + (isNumber ? Double(text).map { [.real($0)] } ?? [] : [])
+        case .null, .blob: return [value]
+        }
     }
 }
 

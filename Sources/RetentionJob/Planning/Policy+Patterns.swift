@@ -21,7 +21,7 @@ extension Policy {
                 policy.rules += try shares(of: rule, in: reader, &policy.problems)
             }
         }
-        policy.problems += policy.overlaps + policy.commonCandles
+        policy.problems += policy.overlaps + policy.commonCandles + policy.boundsBesideKeepers
         return policy
     }
 
@@ -38,6 +38,22 @@ extension Policy {
             return Diagnostic(
                 at: rule.marks.value("rollup.into"),
                 "rows of \(other.entity) and of \(rule.entity) would become candles of one table, \(target)")
+        }
+    }
+
+    /// Rules with a bound beside another rule of the table that keeps some of its rows: each delete would move the bound, and with it what
+    /// the other rule keeps.
+    private var boundsBesideKeepers: [Diagnostic] {
+        rules.filter { $0.isEnabled && $0.bound != nil }.compactMap { rule in
+            let other = rules.first {
+                $0.isEnabled && $0.name != rule.name && $0.entity == rule.entity
+                    && ($0.keepLast != nil || $0.thin != nil)
+            }
+            guard let other, let key = rule.bound?.key else { return nil }
+            return Diagnostic(
+                at: rule.marks.value(key),
+                "'\(key)' cannot stand beside '\(other.name)', which keeps rows of \(rule.entity) by "
+                    + "'\(other.keepLast != nil ? "keep_last" : "thin")': write both in one rule")
         }
     }
 

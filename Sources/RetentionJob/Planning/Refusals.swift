@@ -135,17 +135,22 @@ package struct Refusals {
         guard let restored = doubts.restored else { return nil }
         let (undo, run) = (restored.restoration.undo, restored.restoration.run)
         let count = Figures.count(restored.rowCount, "row")
-        let gone = restored.gone.joined(separator: ", ")
+        let renamed = restored.renamed.joined(separator: ", ")
+        let began = "undo \(undo) has restored rows"
         let reason =
-            !gone.isEmpty
-            ? "undo \(undo) has restored rows of \(gone) that run \(run) had deleted, and the store has no such table any more; "
-                + "run \(run) had no rule for \(rule.entity), so it may be that table with a new name, and this rule would "
-                + "delete \(count) that it would have deleted in that run, too"
-            : restored.reached.isEmpty
-                ? "undo \(undo) has restored rows that run \(run) had deleted, and this rule would delete them again: \(count) that it "
-                    + "would have deleted in that run, too"
-                : "undo \(undo) has restored rows of \(restored.reached.joined(separator: ", ")) that run \(run) had deleted, and "
-                    + "this rule can delete or change them by a cascade or a trigger, with \(count) of its own"
+            if let store = restored.restoration.store {
+                "\(began) in \(SafeText.line(store)) that run \(run) had deleted; no run before that undo was of this store, so it may be "
+                    + "that file with a new name, and this rule would delete \(count) that it would have deleted in that run, too"
+            } else if !renamed.isEmpty {
+                "\(began) of \(renamed) that run \(run) had deleted; run \(run) had no rule for \(rule.entity), so it may be that "
+                    + "table with a new name, and this rule would delete \(count) that it would have deleted in that run, too"
+            } else if restored.reached.isEmpty {
+                "\(began) that run \(run) had deleted, and this rule would delete them again: \(count) that it would have deleted in "
+                    + "that run, too"
+            } else {
+                "\(began) of \(restored.reached.joined(separator: ", ")) that run \(run) had deleted, and this rule can delete or "
+                    + "change them by a cascade or a trigger, with \(count) of its own"
+            }
         return Refusal(
             .restoredRows, reason: begin(reason),
             remedy: "change the rule so that it keeps them, or pass --accept restored_rows once to delete them")

@@ -4,8 +4,9 @@ import RetentionPolicy
 /// Rows that an undo has restored and that a rule would delete again.
 ///
 /// A rule must not delete restored rows that it would also have deleted in the undone run, nor delete rows of a restored table by a cascade,
-/// nor fire a trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed time. If a restored table
-/// is no longer in the store, it may have been renamed: then its rows may be in any table for which the undone run had no rule.
+/// nor fire a trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed
+/// time. A table for which the undone run had no rule may be the restored one with a new name, if that is no longer in the store or if the rule's
+/// pattern matches both.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
@@ -13,9 +14,8 @@ package struct RestoredRows {
     package private(set) var rowCount: Int
     /// Restored tables that the rule reaches only by a cascade or a trigger; empty: it deletes the rows itself.
     package private(set) var reached: [String]
-    /// Restored tables that are no longer in the store: the rule's entity may be one of them, renamed; empty: the undone run had a rule for
-    /// this entity.
-    package private(set) var gone: [String]
+    /// Restored tables that the rule's entity may be, with a new name; empty: the undone run had a rule for this entity.
+    package private(set) var renamed: [String]
 
     /// Finds the newest undo whose rows a rule would delete again; nil: there is none, or that has been accepted since.
     ///
@@ -30,18 +30,19 @@ package struct RestoredRows {
         for restored in planner.memory.restorations where !restored.accepted.contains(where: record.choosesRows) {
             let cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
             let tables = restored.tables.sorted()
-            let gone = try tables.filter { try !reader.hasTable($0) }
+            let renamed = try tables.filter { try !reader.hasTable($0) || rule.family?.mayMatch($0) == true }
             let isNew = !restored.entities.contains { $0.folded == rule.entity.folded }
             let own = try tables.filter { try entity.isIn($0, reader) }
             var alone = request
             alone.preceding = []
             // There may be many undos, and usually no row is that old.
             let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
-            if isOld, !own.isEmpty || !gone.isEmpty && isNew {
+            if isOld, !own.isEmpty || !renamed.isEmpty && isNew {
                 let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
                 let count = try alone.narrowed(to: old, reader).expiredAloneCount
                 if count > 0 {
-                    return RestoredRows(restoration: restored, rowCount: count, reached: [], gone: isNew ? gone : [])
+                    return RestoredRows(
+                        restoration: restored, rowCount: count, reached: [], renamed: isNew ? renamed : [])
                 }
             }
             // A restored row may now be deleted or changed along with a row that had not expired then.
@@ -59,9 +60,16 @@ package struct RestoredRows {
             guard found.expiredAloneCount > 0,
                 !byTriggers.isEmpty || reached.contains(where: { found.related.cascadedCount(of: $0) > 0 })
             else { continue }
-            return RestoredRows(restoration: restored, rowCount: found.expiredAloneCount, reached: reached, gone: [])
+            return RestoredRows(restoration: restored, rowCount: found.expiredAloneCount, reached: reached, renamed: [])
         }
         return nil
+    }
+}
+
+extension Rule.Family {
+    /// Whether the pattern matches the name of a table.
+    fileprivate func mayMatch(_ table: String) -> Bool {
+        EntityPattern(entity)?.matches(in: [table]).isEmpty == false
     }
 }
 

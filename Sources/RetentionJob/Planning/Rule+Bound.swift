@@ -25,7 +25,7 @@ extension Rule {
         let search = BoundSearch(entity: entity.name, rows: rows, date: date, scale: scale, reader: reader)
         let young = try search.size(from: youngest, before: nil)
         let between = try search.size(from: byAge, before: youngest)
-        guard young + between > scale.limit else { return }
+        guard young + between > scale.tolerated else { return }
         guard young < scale.limit else {
             bounded = .init(cutoff: youngest, excess: young > scale.limit ? scale.amount(of: young) : nil)
             return
@@ -87,6 +87,8 @@ private struct SizeScale {
     let isInBytes: Bool
     /// The most that may stay.
     let limit: Int
+    /// Up to here nothing is deleted. The bytes are computed, and differ a little after each run.
+    var tolerated: Int { isInBytes ? limit + limit / 50 : limit }
     /// The bytes of the store for a byte of a value; 1 for rows.
     private let factor: Double
 

@@ -60,6 +60,8 @@ package struct RunMemory: Hashable, Sendable {
         package var entities: Set<String>
         /// The rules that a later run was allowed to delete with again, and carried out completely.
         package var accepted: [RecordedRule]
+        /// Another file that the undo was of, and of which this store may be a copy; nil: it was of this store.
+        package var store: String?
 
         package init(
             undo: String, run: String, ended: Instant, asOf: Instant?, rules: Set<String>, tables: Set<String>,

@@ -38,6 +38,7 @@ package enum StoreCheck {
             }
             found += try holds(policy, reader, clock: clock)
             found += try withoutCandles(policy, reader)
+            found += try agesOfNoRow(policy, reader)
         }
         found += try rulesOfOtherDates(policy, reader)
         found += try rulesOfParts(policy, reader)
@@ -67,6 +68,28 @@ package enum StoreCheck {
                         + "\(names.count == 1 ? "applies" : "apply") to this rule"))
         }
         return found
+    }
+
+    /// Ages for a value, or the beginning of values, that no row has: it may be misspelt, and its rows have another age.
+    private static func agesOfNoRow(_ policy: Policy, _ reader: any RetentionReader) throws -> [Diagnostic] {
+        var families: Set<String> = []
+        return try policy.rules.flatMap { rule in
+            guard let share = rule.share, families.insert(rule.family?.name ?? rule.name).inserted,
+                let entity = try reader.entity(named: rule.entity),
+                let attribute = entity.attribute(named: share.attribute)
+            else { return [Diagnostic]() }
+            return try rule.marks.keys.compactMap { path, mark in
+                let key = String(path.dropFirst("max_age.".count))
+                guard path.hasPrefix("max_age."), !["by", "default", "from"].contains(key), !key.hasPrefix("from."),
+                    try reader.count(
+                        StoreFetchRequest(entity: entity.name, predicate: attribute.rows(ofAge: key), fetchLimit: 1))
+                        == 0
+                else { return nil }
+                return Diagnostic(
+                    .warning, at: mark,
+                    "no row of \(entity.name) has the \(attribute.name) '\(SafeText.line(key))' of this age")
+            }
+        }
     }
 
     /// Rules of one entity that keep rows by different dates: the rows that one keeps could not be kept from the other.

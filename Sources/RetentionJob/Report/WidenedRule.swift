@@ -9,6 +9,8 @@ package struct WidenedRule: Sendable {
     package var removedHolds: [String]
     /// The names of the entity's other rules whose changes make this rule keep other rows.
     package var changedSiblings: [String] = []
+    /// The hold on another table that this one may be, with a new name; nil: none.
+    var holdOfAnother: String?
     /// The run for comparison, and its end; nil: no run carried out such a rule for the entity.
     package var run: String?
     package var ended: Instant?
@@ -40,6 +42,11 @@ package struct WidenedRule: Sendable {
             parts.append(
                 "\(changedSiblings.map { "'\($0)'" }.joined(separator: ", ")) \(isOne ? "has" : "have") changed, and what the rule "
                     + "keeps depends on \(isOne ? "it" : "them")")
+        }
+        if let holdOfAnother {
+            parts.append(
+                "the table is new and has rows from before the last run, so it may be the one of the hold \(holdOfAnother) with a new name"
+            )
         }
         if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
         return parts.isEmpty

@@ -235,15 +235,32 @@ package struct LedgerHistory {
             ? []
             : rows(
                 LedgerRow.runEntity, where: isEarlier && isUndo, order: [], limit: nil,
-                attributes: ["store", LedgerRow.storeRelative])
+                attributes: ["number", "store", LedgerRow.storeRelative])
         guard !places.isEmpty else { return [] }
-        let leading = Set(places.filter { mayBePlace($0, of: store) }.compactMap { $0["store"] })
-            .sorted { ($0.string ?? "") < ($1.string ?? "") }
+        let leading = Set(
+            try places.filter { try mayBePlace($0, of: store) || isNew(names, since: $0) }.compactMap { $0["store"] }
+        ).sorted { ($0.string ?? "") < ($1.string ?? "") }
         let ofStore = try (names.predicate(in: reader) || .isIn("store", leading)) && isEarlier
         return try rows(
             LedgerRow.runEntity, where: ofStore && Self.isUndo,
             order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
-        ).compactMap { try restored($0, ofStore) }
+        ).compactMap { row in
+            var restored = try restored(row, ofStore)
+            if !names.include(LedgerRow.run(row)), !mayBePlace(row, of: store) {
+                restored?.store = row["store"]?.string
+            }
+            return restored
+        }
+    }
+
+    /// Whether a file has no run before an undo of another one: it may be that file with a new name, or a copy of it.
+    private func isNew(_ names: StoreNames, since undo: [String: StoreValue]) throws -> Bool {
+        guard names.relative != nil, undo["store"]?.string?.hasPrefix("/") == true, let number = undo["number"]?.number
+        else { return false }
+        return try reader.count(
+            StoreFetchRequest(
+                entity: LedgerRow.runEntityName,
+                predicate: try runs(of: names) && .compare("number", .less, .integer(number)))) == 0
     }
 
     /// Whether the path that a run has recorded leads to a store now, or to no file any more: then any store may have been moved from there.
