@@ -81,6 +81,11 @@ package struct Rule: Sendable {
             entity != other.entity || !other.except.isSubset(of: except)
         }
 
+        /// Whether the pattern matches the name of an entity, regardless of `except`.
+        package func mayMatch(_ entity: String) -> Bool {
+            EntityPattern(self.entity)?.matches(in: [entity]).isEmpty == false
+        }
+
         /// The name of the rule for one entity, or for one age.
         package func member(_ part: String) -> String { "\(name):\(part)" }
     }

@@ -117,11 +117,6 @@ struct WhyCommand: ConsoleCommand {
             let near = NearestName.suggestion(for: parts[0], in: entity.attributes.map(\.name), otherwise: "")
             throw CommandFailure.usage("\(entity.name) has no attribute '\(SafeText.line(parts[0]))'\(near)")
         }
-        let text = StorePredicate.compare(attribute.name, .equal, .text(parts[1]))
-        let number = Int64(parts[1]).map(StoreValue.integer) ?? Double(parts[1]).map(StoreValue.real)
-        guard attribute.affinity != .text, let number else { return text }
-        let equal = StorePredicate.compare(attribute.name, .equal, number)
-        // A column without a type may have digits as a text.
-        return attribute.affinity == .none ? equal || text : equal
+        return attribute.rows(writtenAs: parts[1])
     }
 }

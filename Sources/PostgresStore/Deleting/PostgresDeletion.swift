@@ -108,21 +108,24 @@ extension PostgresDatabase {
     /// The way in which the rows of a request would be deleted now.
     package func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try knownFindings(of: request)
-        try requirePrivileges(on: request.entity)
+        if let lacking = try lackingPrivileges(on: [request.entity])[request.entity] { throw lacking }
         return findings.outline
     }
 
-    package func requirePrivileges(on entity: String) throws(StoreError) {
-        try run("looking for the user's privileges on \(entity)") {
-            let table = try requireTable(entity)
-            let user = try texts(
-                "SELECT current_user WHERE NOT has_table_privilege(" + .bound("\(table.oid)", "oid")
-                    + ", 'DELETE') OR NOT has_table_privilege(" + .bound("\(table.oid)", "oid") + ", 'SELECT')"
-            ).first
-            guard let user else { return }
-            throw StoreError(
-                .permission, store: name, message: "the user \(user) may not delete rows of \(table.name)",
-                engineCode: "SQLSTATE 42501", hint: "GRANT SELECT, DELETE ON \(table.sql) TO \(user.quotedIdentifier)")
+    package func lackingPrivileges(on entities: [String]) throws(StoreError) -> [String: StoreError] {
+        try run("looking for the user's privileges") {
+            let tables = Dictionary(try entities.map { ($0, try requireTable($0)) }) { first, _ in first }
+            let list = tables.values.map { String($0.oid) }.joined(separator: ",")
+            let denied = try texts(
+                "SELECT oid FROM unnest(" + .bound("{\(list)}", "oid[]")
+                    + ") oid WHERE NOT has_table_privilege(oid, 'DELETE') OR NOT has_table_privilege(oid, 'SELECT')")
+            guard !denied.isEmpty, let user = try texts(SQLFragment("SELECT current_user")).first else { return [:] }
+            return tables.filter { denied.contains("\($0.value.oid)") }.mapValues { table in
+                StoreError(
+                    .permission, store: name, message: "the user \(user) may not delete rows of \(table.name)",
+                    engineCode: "SQLSTATE 42501",
+                    hint: "GRANT SELECT, DELETE ON \(table.sql) TO \(user.quotedIdentifier)")
+            }
         }
     }
 

@@ -26,8 +26,8 @@ package protocol RetentionReader: StoreReader {
     /// Why this user may not see all rows of an entity, as a clause; nil: it sees them.
     func hidingObstacle(of entity: String) throws(StoreError) -> String?
 
-    /// Throws an error of kind `permission` if this user lacks a privilege to read and delete rows of an entity.
-    func requirePrivileges(on entity: String) throws(StoreError)
+    /// By name, an error of kind `permission` for each of some entities whose rows this user may not read and delete.
+    func lackingPrivileges(on entities: [String]) throws(StoreError) -> [String: StoreError]
 
     /// Whether a delete from an entity can delete rows of another one, or of the same one, by cascades, or set given attributes of them to
     /// NULL or a default.
@@ -166,7 +166,7 @@ extension RetentionReader {
     package func hidingObstacle(of entity: String) throws(StoreError) -> String? { nil }
 
     /// Does nothing: the file decides for all entities.
-    package func requirePrivileges(on entity: String) throws(StoreError) {}
+    package func lackingPrivileges(on entities: [String]) throws(StoreError) -> [String: StoreError] { [:] }
 
     /// Nil: the engine reclaims space itself.
     package func reclaimAdvice() throws(StoreError) -> String? { nil }

@@ -171,11 +171,10 @@ extension Planner {
     /// The hold on another table of a pattern that a table without a recorded rule may be, with a new name: some of its rows are older than
     /// the last run; nil: there is none.
     fileprivate func holdOfAnother(than rule: Rule, _ step: Plan.Step, _ holds: HoldPlan) -> String? {
-        guard let family = rule.family, let pattern = EntityPattern(family.entity), let last = memory.lastRun,
-            let oldest = step.survey.dates.oldest, oldest < last
+        guard let family = rule.family, let last = memory.lastRun, let oldest = step.survey.dates.oldest, oldest < last
         else { return nil }
         return holds.inForce.map(\.hold).first {
-            $0.entity.folded != rule.entity.folded && !pattern.matches(in: [$0.entity]).isEmpty
+            $0.entity.folded != rule.entity.folded && family.mayMatch($0.entity)
         }?.name
     }
 

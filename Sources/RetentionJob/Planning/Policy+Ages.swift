@@ -1,4 +1,4 @@
-import PriceStore
+package import PriceStore
 import RetentionPolicy
 
 extension Policy {
@@ -151,8 +151,11 @@ private struct AgeList {
 extension Attribute {
     /// The rows to which a key of `max_age` gives an age.
     func rows(ofAge key: String) -> StorePredicate {
-        key.hasSuffix("*") ? .begins(name, with: String(key.dropLast())) : .isIn(name, forms(of: value(of: key)))
+        key.hasSuffix("*") ? .begins(name, with: String(key.dropLast())) : rows(writtenAs: key)
     }
+
+    /// The rows with a value that a person has written.
+    package func rows(writtenAs text: String) -> StorePredicate { .isIn(name, forms(of: value(of: text))) }
 
     /// A value in a policy is text; in a column of whole numbers it is a number.
     fileprivate func value(of key: String) -> StoreValue {

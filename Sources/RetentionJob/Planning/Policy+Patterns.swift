@@ -41,13 +41,13 @@ extension Policy {
         }
     }
 
-    /// Rules with a bound beside another rule of the table that keeps some of its rows: each delete would move the bound, and with it what
-    /// the other rule keeps.
+    /// Rules with a bound beside a rule that keeps some of the same rows: each delete would move the bound, and with it what the other rule
+    /// keeps.
     private var boundsBesideKeepers: [Diagnostic] {
         rules.filter { $0.isEnabled && $0.bound != nil }.compactMap { rule in
             let other = rules.first {
-                $0.isEnabled && $0.name != rule.name && $0.entity == rule.entity
-                    && ($0.keepLast != nil || $0.thin != nil)
+                $0.isEnabled && $0.name != rule.name && $0.entity == rule.entity && $0.keepsRows
+                    && !$0.rows.isDisjoint(from: rule.rows)
             }
             guard let other, let key = rule.bound?.key else { return nil }
             return Diagnostic(
@@ -113,15 +113,11 @@ extension Policy {
             rule.rollup.map { EntityPattern.filled($0.target, found[entity.name] ?? []) }
         }
         let own = matches(entities.compactMap(candles))
-        return try entities.map { (entity) throws(StoreError) -> Rule in
+        let lacking = try reader.lackingPrivileges(on: entities.map(\.name))
+        return entities.map { entity in
             var member = rule
             (member.name, member.entity, member.family) = (family.member(entity.name), entity.name, family)
-            do throws(StoreError) {
-                try reader.requirePrivileges(on: entity.name)
-            } catch {
-                guard error.kind == .permission else { throw error }
-                member.lacking = error
-            }
+            member.lacking = lacking[entity.name]
             guard let candles = candles(entity) else { return member }
             member.rollup?.target = candles
             if own[candles] != nil {

@@ -66,13 +66,6 @@ package struct RestoredRows {
     }
 }
 
-extension Rule.Family {
-    /// Whether the pattern matches the name of a table.
-    fileprivate func mayMatch(_ table: String) -> Bool {
-        EntityPattern(entity)?.matches(in: [table]).isEmpty == false
-    }
-}
-
 extension RetentionReader {
     /// Whether the store has a table with the name in an archive.
     fileprivate func hasTable(_ table: String) throws -> Bool {
