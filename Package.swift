@@ -25,11 +25,11 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
     ],
     targets: [
         // Floor 0: C libraries.
         .systemLibrary(name: "CLibYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(name: "CLibMD", pkgConfig: "libmd", providers: [.apt(["libmd-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CSQLiteConfig", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
@@ -42,7 +42,7 @@ let package = Package(
         // Floor 2: the words of retention.yaml, and the engines.
         .target(
             name: "RetentionPolicy",
-            dependencies: ["PriceStore", "CLibYAML", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: ["PriceStore", "CLibMD", "CLibYAML"],
             swiftSettings: settings),
         .target(
             name: "SQLiteStore",
@@ -67,7 +67,6 @@ let package = Package(
             dependencies: [
                 "PriceStore", "PriceObjects", "RetentionPolicy",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings),
         // Floor 4: what is made from its report.
@@ -76,7 +75,6 @@ let package = Package(
             dependencies: [
                 "PriceStore", "PriceObjects", "RetentionPolicy", "RetentionJob",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings),
 

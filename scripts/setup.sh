@@ -26,6 +26,7 @@ show() {
 has() {
     case $1 in
     libsqlite3-dev) pkg-config --exists sqlite3 2>/dev/null ;;
+    libmd-dev) pkg-config --exists libmd 2>/dev/null ;;
     zlib1g-dev) pkg-config --exists zlib 2>/dev/null ;;
     libpq-dev) pkg-config --exists libpq 2>/dev/null ;;
     postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
@@ -75,7 +76,7 @@ install_packages() {
 # Makes sure that the named packages are there, and all that a build needs.
 need() {
     local package missing=()
-    for package in pkg-config libsqlite3-dev libyaml-dev zlib1g-dev git ca-certificates binutils libc6-dev libstdc++-12-dev "$@"; do
+    for package in pkg-config libsqlite3-dev libmd-dev libyaml-dev zlib1g-dev git ca-certificates binutils libc6-dev libstdc++-12-dev "$@"; do
         has "$package" || missing+=("$package")
     done
     [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"

@@ -1,5 +1,3 @@
-import Crypto
-
 /// The bytes of a policy file as text, with the positions of its lines.
 struct PolicyText {
     /// The bytes for the YAML parser, without a byte order mark.
@@ -57,11 +55,7 @@ struct PolicyText {
         lineStarts = starts
         lineEnds = ends
         scalarCount = position
-        let digest = SHA256.hash(data: bytes).reduce(into: "") { text, byte in
-            text += byte < 16 ? "0" : ""
-            text += String(byte, radix: 16)
-        }
-        source = PolicySource(path: path, sha256: digest, lines: lines)
+        source = PolicySource(path: path, sha256: SHA256.digits(of: bytes), lines: lines)
         mistake = trouble.map { Diagnostic(at: Self.place($0.position, in: starts), $0.message) }
     }
 

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
-import Crypto
 package import PriceStore
+import RetentionPolicy
 
 /// The SHA-256 of a file that no process writes.
 package enum FileHash {
@@ -14,11 +14,11 @@ package enum FileHash {
         defer { close(descriptor) }
         var hash = SHA256()
         let code = FilePortions.read(descriptor) { portion in
-            hash.update(bufferPointer: portion)
+            hash.update(portion)
             return true
         }
         if let code { throw failure(path, code) }
-        return HexText.text(hash.finalize())
+        return hash.digits()
     }
 
     private static func failure(_ path: String, _ code: Int32) -> StoreError {

@@ -1,7 +1,6 @@
-import Crypto
 import PriceStore
+import RetentionPolicy
 
-/// In its own file because the readers are fuzzed without the crypto library.
 extension PendingFile {
     /// The SHA-256 of the file up to an offset, as 64 lower-case hexadecimal digits; nil: the run was stopped.
     func sha256(through end: Int64, mayContinue: () -> Bool = { true }) throws -> String? {
@@ -10,11 +9,11 @@ extension PendingFile {
         var place: Int64 = 0
         while place < end, !isStopped {
             let next = min(end, place + 1 << 24)
-            try withBytes(of: place..<next) { hash.update(bufferPointer: $0) }
+            try withBytes(of: place..<next) { hash.update($0) }
             place = next
             isStopped = place < end && !mayContinue()
         }
-        return isStopped ? nil : HexText.text(hash.finalize())
+        return isStopped ? nil : hash.digits()
     }
 
     /// Whether this is the file of an entry: same size and same bytes. Reads the file to its end.

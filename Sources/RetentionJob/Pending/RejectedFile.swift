@@ -1,8 +1,8 @@
-import Crypto
 @preconcurrency import Glibc
 // Declares stat where it is loaded before Glibc.
 import SwiftOverlayShims
 import PriceStore
+import RetentionPolicy
 
 /// The bad lines of a pending file, in `<file>.rejected`: for each, a line `# line 12: reason`, then the line itself.
 ///
@@ -46,10 +46,8 @@ final class RejectedFile {
         let name = "." + file.name + ending
         guard name.utf8.count > Int(NAME_MAX) else { return "\(file.folder)/\(name)" }
         // The hash keeps two long names different.
-        var hash = SHA256()
-        Array(file.name.utf8).withUnsafeBytes { hash.update(bufferPointer: $0) }
         return
-            "\(file.folder)/\(NumberedName.fitting("." + file.name, "-\(HexText.text(hash.finalize()).prefix(16))" + ending))"
+            "\(file.folder)/\(NumberedName.fitting("." + file.name, "-\(SHA256.digits(of: file.name).prefix(16))" + ending))"
     }
 
     /// Adds a bad record: its line, its bytes in the pending file, and why it is bad.

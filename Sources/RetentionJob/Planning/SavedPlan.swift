@@ -1,4 +1,3 @@
-import Crypto
 package import PriceStore
 package import RetentionPolicy
 
@@ -117,7 +116,7 @@ package struct SavedPlan: Hashable, Sendable {
     }
 
     /// The SHA-256 of a text, by which the ledger identifies a plan's file.
-    package static func hash(_ body: String) -> String { HexText.text(SHA256.hash(data: Array(body.utf8))) }
+    package static func hash(_ body: String) -> String { SHA256.digits(of: body) }
 
     /// A text on one line, as ``SafeText`` writes it, in a form that can be read back.
     private static func escaped(_ text: String) -> String {

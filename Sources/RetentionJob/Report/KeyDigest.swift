@@ -1,6 +1,6 @@
-import Crypto
 @preconcurrency import Glibc
 package import PriceStore
+import RetentionPolicy
 
 /// A digest of the keys of a saved plan's rows.
 ///
@@ -48,13 +48,13 @@ package struct KeyDigest {
         for number in numbers {
             buffer += "\(number)\n".utf8
             if buffer.count > 1 << 16 {
-                hash.update(data: buffer)
+                hash.update(buffer)
                 buffer.removeAll(keepingCapacity: true)
             }
         }
-        hash.update(data: buffer)
-        for line in lines { hash.update(data: line) }
-        return HexText.text(hash.finalize())
+        hash.update(buffer)
+        for line in lines { hash.update(line) }
+        return hash.digits()
     }
 
     private mutating func sort() {

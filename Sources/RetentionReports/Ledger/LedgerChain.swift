@@ -1,6 +1,6 @@
-import Crypto
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 
 /// The hash chain over the ledger. Each ended run has a hash over its record, which contains the hash of the run that ended before it.
 ///
@@ -20,8 +20,7 @@ enum LedgerChain {
     static func hash(of run: [String: StoreValue], rules: [[String: StoreValue]]) -> String {
         var run = run
         run["hash"] = nil
-        var record = ([run] + rules).map(LedgerRecord.text).joined(separator: "\n")
-        return HexText.text(record.withUTF8 { SHA256.hash(data: UnsafeRawBufferPointer($0)) })
+        return SHA256.digits(of: ([run] + rules).map(LedgerRecord.text).joined(separator: "\n"))
     }
 
     /// The values that put a run at the end of the chain.

@@ -1,5 +1,6 @@
 package import PriceStore
 import RetentionJob
+import RetentionPolicy
 
 /// The canonical form of values, from which hashes are made. Equal values always have the same text, and different values have different
 /// texts.
