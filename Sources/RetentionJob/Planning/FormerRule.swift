@@ -42,12 +42,12 @@ struct FormerRule {
                     || reader.deletes(from: entity.name, request, canReach: other, changing: [])
             }
             if reached { widened = WidenedRule(wholeOf: step) }
-            if let change = planner.widerPattern(of: rule) {
-                widened = WidenedRule(wholeOf: step)
-                widened?.changes = [change]
-            } else if let hold = planner.holdOfAnother(than: rule, step, holds) {
-                widened = WidenedRule(wholeOf: step)
-                widened?.holdOfAnother = hold
+            let changes = planner.changesOfPattern(of: rule, to: record)
+            let hold = planner.hasRowsOfLastRun(step) ? planner.holdOfAnother(than: rule, holds) : nil
+            if !changes.isEmpty || hold != nil {
+                var found = WidenedRule(wholeOf: step)
+                (found.changes, found.holdOfAnother) = (changes, hold)
+                widened = found
             }
             return
         }
@@ -55,7 +55,8 @@ struct FormerRule {
             try $0.isLive && $0.includes(entity, reader) ? $0 : nil
         }
         // The values of one age get another record with another age.
-        let shares = former == nil ? try planner.formerShares(of: rule, entity, reader) : []
+        let ages = try planner.formerShares(of: rule, entity, reader)
+        let shares = former == nil ? ages : []
         let same = former ?? shares.first { $0.record.rule.share?.isOfSameValues(as: rule.share) == true }
         let isSame = former == nil ? RecordedRule.choosesRowsOfValues : RecordedRule.choosesRows
         if let same, isSame(same.record)(record), let feed = same.feed, let newest = step.newest, newest <= feed.newest
@@ -119,10 +120,15 @@ struct FormerRule {
             if !isByRows || found.rowCount > 0 { widened = found }
         }
         // Old rows arrive in a table of candles when old source rows arrive.
-        guard let past = former ?? .joint(shares, as: record), past.state == .none, !memory.hasUndo(since: past),
-            !isHeld, !choosesLate, !planner.policy.makesCandles(rule.entity)
-        else { return }
-        late = try LateRows(past, step, request, entity, asOf: planner.asOf, reader: reader)
+        guard !isHeld, !choosesLate, !planner.policy.makesCandles(rule.entity) else { return }
+        // Each row had the age of one of the former rules.
+        let past = try (rule.share == nil ? [former].compactMap(\.self) : ages).filter {
+            try $0.state == .none && !$0.record.rule.rows.isDisjoint(from: record.rule.rows)
+                && !memory.restoredTables(since: $0).contains { try entity.isIn($0, reader) }
+        }
+        guard !past.isEmpty else { return }
+        let hold = planner.holdOfAnother(than: rule, holds)
+        late = try LateRows(past, step, request, entity, hold: hold, asOf: planner.asOf, reader: reader)
     }
 }
 
@@ -162,19 +168,38 @@ extension Planner {
         }.sorted { $0.record.rule.name < $1.record.rule.name }
     }
 
-    /// The change of a pattern to which a table without a recorded rule is due; nil: the pattern is as it was, or new.
-    fileprivate func widerPattern(of rule: Rule) -> RuleChange? {
-        guard let family = rule.family, let last = families[family.name], family.isWider(than: last) else { return nil }
-        return RuleChange(from: last, to: family)
+    /// What is wider in a pattern since it was last carried out for other tables, for a table without a recorded rule.
+    fileprivate func changesOfPattern(of rule: Rule, to record: RecordedRule) -> [RuleChange] {
+        guard let family = rule.family, let last = formerFamily(of: family) else { return [] }
+        let pattern = family.isWider(than: last) ? [RuleChange(from: last, to: family)] : []
+        let members = former.values.filter { ($0.record.rule.family?.name ?? $0.record.rule.name) == last.name }
+        // A table that is gone has the settings of its last run.
+        let present = Set(policy.rules.map(\.name))
+        let live = members.filter { present.contains($0.record.rule.name) }
+        let newest = (live.isEmpty ? members : live).max { $0.ended < $1.ended }
+        return pattern + (newest.map { RuleChange.changes(from: $0.record, to: record).filter(\.isWider) } ?? [])
     }
 
-    /// The hold on another table of a pattern that a table without a recorded rule may be, with a new name: some of its rows are older than
-    /// the last run; nil: there is none.
-    fileprivate func holdOfAnother(than rule: Rule, _ step: Plan.Step, _ holds: HoldPlan) -> String? {
-        guard let family = rule.family, let last = memory.lastRun, let oldest = step.survey.dates.oldest, oldest < last
-        else { return nil }
-        return holds.inForce.map(\.hold).first {
-            $0.entity.folded != rule.entity.folded && family.mayMatch($0.entity)
+    /// The pattern of a rule as last recorded, also under a name that the policy has no more; nil: it is new.
+    private func formerFamily(of family: Rule.Family) -> Rule.Family? {
+        if let last = families[family.name] { return last }
+        let names = Set(policy.rules.map { $0.family?.name ?? $0.name })
+        return families.values.filter { $0.entity == family.entity && !names.contains($0.name) }
+            .min { $0.name < $1.name }
+    }
+
+    /// Whether rows of a rule are older than the last run.
+    fileprivate func hasRowsOfLastRun(_ step: Plan.Step) -> Bool {
+        memory.lastRun.map { last in step.survey.dates.oldest.map { $0 < last } ?? false } ?? false
+    }
+
+    /// A hold, also one of the last run, on another table of the pattern: its rows may be in this table, which then has a new name; nil:
+    /// there is none.
+    fileprivate func holdOfAnother(than rule: Rule, _ holds: HoldPlan) -> String? {
+        guard let family = rule.family else { return nil }
+        let known = holds.inForce.map(\.hold) + former.values.flatMap(\.holds).sorted { $0.name < $1.name }
+        return known.first {
+            !$0.hasEnded(at: clock) && $0.entity.folded != rule.entity.folded && family.mayMatch($0.entity)
         }?.name
     }
 
@@ -194,17 +219,6 @@ extension Planner {
 }
 
 extension RunMemory.CarriedOut {
-    /// What is known of rows that may have had any of some ages: those before the oldest cutoff are gone, if no run has left any; nil: nothing.
-    fileprivate static func joint(_ shares: [Self], as record: RecordedRule) -> Self? {
-        let shares = shares.filter { !$0.record.rule.rows.isDisjoint(from: record.rule.rows) }
-        guard var joint = shares.min(by: { $0.cutoff < $1.cutoff }), shares.allSatisfy({ $0.state == .none }) else {
-            return nil
-        }
-        joint.ended = shares.map(\.ended).min() ?? joint.ended
-        (joint.record, joint.keptCount) = (record, 0)
-        return joint
-    }
-
     /// Whether rows of the entity may be rows of the rule: its entity is the same, or one inherits from the other.
     fileprivate func concerns(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         try includes(entity, reader) || entity.model?.subentities.contains(record.rule.entity) == true
@@ -315,29 +329,40 @@ package struct LateRows: Sendable {
     package var cutoff: Instant
     /// The limit; nil: not needed.
     package var limit: Int?
+    /// The hold on another table of the pattern that this one may be, with a new name; nil: there is none.
+    var holdOfAnother: String?
 
+    /// - Parameter past: the rules that had left none, at least one. No row was of two of them.
     fileprivate init(
-        _ former: RunMemory.CarriedOut, _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity, asOf: Instant,
-        reader: any RetentionReader
+        _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity, hold: String?,
+        asOf: Instant, reader: any RetentionReader
     ) throws {
-        run = former.run
-        cutoff = former.cutoff
+        let past = past.sorted { $0.cutoff > $1.cutoff }
+        (run, cutoff) = (past[0].run, past[0].cutoff)
         let survey = step.survey
-        guard survey.expiredCount > 0, survey.dates.oldest.map({ $0 < former.cutoff }) != false,
-            let before = try former.record.request(
-                in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds, reader)?.expired
-        else { return }
-        let found = try request.narrowed(to: before, reader, related: true)
-        // Rows that `keep_last`, `thin` and holds kept may be expired by now: as many as they no longer keep.
-        let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
-        let released = max(0, former.keptCount - kept)
-        rowCount = max(0, found.expiredCount - released)
-        // It is unknown which related rows are deleted with rows no longer kept.
-        if rowCount > 0, released == 0 { rowCount += found.related.cascadedCount }
-        (oldest, newest) = (found.dates.oldest, found.dates.newestExpired)
+        guard survey.expiredCount > 0 else { return }
+        for former in past where survey.dates.oldest.map({ $0 < former.cutoff }) != false {
+            guard
+                let before = try former.record.request(
+                    in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds, reader)?.expired
+            else { continue }
+            let found = try request.narrowed(to: before, reader, related: true)
+            // Rows that `keep_last`, `thin` and holds kept may be expired by now: as many as they no longer keep.
+            let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
+            let released = max(0, former.keptCount - kept)
+            let count = max(0, found.expiredCount - released)
+            guard count > 0 else { continue }
+            if rowCount == 0 { (run, cutoff) = (former.run, former.cutoff) }
+            // It is unknown which related rows are deleted with rows no longer kept.
+            rowCount += count + (released == 0 ? found.related.cascadedCount : 0)
+            oldest = [oldest, found.dates.oldest].compactMap(\.self).min()
+            newest = [newest, found.dates.newestExpired].compactMap(\.self).max()
+        }
         guard rowCount > 0 else { return }
         if let own = step.rule.limits.maxLateRows {
             limit = own
+        } else if hold != nil {
+            (limit, holdOfAnother) = (0, hold)
         } else if rowCount > Rule.Limits.lateRows {
             let rows =
                 try survey.rowCount ?? reader.count(StoreFetchRequest(entity: entity.name, predicate: request.filter))

@@ -82,8 +82,10 @@ package struct Planner {
         }
         return rules.values.sorted(by: isOlder).reduce(into: [:]) { found, former in
             let rule = former.record.rule
-            // A rule may have named one table before.
-            let family = rule.family ?? Rule.Family(name: rule.name, entity: rule.entity, except: [])
+            // A rule may have named one table before, perhaps with a name that could be a pattern.
+            let isPattern = EntityPattern(rule.entity) != nil
+            let entity = isPattern ? "the table \(rule.entity)" : rule.entity
+            let family = rule.family ?? Rule.Family(name: rule.name, entity: entity, except: [])
             found[family.name] = family
         }
     }

@@ -139,11 +139,11 @@ package struct Refusals {
         let began = "undo \(undo) has restored rows"
         let reason =
             if let store = restored.restoration.store {
-                "\(began) in \(SafeText.line(store)) that run \(run) had deleted; no run before that undo was of this store, so it may be "
-                    + "that file with a new name, and this rule would delete \(count) that it would have deleted in that run, too"
+                "\(began) in \(SafeText.line(store)) that run \(run) had deleted; this store may be that file with a new name, and this "
+                    + "rule would delete \(count) that it would have deleted in that run, too"
             } else if !renamed.isEmpty {
-                "\(began) of \(renamed) that run \(run) had deleted; run \(run) had no rule for \(rule.entity), so it may be that "
-                    + "table with a new name, and this rule would delete \(count) that it would have deleted in that run, too"
+                "\(began) of \(renamed) that run \(run) had deleted; \(rule.entity) may be that table with a new name, and this rule "
+                    + "would delete \(count) that it would have deleted in that run, too"
             } else if restored.reached.isEmpty {
                 "\(began) that run \(run) had deleted, and this rule would delete them again: \(count) that it would have deleted in "
                     + "that run, too"
@@ -176,7 +176,8 @@ package struct Refusals {
             reason: begin(
                 "\(Figures.count(late.rowCount, "expired row"))\(Figures.span(late.oldest, late.newest)) came back: run \(late.run) had "
                     + "left none before \(late.cutoff.toSecond.rfc3339), and max_late_rows allows "
-                    + Figures.grouped(limit)),
+                    + Figures.grouped(limit)
+                    + (late.holdOfAnother.map { "; the table may be that of the hold \($0) with a new name" } ?? "")),
             remedy: "if they may be deleted, pass --accept rows_came_back once; to keep them, write a hold")
     }
 

@@ -5,8 +5,8 @@ import RetentionPolicy
 ///
 /// A rule must not delete restored rows that it would also have deleted in the undone run, nor delete rows of a restored table by a cascade,
 /// nor fire a trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed
-/// time. A table for which the undone run had no rule may be the restored one with a new name, if that is no longer in the store or if the rule's
-/// pattern matches both.
+/// time. Any table of a pattern may be a restored one of that pattern with a new name, any table one that is gone, and any file of a pattern a
+/// restored one: of such a table those rows are protected that are older than what its rule has left.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
@@ -14,7 +14,7 @@ package struct RestoredRows {
     package private(set) var rowCount: Int
     /// Restored tables that the rule reaches only by a cascade or a trigger; empty: it deletes the rows itself.
     package private(set) var reached: [String]
-    /// Restored tables that the rule's entity may be, with a new name; empty: the undone run had a rule for this entity.
+    /// Restored tables that the rule's entity may be, with a new name; empty: it is a restored one.
     package private(set) var renamed: [String]
 
     /// Finds the newest undo whose rows a rule would delete again; nil: there is none, or that has been accepted since.
@@ -27,24 +27,31 @@ package struct RestoredRows {
         let rule = step.rule
         guard !planner.memory.restorations.isEmpty else { return nil }
         let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
-        for restored in planner.memory.restorations where !restored.accepted.contains(where: record.choosesRows) {
-            let cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
+        let former = planner.former[[rule.name, entity.name.folded]].flatMap { $0.state == .none ? $0 : nil }
+        for restored in planner.memory.restorations
+        where !restored.accepted.contains(where: { planner.isRule($0, record) }) {
+            let isHere = restored.store == nil
             let tables = restored.tables.sorted()
-            let renamed = try tables.filter { try !reader.hasTable($0) || rule.family?.mayMatch($0) == true }
-            let isNew = !restored.entities.contains { $0.folded == rule.entity.folded }
-            let own = try tables.filter { try entity.isIn($0, reader) }
+            let own = try tables.filter { try isHere && entity.isIn($0, reader) }
+            let renamed = try tables.filter {
+                if rule.family?.mayMatch($0) == true { return true }
+                return try isHere ? !reader.hasTable($0) : entity.isIn($0, reader)
+            }
+            var cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
+            if own.isEmpty, let left = former?.cutoff { cutoff = min(cutoff ?? left, left) }
             var alone = request
             alone.preceding = []
             // There may be many undos, and usually no row is that old.
             let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
-            if isOld, !own.isEmpty || !renamed.isEmpty && isNew {
+            if isOld, !own.isEmpty || !renamed.isEmpty {
                 let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
                 let count = try alone.narrowed(to: old, reader).expiredAloneCount
                 if count > 0 {
                     return RestoredRows(
-                        restoration: restored, rowCount: count, reached: [], renamed: isNew ? renamed : [])
+                        restoration: restored, rowCount: count, reached: [], renamed: own.isEmpty ? renamed : [])
                 }
             }
+            guard isHere else { continue }
             // A restored row may now be deleted or changed along with a row that had not expired then.
             let request = rule.relationships.request
             let byTriggers = try tables.filter {
@@ -66,6 +73,14 @@ package struct RestoredRows {
     }
 }
 
+extension Planner {
+    /// Whether a rule of an earlier run is a rule of the policy: it has the same rows, and its name, or one that the policy has no more.
+    fileprivate func isRule(_ earlier: RecordedRule, _ rule: RecordedRule) -> Bool {
+        let name = earlier.rule.name
+        return earlier.choosesRows(as: rule) && (name == rule.rule.name || !policy.rules.contains { $0.name == name })
+    }
+}
+
 extension RetentionReader {
     /// Whether the store has a table with the name in an archive.
     fileprivate func hasTable(_ table: String) throws -> Bool {
@@ -76,7 +91,7 @@ extension RetentionReader {
 
 extension Entity {
     /// Whether the rows of the entity are in a table with the name in an archive.
-    fileprivate func isIn(_ table: String, _ reader: any RetentionReader) throws -> Bool {
+    func isIn(_ table: String, _ reader: any RetentionReader) throws -> Bool {
         if let own = model?.table, own.folded == table.folded { return true }
         if name.folded == table.folded { return true }
         guard let other = try reader.entity(named: table) else { return false }

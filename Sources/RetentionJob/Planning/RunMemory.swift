@@ -56,16 +56,14 @@ package struct RunMemory: Hashable, Sendable {
         /// The rules whose rows were restored, and the tables.
         package var rules: Set<String>
         package var tables: Set<String>
-        /// The entities of the undone run's rules.
-        package var entities: Set<String>
         /// The rules that a later run was allowed to delete with again, and carried out completely.
         package var accepted: [RecordedRule]
-        /// Another file that the undo was of, and of which this store may be a copy; nil: it was of this store.
+        /// Another file that the undo was of, and that this store may be, with a new name; nil: it was of this store.
         package var store: String?
 
         package init(
             undo: String, run: String, ended: Instant, asOf: Instant?, rules: Set<String>, tables: Set<String>,
-            entities: Set<String> = [], accepted: [RecordedRule] = []
+            accepted: [RecordedRule] = []
         ) {
             self.undo = undo
             self.run = run
@@ -73,7 +71,6 @@ package struct RunMemory: Hashable, Sendable {
             self.asOf = asOf
             self.rules = rules
             self.tables = tables
-            self.entities = entities
             self.accepted = accepted
         }
     }
@@ -215,8 +212,10 @@ extension RunMemory {
         Dictionary(rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
     }
 
-    /// Whether an undo has restored rows since a rule was carried out. Then nothing is known of what that run had left.
-    func hasUndo(since former: CarriedOut) -> Bool { restorations.contains { $0.ended > former.ended } }
+    /// The tables of which undos have restored rows since a rule was carried out. Nothing is known of what that run had left in them.
+    func restoredTables(since former: CarriedOut) -> Set<String> {
+        restorations.filter { $0.ended > former.ended && $0.store == nil }.reduce(into: []) { $0.formUnion($1.tables) }
+    }
 
     /// Whether a row has ever matched the rule's `where`, or a narrower one, under any name of the rule.
     func hasMatched(_ record: RecordedRule) -> Bool {
@@ -288,7 +287,7 @@ extension RunMemory {
                 }.map(recorded)
             }
             // If this run got less far, the cutoff at which an earlier run left nothing stays known.
-            if let last, last.state == .none, !hasUndo(since: last), now.isLive,
+            if let last, last.state == .none, restoredTables(since: last).isEmpty, now.isLive,
                 now.state != .none || now.cutoff < last.cutoff,
                 !RuleChange.changes(from: last.record, to: record).contains(where: \.isWider)
             {
@@ -329,9 +328,12 @@ extension RunMemory {
         var entities = Set(found.map { $0.key[1] })
         return rules(of: policy).filter { former[$0.key] == $0 }.compactMap { rule in
             var rule = rule
-            if let family = rule.record.rule.family, rule.record.rule.share == nil, families.contains(family) {
+            if let family = rule.record.rule.family, families.contains(family) {
+                let isAge = rule.record.rule.share != nil
                 // The table is missing, and may come back.
-                return clock.since(rule.ended) < Self.missing ? rule : nil
+                if !isAge { return clock.since(rule.ended) < Self.missing ? rule : nil }
+                // Its values have another age now, and a rule that was not carried out must know which one they had.
+                if !isWhole { return rule }
             }
             guard !awaited.contains(rule.key[1]) else { return rule }
             guard entities.insert(rule.key[1]).inserted || !isWhole else { return nil }

@@ -26,7 +26,7 @@ extension LedgerHistory {
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(ofStore),
-            restorations: try restorations(names(of: store), of: store, isEarlier))
+            restorations: try restorations(names(of: store), of: store, before: number))
         let isOpen = [LedgerRun.Outcome.crashed, .running].map { StoreValue.text($0.rawValue) }
         memory.crashedAsOf = rows.filter {
             isOpen.contains($0[5]) && $0[4] != .text(RunReport.Mode.undo.rawValue)
@@ -54,69 +54,77 @@ extension LedgerHistory {
         return memory
     }
 
-    /// What undos of a store have restored, newest first.
+    /// What undos of a store have restored, newest first, and what undos of other files have: the store may be one of them with a new name.
     ///
     /// - Parameters:
     ///   - names: the names of the store.
     ///   - store: its real path or address.
+    ///   - number: the current run; nil: all runs are earlier.
     private func restorations(
-        _ names: StoreNames, of store: String, _ isEarlier: StorePredicate = .all
+        _ names: StoreNames, of store: String, before number: Int?
     ) throws -> [RunMemory.Restored] {
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
-        // A run has many attributes, so they are read only if there is an undo.
-        let isUndo = index.map { StorePredicate.isIn("number", $0.undos.map { .integer($0) }) } ?? Self.isUndo
-        let places =
-            try index?.undos.isEmpty == true
-            ? []
-            : rows(
-                LedgerRow.runEntity, where: isEarlier && isUndo, order: [], limit: nil,
-                attributes: ["number", "store", LedgerRow.storeRelative])
-        guard !places.isEmpty else { return [] }
-        let first = try firstRun(of: names)
-        // A file without a run before the undo of another file may be that file with a new name, or a copy of it.
-        func isNew(_ undo: [String: StoreValue]) -> Bool {
-            guard let first, undo["store"]?.string?.hasPrefix("/") == true else { return false }
-            return undo["number"]?.number ?? 0 <= first
-        }
-        let leading = Set(places.filter { mayBePlace($0, of: store) || isNew($0) }.compactMap { $0["store"] })
-            .sorted { ($0.string ?? "") < ($1.string ?? "") }
-        let ofStore = try (names.predicate(in: reader) || .isIn("store", leading)) && isEarlier
-        return try rows(
-            LedgerRow.runEntity, where: ofStore && Self.isUndo,
-            order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
-        ).compactMap { row in
-            var restored = try restored(row, ofStore)
-            if !names.include(LedgerRow.run(row)), !mayBePlace(row, of: store) {
-                restored?.store = row["store"]?.string
-            }
+        let undos = try undos()
+        return undos.all.filter { $0.run.number < number ?? .max }.compactMap { undo in
+            let isOwn = names.include(undo.run) || mayBePlace(undo.run, of: store)
+            guard isOwn || names.relative != nil && undo.run.report.store.hasPrefix("/") else { return nil }
+            var restored = undo.restored
+            restored.accepted = undos.accepted(after: undo) { names.include($0) }
+            if !isOwn { restored.store = undo.run.report.store }
             return restored
         }
     }
 
-    /// The number of the first run of a file, the highest number if it has none; nil: the store is not a file.
-    private func firstRun(of names: StoreNames) throws -> Int64? {
-        guard names.relative != nil else { return nil }
-        if let index { return index.first(of: names) ?? .max }
-        return try reader.fetch(
-            StoreFetchRequest(
-                entity: LedgerRow.runEntityName, predicate: try names.predicate(in: reader),
-                sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
-        ).first?.first?.number ?? .max
+    /// The undos of the ledger that have restored rows, and the runs that were allowed to delete them again.
+    struct Undos {
+        var all: [(run: LedgerRun, restored: RunMemory.Restored)] = []
+        /// The rules that a run completed although an undo had restored rows of them.
+        fileprivate var accepted: [(run: LedgerRun, rules: [RecordedRule])] = []
+
+        /// The rules that later runs were allowed to delete with again. A run that was stopped accepts nothing for the next one.
+        ///
+        /// - Parameter isOfStore: whether a run is one of the store that is asked for; those of the store that was undone count too.
+        fileprivate func accepted(
+            after undo: (run: LedgerRun, restored: RunMemory.Restored),
+            _ isOfStore: (LedgerRun) -> Bool = { _ in false }
+        ) -> [RecordedRule] {
+            accepted.filter { run, _ in
+                run.number > undo.run.number
+                    && (isOfStore(run) || run.report.store == undo.run.report.store
+                        || run.relativeStore != nil && run.relativeStore == undo.run.relativeStore)
+            }.flatMap(\.rules)
+        }
+    }
+
+    /// Reads the undos, newest first.
+    private func undos() throws -> Undos {
+        // Of many stores, each asks for them.
+        if let index, let known = index.undosRead, known.count == index.undos.count { return known.undos }
+        var found = Undos()
+        defer { index?.undosRead = (index?.undos.count ?? 0, found) }
+        guard index?.undos.isEmpty != true,
+            try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil
+        else { return found }
+        found.all = try rows(
+            LedgerRow.runEntity, where: index.map { .isIn("number", $0.undos.map { .integer($0) }) } ?? Self.isUndo,
+            order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
+        ).compactMap { row in try restored(row).map { (LedgerRow.run(row), $0) } }
+        guard let first = found.all.last?.run.number else { return found }
+        found.accepted = try runsThatAccepted(.restoredRows, after: Int64(first))
+        return found
     }
 
     /// Whether the path that a run has recorded leads to a store now, or to no file any more: then any store may have been moved from there.
-    private func mayBePlace(_ row: [String: StoreValue], of store: String) -> Bool {
-        guard let path = row["store"]?.string, path.hasPrefix("/"), store.hasPrefix("/") else { return false }
+    private func mayBePlace(_ run: LedgerRun, of store: String) -> Bool {
+        let path = run.report.store
+        guard path.hasPrefix("/"), store.hasPrefix("/") else { return false }
         if let place = FilePlace.realPath(path) { return place == store }
         // A store that was moved with the ledger is where it was from there.
         let folder = FilePlace(reader.name, followsLink: true).folder
-        return row[LedgerRow.storeRelative]?.string.flatMap { FilePlace.realPath(folder + "/" + $0) } == nil
+        return run.relativeStore.flatMap { FilePlace.realPath(folder + "/" + $0) } == nil
     }
 
-    /// What an undo has restored; nil: nothing. An undo that has not ended may have restored rows.
-    ///
-    /// - Parameter ofStore: the runs of its store.
-    private func restored(_ row: [String: StoreValue], _ ofStore: StorePredicate) throws -> RunMemory.Restored? {
+    /// What an undo has restored, without what has been accepted since; nil: nothing. An undo that has not ended may have restored rows.
+    private func restored(_ row: [String: StoreValue]) throws -> RunMemory.Restored? {
         let undo = LedgerRow.run(row)
         guard let figures = undo.report.undo else { return nil }
         let isEnded = undo.outcome != .running && undo.outcome != .crashed
@@ -126,38 +134,32 @@ extension LedgerHistory {
         let undone = try rows(
             LedgerRow.runEntity, where: .compare("run", .equal, .text(figures.run)), order: [], limit: 1
         ).first.map(LedgerRow.run)
-        let entities = try undone.map {
-            try rows(
-                LedgerRow.ruleEntity, where: .compare("run_number", .equal, .integer(Int64($0.number))), order: [],
-                limit: nil, attributes: ["entity"])
-        }
         return RunMemory.Restored(
             undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
-            rules: Set(figures.rules), tables: Set(row.lines("undo_tables")),
-            entities: Set((entities ?? []).compactMap { $0["entity"]?.string }),
-            accepted: try rulesThatAccepted(.restoredRows, after: Int64(undo.number), ofStore))
+            rules: Set(figures.rules), tables: Set(row.lines("undo_tables")))
     }
 
-    /// The rules that a later run of the store completed despite a refusal. A run that was stopped accepts nothing for the next one.
-    private func rulesThatAccepted(
-        _ code: RefusalCode, after number: Int64, _ ofStore: StorePredicate
-    ) throws -> [RecordedRule] {
-        let later = try rows(
-            LedgerRow.ruleEntity, where: .compare("run_number", .greater, .integer(number)), order: [], limit: nil)
-        let accepted = later.filter { row in
+    /// The later runs that completed rules despite a refusal, with these rules.
+    private func runsThatAccepted(
+        _ code: RefusalCode, after number: Int64
+    ) throws -> [(run: LedgerRun, rules: [RecordedRule])] {
+        let accepted = try rows(
+            LedgerRow.ruleEntity,
+            where: .compare("run_number", .greater, .integer(number)) && .compare("accepted", .notEqual, .text("")),
+            order: [], limit: nil
+        ).filter { row in
             let rule = LedgerRow.rule(row)
             return rule.accepted.contains(code) && rule.outcome == .completed
         }
         guard !accepted.isEmpty else { return [] }
-        let numbers = Set(accepted.compactMap { $0["run_number"]?.number })
-        let runs = try rows(
-            LedgerRow.runEntity, where: ofStore && .isIn("number", numbers.map { .integer($0) }), order: [], limit: nil)
-        return runs.flatMap { run in
-            let names = accepted.filter { $0["run_number"]?.number == run["number"]?.number }.map {
-                LedgerRow.rule($0).name
-            }
-            return run.lines("rules").compactMap(RunMemory.CarriedOut.init(line:)).map(\.record)
-                .filter { names.contains($0.rule.name) }
+        let names = Dictionary(grouping: accepted) { $0["run_number"]?.number ?? 0 }
+            .mapValues { $0.map { LedgerRow.rule($0).name } }
+        return try rows(
+            LedgerRow.runEntity, where: .isIn("number", names.keys.sorted().map { .integer($0) }), order: [], limit: nil
+        ).map { row in
+            let run = LedgerRow.run(row)
+            let rules = row.lines("rules").compactMap(RunMemory.CarriedOut.init(line:)).map(\.record)
+            return (run, rules.filter { names[Int64(run.number)]?.contains($0.rule.name) == true })
         }
     }
 
@@ -166,24 +168,17 @@ extension LedgerHistory {
     ///
     /// - Returns: the number; nil: there is no such undo.
     func firstHolding(through number: Int64) throws -> Int64? {
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return nil }
-        var first: Int64?
-        for row in try rows(LedgerRow.runEntity, where: Self.isUndo, order: [], limit: nil) {
-            let ofStore = try row["store"]?.string.map {
-                try StoreNames($0, links: [], in: reader).predicate(in: reader)
-            }
-            guard let restored = try restored(row, ofStore ?? .all),
-                !restored.rules.isSubset(of: restored.accepted.map(\.rule.name)),
-                let lowest = try reader.fetch(
-                    StoreFetchRequest(
-                        entity: LedgerRow.runEntityName,
-                        predicate: .isIn("run", [restored.undo, restored.run].map { .text($0) }),
-                        sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
-                ).first?.first?.number, lowest <= number
-            else { continue }
-            first = min(first ?? lowest, lowest)
-        }
-        return first
+        let undos = try undos()
+        return try undos.all.compactMap { undo -> Int64? in
+            let accepted = undos.accepted(after: undo)
+            guard !undo.restored.rules.isSubset(of: accepted.map(\.rule.name)) else { return nil }
+            return try reader.fetch(
+                StoreFetchRequest(
+                    entity: LedgerRow.runEntityName,
+                    predicate: .isIn("run", [undo.restored.undo, undo.restored.run].map { .text($0) }),
+                    sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
+            ).first?.first?.number
+        }.filter { $0 <= number }.min()
     }
 
     /// The latest cutoff of some runs that deleted rows of an entity, by ``RunMemory/deletedKey(_:)``.

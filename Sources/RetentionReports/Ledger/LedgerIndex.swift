@@ -7,6 +7,8 @@ final class LedgerIndex {
     private var runs: [String: [Int64]] = [:]
     /// The undos.
     private(set) var undos: [Int64] = []
+    /// What the history has read of these, and how many they were.
+    var undosRead: (count: Int, undos: LedgerHistory.Undos)?
     /// The last run, and its store.
     private(set) var last: Int64 = 0
     private(set) var lastStore: String?

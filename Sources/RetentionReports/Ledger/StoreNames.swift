@@ -63,9 +63,6 @@ extension LedgerIndex {
         Set(names.values.flatMap { runs($0, $1) }).sorted().suffix(1000)
     }
 
-    /// The first run of a store; nil: none is known.
-    func first(of names: StoreNames) -> Int64? { names.values.flatMap { runs($0, $1) }.min() }
-
     /// The last run of a store; nil: none is known.
     func last(of names: StoreNames) -> Int64? { runs(of: names).last }
 }
