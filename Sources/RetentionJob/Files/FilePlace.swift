@@ -39,6 +39,8 @@ package struct FilePlace {
     /// The file at the path, without following a symbolic link; nil if there is none.
     package let facts: stat?
     private let folderNumber: Number?
+    /// The inode of that file; nil if there is none. It is used again once the file is gone.
+    package var inode: Int64? { facts.map { Int64(bitPattern: UInt64($0.st_ino)) } }
 
     /// Reads what is at a path.
     ///

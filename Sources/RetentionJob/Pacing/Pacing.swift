@@ -10,10 +10,11 @@ struct Pacing {
     private(set) var rows: Int
     /// The fewest rows of a batch.
     private var fewestRows = 1
-    /// The rows of the largest batch, at most ``smallRows``.
-    private var manyRows = 1
-    /// How long the last batch of at least as many rows took.
-    private var elapsedOfMany = Duration.zero
+    /// How many batches of so few rows took longer than the target, one after the other.
+    private var slowCount = 0
+    /// How long the last of them took, while more rows are tried.
+    private var elapsedOfFewest: Duration?
+    private var triesMore = true
     /// Whether others used the store after the last batch, if that was checked.
     private var isInUseByOthers = false
 
@@ -22,17 +23,21 @@ struct Pacing {
         rows = setting.rows
     }
 
-    /// Adjusts the size to the target, at most to half or twice, because one batch may have met a checkpoint or a busy disk. Small batches
-    /// shrink only while a quarter of the rows takes less than half of the time: fewer rows do not reduce the fixed cost of a transaction.
+    /// Adjusts the size to the target, at most to half or twice, because one batch may have met a checkpoint or a busy disk. If not even the
+    /// fewest rows meet the target, four times as many are tried; if they take less than twice as long, they are the fewest from then on: most
+    /// of the time is the fixed cost of a transaction.
     mutating func didCommit(elapsed: Duration) {
-        manyRows = min(max(manyRows, rows), Self.smallRows)
-        if rows >= manyRows {
-            elapsedOfMany = elapsed
-        } else if rows <= manyRows / 4, elapsed * 2 > elapsedOfMany {
-            fewestRows = manyRows
-        }
         guard var target = setting.target, elapsed > .zero else { return }
         if !isInUseByOthers, let alone = setting.targetAlone { target = alone }
+        if let before = elapsedOfFewest {
+            elapsedOfFewest = nil
+            if elapsed < before * 2 { fewestRows = rows } else { triesMore = false }
+        }
+        slowCount = rows == fewestRows && elapsed > target ? slowCount + 1 : 0
+        if slowCount == 3, triesMore, fewestRows < Self.smallRows {
+            (elapsedOfFewest, slowCount, rows) = (elapsed, 0, min(4 * fewestRows, Self.smallRows))
+            return
+        }
         let wanted = Double(rows) * (target / elapsed) * (isInUseByOthers ? Self.sharedPart : 1)
         let bounded = min(max(wanted, Double(rows) / 2), Double(rows) * 2)
         rows = min(max(Int(bounded), fewestRows), Self.mostRows)

@@ -5,8 +5,9 @@ import RetentionPolicy
 ///
 /// A rule must not delete restored rows that it would also have deleted in the undone run, nor delete rows of a restored table by a cascade,
 /// nor fire a trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed
-/// time. Any table of a pattern may be a restored one of that pattern with a new name, any table one that is gone, and any file of a pattern a
-/// restored one: of such a table those rows are protected that are older than what its rule has left.
+/// time. A table of a pattern may be a restored one of that pattern with a new name, any table one that is gone, and a file of a pattern a
+/// restored one, unless the restored rows are where they were: of such a table those rows are protected that are older than what its rule has
+/// left.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
@@ -33,12 +34,16 @@ package struct RestoredRows {
             let isHere = restored.store == nil
             let tables = restored.tables.sorted()
             let own = try tables.filter { try isHere && entity.isIn($0, reader) }
-            let renamed = try tables.filter {
+            var cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
+            var renamed = try tables.filter {
                 if rule.family?.mayMatch($0) == true { return true }
                 return try isHere ? !reader.hasTable($0) : entity.isIn($0, reader)
             }
-            var cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
-            if own.isEmpty, let left = former?.cutoff { cutoff = min(cutoff ?? left, left) }
+            if own.isEmpty, let former {
+                let date = DateRange(request.date, before: cutoff ?? former.cutoff)
+                renamed = try renamed.filter { try isHere ? !reader.hasRow(in: $0, date) : !restored.isInPlace }
+                cutoff = min(cutoff ?? former.cutoff, former.cutoff)
+            }
             var alone = request
             alone.preceding = []
             // There may be many undos, and usually no row is that old.
@@ -86,6 +91,14 @@ extension RetentionReader {
     fileprivate func hasTable(_ table: String) throws -> Bool {
         if try entity(named: table) != nil { return true }
         return try entityNames().contains { try entity(named: $0)?.model?.table.folded == table.folded }
+    }
+
+    /// Whether a table has a row with a date.
+    fileprivate func hasRow(in table: String, _ date: DateRange) throws -> Bool {
+        guard let entity = try entity(named: table), entity.attribute(named: date.date.name) != nil else {
+            return false
+        }
+        return try count(StoreFetchRequest(entity: entity.name, predicate: .date(date), fetchLimit: 1)) > 0
     }
 }
 

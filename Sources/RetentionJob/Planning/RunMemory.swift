@@ -60,6 +60,8 @@ package struct RunMemory: Hashable, Sendable {
         package var accepted: [RecordedRule]
         /// Another file that the undo was of, and that this store may be, with a new name; nil: it was of this store.
         package var store: String?
+        /// Whether that file is still where it was.
+        package var isInPlace = false
 
         package init(
             undo: String, run: String, ended: Instant, asOf: Instant?, rules: Set<String>, tables: Set<String>,

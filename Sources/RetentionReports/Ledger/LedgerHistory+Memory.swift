@@ -69,7 +69,8 @@ extension LedgerHistory {
             guard isOwn || names.relative != nil && undo.run.report.store.hasPrefix("/") else { return nil }
             var restored = undo.restored
             restored.accepted = undos.accepted(after: undo) { names.include($0) }
-            if !isOwn { restored.store = undo.run.report.store }
+            if isOwn { return restored }
+            restored.store = undo.run.report.store
             return restored
         }
     }
@@ -134,9 +135,12 @@ extension LedgerHistory {
         let undone = try rows(
             LedgerRow.runEntity, where: .compare("run", .equal, .text(figures.run)), order: [], limit: 1
         ).first.map(LedgerRow.run)
-        return RunMemory.Restored(
+        var restored = RunMemory.Restored(
             undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
             rules: Set(figures.rules), tables: Set(row.lines("undo_tables")))
+        let inode = FilePlace(undo.report.store).inode
+        restored.isInPlace = inode != nil && inode == row[LedgerRow.storeInode]?.number
+        return restored
     }
 
     /// The later runs that completed rules despite a refusal, with these rules.

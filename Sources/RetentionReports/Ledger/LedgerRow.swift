@@ -8,13 +8,16 @@ enum LedgerRow {
     static let ruleEntityName = "run_rule"
     /// The path of the store from the folder of the ledger.
     static let storeRelative = "store_relative"
+    /// The inode of a store that is a file.
+    static let storeInode = "store_inode"
 
     /// The entity of runs. Instants are stored twice: as text for people, and in microseconds since 1970 (`…_us`).
     static let runEntity = entity(
         runEntityName, key: ["number"],
         Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
-            + LedgerChain.columns + ["undo_tables", "rules", storeRelative].flatMap(String.columns))
+            + LedgerChain.columns + ["undo_tables", "rules", storeRelative].flatMap(String.columns)
+            + Int64.columns(storeInode))
 
     /// The entity of the rules of runs.
     static let ruleEntity = entity(
@@ -42,6 +45,7 @@ enum LedgerRow {
         values["store"] = .text(store)
         values["config"] = .text(FilePlace(report.config).path)
         values[storeRelative] = relative.map { .text($0) }
+        values[storeInode] = relative.flatMap { _ in FilePlace(store).inode.map { .integer($0) } }
         values["undo_tables"] = report.undo?.tables.map(\.name).stored
         return values
     }
