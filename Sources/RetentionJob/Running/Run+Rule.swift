@@ -219,11 +219,17 @@ extension Run {
         }
     }
 
-    /// Counts the expired rows of a rule again if a later rule of the same entity has deleted some: the residue is what remains at the
-    /// end.
+    /// Counts the expired rows of a rule again if a later rule of the same entity has deleted some, or has made candles in it: the residue is
+    /// what remains at the end.
     func recountResidue(_ plan: Plan) {
         guard !isOver else { return }
-        for (index, step) in plan.steps.enumerated() where report.rules[index].left.expired > 0 {
+        let candles = Set(
+            zip(plan.steps, report.rules).compactMap { step, rule in
+                (rule.candles.created ?? 0) > 0 || (rule.candles.changed ?? 0) > 0
+                    ? step.rule.rollup?.target.folded : nil
+            })
+        for (index, step) in plan.steps.enumerated()
+        where report.rules[index].left.expired > 0 || candles.contains(step.rule.entity.folded) {
             func hasChanged(_ entity: String) -> Bool {
                 plan.steps.indices.contains {
                     let mayMatter = step.disposition != .planned || $0 > index
@@ -231,7 +237,9 @@ extension Run {
                         && plan.steps[$0].surveyRequest?.entity == entity
                 }
             }
-            guard let survey = step.surveyRequest, hasChanged(survey.entity) else { continue }
+            guard let survey = step.surveyRequest,
+                hasChanged(survey.entity) || candles.contains(survey.entity.folded)
+            else { continue }
             let others = step.disposition == .planned ? leftBehind(plan.steps[..<index], of: survey.entity) : []
             let request = BatchDeleteRequest(survey).fetchRequest.besides(others)
             guard let count = try? writer.count(request) else { continue }

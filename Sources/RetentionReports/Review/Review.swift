@@ -113,9 +113,19 @@ package struct Review {
                 let arrived = isKnown ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
                 var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
                 let left = rows.map { $0 - Int64(figures.done.deleted) }
+                // A trigger may delete rows of any entity.
+                let takesOthers = takers.contains {
+                    $0.name != name
+                        && (!$0.done.byTriggers.isEmpty || reached[$0.name]?.contains(figures.entity.folded) != false)
+                }
+                let isShared =
+                    !isAlone.contains(name)
+                    && rules.contains {
+                        $0.name != name && $0.entity.folded == figures.entity.folded && $0.done.deleted > 0
+                    }
                 // An undo has brought rows back.
                 if run.undoneBy == nil {
-                    day[2] = left
+                    day[2] = takesOthers || isShared ? nil : left
                     day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
                 }
                 if let earlier = days.points.last, earlier.start == start {
@@ -126,11 +136,6 @@ package struct Review {
                 }
                 days.points.append(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused))
                 found[name] = days
-                // A trigger may delete rows of any entity.
-                let takesOthers = takers.contains {
-                    $0.name != name
-                        && (!$0.done.byTriggers.isEmpty || reached[$0.name]?.contains(figures.entity.folded) != false)
-                }
                 last[name] = takesOthers ? nil : left.map { ($0, run.report.configSHA256) }
             }
         }
