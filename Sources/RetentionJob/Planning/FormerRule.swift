@@ -127,8 +127,9 @@ struct FormerRule {
                 && !memory.restoredTables(since: $0).contains { try entity.isIn($0, reader) }
         }
         guard !past.isEmpty else { return }
-        let hold = planner.holdOfAnother(than: rule, holds)
-        late = try LateRows(past, step, request, entity, hold: hold, asOf: planner.asOf, reader: reader)
+        late = try LateRows(
+            past, step, request, entity, hold: planner.holdOfAnother(than: rule, holds), asOf: planner.asOf,
+            reader: reader)
     }
 }
 
@@ -172,12 +173,8 @@ extension Planner {
     fileprivate func changesOfPattern(of rule: Rule, to record: RecordedRule) -> [RuleChange] {
         guard let family = rule.family, let last = formerFamily(of: family) else { return [] }
         let pattern = family.isWider(than: last) ? [RuleChange(from: last, to: family)] : []
-        let members = former.values.filter { ($0.record.rule.family?.name ?? $0.record.rule.name) == last.name }
-        // A table that is gone has the settings of its last run.
-        let present = Set(policy.rules.map(\.name))
-        let live = members.filter { present.contains($0.record.rule.name) }
-        let newest = (live.isEmpty ? members : live).max { $0.ended < $1.ended }
-        return pattern + (newest.map { RuleChange.changes(from: $0.record, to: record).filter(\.isWider) } ?? [])
+        let settings = templates[last.name].map { RuleChange.changes(from: $0.record, to: record) } ?? []
+        return pattern + settings.filter(\.isWider)
     }
 
     /// The pattern of a rule as last recorded, also under a name that the policy has no more; nil: it is new.
@@ -197,8 +194,7 @@ extension Planner {
     /// there is none.
     fileprivate func holdOfAnother(than rule: Rule, _ holds: HoldPlan) -> String? {
         guard let family = rule.family else { return nil }
-        let known = holds.inForce.map(\.hold) + former.values.flatMap(\.holds).sorted { $0.name < $1.name }
-        return known.first {
+        return (holds.inForce.map(\.hold) + formerHolds).first {
             !$0.hasEnded(at: clock) && $0.entity.folded != rule.entity.folded && family.mayMatch($0.entity)
         }?.name
     }
@@ -334,8 +330,8 @@ package struct LateRows: Sendable {
 
     /// - Parameter past: the rules that had left none, at least one. No row was of two of them.
     fileprivate init(
-        _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity, hold: String?,
-        asOf: Instant, reader: any RetentionReader
+        _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
+        hold: @autoclosure () -> String?, asOf: Instant, reader: any RetentionReader
     ) throws {
         let past = past.sorted { $0.cutoff > $1.cutoff }
         (run, cutoff) = (past[0].run, past[0].cutoff)
@@ -361,7 +357,7 @@ package struct LateRows: Sendable {
         guard rowCount > 0 else { return }
         if let own = step.rule.limits.maxLateRows {
             limit = own
-        } else if hold != nil {
+        } else if let hold = hold() {
             (limit, holdOfAnother) = (0, hold)
         } else if rowCount > Rule.Limits.lateRows {
             let rows =

@@ -47,6 +47,10 @@ package struct Planner {
     let recordedRules: [String: [RunMemory.CarriedOut]]
     /// The patterns of the policy's rules as last carried out, by the names of the rules.
     let families: [String: Rule.Family]
+    /// By the name of a pattern's rule, the newest record of one of its tables.
+    let templates: [String: RunMemory.CarriedOut]
+    /// The holds with which the rules were last carried out.
+    let formerHolds: [Hold]
     package var options: Options
     /// Whether rows are counted also for a rule that expires nothing.
     package var countsAllRows: Bool
@@ -68,9 +72,26 @@ package struct Planner {
         self.memory = memory
         former = memory.rulesByKey(of: policy)
         families = Self.families(former)
+        templates = Self.templates(former, of: policy)
+        formerHolds = Set(former.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         recordedRules = Dictionary(grouping: memory.rules) { $0.record.rule.entity.folded }
         self.options = options
         self.countsAllRows = countsAllRows
+    }
+
+    /// A table that is gone has the settings of its last run, so those that are there come first.
+    private static func templates(
+        _ rules: [[String]: RunMemory.CarriedOut], of policy: Policy
+    ) -> [String: RunMemory.CarriedOut] {
+        let present = Set(policy.rules.map(\.name))
+        func isOlder(_ one: RunMemory.CarriedOut, _ other: RunMemory.CarriedOut) -> Bool {
+            let (isHere, isOtherHere) = (
+                present.contains(one.record.rule.name), present.contains(other.record.rule.name)
+            )
+            return isHere == isOtherHere ? one.ended < other.ended : isOtherHere
+        }
+        return Dictionary(grouping: rules.values) { $0.record.rule.family?.name ?? $0.record.rule.name }
+            .compactMapValues { $0.max(by: isOlder) }
     }
 
     /// The patterns of rules as last recorded, by the names of the rules in the policy.

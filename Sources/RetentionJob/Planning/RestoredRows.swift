@@ -35,25 +35,21 @@ package struct RestoredRows {
             let tables = restored.tables.sorted()
             let own = try tables.filter { try isHere && entity.isIn($0, reader) }
             var cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
-            var renamed = try tables.filter {
-                if rule.family?.mayMatch($0) == true { return true }
-                return try isHere ? !reader.hasTable($0) : entity.isIn($0, reader)
-            }
-            if own.isEmpty, let former {
-                let date = DateRange(request.date, before: cutoff ?? former.cutoff)
-                renamed = try renamed.filter { try isHere ? !reader.hasRow(in: $0, date) : !restored.isInPlace }
-                cutoff = min(cutoff ?? former.cutoff, former.cutoff)
-            }
+            let date = DateRange(request.date, before: cutoff ?? former?.cutoff)
+            if own.isEmpty, let left = former?.cutoff { cutoff = min(cutoff ?? left, left) }
             var alone = request
             alone.preceding = []
             // There may be many undos, and usually no row is that old.
             let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
+            let renamed =
+                try isOld && own.isEmpty
+                ? restored.tables(thatMayBe: entity, of: rule, isNew: former == nil, date, reader) : []
             if isOld, !own.isEmpty || !renamed.isEmpty {
                 let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
                 let count = try alone.narrowed(to: old, reader).expiredAloneCount
                 if count > 0 {
                     return RestoredRows(
-                        restoration: restored, rowCount: count, reached: [], renamed: own.isEmpty ? renamed : [])
+                        restoration: restored, rowCount: count, reached: [], renamed: renamed)
                 }
             }
             guard isHere else { continue }
@@ -75,6 +71,26 @@ package struct RestoredRows {
             return RestoredRows(restoration: restored, rowCount: found.expiredAloneCount, reached: reached, renamed: [])
         }
         return nil
+    }
+}
+
+extension RunMemory.Restored {
+    /// The restored tables that an entity may be, with a new name.
+    ///
+    /// - Parameters:
+    ///   - isNew: whether no run has carried out the rule for the entity: then it may be a copy of a table that is still there.
+    ///   - date: the dates of the restored rows.
+    fileprivate func tables(
+        thatMayBe entity: Entity, of rule: Rule, isNew: Bool, _ date: DateRange, _ reader: any RetentionReader
+    ) throws -> [String] {
+        let pattern = rule.family.flatMap { EntityPattern($0.entity) }?.matches(in: Array(tables)) ?? [:]
+        let isHere = store == nil
+        return try tables.sorted().filter { table in
+            guard try pattern[table] != nil || (isHere ? !reader.hasTable(table) : entity.isIn(table, reader)) else {
+                return false
+            }
+            return try isNew || (isHere ? !reader.hasRow(in: table, date) : !isInPlace)
+        }
     }
 }
 

@@ -36,7 +36,9 @@ import Testing
         let rows = dates(encoding, &random)
         let file = try PriceFile("CREATE TABLE tick(at, other INTEGER)", indexed: false)
         if Bool.random(using: &random) { try file.execute("CREATE INDEX tick_at ON tick(at)") }
-        for row in rows { try file.execute("INSERT INTO tick VALUES (\(row.sql), 1)") }
+        if !rows.isEmpty {
+            try file.execute("INSERT INTO tick VALUES " + rows.map { "(\($0.sql), 1)" }.joined(separator: ", "))
+        }
         // They are no rows of the rule, or have no date.
         try file.execute(
             "INSERT INTO tick SELECT at, 2 FROM tick LIMIT 50; INSERT INTO tick VALUES (NULL, 1), ('soon', 1)")
