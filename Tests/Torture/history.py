@@ -366,6 +366,8 @@ class Life(World):
         chance = self.chance
         table, other = chance.choice(self.tables), chance.choice(["tick_a", "tick_b", "tick_c", "tick_d", "trash_b", "other"])
         is_free = other not in self.tables
+        if table != other and chance.random() < 0.4:
+            return self.rotate(store, table, other)
         if is_free and chance.random() < 0.5:
             self.create(store, other)
             self.add_log(store, other)
@@ -382,6 +384,21 @@ class Life(World):
         for row in self.fed:
             row["table"] = other if row["table"] == table and is_free else row["table"]
         return f"the table {table} becomes {other}" if is_free else f"the table {table} goes"
+
+    def rotate(self, store, table, other):
+        """As log files are: a table takes the name of another one, and a new one takes its place."""
+        if other in self.tables:
+            store.execute(f"DROP TABLE {other}")
+        store.execute(f"ALTER TABLE {table} RENAME TO {other}")
+        self.create(store, table)
+        self.add_log(store, table)
+        self.tables = [name for name in self.tables if name != other] + [other]
+        self.fed = [row for row in self.fed if row["table"] != other]
+        for row in self.fed:
+            row["table"] = other if row["table"] == table else row["table"]
+        if self.chance.random() < 0.5:
+            self.holds = [hold for hold in self.holds if hold.table != table]
+        return f"the table {table} is rotated to {other}"
 
     def change_where(self, rule):
         rule.where = self.chance.choice([None, *Rule.WHERES])

@@ -7,6 +7,7 @@ import glob
 import os
 import sqlite3
 
+from families import is_pattern, matches
 from scenario import require
 from together import DAY, Judge
 
@@ -130,10 +131,16 @@ class NightLaws:
             self.check_widened(before.rows, gone, Judge.deleted_by, new)
         if broken("restored", "restored_rows" not in accept, True):
             for run in self.restored:
-                then = self.life.judge(self.life, run.rows, run.as_of, self.clock)
+                # Their table may have another name now.
+                now = {number: before.rows[number]["table"] for number in run.gone if before.whole.get(number) == run.gone[number]}
+                then = self.life.judge(
+                    self.life, run.rows | {number: dict(run.rows[number], table=now[number]) for number in now}, run.as_of, self.clock)
                 for rule, rows in by_rule.items():
+                    def is_restored(number, pattern=rule.family.entity):
+                        table = run.rows[number]["table"]
+                        return table == now[number] or is_pattern(rule.family) and matches(pattern, table)
                     if rule.name not in run.accepted or "restored" in BREAK:
-                        wrong = rows & then.deleted_by(rule) & {number for number in run.gone if before.whole.get(number) == run.gone[number]}
+                        wrong = rows & then.deleted_by(rule) & {number for number in now if is_restored(number)}
                         require(not wrong, rule.name, "deletes rows that were restored:", sorted(wrong)[:5])
 
     def check_widened(self, rows, gone, deleted_by, new):

@@ -1,4 +1,4 @@
-package import PriceStore
+import PriceStore
 import RetentionPolicy
 
 /// Compares a rule with its past runs: whether it has become wider, and whether deleted rows came back.
@@ -27,51 +27,112 @@ struct FormerRule {
         choosesLate: Bool, planner: Planner, reader: any RetentionReader
     ) throws {
         guard let request = step.surveyRequest else { return }
-        let (rule, memory) = (step.rule, planner.memory)
-        let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
+        let record = try RecordedRule(step.rule, of: entity, zone: planner.policy.timezone, reader)
         self.record = record
-        guard memory.damagedRules.isEmpty else {
+        guard planner.memory.damagedRules.isEmpty else {
             widened = WidenedRule(unreadableFor: step)
             return
         }
+        let comparison = Comparison(
+            step: step, request: request, entity: entity, record: record, holds: holds, hasTriggers: hasTriggers,
+            planner: planner, reader: reader)
         guard try planner.recordedRules(near: entity).contains(where: { try $0.concerns(entity, reader) }) else {
-            // A cascade or a trigger may delete rows that another rule kept.
-            let request = rule.relationships.request
-            let reached = try Set(memory.rules.map(\.record.rule.entity)).contains { other in
-                try hasTriggers && reader.triggersMayTouch(other, afterDeletesFrom: entity.name, request)
-                    || reader.deletes(from: entity.name, request, canReach: other, changing: [])
-            }
-            if reached { widened = WidenedRule(wholeOf: step) }
-            let changes = planner.changesOfPattern(of: rule, to: record)
-            let hold = planner.hasRowsOfLastRun(step) ? planner.holdOfAnother(than: rule, holds) : nil
-            if !changes.isEmpty || hold != nil {
-                var found = WidenedRule(wholeOf: step)
-                (found.changes, found.holdOfAnother) = (changes, hold)
-                widened = found
-            }
+            widened = try comparison.widenedWithoutPast()
             return
         }
-        let former = try planner.former[[rule.name, entity.name.folded]].flatMap {
+        let past = try PastRule(step.rule, record, entity, planner, reader)
+        stopped = past.feed(upTo: step.newest)
+        let changes = past.changes
+        narrowed = changes.narrowed
+        widened = try comparison.widened(from: past, changes.wider, together)
+        // Old rows arrive in a table of candles when old source rows arrive.
+        guard !isHeld, !choosesLate, !planner.policy.makesCandles(step.rule.entity) else { return }
+        late = try comparison.late(since: past)
+    }
+}
+
+/// What is known of a rule from its last run.
+private struct PastRule {
+    let record: RecordedRule
+    /// The rule of this name as last carried out; nil: it is new, or its values have another age.
+    let former: RunMemory.CarriedOut?
+    /// All ages of a rule that is one of several, as last carried out.
+    let ages: [RunMemory.CarriedOut]
+
+    init(
+        _ rule: Rule, _ record: RecordedRule, _ entity: Entity, _ planner: Planner, _ reader: any RetentionReader
+    ) throws {
+        self.record = record
+        former = try planner.former[[rule.name, entity.name.folded]].flatMap {
             try $0.isLive && $0.includes(entity, reader) ? $0 : nil
         }
-        // The values of one age get another record with another age.
-        let ages = try planner.formerShares(of: rule, entity, reader)
-        let shares = former == nil ? ages : []
-        let same = former ?? shares.first { $0.record.rule.share?.isOfSameValues(as: rule.share) == true }
-        let isSame = former == nil ? RecordedRule.choosesRowsOfValues : RecordedRule.choosesRows
-        if let same, isSame(same.record)(record), let feed = same.feed, let newest = step.newest, newest <= feed.newest
-        {
-            stopped = feed
+        ages = try planner.formerShares(of: rule, entity, reader)
+    }
+
+    /// The former ages of values that have another one now.
+    var otherAges: [RunMemory.CarriedOut] { former == nil ? ages : [] }
+
+    /// The record of the same rows, with this age or another one.
+    private var same: RunMemory.CarriedOut? {
+        former ?? otherAges.first { $0.record.rule.share?.isOfSameValues(as: record.rule.share) == true }
+    }
+
+    /// The feed of the same rows, if their newest date is no newer than it was.
+    func feed(upTo newest: Instant?) -> RunMemory.CarriedOut.Feed? {
+        let choosesSame = former == nil ? RecordedRule.choosesRowsOfValues : RecordedRule.choosesRows
+        guard let same, choosesSame(same.record)(record), let feed = same.feed, let newest, newest <= feed.newest else {
+            return nil
         }
+        return feed
+    }
+
+    /// The changes that make the rule wider, and, if there are none, the others.
+    var changes: (wider: [RuleChange], narrowed: [RuleChange]) {
         let changes = former.map { RuleChange.changes(from: $0.record, to: record) } ?? []
         var wider = changes.filter(\.isWider)
-        for share in shares {
-            let found = RuleChange.changes(from: share.record, to: record).filter { $0.isWider && $0.key != "share" }
+        for age in otherAges {
+            let found = RuleChange.changes(from: age.record, to: record).filter { $0.isWider && $0.key != "share" }
             // The age of a value may change, but not unseen beside other changes.
             guard found.contains(where: { $0.key != "max_age" }) else { continue }
-            wider += found.filter { !wider.contains($0) && ($0.key != "max_age" || share.record == same?.record) }
+            wider += found.filter { !wider.contains($0) && ($0.key != "max_age" || age.record == same?.record) }
         }
-        narrowed = wider.isEmpty ? changes : []
+        return (wider, wider.isEmpty ? changes : [])
+    }
+}
+
+/// A rule beside its past.
+private struct Comparison {
+    let step: Plan.Step
+    let request: SurveyRequest
+    let entity: Entity
+    let record: RecordedRule
+    let holds: HoldPlan
+    let hasTriggers: Bool
+    let planner: Planner
+    let reader: any RetentionReader
+    private var rule: Rule { step.rule }
+
+    /// Why a rule must be accepted though no run has carried out a rule for its entity; nil: it need not.
+    func widenedWithoutPast() throws -> WidenedRule? {
+        let changes = planner.changesOfPattern(of: rule, to: record)
+        let hold = planner.hasRowsOfLastRun(step) ? planner.holdOfAnother(than: rule, holds) : nil
+        // A cascade or a trigger may delete rows that another rule kept.
+        let reached = try Set(planner.memory.rules.map(\.record.rule.entity)).contains { other in
+            let request = rule.relationships.request
+            return try hasTriggers && reader.triggersMayTouch(other, afterDeletesFrom: entity.name, request)
+                || reader.deletes(from: entity.name, request, canReach: other, changing: [])
+        }
+        guard reached || !changes.isEmpty || hold != nil else { return nil }
+        var found = WidenedRule(wholeOf: step)
+        (found.changes, found.holdOfAnother) = (changes, hold)
+        return found
+    }
+
+    /// Why a rule deletes more than in its last run; nil: it does not.
+    ///
+    /// - Parameter together: the other rules of its entity.
+    func widened(from past: PastRule, _ wider: [RuleChange], _ together: RulesTogether) throws -> WidenedRule? {
+        let former = past.former
         // The list may be long: thousands of rules.
         func ofEntity() throws -> [RunMemory.CarriedOut] {
             try planner.former.values.filter { try $0.concerns(entity, reader) }
@@ -79,56 +140,61 @@ struct FormerRule {
         }
         let formerHolds = try former?.holds ?? ofEntity().flatMap(\.holds)
         let removed = try planner.removed(formerHolds, from: rule, entity, hasTriggers, reader)
-        let removedRows = removed.compactMap(\.found?.rows)
         let isWider = former == nil || !wider.isEmpty || !removed.isEmpty
         // What a rule keeps was chosen beside the rules of the run that last carried it out, whatever has run since.
         let changedSiblings =
             try former.map { try planner.changedSiblings(of: rule, entity, together, former: $0.beside, reader) } ?? []
-        if isWider || !changedSiblings.isEmpty {
-            let rules =
-                if let former, !isWider { [former.record] + former.beside } else {
-                    try ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.record)
-                }
-            let requests = try rules.compactMap { rule in
-                try rule.request(in: entity, asOf: planner.asOf, holds: request.keepers.holds + removedRows, reader)
-                    .map { (rule, $0) }
+        guard isWider || !changedSiblings.isEmpty else { return nil }
+        let rules =
+            if let former, !isWider { [former.record] + former.beside } else {
+                try ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.record)
             }
-            var before = requests.indices.map { index in
-                var its = requests[index].1
-                its.keepApart(from: (requests[..<index] + requests[(index + 1)...]).map(\.1))
-                return its.expired
-            }
-            var isRefused = false
-            if !before.isEmpty, step.survey.unsupported == nil, step.survey.expiredCount > 0 {
-                var holds = holds
-                holds.inForce += removed.compactMap(\.found)
-                let idle = try planner.refusedToday(requests.map(\.0), holds, reader)
-                isRefused = idle.contains { requests[$0].0 == former?.record }
-                before = before.indices.filter {
-                    !idle.contains($0) && !(isWider && planner.isLeftOut(requests[$0].0.rule))
-                }.map { before[$0] }
-            }
-            let found = try WidenedRule(
-                former: former, changes: wider, removedHolds: removed.map(\.name).unique,
-                changedSiblings: changedSiblings,
-                step,
-                request, before: before, isRefused: isRefused, reader)
-            // Other rules affect only what this rule keeps. A value with an age of its own is new every day, but not the rule.
-            let isKnown = former != nil || !shares.isEmpty
-            let isByRows =
-                !isWider || rule.share != nil && isKnown && removed.isEmpty && wider.allSatisfy { $0.key == "share" }
-            if !isByRows || found.rowCount > 0 { widened = found }
+        let before = try deletes(of: rules, isWider: isWider, removed.compactMap(\.found))
+        let found = try WidenedRule(
+            former: former, changes: wider, removedHolds: removed.map(\.name).unique, changedSiblings: changedSiblings,
+            step, request, before: before.rows, isRefused: former.map { before.refused.contains($0.record) } ?? false,
+            reader)
+        // Other rules affect only what this rule keeps. A value with an age of its own is new every day, but not the rule.
+        let isKnown = former != nil || !past.otherAges.isEmpty
+        let isByRows =
+            !isWider || rule.share != nil && isKnown && removed.isEmpty && wider.allSatisfy { $0.key == "share" }
+        return !isByRows || found.rowCount > 0 ? found : nil
+    }
+
+    /// What former rules would delete now, without those that would be refused, and these.
+    ///
+    /// - Parameter removed: the holds that the policy has no more.
+    private func deletes(
+        of rules: [RecordedRule], isWider: Bool, _ removed: [HoldPlan.InForce]
+    ) throws -> (rows: [StorePredicate], refused: [RecordedRule]) {
+        let kept = request.keepers.holds + removed.map(\.rows)
+        let requests = try rules.compactMap { rule in
+            try rule.request(in: entity, asOf: planner.asOf, holds: kept, reader).map { (rule, $0) }
         }
-        // Old rows arrive in a table of candles when old source rows arrive.
-        guard !isHeld, !choosesLate, !planner.policy.makesCandles(rule.entity) else { return }
-        // Each row had the age of one of the former rules.
-        let past = try (rule.share == nil ? [former].compactMap(\.self) : ages).filter {
+        var rows = requests.indices.map { index in
+            var its = requests[index].1
+            its.keepApart(from: (requests[..<index] + requests[(index + 1)...]).map(\.1))
+            return its.expired
+        }
+        guard !rows.isEmpty, step.survey.unsupported == nil, step.survey.expiredCount > 0 else { return (rows, []) }
+        var holds = holds
+        holds.inForce += removed
+        let idle = try planner.refusedToday(requests.map(\.0), holds, reader)
+        rows = rows.indices.filter {
+            !idle.contains($0) && !(isWider && planner.isLeftOut(requests[$0].0.rule))
+        }.map { rows[$0] }
+        return (rows, idle.map { requests[$0].0 })
+    }
+
+    /// The expired rows that an earlier run had left none of; nil: no such run is known. Each row had the age of one of the former rules.
+    func late(since past: PastRule) throws -> LateRows? {
+        let rules = try (rule.share == nil ? [past.former].compactMap(\.self) : past.ages).filter {
             try $0.state == .none && !$0.record.rule.rows.isDisjoint(from: record.rule.rows)
-                && !memory.restoredTables(since: $0).contains { try entity.isIn($0, reader) }
+                && !planner.memory.restoredTables(since: $0).contains { try entity.isIn($0, reader) }
         }
-        guard !past.isEmpty else { return }
-        late = try LateRows(
-            past, step, request, entity, hold: planner.holdOfAnother(than: rule, holds), asOf: planner.asOf,
+        guard !rules.isEmpty else { return nil }
+        return try LateRows(
+            rules, step, request, entity, hold: planner.holdOfAnother(than: rule, holds), asOf: planner.asOf,
             reader: reader)
     }
 }
@@ -230,21 +296,13 @@ extension RunMemory.CarriedOut {
         guard entity.model != nil, record.rule.keepLast == nil, record.rule.thin == nil else { return false }
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true
     }
-
-    /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
-    fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any RetentionReader) throws -> Int
-    {
-        guard let date = record.rule.date(zone: record.zone) else { return 0 }
-        let found = try request.narrowed(to: record.rule.rows && .date(DateRange(date, before: cutoff)), reader)
-        return found.kept.byRuleCount + found.kept.heldCount
-    }
 }
 
 extension RecordedRule {
     /// The request of the rule alone at an instant; nil: the entity lacks an attribute of the rule.
     ///
     /// - Parameter cutoff: rows before it are expired; nil: the rule's cutoff at that instant.
-    fileprivate func request(
+    func request(
         in entity: Entity, asOf: Instant, before cutoff: Instant? = nil, holds: [HeldRows],
         _ reader: any RetentionReader
     ) throws(StoreError) -> SurveyRequest? {
@@ -312,58 +370,6 @@ extension WidenedRule {
             }
         }
         if isAll { (rowCount, oldest, newest) = (whole, survey.dates.oldest, survey.dates.newestExpired) }
-    }
-}
-
-/// Expired rows older than the cutoff before which an earlier run left none.
-package struct LateRows: Sendable {
-    package var rowCount = 0
-    package var oldest: Instant?
-    package var newest: Instant?
-    /// The run that had left none.
-    package var run: String
-    package var cutoff: Instant
-    /// The limit; nil: not needed.
-    package var limit: Int?
-    /// The hold on another table of the pattern that this one may be, with a new name; nil: there is none.
-    var holdOfAnother: String?
-
-    /// - Parameter past: the rules that had left none, at least one. No row was of two of them.
-    fileprivate init(
-        _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
-        hold: @autoclosure () -> String?, asOf: Instant, reader: any RetentionReader
-    ) throws {
-        let past = past.sorted { $0.cutoff > $1.cutoff }
-        (run, cutoff) = (past[0].run, past[0].cutoff)
-        let survey = step.survey
-        guard survey.expiredCount > 0 else { return }
-        for former in past where survey.dates.oldest.map({ $0 < former.cutoff }) != false {
-            guard
-                let before = try former.record.request(
-                    in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds, reader)?.expired
-            else { continue }
-            let found = try request.narrowed(to: before, reader, related: true)
-            // Rows that `keep_last`, `thin` and holds kept may be expired by now: as many as they no longer keep.
-            let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
-            let released = max(0, former.keptCount - kept)
-            let count = max(0, found.expiredCount - released)
-            guard count > 0 else { continue }
-            if rowCount == 0 { (run, cutoff) = (former.run, former.cutoff) }
-            // It is unknown which related rows are deleted with rows no longer kept.
-            rowCount += count + (released == 0 ? found.related.cascadedCount : 0)
-            oldest = [oldest, found.dates.oldest].compactMap(\.self).min()
-            newest = [newest, found.dates.newestExpired].compactMap(\.self).max()
-        }
-        guard rowCount > 0 else { return }
-        if let own = step.rule.limits.maxLateRows {
-            limit = own
-        } else if let hold = hold() {
-            (limit, holdOfAnother) = (0, hold)
-        } else if rowCount > Rule.Limits.lateRows {
-            let rows =
-                try survey.rowCount ?? reader.count(StoreFetchRequest(entity: entity.name, predicate: request.filter))
-            limit = max(Rule.Limits.lateRows, rows / 100)
-        }
     }
 }
 

@@ -6,8 +6,7 @@ import RetentionPolicy
 /// A rule must not delete restored rows that it would also have deleted in the undone run, nor delete rows of a restored table by a cascade,
 /// nor fire a trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed
 /// time. A table of a pattern may be a restored one of that pattern with a new name, any table one that is gone, and a file of a pattern a
-/// restored one, unless the restored rows are where they were: of such a table those rows are protected that are older than what its rule has
-/// left.
+/// restored one, unless the restored rows are where they were.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
@@ -28,25 +27,23 @@ package struct RestoredRows {
         let rule = step.rule
         guard !planner.memory.restorations.isEmpty else { return nil }
         let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
-        let former = planner.former[[rule.name, entity.name.folded]].flatMap { $0.state == .none ? $0 : nil }
+        let isNew = planner.former[[rule.name, entity.name.folded]] == nil
         for restored in planner.memory.restorations
         where !restored.accepted.contains(where: { planner.isRule($0, record) }) {
             let isHere = restored.store == nil
             let tables = restored.tables.sorted()
             let own = try tables.filter { try isHere && entity.isIn($0, reader) }
-            var cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
-            let date = DateRange(request.date, before: cutoff ?? former?.cutoff)
-            if own.isEmpty, let left = former?.cutoff { cutoff = min(cutoff ?? left, left) }
+            let cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
+            let old = DateRange(request.date, before: cutoff)
             var alone = request
             alone.preceding = []
             // There may be many undos, and usually no row is that old.
             let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
             let renamed =
                 try isOld && own.isEmpty
-                ? restored.tables(thatMayBe: entity, of: rule, isNew: former == nil, date, reader) : []
+                ? restored.tables(thatMayBe: entity, of: rule, isNew: isNew, old, reader) : []
             if isOld, !own.isEmpty || !renamed.isEmpty {
-                let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
-                let count = try alone.narrowed(to: old, reader).expiredAloneCount
+                let count = try alone.narrowed(to: cutoff == nil ? .all : .date(old), reader).expiredAloneCount
                 if count > 0 {
                     return RestoredRows(
                         restoration: restored, rowCount: count, reached: [], renamed: renamed)

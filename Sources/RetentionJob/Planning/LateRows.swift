@@ -1,0 +1,64 @@
+package import PriceStore
+import RetentionPolicy
+
+/// Expired rows older than the cutoff before which an earlier run left none.
+package struct LateRows: Sendable {
+    package var rowCount = 0
+    package var oldest: Instant?
+    package var newest: Instant?
+    /// The run that had left none.
+    package var run: String
+    package var cutoff: Instant
+    /// The limit; nil: not needed.
+    package var limit: Int?
+    /// The hold on another table of the pattern that this one may be, with a new name; nil: there is none.
+    var holdOfAnother: String?
+
+    /// - Parameter past: the rules that had left none, at least one. No row was of two of them.
+    init(
+        _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
+        hold: @autoclosure () -> String?, asOf: Instant, reader: any RetentionReader
+    ) throws {
+        let past = past.sorted { $0.cutoff > $1.cutoff }
+        (run, cutoff) = (past[0].run, past[0].cutoff)
+        let survey = step.survey
+        guard survey.expiredCount > 0 else { return }
+        for former in past where survey.dates.oldest.map({ $0 < former.cutoff }) != false {
+            guard
+                let before = try former.record.request(
+                    in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds, reader)?.expired
+            else { continue }
+            let found = try request.narrowed(to: before, reader, related: true)
+            // Rows that `keep_last`, `thin` and holds kept may be expired by now: as many as they no longer keep.
+            let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
+            let released = max(0, former.keptCount - kept)
+            let count = max(0, found.expiredCount - released)
+            guard count > 0 else { continue }
+            if rowCount == 0 { (run, cutoff) = (former.run, former.cutoff) }
+            // It is unknown which related rows are deleted with rows no longer kept.
+            rowCount += count + (released == 0 ? found.related.cascadedCount : 0)
+            oldest = [oldest, found.dates.oldest].compactMap(\.self).min()
+            newest = [newest, found.dates.newestExpired].compactMap(\.self).max()
+        }
+        guard rowCount > 0 else { return }
+        if let own = step.rule.limits.maxLateRows {
+            limit = own
+        } else if let hold = hold() {
+            (limit, holdOfAnother) = (0, hold)
+        } else if rowCount > Rule.Limits.lateRows {
+            let rows =
+                try survey.rowCount ?? reader.count(StoreFetchRequest(entity: entity.name, predicate: request.filter))
+            limit = max(Rule.Limits.lateRows, rows / 100)
+        }
+    }
+}
+
+extension RunMemory.CarriedOut {
+    /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
+    fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any RetentionReader) throws -> Int
+    {
+        guard let date = record.rule.date(zone: record.zone) else { return 0 }
+        let found = try request.narrowed(to: record.rule.rows && .date(DateRange(date, before: cutoff)), reader)
+        return found.kept.byRuleCount + found.kept.heldCount
+    }
+}
