@@ -115,7 +115,7 @@ private struct Comparison {
     /// Why a rule must be accepted though no run has carried out a rule for its entity; nil: it need not.
     func widenedWithoutPast() throws -> WidenedRule? {
         let changes = planner.changesOfPattern(of: rule, to: record)
-        let hold = planner.hasRowsOfLastRun(step) ? planner.holdOfAnother(than: rule, holds) : nil
+        let hold = planner.hasRowsOfLastRun(step) ? planner.holdsOfOthers(than: rule, holds).first?.name : nil
         // A cascade or a trigger may delete rows that another rule kept.
         let reached = try Set(planner.memory.rules.map(\.record.rule.entity)).contains { other in
             let request = rule.relationships.request
@@ -193,9 +193,13 @@ private struct Comparison {
                 && !planner.memory.restoredTables(since: $0).contains { try entity.isIn($0, reader) }
         }
         guard !rules.isEmpty else { return nil }
-        return try LateRows(
-            rules, step, request, entity, hold: planner.holdOfAnother(than: rule, holds), asOf: planner.asOf,
-            reader: reader)
+        // What a hold keeps is expired one day, and then it is in its table.
+        func hold(before cutoff: Instant) throws -> String? {
+            try planner.holdsOfOthers(than: rule, holds).first {
+                try !reader.hasRow(in: $0.entity, DateRange(request.date, before: cutoff))
+            }?.name
+        }
+        return try LateRows(rules, step, request, entity, hold: hold, asOf: planner.asOf, reader: reader)
     }
 }
 
@@ -256,13 +260,12 @@ extension Planner {
         memory.lastRun.map { last in step.survey.dates.oldest.map { $0 < last } ?? false } ?? false
     }
 
-    /// A hold, also one of the last run, on another table of the pattern: its rows may be in this table, which then has a new name; nil:
-    /// there is none.
-    fileprivate func holdOfAnother(than rule: Rule, _ holds: HoldPlan) -> String? {
-        guard let family = rule.family else { return nil }
-        return (holds.inForce.map(\.hold) + formerHolds).first {
+    /// The holds, also those of the last run, on other tables of the pattern: their rows may be in this table, which then has a new name.
+    fileprivate func holdsOfOthers(than rule: Rule, _ holds: HoldPlan) -> [Hold] {
+        guard let family = rule.family else { return [] }
+        return (holds.inForce.map(\.hold) + formerHolds).filter {
             !$0.hasEnded(at: clock) && $0.entity.folded != rule.entity.folded && family.mayMatch($0.entity)
-        }?.name
+        }
     }
 
     /// The names of the entity's other rules that have changed since they were carried out, if what this rule keeps depends on them.

@@ -14,10 +14,12 @@ package struct LateRows: Sendable {
     /// The hold on another table of the pattern that this one may be, with a new name; nil: there is none.
     var holdOfAnother: String?
 
-    /// - Parameter past: the rules that had left none, at least one. No row was of two of them.
+    /// - Parameters:
+    ///   - past: the rules that had left none, at least one. No row was of two of them.
+    ///   - hold: the hold of another table, which has no row before a cutoff any more; nil: there is none.
     init(
         _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
-        hold: @autoclosure () -> String?, asOf: Instant, reader: any RetentionReader
+        hold: (Instant) throws -> String?, asOf: Instant, reader: any RetentionReader
     ) throws {
         let past = past.sorted { $0.cutoff > $1.cutoff }
         (run, cutoff) = (past[0].run, past[0].cutoff)
@@ -43,7 +45,7 @@ package struct LateRows: Sendable {
         guard rowCount > 0 else { return }
         if let own = step.rule.limits.maxLateRows {
             limit = own
-        } else if let hold = hold() {
+        } else if let hold = try hold(cutoff) {
             (limit, holdOfAnother) = (0, hold)
         } else if rowCount > Rule.Limits.lateRows {
             let rows =

@@ -107,7 +107,7 @@ extension RetentionReader {
     }
 
     /// Whether a table has a row with a date.
-    fileprivate func hasRow(in table: String, _ date: DateRange) throws -> Bool {
+    func hasRow(in table: String, _ date: DateRange) throws -> Bool {
         guard let entity = try entity(named: table), entity.attribute(named: date.date.name) != nil else {
             return false
         }
