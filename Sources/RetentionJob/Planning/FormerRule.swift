@@ -116,16 +116,19 @@ private struct Comparison {
     func widenedWithoutPast() throws -> WidenedRule? {
         let changes = planner.changesOfPattern(of: rule, to: record)
         let hold = planner.hasRowsOfLastRun(step) ? planner.holdsOfOthers(than: rule, holds).first?.name : nil
-        // A cascade or a trigger may delete rows that another rule kept.
-        let reached = try Set(planner.memory.rules.map(\.record.rule.entity)).contains { other in
-            let request = rule.relationships.request
-            return try hasTriggers && reader.triggersMayTouch(other, afterDeletesFrom: entity.name, request)
-                || reader.deletes(from: entity.name, request, canReach: other, changing: [])
-        }
-        guard reached || !changes.isEmpty || hold != nil else { return nil }
+        guard try !changes.isEmpty || hold != nil || reachesOtherRules() else { return nil }
         var found = WidenedRule(wholeOf: step)
         (found.changes, found.holdOfAnother) = (changes, hold)
         return found
+    }
+
+    /// Whether a cascade or a trigger may delete rows that another rule kept.
+    private func reachesOtherRules() throws -> Bool {
+        let request = rule.relationships.request
+        return try Set(planner.memory.rules.map(\.record.rule.entity)).contains { other in
+            try hasTriggers && reader.triggersMayTouch(other, afterDeletesFrom: entity.name, request)
+                || reader.deletes(from: entity.name, request, canReach: other, changing: [])
+        }
     }
 
     /// Why a rule deletes more than in its last run; nil: it does not.

@@ -32,7 +32,7 @@ package struct RestoredRows {
         where !restored.accepted.contains(where: { planner.isRule($0, record) }) {
             let isHere = restored.store == nil
             let tables = restored.tables.sorted()
-            let own = try tables.filter { try isHere && entity.isIn($0, reader) }
+            let own = isHere ? try tables.filter { try entity.isIn($0, reader) } : []
             let cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
             let old = DateRange(request.date, before: cutoff)
             var alone = request

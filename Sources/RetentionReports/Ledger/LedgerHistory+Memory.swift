@@ -96,18 +96,21 @@ extension LedgerHistory {
         }
     }
 
-    /// Reads the undos, newest first.
+    /// The undos, newest first. Of many stores, each asks for them: they are read once.
     private func undos() throws -> Undos {
-        // Of many stores, each asks for them.
-        if let index, let known = index.undosRead, known.count == index.undos.count { return known.undos }
+        guard let index else { return try readUndos(Self.isUndo) }
+        if let known = index.undosRead, known.count == index.undos.count { return known.undos }
+        let found =
+            index.undos.isEmpty ? Undos() : try readUndos(.isIn("number", index.undos.map { .integer($0) }))
+        index.undosRead = (index.undos.count, found)
+        return found
+    }
+
+    private func readUndos(_ isUndo: StorePredicate) throws -> Undos {
         var found = Undos()
-        defer { index?.undosRead = (index?.undos.count ?? 0, found) }
-        guard index?.undos.isEmpty != true,
-            try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil
-        else { return found }
+        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return found }
         found.all = try rows(
-            LedgerRow.runEntity, where: index.map { .isIn("number", $0.undos.map { .integer($0) }) } ?? Self.isUndo,
-            order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
+            LedgerRow.runEntity, where: isUndo, order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
         ).compactMap { row in try restored(row).map { (LedgerRow.run(row), $0) } }
         guard let first = found.all.last?.run.number else { return found }
         found.accepted = try runsThatAccepted(.restoredRows, after: Int64(first))

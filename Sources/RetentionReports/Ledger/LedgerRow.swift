@@ -45,7 +45,7 @@ enum LedgerRow {
         values["store"] = .text(store)
         values["config"] = .text(FilePlace(report.config).path)
         values[storeRelative] = relative.map { .text($0) }
-        values[storeInode] = relative.flatMap { _ in FilePlace(store).inode.map { .integer($0) } }
+        values[storeInode] = FilePlace(store).inode.map { .integer($0) }
         values["undo_tables"] = report.undo?.tables.map(\.name).stored
         return values
     }
