@@ -108,7 +108,7 @@ build_release() {
     # With its trait the package is another one, as it is with another way of linking: each has a build folder of its own.
     if [ "$1" = --postgres ]; then
         need libpq-dev
-        options+=(--traits Postgres --scratch-path .build/postgres)
+        options+=(--traits Postgres --scratch-path .build/static-postgres)
         shift
     else
         options+=(--scratch-path .build/static)

@@ -13,8 +13,8 @@ printf 'stage\tseconds\tprocessor\texit code\n' >"$table"
 summary= stage= began=0 cpu=0 cpu_before=0 folder=
 # The process of `beside`.
 other=
-# The debug build of everything, with the engine for PostgreSQL.
-built=.build/postgres/debug
+# The build of everything that tests use, with the engine for PostgreSQL.
+built=.build/postgres/release
 
 # Sets `cpu` to the seconds of the processors that this shell and all that it waited for have used. Not for a substitution: the
 # shell in it has used none.
@@ -91,9 +91,9 @@ build_tests() {
     RETENTION_STRICT=1 swift build --build-tests --explicit-target-dependency-import-check error "$@" 2>&1 | cut -c 1-1000
 }
 
-# The build that all tests use, without debug information. With the trait the package is another one and has a build folder
-# of its own, so that a developer's folder stays as it is.
-build_debug() { build_tests -debug-info-format none --traits Postgres --scratch-path .build/postgres; }
+# The build that all tests use, without debug information. Package.swift says what is optimised in it. With the trait the
+# package is another one and has a build folder of its own, so that a developer's folder stays as it is.
+build_suite() { build_tests -c release -debug-info-format none --traits Postgres --scratch-path .build/postgres; }
 
 # Runs tests: shows failures and keeps everything in a log, whose last line has the counts. They are what the last line
 # says, unless a stage behind runs tests too.

@@ -28,9 +28,9 @@ extension StoreError {
             self = .cancelled(store)
             return
         }
-        // If the file was removed between the check of its name and the write, SQLite reports a read-only database.
+        // If the file was moved between the check of its name and the write, SQLite reports a read-only database.
         if error.extendedResultCode == .SQLITE_READONLY_DBMOVED {
-            self = StoreIdentity.replaced(store, "its file was moved or removed")
+            self = StoreIdentity.moved(store)
             return
         }
         let primary = error.resultCode

@@ -25,9 +25,7 @@ struct StoreIdentity {
     /// - Throws: `StoreError` of kind `replaced` if the path no longer exists.
     init(path: String, _ db: Database, readsHeader: Bool = true) throws {
         var status = stat()
-        guard stat(path, &status) == 0 else {
-            throw Self.replaced(path, "its path no longer exists: \(String(systemError: errno))")
-        }
+        guard stat(path, &status) == 0 else { throw Self.moved(path) }
         number = StoreFile.Number(status)
         isLinked = status.st_nlink > 1
         header = readsHeader ? Self.header(db.sqliteConnection) : []
@@ -39,9 +37,7 @@ struct StoreIdentity {
     /// caller must hold a lock. A header page in the WAL reaches the file by a checkpoint, and is then no older.
     mutating func check(path: String, _ db: Database) throws {
         let now = try StoreIdentity(path: path, db)
-        guard now.number == number else {
-            throw Self.replaced(path, "another file is at its path")
-        }
+        guard now.number == number else { throw Self.moved(path) }
         guard !now.isLinked else {
             throw StoreError(
                 .replaced, store: path,
@@ -66,6 +62,15 @@ struct StoreIdentity {
             throw Self.replaced(path, "the \(name) of its file has decreased")
         }
         header = now.header
+    }
+
+    /// The error for a file that is not at its path any more.
+    static func moved(_ path: String) -> StoreError {
+        var status = stat()
+        let isThere = stat(path, &status) == 0
+        return replaced(
+            path,
+            isThere ? "another file is at its path" : "its path no longer exists: \(String(systemError: errno))")
     }
 
     private func number(at offset: Int) -> UInt32 {

@@ -49,10 +49,15 @@ enum CommandLineHints {
 
     /// Whether a command has an option.
     static func has(_ option: String, _ name: String) -> Bool {
-        let type = RetentionCommand.configuration.subcommands.first { $0.configuration.commandName == name }
-        let help = type.map { RetentionCommand.helpMessage(for: $0, columns: 999) } ?? ""
+        let help = helps[name] ?? ""
         return ["\n  \(option) ", "\n  \(option),", ", \(option) "].contains { help.contains($0) }
     }
+
+    /// The help of each command, made once.
+    private static let helps = Dictionary(
+        uniqueKeysWithValues: RetentionCommand.configuration.subcommands.map {
+            ($0.configuration.commandName ?? "", RetentionCommand.helpMessage(for: $0, columns: 999))
+        })
 
     /// An age is written without a sign.
     static let sign = CommandFailure.usage("--since: an age has no sign", hint: "write it as --since 7d")

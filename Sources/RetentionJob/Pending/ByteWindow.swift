@@ -7,6 +7,8 @@ struct ByteWindow {
     /// The most bytes of a record; longer records are not read.
     static let recordLimit = 1 << 20
     private static let portionSize = 1 << 16
+    /// Where the next bytes are read into: an array, which is copied at once.
+    private static let portion = [UInt8](repeating: 0, count: portionSize)
 
     private let file: PendingFile
     private(set) var bytes: [UInt8] = []
@@ -83,7 +85,7 @@ struct ByteWindow {
     private mutating func fill() throws -> Bool {
         guard !isAtEnd else { return false }
         let old = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: Self.portionSize))
+        bytes += Self.portion
         let count = try bytes.withUnsafeMutableBytes { try file.read(into: .init(rebasing: $0[old...])) }
         bytes.removeLast(Self.portionSize - count)
         isAtEnd = count == 0
