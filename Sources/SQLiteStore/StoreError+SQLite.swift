@@ -84,7 +84,7 @@ extension StoreError {
                     + "or let the program that owns the store keep it open"
         case .SQLITE_FULL: "the disk is full; what was committed before stays committed"
         case .SQLITE_CORRUPT, .SQLITE_NOTADB:
-            "nothing more is deleted from a damaged store; restore it from a backup or use the sqlite3 shell's .recover"
+            "restore the file from a backup, or use the sqlite3 shell's .recover; nothing is deleted until then"
         default: nil
         }
     }

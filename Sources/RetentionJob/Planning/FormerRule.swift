@@ -114,7 +114,7 @@ private struct Comparison {
 
     /// Why a rule must be accepted though no run has carried out a rule for its entity; nil: it need not.
     func widenedWithoutPast() throws -> WidenedRule? {
-        let changes = planner.changesOfPattern(of: rule, to: record)
+        let changes = planner.formerPatterns.changes(of: rule, to: record)
         let hold = planner.hasRowsOfLastRun(step) ? planner.holdsOfOthers(than: rule, holds).first?.name : nil
         guard try !changes.isEmpty || hold != nil || reachesOtherRules() else { return nil }
         var found = WidenedRule(wholeOf: step)
@@ -240,22 +240,6 @@ extension Planner {
         return try former.values.filter {
             try ($0.record.rule.family?.name ?? $0.record.rule.name) == name && $0.isLive && $0.includes(entity, reader)
         }.sorted { $0.record.rule.name < $1.record.rule.name }
-    }
-
-    /// What is wider in a pattern since it was last carried out for other tables, for a table without a recorded rule.
-    fileprivate func changesOfPattern(of rule: Rule, to record: RecordedRule) -> [RuleChange] {
-        guard let family = rule.family, let last = formerFamily(of: family) else { return [] }
-        let pattern = family.isWider(than: last) ? [RuleChange(from: last, to: family)] : []
-        let settings = templates[last.name].map { RuleChange.changes(from: $0.record, to: record) } ?? []
-        return pattern + settings.filter(\.isWider)
-    }
-
-    /// The pattern of a rule as last recorded, also under a name that the policy has no more; nil: it is new.
-    private func formerFamily(of family: Rule.Family) -> Rule.Family? {
-        if let last = families[family.name] { return last }
-        let names = Set(policy.rules.map { $0.family?.name ?? $0.name })
-        return families.values.filter { $0.entity == family.entity && !names.contains($0.name) }
-            .min { $0.name < $1.name }
     }
 
     /// Whether rows of a rule are older than the last run.

@@ -45,10 +45,7 @@ package struct Planner {
     let former: [[String]: RunMemory.CarriedOut]
     /// The recorded rules by the names of their entities, in lower case.
     let recordedRules: [String: [RunMemory.CarriedOut]]
-    /// The patterns of the policy's rules as last carried out, by the names of the rules.
-    let families: [String: Rule.Family]
-    /// By the name of a pattern's rule, the newest record of one of its tables.
-    let templates: [String: RunMemory.CarriedOut]
+    let formerPatterns: FormerPatterns
     /// The holds with which the rules were last carried out.
     let formerHolds: [Hold]
     package var options: Options
@@ -71,44 +68,11 @@ package struct Planner {
         if !policy.isOneOfMany { memory.restorations.removeAll { $0.store != nil } }
         self.memory = memory
         former = memory.rulesByKey(of: policy)
-        families = Self.families(former)
-        templates = Self.templates(former, of: policy)
+        formerPatterns = FormerPatterns(former, policy)
         formerHolds = Set(former.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         recordedRules = Dictionary(grouping: memory.rules) { $0.record.rule.entity.folded }
         self.options = options
         self.countsAllRows = countsAllRows
-    }
-
-    /// A table that is gone has the settings of its last run, so those that are there come first.
-    private static func templates(
-        _ rules: [[String]: RunMemory.CarriedOut], of policy: Policy
-    ) -> [String: RunMemory.CarriedOut] {
-        let present = Set(policy.rules.map(\.name))
-        func isOlder(_ one: RunMemory.CarriedOut, _ other: RunMemory.CarriedOut) -> Bool {
-            let (isHere, isOtherHere) = (
-                present.contains(one.record.rule.name), present.contains(other.record.rule.name)
-            )
-            return isHere == isOtherHere ? one.ended < other.ended : isOtherHere
-        }
-        return Dictionary(grouping: rules.values) { $0.record.rule.family?.name ?? $0.record.rule.name }
-            .compactMapValues { $0.max(by: isOlder) }
-    }
-
-    /// The patterns of rules as last recorded, by the names of the rules in the policy.
-    static func families(_ rules: [[String]: RunMemory.CarriedOut]) -> [String: Rule.Family] {
-        // The record of a removed table or of a missing one may have an older pattern.
-        func isOlder(_ one: RunMemory.CarriedOut, _ other: RunMemory.CarriedOut) -> Bool {
-            let (oneIsGone, otherIsGone) = (one.state == .removed, other.state == .removed)
-            return oneIsGone == otherIsGone ? one.ended < other.ended : oneIsGone
-        }
-        return rules.values.sorted(by: isOlder).reduce(into: [:]) { found, former in
-            let rule = former.record.rule
-            // A rule may have named one table before, perhaps with a name that could be a pattern.
-            let isPattern = EntityPattern(rule.entity) != nil
-            let entity = isPattern ? "the table \(rule.entity)" : rule.entity
-            let family = rule.family ?? Rule.Family(name: rule.name, entity: entity, except: [])
-            found[family.name] = family
-        }
     }
 
     /// Surveys the store and makes the plan. Each rule is surveyed once, and a second time only if `relationship_denied` is accepted, or if

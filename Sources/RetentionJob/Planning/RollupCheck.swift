@@ -86,6 +86,10 @@ struct RollupCheck {
     private mutating func checkLength() {
         let format = rollup.date.encoding
         let type = format == .native ? entity.attribute(named: rollup.date.name)?.declaredType : nil
+        if format.datePattern?.isHour == true, !beginsOnWholeHours {
+            return report(
+                "rollup.every", "\(format.rawValue) has whole hours only, and a candle would begin within one")
+        }
         if format == .yyyymmddhhmmss || format.datePattern.map({ !$0.isDay && !$0.hasOffset }) == true {
             return checkRepeatedHours(format.rawValue)
         }
@@ -102,6 +106,16 @@ struct RollupCheck {
                 "\(name) has whole days of \(format == .unixDays ? "UTC" : "timezone"); the session must begin "
                     + "with them")
         }
+    }
+
+    /// Whether each candle begins on a whole hour of the clocks by which the dates are written.
+    private var beginsOnWholeHours: Bool {
+        if case .minutes(let minutes) = setting.length, minutes % 60 != 0 { return false }
+        let years = CandleBuckets.checkedYears
+        return setting.sessionStart % 3600 == 0
+            && [setting.zone, rollup.date.zone].allSatisfy { zone in
+                zone.offsetPieces(from: years.lowerBound, to: years.upperBound).allSatisfy { $0.offset % 3600 == 0 }
+            }
     }
 
     /// When clocks repeat an hour, no row is read as in the first of the two hours, and no candle can begin there. The bucket of the first

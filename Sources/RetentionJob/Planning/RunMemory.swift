@@ -311,7 +311,7 @@ extension RunMemory {
     private func waitingFamilies(
         of policy: Policy, _ former: [[String]: CarriedOut], _ done: (Rule) -> RunReport.RuleReport?
     ) -> [String: Rule.Family] {
-        var families = Planner.families(former)
+        var families = FormerPatterns.families(former)
         for (name, members) in Dictionary(grouping: policy.rules.filter(\.isEnabled), by: \.family?.name) {
             guard let name, let last = families[name], let now = members.first?.family else { continue }
             let isWhole = members.allSatisfy { done($0) != nil || former[[$0.name, $0.entity.folded]] != nil }

@@ -34,7 +34,7 @@ extension [RunReport.RuleReport] {
         return found
     }
 
-    /// The sums of the results for the tables of a pattern, with the best outcome of a table; nil: they are not of a pattern.
+    /// The sums of the results for the tables of a pattern, refused only if all are; nil: they are not of a pattern.
     private var sum: RunReport.RuleReport? {
         guard let first, let family = first.family else { return nil }
         func total<Number: AdditiveArithmetic>(_ path: KeyPath<RunReport.RuleReport, Number?>) -> Number? {
@@ -43,7 +43,7 @@ extension [RunReport.RuleReport] {
         var sum = RunReport.RuleReport(
             name: family, entity: Figures.count(count, "table"), dateAttribute: first.dateAttribute,
             dateFormat: first.dateFormat, maxAge: first.maxAge, cutoff: first.cutoff, outcome: first.outcome)
-        let order: [RunReport.Outcome] = [.completed, .planned, .interrupted, .refused, .failed]
+        let order: [RunReport.Outcome] = [.failed, .interrupted, .completed, .planned, .refused]
         sum.outcome = order.first { outcome in contains { $0.outcome == outcome } } ?? first.outcome
         sum.planned.rows = total(\.planned.rows)
         sum.planned.expired = reduce(0) { $0 + $1.planned.expired }

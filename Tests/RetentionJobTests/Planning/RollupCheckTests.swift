@@ -23,6 +23,8 @@ struct RollupCheckTests {
         open_time INTEGER, close_time INTEGER, price_volume REAL, PRIMARY KEY (symbol, time)
         """
 
+    private static let hours = "{ pattern: \"%d.%m.%Y %H\" }"
+
     private static func changed(_ old: String, _ new: String) -> String { candle.replacing(old, with: new) }
 
     static let cases: [Case] = [
@@ -41,6 +43,14 @@ struct RollupCheckTests {
             rollup: "every: 1h, price: price, columns: { open: o }",
             message: "the store has no entity 'candle' whose columns could have other names"),
         Case(format: "yyyymmdd", rollup: "every: 1h, price: price", message: "yyyymmdd has whole days only"),
+        Case(format: hours, rollup: "every: 15min, price: price", message: "%d.%m.%Y %H has whole hours only"),
+        Case(
+            format: hours, rollup: "every: 1h, price: price, session: { start: \"09:30\" }",
+            message: "%d.%m.%Y %H has whole hours only"),
+        Case(
+            format: hours, rollup: "every: 1h, price: price, session: { zone: Asia/Kolkata }",
+            message: "%d.%m.%Y %H has whole hours only"),
+        Case(format: hours, rollup: "every: 2h, price: price"),
         Case(
             format: "unix_days", rollup: "every: 1d, price: price, session: { start: \"17:00\" }",
             message: "the session must begin with them"),
