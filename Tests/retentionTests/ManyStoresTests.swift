@@ -221,7 +221,7 @@ import Testing
         for night in 1...2 {
             let run = try job.retention("run")
             #expect(
-                run.status == 65 && run.output.contains("this store may be that file with a new name"),
+                run.status == 65 && run.output.contains("they may be in this store now"),
                 "\(night): \(run)")
             #expect(try count("a-2025.sqlite", job) == 11)
         }

@@ -73,7 +73,7 @@ struct RestoredRowsTests {
             let rule = try job.report(arguments).rules[0]
             #expect(rule.refusals.map(\.code) == ["restored_rows"] && rule.deleted == 0, "\(rule)")
             #expect(
-                rule.message?.contains("run \(run) had deleted; Gold may be that table with a new name") == true,
+                rule.message?.contains("run \(run) had deleted; they may be in Gold now") == true,
                 "\(rule)")
         }
         #expect(try job.retention("check").output.contains("(restored_rows)"))

@@ -1,6 +1,6 @@
 import RetentionPolicy
 
-/// The patterns of rules as last carried out, for tables that no run has met.
+/// The rules and their patterns as last carried out, for tables that no run has met.
 struct FormerPatterns {
     private let policy: Policy
     /// By the names of the rules.
@@ -29,13 +29,17 @@ struct FormerPatterns {
         }
     }
 
-    /// What is wider in a rule's pattern since it was last carried out for other tables.
+    /// What is wider in a rule since it was last carried out for other tables: those of its pattern, or the one that it named then.
     func changes(of rule: Rule, to record: RecordedRule) -> [RuleChange] {
-        guard let family = rule.family, let last = former(family) else { return [] }
-        let pattern = family.isWider(than: last) ? [RuleChange(from: last, to: family)] : []
-        let settings = newest[last.name].map { RuleChange.changes(from: $0.record, to: record) } ?? []
-        return pattern + settings.filter(\.isWider)
+        let pattern = rule.family.flatMap { family in
+            former(family).flatMap { family.isWider(than: $0) ? RuleChange(from: $0, to: family) : nil }
+        }
+        let settings = last(of: rule).map { RuleChange.changes(from: $0.record, to: record) } ?? []
+        return [pattern].compactMap(\.self) + settings.filter(\.isWider)
     }
+
+    /// The rule as last carried out for one of these tables; nil: it is new.
+    func last(of rule: Rule) -> RunMemory.CarriedOut? { newest[rule.family.flatMap(former)?.name ?? rule.name] }
 
     /// The pattern of a rule, also under a name that the policy has no more; nil: it is new.
     private func former(_ family: Rule.Family) -> Rule.Family? {

@@ -115,10 +115,16 @@ private struct Comparison {
     /// Why a rule must be accepted though no run has carried out a rule for its entity; nil: it need not.
     func widenedWithoutPast() throws -> WidenedRule? {
         let changes = planner.formerPatterns.changes(of: rule, to: record)
-        let hold = planner.hasRowsOfLastRun(step) ? planner.holdsOfOthers(than: rule, holds).first?.name : nil
-        guard try !changes.isEmpty || hold != nil || reachesOtherRules() else { return nil }
+        let removed = try planner.removed(
+            planner.formerPatterns.last(of: rule)?.holds ?? [], from: rule, entity, hasTriggers, reader)
+        // In a pattern the table may also be a copy.
+        let hold = try planner.holdsOfOthers(than: rule, holds).first {
+            try planner.hasRowsOfLastRun(step)
+                && (rule.family?.mayMatch($0.entity) == true || planner.hasLostRows($0, reader))
+        }?.name
+        guard try !changes.isEmpty || !removed.isEmpty || hold != nil || reachesOtherRules() else { return nil }
         var found = WidenedRule(wholeOf: step)
-        (found.changes, found.holdOfAnother) = (changes, hold)
+        (found.changes, found.removedHolds, found.holdOfAnother) = (changes, removed.map(\.name).unique, hold)
         return found
     }
 
@@ -196,11 +202,8 @@ private struct Comparison {
                 && !planner.memory.restoredTables(since: $0).contains { try entity.isIn($0, reader) }
         }
         guard !rules.isEmpty else { return nil }
-        // What a hold keeps is expired one day, and then it is in its table.
-        func hold(before cutoff: Instant) throws -> String? {
-            try planner.holdsOfOthers(than: rule, holds).first {
-                try !reader.hasRow(in: $0.entity, DateRange(request.date, before: cutoff))
-            }?.name
+        func hold() throws -> String? {
+            try planner.holdsOfOthers(than: rule, holds).first { try planner.hasLostRows($0, reader) }?.name
         }
         return try LateRows(rules, step, request, entity, hold: hold, asOf: planner.asOf, reader: reader)
     }
@@ -247,12 +250,25 @@ extension Planner {
         memory.lastRun.map { last in step.survey.dates.oldest.map { $0 < last } ?? false } ?? false
     }
 
-    /// The holds, also those of the last run, on other tables of the pattern: their rows may be in this table, which then has a new name.
+    /// The holds, also those of the last run, on other tables than that of a rule.
     fileprivate func holdsOfOthers(than rule: Rule, _ holds: HoldPlan) -> [Hold] {
-        guard let family = rule.family else { return [] }
-        return (holds.inForce.map(\.hold) + formerHolds).filter {
-            !$0.hasEnded(at: clock) && $0.entity.folded != rule.entity.folded && family.mayMatch($0.entity)
+        (holds.inForce.map(\.hold) + formerHolds).filter {
+            !$0.hasEnded(at: clock) && $0.entity.folded != rule.entity.folded
         }
+    }
+
+    /// Whether a table with a hold has fewer old rows than its last run has kept in it: they may be in another table now.
+    fileprivate func hasLostRows(_ hold: Hold, _ reader: any RetentionReader) throws -> Bool {
+        let entity = try reader.entity(named: hold.entity)
+        let last = former.values.filter { $0.record.rule.entity.folded == hold.entity.folded && $0.isLive }
+            .max { $0.keptCount < $1.keptCount }
+        guard let last, last.keptCount > 0 else { return entity == nil }
+        guard let entity, let date = last.record.rule.date(zone: last.record.zone),
+            entity.attribute(named: date.name) != nil
+        else { return true }
+        let old = StorePredicate.date(DateRange(date, before: last.cutoff))
+        return try reader.count(
+            StoreFetchRequest(entity: entity.name, predicate: old, fetchLimit: last.keptCount)) < last.keptCount
     }
 
     /// The names of the entity's other rules that have changed since they were carried out, if what this rule keeps depends on them.

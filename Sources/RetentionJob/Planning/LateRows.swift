@@ -16,10 +16,10 @@ package struct LateRows: Sendable {
 
     /// - Parameters:
     ///   - past: the rules that had left none, at least one. No row was of two of them.
-    ///   - hold: the hold of another table, which has no row before a cutoff any more; nil: there is none.
+    ///   - hold: the hold of another table, which has lost rows; nil: there is none.
     init(
         _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
-        hold: (Instant) throws -> String?, asOf: Instant, reader: any RetentionReader
+        hold: () throws -> String?, asOf: Instant, reader: any RetentionReader
     ) throws {
         let past = past.sorted { $0.cutoff > $1.cutoff }
         (run, cutoff) = (past[0].run, past[0].cutoff)
@@ -45,7 +45,7 @@ package struct LateRows: Sendable {
         guard rowCount > 0 else { return }
         if let own = step.rule.limits.maxLateRows {
             limit = own
-        } else if let hold = try hold(cutoff) {
+        } else if let hold = try hold() {
             (limit, holdOfAnother) = (0, hold)
         } else if rowCount > Rule.Limits.lateRows {
             let rows =

@@ -63,12 +63,9 @@ package struct Planner {
         self.policy = policy
         self.asOf = asOf
         self.clock = clock
-        var memory = memory
-        // Only a file of a pattern may be one with a new name.
-        if !policy.isOneOfMany { memory.restorations.removeAll { $0.store != nil } }
         self.memory = memory
         former = memory.rulesByKey(of: policy)
-        formerPatterns = FormerPatterns(former, policy)
+        formerPatterns = FormerPatterns(former.isEmpty ? memory.ofOthers(policy) : former, policy)
         formerHolds = Set(former.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         recordedRules = Dictionary(grouping: memory.rules) { $0.record.rule.entity.folded }
         self.options = options

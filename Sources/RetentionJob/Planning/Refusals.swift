@@ -135,14 +135,14 @@ package struct Refusals {
         guard let restored = doubts.restored else { return nil }
         let (undo, run) = (restored.restoration.undo, restored.restoration.run)
         let count = Figures.count(restored.rowCount, "row")
-        let renamed = restored.renamed.joined(separator: ", ")
+        let moved = restored.moved.joined(separator: ", ")
         let began = "undo \(undo) has restored rows"
         let reason =
             if let store = restored.restoration.store {
-                "\(began) in \(SafeText.line(store)) that run \(run) had deleted; this store may be that file with a new name, and this "
+                "\(began) in \(SafeText.line(store)) that run \(run) had deleted; they may be in this store now, and this "
                     + "rule would delete \(count) that it would have deleted in that run, too"
-            } else if !renamed.isEmpty {
-                "\(began) of \(renamed) that run \(run) had deleted; \(rule.entity) may be that table with a new name, and this rule "
+            } else if !moved.isEmpty {
+                "\(began) of \(moved) that run \(run) had deleted; they may be in \(rule.entity) now, and this rule "
                     + "would delete \(count) that it would have deleted in that run, too"
             } else if restored.reached.isEmpty {
                 "\(began) that run \(run) had deleted, and this rule would delete them again: \(count) that it would have deleted in "

@@ -3,10 +3,9 @@ import RetentionPolicy
 
 /// Rows that an undo has restored and that a rule would delete again.
 ///
-/// A rule must not delete restored rows that it would also have deleted in the undone run, nor delete rows of a restored table by a cascade,
+/// A rule must not delete restored rows that it would also have deleted in the undone run, nor rows of a restored table by a cascade,
 /// nor fire a trigger that may change them. Only the current meaning of the rule counts: not the bytes of the policy, rule names, or elapsed
-/// time. A table of a pattern may be a restored one of that pattern with a new name, any table one that is gone, and a file of a pattern a
-/// restored one, unless the restored rows are where they were.
+/// time. Once the restored rows are not all where they were, they may be in any table.
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
@@ -14,8 +13,8 @@ package struct RestoredRows {
     package private(set) var rowCount: Int
     /// Restored tables that the rule reaches only by a cascade or a trigger; empty: it deletes the rows itself.
     package private(set) var reached: [String]
-    /// Restored tables that the rule's entity may be, with a new name; empty: it is a restored one.
-    package private(set) var renamed: [String]
+    /// Restored tables whose rows the entity may have now; empty: it is a restored one.
+    package private(set) var moved: [String]
 
     /// Finds the newest undo whose rows a rule would delete again; nil: there is none, or that has been accepted since.
     ///
@@ -23,71 +22,70 @@ package struct RestoredRows {
     static func find(
         _ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, planner: Planner, reader: any RetentionReader
     ) throws -> RestoredRows? {
-        guard let request = step.surveyRequest, step.survey.expiredAloneCount > 0 else { return nil }
+        guard let request = step.surveyRequest, step.survey.expiredAloneCount > 0,
+            !planner.memory.restorations.isEmpty
+        else { return nil }
         let rule = step.rule
-        guard !planner.memory.restorations.isEmpty else { return nil }
         let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
+        // A new table of a pattern, and a new file, may be a copy.
         let isNew = planner.former[[rule.name, entity.name.folded]] == nil
-        for restored in planner.memory.restorations
-        where !restored.accepted.contains(where: { planner.isRule($0, record) }) {
+        for restored in planner.memory.restorations {
+            let accepted = restored.accepted.filter { planner.isRule($0, record) }
             let isHere = restored.store == nil
+            if try !accepted.isEmpty && (planner.isAccepted(restored) || isHere && planner.isWhole(restored, reader)) {
+                continue
+            }
+            guard isHere || isNew && planner.policy.isOneOfMany || !restored.isInPlace else { continue }
             let tables = restored.tables.sorted()
             let own = isHere ? try tables.filter { try entity.isIn($0, reader) } : []
-            let cutoff = restored.asOf.map { rule.cutoff(asOf: $0, zone: planner.policy.timezone) }
-            let old = DateRange(request.date, before: cutoff)
+            // What was accepted is gone: only rows of that age are others.
+            let cutoffs = restored.asOf.map { asOf in
+                let zone = planner.policy.timezone
+                let past = accepted.map { $0.rule.cutoff(asOf: asOf, zone: zone) }.max()
+                return min(rule.cutoff(asOf: asOf, zone: zone), past ?? .distantFuture)
+            }
             var alone = request
             alone.preceding = []
             // There may be many undos, and usually no row is that old.
-            let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
-            let renamed =
-                try isOld && own.isEmpty
-                ? restored.tables(thatMayBe: entity, of: rule, isNew: isNew, old, reader) : []
-            if isOld, !own.isEmpty || !renamed.isEmpty {
-                let count = try alone.narrowed(to: cutoff == nil ? .all : .date(old), reader).expiredAloneCount
-                if count > 0 {
+            let isOld = cutoffs.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
+            if isOld, cutoffs != nil || !own.isEmpty {
+                let old = cutoffs.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
+                let count = try alone.narrowed(to: old, reader).expiredAloneCount
+                if count > 0,
+                    try !isHere || !own.isEmpty || isNew && rule.family != nil || !planner.isWhole(restored, reader)
+                {
                     return RestoredRows(
-                        restoration: restored, rowCount: count, reached: [], renamed: renamed)
+                        restoration: restored, rowCount: count, reached: [], moved: own.isEmpty ? tables : [])
                 }
             }
-            guard isHere else { continue }
-            // A restored row may now be deleted or changed along with a row that had not expired then.
-            let request = rule.relationships.request
-            let byTriggers = try tables.filter {
-                try hasTriggers && reader.triggersMayTouch($0, afterDeletesFrom: entity.name, request)
-            }
-            let reached = try tables.filter {
-                try byTriggers.contains($0)
-                    || !own.contains($0)
-                        && reader.deletes(from: entity.name, request, canReach: $0, changing: [])
-            }
-            guard !reached.isEmpty else { continue }
-            let found = try alone.narrowed(to: .all, reader, related: true)
-            guard found.expiredAloneCount > 0,
-                !byTriggers.isEmpty || reached.contains(where: { found.related.cascadedCount(of: $0) > 0 })
+            guard isHere, accepted.isEmpty,
+                let found = try reached(from: entity, alone, tables, own, hasTriggers, rule, reader)
             else { continue }
-            return RestoredRows(restoration: restored, rowCount: found.expiredAloneCount, reached: reached, renamed: [])
+            return RestoredRows(restoration: restored, rowCount: found.rowCount, reached: found.tables, moved: [])
         }
         return nil
     }
-}
 
-extension RunMemory.Restored {
-    /// The restored tables that an entity may be, with a new name.
-    ///
-    /// - Parameters:
-    ///   - isNew: whether no run has carried out the rule for the entity: then it may be a copy of a table that is still there.
-    ///   - date: the dates of the restored rows.
-    fileprivate func tables(
-        thatMayBe entity: Entity, of rule: Rule, isNew: Bool, _ date: DateRange, _ reader: any RetentionReader
-    ) throws -> [String] {
-        let pattern = rule.family.flatMap { EntityPattern($0.entity) }?.matches(in: Array(tables)) ?? [:]
-        let isHere = store == nil
-        return try tables.sorted().filter { table in
-            guard try pattern[table] != nil || (isHere ? !reader.hasTable(table) : entity.isIn(table, reader)) else {
-                return false
-            }
-            return try isNew || (isHere ? !reader.hasRow(in: table, date) : !isInPlace)
+    /// The restored tables that a rule reaches by a cascade or a trigger, and how many rows it deletes itself; nil: there are none. A restored
+    /// row may be deleted or changed along with a row that had not expired then.
+    private static func reached(
+        from entity: Entity, _ alone: SurveyRequest, _ tables: [String], _ own: [String], _ hasTriggers: Bool,
+        _ rule: Rule, _ reader: any RetentionReader
+    ) throws -> (tables: [String], rowCount: Int)? {
+        let request = rule.relationships.request
+        let byTriggers = try tables.filter {
+            try hasTriggers && reader.triggersMayTouch($0, afterDeletesFrom: entity.name, request)
         }
+        let reached = try tables.filter {
+            try byTriggers.contains($0)
+                || !own.contains($0) && reader.deletes(from: entity.name, request, canReach: $0, changing: [])
+        }
+        guard !reached.isEmpty else { return nil }
+        let found = try alone.narrowed(to: .all, reader, related: true)
+        guard found.expiredAloneCount > 0,
+            !byTriggers.isEmpty || reached.contains(where: { found.related.cascadedCount(of: $0) > 0 })
+        else { return nil }
+        return (reached, found.expiredAloneCount)
     }
 }
 
@@ -97,21 +95,32 @@ extension Planner {
         let name = earlier.rule.name
         return earlier.choosesRows(as: rule) && (name == rule.rule.name || !policy.rules.contains { $0.name == name })
     }
-}
 
-extension RetentionReader {
-    /// Whether the store has a table with the name in an archive.
-    fileprivate func hasTable(_ table: String) throws -> Bool {
-        if try entity(named: table) != nil { return true }
-        return try entityNames().contains { try entity(named: $0)?.model?.table.folded == table.folded }
+    /// Whether the tables have all rows that an undo has restored and nobody has accepted, as far as rules have dates of them.
+    fileprivate func isWhole(_ restored: RunMemory.Restored, _ reader: any RetentionReader) throws -> Bool {
+        guard let counts = restored.rowCounts else { return false }
+        let rules = try (policy.rules + memory.rules.map(\.record.rule)).compactMap { rule in
+            try reader.entity(named: rule.entity).map { (rule: rule, entity: $0) }
+        }
+        return try restored.tables.allSatisfy { table in
+            let own = try rules.filter { try $0.entity.isIn(table, reader) }
+            guard let (rule, entity) = own.first, let date = rule.date(zone: policy.timezone) else {
+                return try reader.entity(named: table) != nil
+            }
+            guard !restored.acceptedThere.contains(rule.name) else { return true }
+            guard
+                let cutoff = restored.cutoffs[entity.name.folded]
+                    ?? restored.asOf.map({ rule.cutoff(asOf: $0, zone: policy.timezone) })
+            else { return false }
+            let (old, most) = (StorePredicate.date(DateRange(date, before: cutoff)), counts[table] ?? 0)
+            return try most == 0
+                || reader.count(StoreFetchRequest(entity: entity.name, predicate: old, fetchLimit: most)) == most
+        }
     }
 
-    /// Whether a table has a row with a date.
-    func hasRow(in table: String, _ date: DateRange) throws -> Bool {
-        guard let entity = try entity(named: table), entity.attribute(named: date.date.name) != nil else {
-            return false
-        }
-        return try count(StoreFetchRequest(entity: entity.name, predicate: .date(date), fetchLimit: 1)) > 0
+    /// Whether all rules of an undone run that the policy still has are accepted.
+    fileprivate func isAccepted(_ restored: RunMemory.Restored) -> Bool {
+        policy.rules.allSatisfy { !restored.rules.contains($0.name) || restored.acceptedThere.contains($0.name) }
     }
 }
 

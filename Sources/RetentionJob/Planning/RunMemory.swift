@@ -17,6 +17,8 @@ package struct RunMemory: Hashable, Sendable {
     package var restorations: [Restored]
     /// The rules as last carried out on the store, including rules removed since; empty: no run is known.
     package var rules: [CarriedOut] = []
+    /// Of one of many stores without a run: the rules as last carried out on another one.
+    package var rulesOfOthers: [CarriedOut] = []
     /// Lines of the ledger that should be rules but cannot be read: it is unknown what was carried out.
     package var damagedRules: [String] = []
     /// All of these rules as lines of the ledger.
@@ -56,8 +58,14 @@ package struct RunMemory: Hashable, Sendable {
         /// The rules whose rows were restored, and the tables.
         package var rules: Set<String>
         package var tables: Set<String>
+        /// How many rows of each table were restored, or were there; nil: the undo was stopped before it was recorded.
+        package var rowCounts: [String: Int]?
+        /// The latest cutoff of the undone run for each entity, by its name in lower case.
+        package var cutoffs: [String: Instant] = [:]
         /// The rules that a later run was allowed to delete with again, and carried out completely.
         package var accepted: [RecordedRule]
+        /// The names of the rules that were accepted in the file of the undo.
+        package var acceptedThere: Set<String> = []
         /// Another file that the undo was of, and that this store may be, with a new name; nil: it was of this store.
         package var store: String?
         /// Whether that file is still where it was.
@@ -212,6 +220,13 @@ extension RunMemory {
     /// The same by their keys.
     func rulesByKey(of policy: Policy) -> [[String]: CarriedOut] {
         Dictionary(rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
+    }
+
+    /// The rules of a policy as last carried out on another of its stores.
+    func ofOthers(_ policy: Policy) -> [[String]: CarriedOut] {
+        var memory = RunMemory()
+        memory.rules = rulesOfOthers
+        return memory.rulesByKey(of: policy)
     }
 
     /// The tables of which undos have restored rows since a rule was carried out. Nothing is known of what that run had left in them.

@@ -41,6 +41,7 @@ extension LedgerHistory {
         }
         if memory == RunMemory(), let index {
             (memory.otherStore, memory.isOtherGone) = (index.goneStore ?? index.lastStore, index.goneStore != nil)
+            memory.rulesOfOthers = try carriedOut(isEarlier).compactMap(RunMemory.CarriedOut.init(line:))
         } else if memory == RunMemory() {
             func number(_ value: StoreValue) -> Int64 { if case .integer(let number) = value { number } else { 0 } }
             let others = try reader.figures(
@@ -68,7 +69,11 @@ extension LedgerHistory {
             let isOwn = names.include(undo.run) || mayBePlace(undo.run, of: store)
             guard isOwn || names.relative != nil && undo.run.report.store.hasPrefix("/") else { return nil }
             var restored = undo.restored
-            restored.accepted = undos.accepted(after: undo) { names.include($0) }
+            let accepted = undos.accepted(after: undo) { names.include($0) }
+            restored.accepted = accepted.flatMap(\.rules)
+            restored.acceptedThere = Set(
+                accepted.filter { isOwn || $0.inode != nil && $0.inode == undo.inode }.flatMap(\.rules).map(\.rule.name)
+            )
             if isOwn { return restored }
             restored.store = undo.run.report.store
             return restored
@@ -77,22 +82,25 @@ extension LedgerHistory {
 
     /// The undos of the ledger that have restored rows, and the runs that were allowed to delete them again.
     struct Undos {
-        var all: [(run: LedgerRun, restored: RunMemory.Restored)] = []
-        /// The rules that a run completed although an undo had restored rows of them.
-        fileprivate var accepted: [(run: LedgerRun, rules: [RecordedRule])] = []
+        /// A run that has restored rows, and the number of its store's file; nil: it is none.
+        typealias Undo = (run: LedgerRun, restored: RunMemory.Restored, inode: Int64?)
+        /// A run that completed rules although an undo had restored rows of them.
+        typealias Acceptance = (run: LedgerRun, rules: [RecordedRule], inode: Int64?)
 
-        /// The rules that later runs were allowed to delete with again. A run that was stopped accepts nothing for the next one.
+        var all: [Undo] = []
+        fileprivate var accepted: [Acceptance] = []
+
+        /// The later runs that were allowed to delete restored rows again. A run that was stopped accepts nothing for the next one.
         ///
         /// - Parameter isOfStore: whether a run is one of the store that is asked for; those of the store that was undone count too.
         fileprivate func accepted(
-            after undo: (run: LedgerRun, restored: RunMemory.Restored),
-            _ isOfStore: (LedgerRun) -> Bool = { _ in false }
-        ) -> [RecordedRule] {
-            accepted.filter { run, _ in
+            after undo: Undo, _ isOfStore: (LedgerRun) -> Bool = { _ in false }
+        ) -> [Acceptance] {
+            accepted.filter { run, _, _ in
                 run.number > undo.run.number
                     && (isOfStore(run) || run.report.store == undo.run.report.store
                         || run.relativeStore != nil && run.relativeStore == undo.run.relativeStore)
-            }.flatMap(\.rules)
+            }
         }
     }
 
@@ -111,7 +119,9 @@ extension LedgerHistory {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return found }
         found.all = try rows(
             LedgerRow.runEntity, where: isUndo, order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
-        ).compactMap { row in try restored(row).map { (LedgerRow.run(row), $0) } }
+        ).compactMap { row in
+            try restored(row).map { (LedgerRow.run(row), $0, row[LedgerRow.storeInode]?.number) }
+        }
         guard let first = found.all.last?.run.number else { return found }
         found.accepted = try runsThatAccepted(.restoredRows, after: Int64(first))
         return found
@@ -122,9 +132,12 @@ extension LedgerHistory {
         let path = run.report.store
         guard path.hasPrefix("/"), store.hasPrefix("/") else { return false }
         if let place = FilePlace.realPath(path) { return place == store }
-        // A store that was moved with the ledger is where it was from there.
-        let folder = FilePlace(reader.name, followsLink: true).folder
-        return run.relativeStore.flatMap { FilePlace.realPath(folder + "/" + $0) } == nil
+        return fromLedger(run).flatMap(FilePlace.realPath) == nil
+    }
+
+    /// The path of a run's store from the folder of the ledger, where it is if both were moved together; nil: it is no file.
+    private func fromLedger(_ run: LedgerRun) -> String? {
+        run.relativeStore.map { FilePlace(reader.name, followsLink: true).folder + "/" + $0 }
     }
 
     /// What an undo has restored, without what has been accepted since; nil: nothing. An undo that has not ended may have restored rows.
@@ -141,15 +154,23 @@ extension LedgerHistory {
         var restored = RunMemory.Restored(
             undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
             rules: Set(figures.rules), tables: Set(row.lines("undo_tables")))
-        let inode = FilePlace(undo.report.store).inode
-        restored.isInPlace = inode != nil && inode == row[LedgerRow.storeInode]?.number
+        restored.rowCounts = [String: Int](LedgerRow.undoRows, of: row)
+        if let number = undone?.number {
+            let rules = try rows(
+                LedgerRow.ruleEntity, where: .compare("run_number", .equal, .integer(Int64(number))), order: [],
+                limit: nil
+            ).map(LedgerRow.rule)
+            restored.cutoffs = Dictionary(rules.map { ($0.entity.folded, $0.cutoff) }, uniquingKeysWith: max)
+        }
+        let inodes = [undo.report.store, fromLedger(undo)].compactMap { $0.flatMap { FilePlace($0).inode } }
+        restored.isInPlace = row[LedgerRow.storeInode]?.number.map(inodes.contains) == true
         return restored
     }
 
     /// The later runs that completed rules despite a refusal, with these rules.
     private func runsThatAccepted(
         _ code: RefusalCode, after number: Int64
-    ) throws -> [(run: LedgerRun, rules: [RecordedRule])] {
+    ) throws -> [Undos.Acceptance] {
         let accepted = try rows(
             LedgerRow.ruleEntity,
             where: .compare("run_number", .greater, .integer(number)) && .compare("accepted", .notEqual, .text("")),
@@ -166,7 +187,10 @@ extension LedgerHistory {
         ).map { row in
             let run = LedgerRow.run(row)
             let rules = row.lines("rules").compactMap(RunMemory.CarriedOut.init(line:)).map(\.record)
-            return (run, rules.filter { names[Int64(run.number)]?.contains($0.rule.name) == true })
+            return (
+                run, rules.filter { names[Int64(run.number)]?.contains($0.rule.name) == true },
+                row[LedgerRow.storeInode]?.number
+            )
         }
     }
 
@@ -178,7 +202,7 @@ extension LedgerHistory {
         let undos = try undos()
         return try undos.all.compactMap { undo -> Int64? in
             let accepted = undos.accepted(after: undo)
-            guard !undo.restored.rules.isSubset(of: accepted.map(\.rule.name)) else { return nil }
+            guard !undo.restored.rules.isSubset(of: accepted.flatMap(\.rules).map(\.rule.name)) else { return nil }
             return try reader.fetch(
                 StoreFetchRequest(
                     entity: LedgerRow.runEntityName,

@@ -10,6 +10,8 @@ enum LedgerRow {
     static let storeRelative = "store_relative"
     /// The inode of a store that is a file.
     static let storeInode = "store_inode"
+    /// How many rows of each table an undo has restored, or found.
+    static let undoRows = "undo_rows"
 
     /// The entity of runs. Instants are stored twice: as text for people, and in microseconds since 1970 (`…_us`).
     static let runEntity = entity(
@@ -17,7 +19,7 @@ enum LedgerRow {
         Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
             + LedgerChain.columns + ["undo_tables", "rules", storeRelative].flatMap(String.columns)
-            + Int64.columns(storeInode))
+            + Int64.columns(storeInode) + [String: Int].columns(undoRows))
 
     /// The entity of the rules of runs.
     static let ruleEntity = entity(
@@ -58,6 +60,10 @@ enum LedgerRow {
         values["outcome"] = .text(report.runOutcome.rawValue)
         values["clock_believed"] = report.trustsClock.stored
         values["pending_sources"] = report.hasPendingSources.stored
+        values[undoRows] = report.undo.map { undo in
+            undo.tables.reduce(into: [String: Int]()) { $0[$1.name] = $1.done.restoredCount + $1.done.presentCount }
+                .stored
+        }
         if !report.ruleLines.isEmpty { values["rules"] = .text(report.ruleLines.joined(separator: "\n")) }
         return values
     }
