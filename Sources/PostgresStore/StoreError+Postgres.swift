@@ -23,7 +23,7 @@ extension StoreError {
 
     private static func kind(of fault: ServerFault) -> Kind {
         if fault.isPasswordMissing { return .permission }
-        if fault.isAddressWrong { return .unknownName }
+        if fault.isAddressWrong || fault.isPathWrong { return .unknownName }
         guard let code = fault.code else { return fault.isConnectionLost ? .unreachable : .unsupported }
         switch code {
         case "28P01", "28000", "42501": return .permission
@@ -51,6 +51,7 @@ extension StoreError {
 
     private static func hint(of fault: ServerFault, _ kind: Kind) -> String? {
         switch (kind, fault.isPasswordMissing ? "28P01" : fault.code) {
+        case _ where fault.isPathWrong: "put pg_catalog first in search_path, or leave it out: it is then the first"
         case (.unknownName, nil):
             "write the URL in `store` as libpq reads it: postgresql://USER@HOST:PORT/DATABASE?OPTION=VALUE"
         case (.unreachable, nil): "is the server running, and is the address right?"

@@ -29,7 +29,8 @@ struct TableGuards {
     /// Finds the guards of a table and of all tables below it: the kind, and the reason.
     ///
     /// Source: PostgreSQL manual, "System Catalogs": bit 0 of a trigger's type means that it fires for each row, bit 3 means DELETE. The
-    /// event 4 of a rule is DELETE. TimescaleDB's own triggers log changes, and TimescaleDB logs a drop itself.
+    /// event 4 of a rule is DELETE. TimescaleDB's own triggers log changes, and TimescaleDB logs a drop itself. A drop of a partition drops
+    /// the sequences of its columns, which the defaults of other tables may use.
     static func query(_ table: Int) -> SQLFragment {
         SQLFragment(
             """
@@ -57,6 +58,15 @@ struct TableGuards {
                 WHERE c.relkind IN ('r', 'p') AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass)
                 AND d.objid <> c.oid AND NOT EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.oid = d.objid AND r.ev_class = c.oid)
                 AND c.oid <> \(table)
+                UNION ALL SELECT 'dependent', tree.oid, pg_describe_object(d.classid, d.objid, d.objsubid) || ' depends on '
+                    || q.oid::regclass || ', a sequence of ' || tree.oid::regclass
+                FROM tree JOIN pg_depend s ON s.refclassid = 'pg_class'::regclass AND s.refobjid = tree.oid AND s.refobjsubid > 0
+                    AND s.classid = 'pg_class'::regclass AND s.deptype IN ('a', 'i')
+                JOIN pg_class q ON q.oid = s.objid AND q.relkind = 'S'
+                JOIN pg_depend d ON d.deptype = 'n' AND d.refclassid = 'pg_class'::regclass AND d.refobjid = q.oid
+                WHERE tree.oid <> \(table) AND NOT EXISTS (SELECT 1 FROM pg_depend own WHERE own.classid = d.classid AND own.objid = d.objid
+                    AND own.deptype IN ('a', 'i') AND own.refclassid = 'pg_class'::regclass AND (own.refobjid = tree.oid
+                        OR own.refobjid IN (SELECT relid FROM pg_partition_tree(tree.oid))))
                 UNION ALL SELECT 'publication', oid, 'the publication ' || publication || ' tells subscribers of deletes and not of a drop'
                 FROM (\(publications("SELECT oid FROM tree"))) AS published) AS found GROUP BY kind
             """)

@@ -108,12 +108,22 @@ public class PostgresConnection {
     }
 
     private static func prepare(_ link: ServerLink, _ options: Options) throws(ServerFault) {
-        let began = try link.execute(script: setup(options))
-        link.began = began.rows.first?.texts.first ?? nil
+        let began = try link.execute(script: setup(options)).rows.first?.texts ?? []
+        link.began = began.first ?? nil
+        let schemas = ServerArray.elements(began.last.flatMap(\.self) ?? "{}").compactMap(\.self)
+        let earlier = schemas.prefix { $0 != "pg_catalog" }.first { !$0.hasPrefix("pg_temp_") }
+        if let earlier {
+            throw ServerFault(
+                code: nil,
+                message: "the search_path names the schema \(earlier) before pg_catalog, so that its operators and "
+                    + "functions take the place of PostgreSQL's own",
+                isConnectionLost: false, isPathWrong: true)
+        }
         try avoidKnownDefects(link)
     }
 
-    /// The settings on which statements and results depend.
+    /// The settings on which statements and results depend, and a query for the start of the session and the schemas of its search path.
+    /// Until these are known, names of functions and operators are written with their schema.
     private static func setup(_ options: Options) -> String {
         var settings = [
             "TimeZone = \(options.zone.identifier.quotedLiteral)", "DateStyle = 'ISO, MDY'",
@@ -137,10 +147,13 @@ public class PostgresConnection {
         // After a kill of this process the server notices that nobody waits for the statement.
         let interval = "'client_connection_check_interval'"
         return settings.map { "SET \($0); " }.joined()
-            + "SELECT set_config(\(role), 'origin', false) WHERE current_setting(\(role)) <> 'origin'; "
-            + "SELECT set_config(\(interval), '1s', false) "
-            + "WHERE current_setting(\(interval), true) IS NOT NULL AND version() LIKE '%linux%'; "
-            + "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+            + "SELECT pg_catalog.set_config(\(role), 'origin', false) "
+            + "WHERE pg_catalog.current_setting(\(role)) OPERATOR(pg_catalog.<>) 'origin'; "
+            + "SELECT pg_catalog.set_config(\(interval), '1s', false) "
+            + "WHERE pg_catalog.current_setting(\(interval), true) IS NOT NULL "
+            + "AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'; "
+            + "SELECT backend_start, pg_catalog.current_schemas(true) FROM pg_catalog.pg_stat_activity "
+            + "WHERE pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()"
     }
 
     // MARK: Statements

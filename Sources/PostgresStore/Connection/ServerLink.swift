@@ -325,6 +325,8 @@ struct ServerFault: Error {
     var isPasswordMissing = false
     /// Whether libpq cannot read the address.
     var isAddressWrong = false
+    /// Whether the search path names another schema before PostgreSQL's own.
+    var isPathWrong = false
     /// Whether the session itself ended the statement.
     var isCancelled = false
 }

@@ -187,6 +187,7 @@ struct DeleteTransaction {
             try session.execute("SET LOCAL synchronous_commit = on")
             part = try archiver.part(of: rule, reach, session)
         }
+        if firesTriggers { try part?.noteTables() }
         let before = try part?.changes(firesTriggers: firesTriggers) ?? []
         var result = try body(part)
         try reach.requireSchema()

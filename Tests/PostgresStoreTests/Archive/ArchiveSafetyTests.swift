@@ -242,6 +242,44 @@ struct ArchiveSafetyTests {
         #expect(try archived.contents() == before)
     }
 
+    private static func table(whoseTriggerRuns statement: String) -> String {
+        table
+            + """
+            CREATE TABLE note (id int PRIMARY KEY, text text); INSERT INTO note SELECT n, 'x' FROM generate_series(1, 5) n;
+            CREATE MATERIALIZED VIEW seen AS SELECT * FROM note;
+            CREATE TABLE part (id int) PARTITION BY LIST (id); CREATE TABLE part_1 PARTITION OF part DEFAULT; INSERT INTO part VALUES (1);
+            CREATE FUNCTION helper() RETURNS int LANGUAGE plpgsql AS $$BEGIN \(statement); RETURN 1; END$$;
+            CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$DECLARE x int; BEGIN x := helper(); RETURN NULL; END$$;
+            CREATE TRIGGER tr AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION f();
+            """
+    }
+
+    /// The server counts no row of them.
+    @Test(arguments: [
+        "TRUNCATE note", "TRUNCATE part", "DROP TABLE IF EXISTS note CASCADE", "DROP TABLE IF EXISTS part_1",
+        "BEGIN TRUNCATE note; EXCEPTION WHEN OTHERS THEN NULL; END",
+    ])
+    func noTriggerTruncatesOrDropsATable(_ statement: String) throws {
+        let archived = try ArchivedDatabase(Self.table(whoseTriggerRuns: statement))
+        let before = try archived.contents()
+        let told = storeError { try archived.delete("t") }
+        #expect(
+            told?.kind == .constraint && told?.message.hasPrefix("a trigger of the store truncates or drops") == true,
+            "\(told as Any)")
+        #expect(try archived.contents() == before)
+    }
+
+    /// They take the same locks, and take no rows.
+    @Test(arguments: [
+        "REFRESH MATERIALIZED VIEW seen", "CREATE TEMP TABLE x AS SELECT 'x'::text; TRUNCATE x; DROP TABLE x",
+        "LOCK TABLE note", "CREATE TABLE IF NOT EXISTS part_2 PARTITION OF part FOR VALUES IN (2)",
+    ])
+    func whatATriggerLocksIsNoObstacle(_ statement: String) throws {
+        let archived = try ArchivedDatabase(Self.table(whoseTriggerRuns: statement))
+        try archived.delete("t", batchRows: 2)
+        #expect(try archived.undo().total.restoredCount == 5)
+    }
+
     // MARK: Undo
 
     /// Values would be rounded to the type that a column has now.

@@ -79,6 +79,34 @@ struct FaultTests {
         #expect(try database.reader().survey(ExpiringRows.request).expiredCount == 299)
     }
 
+    /// Every row would be older than the cutoff.
+    @Test func aSearchPathWithASchemaBeforeTheServersOwnIsRefused() throws {
+        let database = try TestDatabase(
+            ExpiringRows.schema
+                + """
+                CREATE SCHEMA evil;
+                CREATE FUNCTION evil.lt(timestamptz, timestamptz) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+                CREATE OPERATOR evil.< (LEFTARG = timestamptz, RIGHTARG = timestamptz, FUNCTION = evil.lt);
+                """)
+        let user = try database.makeUser("GRANT USAGE ON SCHEMA evil TO")
+        try database.run("GRANT SELECT, DELETE ON q TO \(user)")
+        let address = database.address(of: user)
+        for path in ["evil, pg_catalog, public", "public, evil, pg_catalog"] {
+            try database.run("ALTER ROLE \(user) SET search_path = \(path)")
+            for told in [
+                storeError { _ = try PostgresReader(address) }, storeError { _ = try PostgresWriter(address) },
+            ] {
+                #expect(told?.kind == .unknownName && told?.hint?.hasPrefix("put pg_catalog first") == true)
+                let schema = path.prefix { $0 != "," }
+                #expect(told?.message.contains("names the schema \(schema) before pg_catalog") == true)
+            }
+        }
+        for path in ["pg_catalog, evil, public", "public, evil", "pg_temp, public, evil"] {
+            try database.run("ALTER ROLE \(user) SET search_path = \(path)")
+            #expect(try PostgresReader(address).survey(ExpiringRows.request).expiredCount == 299)
+        }
+    }
+
     @Test func aMissingPrivilegeIsToldWithItsCode() throws {
         let cluster = try #require(PostgresCluster.shared)
         let database = try TestDatabase(
