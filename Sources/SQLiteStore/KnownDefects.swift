@@ -33,7 +33,7 @@ extension SQLiteFile {
     /// The defects of this SQLite. The defect of the WAL counts only for a store in WAL mode.
     package func knownDefects() throws(StoreError) -> [KnownDefect] {
         try run("reading the journal mode") { db in
-            let hasWAL = try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal"
+            let hasWAL = try hasWAL(db)
             return KnownDefect.ofSQLite.filter { $0.isIn(.sqlite) && (hasWAL || $0 != .walReset) }
         }
     }

@@ -71,9 +71,7 @@ extension SQLiteWriter {
         }
         try db.execute(sql: "VACUUM main")
         // In WAL mode the smaller file is in the WAL until a checkpoint moves it.
-        if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
-            _ = try? emptyWAL(patience: patience, db)
-        }
+        if try hasWAL(db) { _ = try? emptyWAL(patience: patience, db) }
         return nil
     }
 

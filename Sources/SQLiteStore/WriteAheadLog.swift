@@ -137,6 +137,17 @@ final class WALReader {
     deinit { sqlite3_close(handle) }
 }
 
+extension SQLiteFileConnection {
+    /// Whether the store is in WAL mode. In a rehearsal the store itself is asked, because its copy has another journal.
+    func hasWAL(_ db: Database) throws -> Bool {
+        func answer(of db: Database) throws -> Bool {
+            try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal"
+        }
+        guard let original else { return try answer(of: db) }
+        return try original.queue.unsafeReentrantWrite { try answer(of: $0) }
+    }
+}
+
 extension SQLiteWriter {
     /// Gives an empty file a WAL.
     func beginWAL() throws(StoreError) {
@@ -150,7 +161,7 @@ extension SQLiteWriter {
     /// run deletes them; the file is sound. Commits that must not be lost ask for ``Durability/full``.
     func preferFewSyncs() throws(StoreError) {
         try run("setting the connection up") { db in
-            if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
+            if try hasWAL(db) {
                 try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
                 try wal.listen(to: db, at: storeIdentifier, pageSize: pragma("page_size", db))
             }

@@ -129,6 +129,20 @@ extension DryRunTests {
         #expect(dry.rules.map(\.refusal) == run.rules.map(\.refusal))
     }
 
+    /// Whether a rebuild is possible depends on the store, not on the copy that takes the pending rows.
+    @Test(arguments: ["WAL", "DELETE"])
+    func aRebuildWithPendingRowsIsPossibleInBothOrInNeither(_ journal: String) throws {
+        let job = try LaunchedJob(
+            "PRAGMA journal_mode = \(journal);" + Sample.price + Sample.rows(20, daysAgo: 100)
+                + Sample.rows(20, daysAgo: 0), policy: Self.policy(Sample.rule()))
+        try job.folder.write("symbol,at\nXAUUSD,\(Sample.date(1))\nXAUUSD,2020-01-01\n", to: "new/a.csv")
+        let dry = try job.report("--dry-run", "--rebuild")
+        let run = try job.report("--rebuild")
+        #expect(dry.exitCode == (journal == "WAL" ? 0 : 78) && run.exitCode == dry.exitCode, "\(dry) \(run)")
+        #expect(dry.rules.map(\.expired) == run.rules.map(\.expired), "\(dry) \(run)")
+        #expect([dry, run].allSatisfy { $0.failure?.contains("not in WAL mode") == (journal == "WAL" ? nil : true) })
+    }
+
     /// Where the copy, or the copy with the new rows, does not fit, nothing is counted. The run needs no copy.
     @Test(.enabled(if: ExitCodeTests.mayMount, "only root can mount a small disk"), arguments: [100, 600])
     func withoutRoomForACopyNothingIsCounted(_ kilobytes: Int) throws {

@@ -71,6 +71,8 @@ extension SQLiteFileConnection {
             survey.unsupported =
                 "a clock was wrong when transactions were written: some that are expired follow one that is not, and without them programs "
                 + "that follow the history would miss changes"
+            survey.remedy =
+                "wait: it ends by itself when the transactions before them have expired, too, and the app has saved since"
         }
     }
 

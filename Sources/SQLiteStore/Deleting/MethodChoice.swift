@@ -75,7 +75,7 @@ extension SQLiteFileConnection {
         }
         if let key = table.entity.incomingRelationships.first { return "\(key.source) refers to its rows" }
         if let trigger = table.entity.deleteTriggers.first { return "its trigger \(trigger) would not fire" }
-        if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") != "wal" {
+        if try !hasWAL(db) {
             return "the store is not in WAL mode, so its rows could not be read meanwhile"
         }
         var reserved: Int32 = -1

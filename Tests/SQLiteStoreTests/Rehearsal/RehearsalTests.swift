@@ -1,10 +1,11 @@
 import Foundation
 import GRDB
 import PriceStore
-import SQLiteStore
 import StoreConformance
 import TestSupport
 import Testing
+
+@testable import SQLiteStore
 
 /// What a reader predicts of new rows is what a writer does with them; see ``Trials``.
 struct RehearsalTests {
@@ -35,6 +36,19 @@ struct RehearsalTests {
             #expect(try reader.survey(request).expiredCount == 3)
         }
         #expect(try store.rows("SELECT id FROM t ORDER BY id") == ["11", "12", "13"])
+    }
+
+    /// The copy has another journal than the store.
+    @Test(arguments: ["DELETE", "WAL"])
+    func whatIsAskedOfTheFileIsAskedOfTheStore(_ journal: String) throws {
+        let store = try TemporaryStore("PRAGMA journal_mode = \(journal)", "CREATE TABLE t (at)")
+        let reader = try store.reader()
+        let defects = try reader.knownDefects()
+        try reader.rehearse {
+            #expect(try reader.knownDefects() == defects)
+            let hasWAL = try reader.run("reading the journal mode") { try reader.hasWAL($0) }
+            #expect(hasWAL == (journal == "WAL"))
+        }
     }
 
     /// The transaction is gone, and all rows with it.
