@@ -10,10 +10,10 @@ struct Pacing {
     private(set) var rows: Int
     /// The fewest rows of a batch.
     private var fewestRows = 1
-    /// How many batches of so few rows took longer than the target, one after the other.
+    /// How many batches of about so few rows took more than half of the target, one after the other.
     private var slowCount = 0
-    /// How long the last of them took, while more rows are tried.
-    private var elapsedOfFewest: Duration?
+    /// How long more rows may take to be the fewest, while they are tried.
+    private var mostElapsed: Duration?
     private var triesMore = true
     /// Whether others used the store after the last batch, if that was checked.
     private var isInUseByOthers = false
@@ -23,19 +23,20 @@ struct Pacing {
         rows = setting.rows
     }
 
-    /// Adjusts the size to the target, at most to half or twice, because one batch may have met a checkpoint or a busy disk. If not even the
-    /// fewest rows meet the target, four times as many are tried; if they take less than twice as long, they are the fewest from then on: most
-    /// of the time is the fixed cost of a transaction.
+    /// Adjusts the size to the target, at most to half or twice, because one batch may have met a checkpoint or a busy disk. If about the
+    /// fewest rows need more than half of the target, four times the fewest are tried; if they take less than twice as long as the fewest,
+    /// they are the fewest from then on: most of the time is the fixed cost of a transaction.
     mutating func didCommit(elapsed: Duration) {
         guard var target = setting.target, elapsed > .zero else { return }
         if !isInUseByOthers, let alone = setting.targetAlone { target = alone }
-        if let before = elapsedOfFewest {
-            elapsedOfFewest = nil
-            if elapsed < before * 2 { fewestRows = rows } else { triesMore = false }
+        if let most = mostElapsed {
+            mostElapsed = nil
+            if elapsed < most { fewestRows = rows } else { triesMore = false }
         }
-        slowCount = rows == fewestRows && elapsed > target ? slowCount + 1 : 0
+        slowCount = rows <= 2 * fewestRows && elapsed * 2 > target ? slowCount + 1 : 0
         if slowCount == 3, triesMore, fewestRows < Self.smallRows {
-            (elapsedOfFewest, slowCount, rows) = (elapsed, 0, min(4 * fewestRows, Self.smallRows))
+            mostElapsed = elapsed * (1 + Double(fewestRows) / Double(rows))
+            (slowCount, rows) = (0, min(4 * fewestRows, Self.smallRows))
             return
         }
         let wanted = Double(rows) * (target / elapsed) * (isInUseByOthers ? Self.sharedPart : 1)
