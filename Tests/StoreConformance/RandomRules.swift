@@ -237,8 +237,8 @@ extension RandomRules {
         let units = Set(CalendarUnit.allCases.shuffled(using: &random).prefix(self.pick([1, 2, 2, 3])))
         var since = request.cutoff
         let tiers = CalendarUnit.allCases.filter(units.contains).map { unit in
-            let hour: Int64 = 3_600_000_000
-            since = since.advanced(byMicroseconds: -self.pick([0, 1, 20, 24, 24 * 20, 24 * 45, 24 * 200]) * hour)
+            let hours: Int64 = self.pick([0, 1, 20, 24, 480, 1080, 4800])
+            since = since.advanced(byMicroseconds: -3_600_000_000 * hours)
             return Thinning.Tier(unit, since: chance(25) ? .distantPast : since)
         }
         return Thinning(
