@@ -4,6 +4,8 @@ package import PriceStore
 package struct Hold: Hashable, Sendable {
     package var name: String
     package var entity: String
+    /// Whether the hold is for the stores that have the entity.
+    package var skipsMissing = false
     /// Which rows of the entity are held; ``StorePredicate/all`` without `where`.
     package var filter: StorePredicate = .all
     /// The first date that is held, in the date attribute of the entity's rules; nil: no lower end.

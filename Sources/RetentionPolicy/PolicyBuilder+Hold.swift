@@ -10,6 +10,7 @@ extension PolicyBuilder {
         }
         guard let name = group.text("name"), let entity = group.text("entity") else { return nil }
         var hold = Hold(name: name, entity: entity, reason: group.text("reason") ?? "", marks: group.marks)
+        hold.skipsMissing = group["missing"] != nil
         hold.filter = group.group("where").map(Self.predicate) ?? .all
         hold.from = group.instant("from")
         hold.until = group.instant("until")

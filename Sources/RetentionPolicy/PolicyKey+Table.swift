@@ -73,6 +73,7 @@ extension PolicyKey {
     static let hold: [PolicyKey] = [
         PolicyKey("name", .ruleName, required: true, "The hold's name in reports and the ledger"),
         PolicyKey("entity", .text, required: true, "The entity whose rows are held"),
+        PolicyKey("missing", .word(["skip"]), "skip: the hold is only for stores that have the entity"),
         PolicyKey("where", .named(.condition), "The rows that are held; default: all"),
         PolicyKey("from", .date, "The first date that is held, by the date attribute of the rules; default: no bound"),
         PolicyKey("until", .date, "The end of the dates that are held, exclusive; default: no bound"),

@@ -206,6 +206,24 @@ import Testing
         #expect(run.output.contains("store not known: the ledger knows"), "\(run)")
     }
 
+    /// A hold on a table that only some stores have.
+    @Test func aHoldIsForTheStoresThatHaveItsTable() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        try job.change("CREATE TABLE Trade(at INTEGER); INSERT INTO Trade VALUES (1)", in: "data/a.sqlite")
+        let policy = try job.text("retention.yaml")
+        func run(_ more: String) throws -> LaunchedProgram.Ending {
+            let hold = "holds: [{ name: audit, entity: Trade, reason: an audit\(more) }]\n"
+            try job.folder.write(policy + hold, to: "retention.yaml")
+            return try job.retention("run", "--accept", "policy_widened")
+        }
+        let refused = try run("")
+        #expect(refused.status == 65 && refused.output.contains("with missing: skip the hold is"), "\(refused)")
+        #expect(try count("b.sqlite", job) > 1)
+        let skipped = try run(", missing: skip")
+        #expect(skipped.status == 0 && !skipped.output.contains("hold matches nothing"), "\(skipped)")
+        #expect(try count("b.sqlite", job) == 1)
+    }
+
     /// The application gives a file another name after an undo, and begins a new one: the restored rows stay.
     @Test func restoredRowsStayInAFileWithANewName() throws {
         let job = try job(["a.sqlite", "b.sqlite"])

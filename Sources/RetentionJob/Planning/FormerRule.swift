@@ -262,7 +262,7 @@ extension Planner {
         let entity = try reader.entity(named: hold.entity)
         let last = former.values.filter { $0.record.rule.entity.folded == hold.entity.folded && $0.isLive }
             .max { $0.keptCount < $1.keptCount }
-        guard let last, last.keptCount > 0 else { return entity == nil }
+        guard let last, last.keptCount > 0 else { return entity == nil && !hold.skipsMissing }
         guard let entity, let date = last.record.rule.date(zone: last.record.zone),
             entity.attribute(named: date.name) != nil
         else { return true }

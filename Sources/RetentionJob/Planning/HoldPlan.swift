@@ -102,9 +102,14 @@ package struct HoldPlan: Sendable {
     {
         let stored = try reader.entity(named: hold.entity)
         guard let entity = if let stored { stored } else { try policy.candles(hold.entity, reader) } else {
+            if hold.skipsMissing {
+                let held = HeldRows(name: hold.name, entity: hold.entity, rows: hold.filter)
+                return .success(InForce(hold: hold, rows: held, hasRows: policy.isOneOfMany, isThere: false))
+            }
             let hint = NearestName.suggestion(for: hold.entity, in: try reader.entityNames(), otherwise: "")
+            let skip = policy.isOneOfMany ? "; with missing: skip the hold is only for stores that have it" : ""
             return .failure(
-                Unusable(hold: hold, entity: nil, reason: "the store has no entity '\(hold.entity)'\(hint)"))
+                Unusable(hold: hold, entity: nil, reason: "the store has no entity '\(hold.entity)'\(hint)\(skip)"))
         }
         func unusable(_ reason: String) -> Found {
             .failure(Unusable(hold: hold, entity: entity.name, reason: reason))

@@ -39,7 +39,7 @@ package struct RestoredRows {
             let tables = restored.tables.sorted()
             let own = isHere ? try tables.filter { try entity.isIn($0, reader) } : []
             // What was accepted is gone: only rows of that age are others.
-            let cutoffs = restored.asOf.map { asOf in
+            let cutoff = restored.asOf.map { asOf in
                 let zone = planner.policy.timezone
                 let past = accepted.map { $0.rule.cutoff(asOf: asOf, zone: zone) }.max()
                 return min(rule.cutoff(asOf: asOf, zone: zone), past ?? .distantFuture)
@@ -47,9 +47,9 @@ package struct RestoredRows {
             var alone = request
             alone.preceding = []
             // There may be many undos, and usually no row is that old.
-            let isOld = cutoffs.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
-            if isOld, cutoffs != nil || !own.isEmpty {
-                let old = cutoffs.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
+            let isOld = cutoff.flatMap { cutoff in step.survey.dates.oldest.map { $0 < cutoff } } != false
+            if isOld, cutoff != nil || !own.isEmpty {
+                let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
                 let count = try alone.narrowed(to: old, reader).expiredAloneCount
                 if count > 0,
                     try !isHere || !own.isEmpty || isNew && rule.family != nil || !planner.isWhole(restored, reader)
