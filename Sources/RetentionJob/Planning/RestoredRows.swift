@@ -32,9 +32,7 @@ package struct RestoredRows {
         for restored in planner.memory.restorations {
             let accepted = restored.accepted.filter { planner.isRule($0, record) }
             let isHere = restored.store == nil
-            if try !accepted.isEmpty && (planner.isAccepted(restored) || isHere && planner.isWhole(restored, reader)) {
-                continue
-            }
+            if !accepted.isEmpty, planner.isAccepted(restored) { continue }
             guard isHere || isNew && planner.policy.isOneOfMany || !restored.isInPlace else { continue }
             let tables = restored.tables.sorted()
             let own = isHere ? try tables.filter { try entity.isIn($0, reader) } : []
@@ -51,9 +49,8 @@ package struct RestoredRows {
             if isOld, cutoff != nil || !own.isEmpty {
                 let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
                 let count = try alone.narrowed(to: old, reader).expiredAloneCount
-                if count > 0,
-                    try !isHere || !own.isEmpty || isNew && rule.family != nil || !planner.isWhole(restored, reader)
-                {
+                let mayBeThem = accepted.isEmpty && (!own.isEmpty || isNew && rule.family != nil)
+                if count > 0, try !isHere || mayBeThem || !planner.isWhole(restored, reader) {
                     return RestoredRows(
                         restoration: restored, rowCount: count, reached: [], moved: own.isEmpty ? tables : [])
                 }
@@ -102,9 +99,10 @@ extension Planner {
         let rules = try (policy.rules + memory.rules.map(\.record.rule)).compactMap { rule in
             try reader.entity(named: rule.entity).map { (rule: rule, entity: $0) }
         }
+        let byName = Dictionary(rules.map { ($0.entity.name.folded, $0) }) { first, _ in first }
         return try restored.tables.allSatisfy { table in
-            let own = try rules.filter { try $0.entity.isIn(table, reader) }
-            guard let (rule, entity) = own.first, let date = rule.date(zone: policy.timezone) else {
+            let own = try byName[table.folded] ?? rules.first { try $0.entity.isIn(table, reader) }
+            guard let (rule, entity) = own, let date = rule.date(zone: policy.timezone) else {
                 return try reader.entity(named: table) != nil
             }
             guard !restored.acceptedThere.contains(rule.name) else { return true }
