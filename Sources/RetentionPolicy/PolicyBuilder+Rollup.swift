@@ -179,8 +179,10 @@ extension PolicyBuilder {
 }
 
 extension Policy {
-    /// Whether rows of a rule become candles of an entity.
-    package func makesCandles(_ entity: String) -> Bool { rules.contains { $0.isEnabled && $0.makes(entity) } }
+    /// The entities of candles that rows of the rules become, in lower case.
+    package var candleEntities: Set<String> {
+        Set(rules.lazy.filter(\.isEnabled).compactMap { $0.rollup?.target.folded })
+    }
 }
 
 extension Rule {

@@ -31,6 +31,14 @@ package struct RecordedRule: Hashable, Sendable {
         return RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
     }
 
+    /// The record of the same rule for another table of its pattern.
+    func of(_ entity: String) -> RecordedRule {
+        var rule = rule
+        rule.entity = entity
+        if let family = rule.family { rule.name = family.member(rule.share?.name ?? entity) }
+        return RecordedRule(rule, entity: entity, date: rule.dateAttribute, zone: zone)
+    }
+
     /// The record as one line of JSON. Two rules with equal texts delete the same rows.
     package var canonical: String {
         var members: [(String, String)] = []

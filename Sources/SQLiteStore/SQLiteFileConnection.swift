@@ -39,6 +39,8 @@ public class SQLiteFileConnection {
     package var looksAtRowsToKeep: Bool { true }
     package var didBeginPhase: ((String) -> Void)?
     var otherUsers = OtherUsers()
+    /// The last INSERT of one row.
+    var lastInsert: InsertText?
     /// What the surveys found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
     /// What this connection has changed, as far as ``ChangeMark`` needs it.
@@ -211,16 +213,30 @@ public class SQLiteFileConnection {
                 transactionDepth += 1
                 defer { transactionDepth -= 1 }
                 let name = "retention_\(transactionDepth)"
-                return try enclosed(
-                    db, begin: "SAVEPOINT \(name)", end: "RELEASE \(name)",
-                    undo: "ROLLBACK TO \(name); RELEASE \(name)",
-                    body)
+                return try forgettingTables {
+                    try enclosed(
+                        db, begin: "SAVEPOINT \(name)", end: "RELEASE \(name)",
+                        undo: "ROLLBACK TO \(name); RELEASE \(name)", body)
+                }
             }
             let synchronous = try setDurability(durability, db)
             defer { if let synchronous { try? db.execute(sql: "PRAGMA main.synchronous = \(synchronous)") } }
-            return try enclosed(
-                db, begin: isReadOnly ? "BEGIN DEFERRED" : "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK"
-            ) { try carryOut(body, db) }
+            return try forgettingTables {
+                try enclosed(
+                    db, begin: isReadOnly ? "BEGIN DEFERRED" : "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK"
+                ) { try carryOut(body, db) }
+            }
+        }
+    }
+
+    /// Runs a transaction that may create tables. If it fails they are gone, so what is known of them is discarded.
+    private func forgettingTables<T>(_ transaction: () throws -> T) rethrows -> T {
+        let known = catalog
+        do {
+            return try transaction()
+        } catch {
+            catalog = known
+            throw error
         }
     }
 
@@ -246,7 +262,6 @@ public class SQLiteFileConnection {
             throw StoreError(error, store: name, doing: "a transaction cannot begin")
         }
         let known = temporaries
-        let knownCatalog = catalog
         do {
             let value = try body()
             // A statement may end before it notices a cancellation.
@@ -256,9 +271,8 @@ public class SQLiteFileConnection {
         } catch {
             // SQLite may have rolled back by itself (disk full, I/O error). Then nothing is left to roll back.
             if db.isInsideTransaction { try? db.execute(sql: undo) }
-            // The tables and rows that the transaction created are gone, so what is known of them is discarded.
+            // The temporary tables that the transaction created are gone.
             temporaries.rollBack(to: known)
-            catalog = knownCatalog
             guard error is DatabaseError else { throw error }
             throw storeError(error, doing: "the transaction is rolled back", db)
         }

@@ -145,6 +145,6 @@ public final class SQLiteWriter: SQLiteFile, ObjectStore, RetentionWriter {
     /// Throws what opening the file throws if it is missing, cannot be written or is not a SQLite database. The file is opened and closed,
     /// so no part of this process may have it open.
     package static func requireDatabase(path: String) throws(StoreError) {
-        try StoreFile.check(path, readOnly: false, create: false)
+        try StoreFile.requireDatabase(path)
     }
 }

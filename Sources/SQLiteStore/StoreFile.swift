@@ -24,8 +24,23 @@ enum StoreFile {
     /// missing file is allowed if it is to be created.
     ///
     /// - Returns: the number of the file, or nil if it is to be created.
-    @discardableResult
     static func check(_ path: String, readOnly: Bool, create: Bool) throws(StoreError) -> Number? {
+        guard let status = try regularFile(path, create: create) else { return nil }
+        try requireOneName(path, status)
+        try requireOwnSideFiles(path)
+        try requireNoMount(path)
+        try requireDatabase(path, status, readOnly: readOnly)
+        return Number(status)
+    }
+
+    /// Throws unless the path is a file that can be changed and begins like a database.
+    static func requireDatabase(_ path: String) throws(StoreError) {
+        guard let status = try regularFile(path, create: false) else { return }
+        try requireDatabase(path, status, readOnly: false)
+    }
+
+    /// What the file system says of a file that must be a regular one; nil: it is missing, and is to be created.
+    private static func regularFile(_ path: String, create: Bool) throws(StoreError) -> stat? {
         guard !path.isEmpty, path != SQLiteFileConnection.inMemoryPath else {
             throw StoreError(
                 .unsupported, store: path, message: "the path of a store must name a file",
@@ -45,23 +60,22 @@ enum StoreFile {
             }
         }
         switch status.st_mode & S_IFMT {
-        case S_IFREG: break
+        case S_IFREG: return status
         case S_IFDIR:
             throw StoreError(
                 .inputOutput, store: path, message: "the store is a folder, not a database file",
                 hint: "name the file itself, as in folder/prices.sqlite")
         default: throw StoreError(.inputOutput, store: path, message: "the store is not a regular file")
         }
-        try requireOneName(path, status)
-        try requireOwnSideFiles(path)
-        try requireNoMount(path)
+    }
+
+    private static func requireDatabase(_ path: String, _ status: stat, readOnly: Bool) throws(StoreError) {
         guard access(path, readOnly ? R_OK : R_OK | W_OK) == 0 else {
             throw StoreError(
                 .permission, store: path,
                 message: "no permission to \(readOnly ? "read" : "change") the store: \(String(systemError: errno))")
         }
         try checkHeader(path, isEmpty: status.st_size == 0)
-        return Number(status)
     }
 
     /// Throws if the file has a second name. SQLite has a separate WAL or journal for each name, and the job a separate lock. Programs that

@@ -4,6 +4,7 @@ Written from docs/configuration.md. Each member of a family is a rule of its own
 
 import copy
 import datetime
+import functools
 import re
 
 from rules import UTC, instant, instant_of_date
@@ -119,6 +120,24 @@ class Ages:
         return {text(age): age for age in values.values()} | {value + "*": age for value, age in beginnings.items()} | {"default": default}
 
 
+class Shares:
+    """Which member of a rule has a row: by its table, and by its symbol if there are ages."""
+
+    def __init__(self, ages=None, table_of_ages=None):
+        self.ages, self.table_of_ages = ages, table_of_ages
+        self.known = {}
+
+    def share(self, row):
+        symbol = row["symbol"] if self.ages else None
+        if symbol not in self.known:
+            self.known[symbol] = self.ages.member_of(symbol, self.table_of_ages)[0] if self.ages else None
+        return row["table"], self.known[symbol]
+
+
+BY_TABLE = Shares()
+
+
+@functools.cache
 def matches(pattern, name):
     """Whether the name of a table matches a pattern."""
     expression = "".join({"*": ".*", "?": ".", "!": "^"}.get(part, part) for part in pattern)
@@ -139,18 +158,18 @@ def expand(rules, tables, table_of_ages):
             found += [member(rule, name, table=name) for name in tables
                       if matches(rule.entity, name) and name.lower() not in named and not any(matches(other, name) for other in rule.excepted)]
         elif rule.ages:
+            shares = Shares(copy.deepcopy(rule.ages), dict(table_of_ages))
             for name, age in rule.ages.members(table_of_ages).items():
-                found.append(member(rule, name, ages=(rule.ages, dict(table_of_ages)), age=age, table=rule.entity))
+                found.append(member(rule, name, table=rule.entity, shares=shares, age=age))
         elif rule.entity in tables:
             found.append(member(rule, None, table=rule.entity))
     return found
 
 
-def member(rule, name, table, ages=None, age=None):
+def member(rule, name, table, shares=BY_TABLE, age=None):
     """A rule for the rows of a table, and of some values."""
     found = copy.copy(rule)
     found.family, found.age, found.table = rule, age or rule.age, table
     found.name = f"{rule.name}:{name}" if name else rule.name
-    by_value = ages and copy.deepcopy(ages[0])
-    found.chosen = lambda row: row["table"] == table and (not ages or by_value.member_of(row["symbol"], ages[1])[0] == name)
+    found.shares, found.share = shares, (table, name if shares.ages else None)
     return found

@@ -3,6 +3,8 @@
 import copy
 import datetime
 import json
+import os
+import random
 import sqlite3
 import types
 
@@ -20,6 +22,8 @@ DAYS = ["unix_days", "yyyymmdd"]
 FORMATS = ["unix_seconds", "unix_seconds", "unix_milliseconds", "unix_microseconds", "apple_seconds", "iso8601", "iso8601", *SCALES,
            *DAYS, "yyyymmddhhmmss", *PATTERNS]
 AGES = [whole(age) for age in ({"d": 1}, {"d": 2}, {"d": 5}, {"d": 10}, {"w": 2}, {"d": 30}, {"mo": 1}, {"d": 60}, {"mo": 3})]
+# Tables of rules with plain names.
+NAMES = ["tick_0", "tick_1", "tick_2", "tick_3"]
 # What refers to a row, and what becomes of it: nothing does, it goes too, its reference becomes NULL, a trigger deletes it.
 CHILDREN = [None, None, "CASCADE", "SET NULL", "trigger"]
 # The columns that distinguish a row from another one. Without any, rows that are equal are the same.
@@ -65,7 +69,7 @@ class State:
         try:
             self.integrity = store.execute("PRAGMA integrity_check").fetchall()
             self.rows = life.read(store)
-            self.whole = {row[0]: tuple(map(repr, row)) for table in life.tables
+            self.whole = {row[0]: repr(row) for table in life.tables
                           for row in store.execute(f"SELECT {life.columns} FROM {table}").fetchall()}
             self.notes = {row[0]: row for row in store.execute("SELECT id, tick, kind FROM Note")} if life.children else {}
             self.log = {what: sorted(number for number, in store.execute("SELECT id FROM Log WHERE what = ?", [what]))
@@ -77,7 +81,7 @@ class State:
 class Life(World):
     """A store of a seed, its policy, and what changes both."""
 
-    def __init__(self, chance):
+    def __init__(self, chance, may_be_named=False):
         super().__init__(chance, is_disturbed=True)
         self.format = chance.choice(FORMATS)
         self.days_only = self.format in DAYS + DAYS_ONLY or (self.format == "iso8601" and chance.random() < 0.3)
@@ -93,14 +97,27 @@ class Life(World):
         self.next = 1000
         # What the store and the policy have: one table or several, ages by symbol, a bound.
         self.feature = chance.choice([None, "ages", "ages", "bounds", "bounds", "tables", "tables"])
+        # Without a choice of its own, so that the other lives of a seed stay what they were.
+        is_named = random.Random(f"named {chance.getstate()}").random() < 0.25 or os.environ.get("YEARS_FEATURE") == "named"
+        if may_be_named and is_named:
+            self.feature, self.children, self.tables = "named", None, NAMES[:chance.choice([2, 3, 3])]
         if self.feature == "tables":
             self.children, self.tables = None, ["tick_a", "tick_b", "tick_c"][:chance.choice([1, 2, 3])]
+        # What rules with another name were called before.
+        self.former_names = {}
         self.table_of_ages = {}
+        # The last snapshot of the policy.
+        self.last = None
         # The rules of the policy; `rules` has what they are for the tables and ages of the night.
         self.written = []
         # Each rule with ages is several.
         for _ in range(chance.choice([1, 2, 3, 4] if self.feature != "ages" else [1, 2])):
             self.add_rule()
+        # Undos and holds stand in each other's way: rows that come back are then allowed.
+        self.is_undone = True
+        if self.feature == "named" and chance.random() < 0.5:
+            self.is_undone, self.max_late = False, None
+            self.holds = [HoldForATime(self, f"hold-{number}") for number in range(2)]
         self.pace = chance.choice([1, 3, 6, 10])
         self.stops = {symbol: chance.randrange(5, 200) for symbol in ("B", "C")}
         self.columns = "id, " + ("rowid, " if self.shape in ("no key", "text key") else "") + "symbol, venue, f, v, at, seen, price" + (
@@ -154,13 +171,15 @@ class Life(World):
 
     def read(self, store):
         """The rows, each with the kinds of those that refer to it."""
-        rows = super().read(store)
-        for row in rows.values():
-            row["notes"] = []
+        rows, notes = super().read(store), {}
         for tick, kind in store.execute("SELECT tick, kind FROM Note").fetchall() if self.children else []:
-            if tick in rows:
-                rows[tick]["notes"].append(kind)
-        return rows
+            notes.setdefault(tick, []).append(kind)
+        return rows | {number: dict(rows[number], notes=kinds) for number, kinds in notes.items() if number in rows}
+
+    def see(self, table, values):
+        row = super().see(table, values)
+        row["notes"] = []
+        return row
 
     def make(self, folder):
         self.rules = self.written
@@ -233,7 +252,7 @@ class Life(World):
             if chance.random() < 0.1 and self.fed:
                 # The same row again; its key may be free by now.
                 row = dict(chance.choice(self.fed))
-                if KEYS[self.shape] != ["id"] and any(
+                if (KEYS[self.shape] != ["id"] or self.feature == "named") and any(
                         store.execute(f"SELECT 1 FROM {table} WHERE id = ?", [row["id"]]).fetchone() for table in self.tables):
                     continue
                 if chance.random() < 0.3 and KEYS[self.shape] == ["id"]:
@@ -252,10 +271,18 @@ class Life(World):
     # The policy
 
     def snapshot(self):
-        """The policy as it is, to compare with later."""
-        written, holds = copy.deepcopy((self.written, self.holds))
-        return types.SimpleNamespace(
-            written=written, holds=holds, zone=self.zone, clocks=self.clocks, order=self.order, table_of_ages=dict(self.table_of_ages))
+        """The policy as it is, to compare with later. While nobody changes it, it is the same."""
+        if self.last is None or self.last.content != self.content():
+            written, holds = copy.deepcopy((self.written, self.holds))
+            self.last = types.SimpleNamespace(
+                written=written, holds=holds, zone=self.zone, clocks=self.clocks, order=self.order, table_of_ages=dict(self.table_of_ages),
+                content=self.content())
+        return self.last
+
+    def content(self):
+        """What the policy says, and the table of ages."""
+        return (*(rule.policy(self.date_format, self.batch) for rule in self.written), *(hold.policy() for hold in self.holds),
+                str(self.table_of_ages))
 
     def expand(self):
         """A table that the policy names is left to that rule; what the patterns match is asked anew each night."""
@@ -268,14 +295,18 @@ class Life(World):
             for rule in policy.rules if is_loose else []:
                 if rule.bound:
                     rule.age, rule.align, rule.bound = rule.bound[1], None, None
+        self.end_holds(policy, clock)
+        return Judge(policy, as_of, rows)
+
+    @staticmethod
+    def end_holds(policy, clock):
         for hold in policy.holds:
             hold.is_over = bool(hold.expires and hold.expires <= clock)
-        return Judge(policy, as_of, rows)
 
     def add_rule(self):
         if len(self.written) >= (3 if self.feature == "ages" else 6):
             return "adds no rule"
-        kind = self.chance.choice(["plain", "plain", "thin", "keep", "both"] + ["plain"] * 5 * (self.feature == "bounds"))
+        kind = self.chance.choice(["plain", "plain", "thin", "keep", "both"] + ["plain"] * 5 * (self.feature in ("bounds", "named")))
         self.count += 1
         rule = Rule(self.chance, f"{kind}-{self.count}", kind, self.format, self.days_only, has_second_date=False)
         rule.allow_empty = self.chance.random() < 0.5
@@ -283,6 +314,10 @@ class Life(World):
             rule.ages = Ages(self.chance, self.chance.random() < 0.5)
         if self.feature == "tables":
             self.change_pattern(rule)
+        if self.feature == "named":
+            self.change_table(rule)
+            # Rules that delete what other rules delete, too: then a row that moves is expired where it is.
+            rule.where = rule.where if self.chance.random() < 0.5 else None
         if self.feature == "bounds" or self.chance.random() < 0.1:
             self.change_bound(rule)
         self.fit(rule)
@@ -296,7 +331,8 @@ class Life(World):
         does = chance.choice([
             self.change_age, self.change_age, self.change_where, self.change_tiers, self.change_count, self.switch, self.switch, self.rename,
             self.reorder, self.comment, lambda _: self.add_rule(), self.remove, self.add_hold, self.add_hold, self.end_hold, self.realign]
-            + {"ages": [self.change_ages] * 6, "bounds": [self.change_bound] * 3, "tables": [self.change_pattern] * 3}.get(self.feature, []))
+            + {"ages": [self.change_ages] * 6, "bounds": [self.change_bound] * 3, "tables": [self.change_pattern] * 3,
+               "named": [self.change_table] + [self.change_age] * 2}.get(self.feature, []))
         return does(rule)
 
     def change_age(self, rule):
@@ -336,13 +372,17 @@ class Life(World):
             rule.excepted = ["Log", "symbol_ages"] + rule.excepted
         return f"lets {rule.name} name {rule.entity} except {rule.excepted}"
 
+    def change_table(self, rule):
+        rule.entity = self.chance.choice(NAMES[:3] + self.tables)
+        return f"lets {rule.name} name {rule.entity}"
+
     # What people do to the store
 
     def edit_store(self, folder):
         """Something that people change in the store between two nights. Returns what; None: nothing."""
         chance = self.chance
-        does = {"ages": self.edit_table_of_ages, "tables": self.edit_tables}.get(self.feature)
-        if not does or chance.random() > 0.12:
+        does = {"ages": self.edit_table_of_ages, "tables": self.edit_tables, "named": self.edit_named}.get(self.feature)
+        if not does or chance.random() > (0.12 if self.feature != "named" else 0.2):
             return None
         store = self.open(f"{folder}/prices.sqlite")
         try:
@@ -400,6 +440,86 @@ class Life(World):
             self.holds = [hold for hold in self.holds if hold.table != table]
         return f"the table {table} is rotated to {other}"
 
+    # What people do to tables of rules with plain names
+
+    def edit_named(self, store):
+        does = self.chance.choice([self.swap] * 3 + [self.give_name] * 3 + [self.shift] * 2 + [self.appear, self.drop])
+        done = does(store)
+        lost = [hold for hold in self.holds if hold.table not in self.tables]
+        if lost and self.chance.random() < 0.7:
+            self.holds = [hold for hold in self.holds if hold not in lost]
+            done = f"{done}, and its holds go"
+        return done
+
+    def rename_tables(self, store, names):
+        """Gives tables other names. The rules and the holds that name them may follow. Returns what follows."""
+        for number, table in enumerate(names):
+            store.execute(f"ALTER TABLE {table} RENAME TO between_{number}")
+        for number, table in enumerate(names):
+            store.execute(f"ALTER TABLE between_{number} RENAME TO {names[table]}")
+        self.tables = [names.get(name, name) for name in self.tables]
+        for row in self.fed:
+            row["table"] = names.get(row["table"], row["table"])
+        follows = []
+        if self.chance.random() < 0.4:
+            follows.append("the rules")
+            for rule in self.written:
+                rule.entity = names.get(rule.entity, rule.entity)
+        if self.chance.random() < 0.4:
+            follows.append("the holds")
+            self.holds = [copy.copy(hold) for hold in self.holds]
+            for hold in self.holds:
+                hold.table = names.get(hold.table, hold.table)
+        return f"; {' and '.join(follows) or 'nothing'} follows"
+
+    def add_table(self, store, name):
+        self.create(store, name)
+        self.add_log(store, name)
+        self.tables = [*self.tables, name]
+
+    def remove_table(self, store, name):
+        store.execute(f"DROP TABLE {name}")
+        self.tables = [other for other in self.tables if other != name]
+        self.fed = [row for row in self.fed if row["table"] != name]
+
+    def swap(self, store):
+        one, other = self.chance.sample(self.tables, 2)
+        return f"the tables {one} and {other} are swapped" + self.rename_tables(store, {one: other, other: one})
+
+    def give_name(self, store):
+        table, other = self.chance.choice(self.tables), self.chance.choice([*NAMES, "other"])
+        if other in self.tables:
+            return self.swap(store)
+        done = f"the table {table} becomes {other}" + self.rename_tables(store, {table: other})
+        if self.chance.random() < 0.4:
+            self.add_table(store, table)
+            done += f", and there is a new {table}"
+        return done
+
+    def shift(self, store):
+        """Rotates by number: each table takes the next name, the last one goes, and there is a new first one."""
+        numbered = [name for name in NAMES if name in self.tables]
+        if len(numbered) > 1 and self.chance.random() < 0.5 or numbered[-1:] == NAMES[-1:]:
+            self.remove_table(store, numbered.pop())
+        done = "the tables are rotated" + self.rename_tables(store, {name: NAMES[NAMES.index(name) + 1] for name in numbered})
+        if NAMES[0] not in self.tables:
+            self.add_table(store, NAMES[0])
+        return done
+
+    def appear(self, store):
+        free = [name for name in NAMES if name not in self.tables]
+        if not free:
+            return self.swap(store)
+        self.add_table(store, free[0])
+        return f"the table {free[0]} appears"
+
+    def drop(self, store):
+        if len(self.tables) < 3:
+            return self.swap(store)
+        table = self.chance.choice(self.tables)
+        self.remove_table(store, table)
+        return f"the table {table} goes"
+
     def change_where(self, rule):
         rule.where = self.chance.choice([None, *Rule.WHERES])
         return f"gives {rule.name} where {json.dumps(rule.where)}"
@@ -426,6 +546,7 @@ class Life(World):
     def rename(self, rule):
         self.count += 1
         former, rule.name = rule.name, f"{rule.kind}-{self.count}"
+        self.former_names[rule.name] = former
         return f"calls {former} {rule.name}"
 
     def reorder(self, rule):

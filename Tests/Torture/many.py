@@ -51,6 +51,8 @@ class Store(Years):
 
 
 class Many(Years):
+    may_be_named = False
+
     def __init__(self, program, chance, folder):
         super().__init__(program, chance, folder)
         self.names = list(NAMES)

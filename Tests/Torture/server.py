@@ -164,4 +164,4 @@ class ServerState:
         store = life.open()
         self.tables, self.notes, self.log = life.tables, {}, {"gone": [], "new": []}
         self.rows = life.read(store)
-        self.whole = {number: tuple(repr(row[name]) for name in COLUMNS) for number, row in self.rows.items()}
+        self.whole = {number: repr([row[name] for name in COLUMNS]) for number, row in self.rows.items()}

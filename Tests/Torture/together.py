@@ -186,8 +186,8 @@ class Rule:
         self.allow_empty, self.max_rows, self.denies = True, None, False
         self.is_enabled = chance.random() < 0.88
         self.thin = self.keep = self.rollup = None
-        # What families.py gives to a rule: ages by value, a bound, a pattern of tables, and what chooses the rows of a member.
-        self.ages = self.bound = self.fixed = self.chosen = None
+        # What families.py gives to a rule: ages by value, a bound, a pattern of tables, and the share of the rows that a member has.
+        self.ages = self.bound = self.fixed = self.shares = self.share = None
         self.entity, self.excepted = "Tick", []
         if kind in ("thin", "both"):
             self.thin = self.tiers(chance, days_only)
@@ -296,11 +296,30 @@ class Hold:
             for date in (row["dates"][attribute] for attribute in attributes))
 
 
+class Answers(dict):
+    """Whether a condition is true for a row, by the values that it reads."""
+
+    def __init__(self, where):
+        self.where, self.columns = where, list(where)
+
+    def is_true(self, row):
+        return self[tuple([row[column] for column in self.columns])]
+
+    def __missing__(self, values):
+        self[values] = found = holds_for(self.where, dict(zip(self.columns, values))) is True
+        return found
+
+
 class Judge:
     """What the rules of a policy delete of some rows at an instant. Rows are by their ids."""
 
+    # What is true of which values, by the text of a condition.
+    answers = {}
+
     def __init__(self, world, as_of, rows):
         self.world, self.rows = world, rows
+        # What is asked several times: the rows that rules with the same conditions read, their shares, and those of a rule.
+        self.read, self.parts, self.past, self.left_to = {}, {}, {}, {}
         self.clocks, self.order = world.clocks, world.order
         zone = world.zone
         self.rules = [rule for rule in world.rules if rule.is_enabled]
@@ -310,7 +329,8 @@ class Judge:
             (rule, unit): cutoff(as_of, age, rule.align, zone) if age else None
             for rule in world.rules if rule.thin for unit, age in rule.thin["tiers"]}
         attributes = {rule.attribute for rule in world.rules}
-        self.held = {number for number, row in rows.items() if any(hold.covers(row, attributes) for hold in world.holds)}
+        holds = [hold for hold in world.holds if not hold.is_over]
+        self.held = {number for number, row in rows.items() if any(hold.covers(row, attributes) for hold in holds)} if holds else set()
         self.taken = set()
         for rule in self.rules:
             if not rule.chooses:
@@ -332,7 +352,7 @@ class Judge:
             require(by_age <= rule.fixed <= max(by_age, youngest), rule.name, "has the cutoff", rule.fixed, "not in", by_age, "to", youngest)
             return rule.fixed
         # Rows without a price count, too.
-        dates = [self.date(rule, row) for row in self.rows.values() if self.matches(rule, row, needs_price=False)]
+        dates = [self.date(rule, row) for row in self.matching(rule, needs_price=False).values()]
         # A day is before a cutoff if all of it is.
         left = sorted((date.end - MICROSECOND if date.end else date.begin for date in dates if not date.is_before(by_age)), reverse=True)
         if len(left) <= count:
@@ -344,25 +364,43 @@ class Judge:
         date = row["dates"][rule.attribute]
         return date if date and date.begin >= (rule.earliest or EARLIEST) else None
 
-    def matches(self, rule, row, needs_price=True):
-        is_fit = not needs_price or rule.picks != "ohlc" or isinstance(row["price"], (int, float))
-        is_chosen = rule.chosen is None or rule.chosen(row)
-        return is_chosen and self.date(rule, row) is not None and holds_for(rule.where, row) is True and is_fit
+    def matching(self, rule, needs_price=True):
+        """The rows that a rule reads, and that match it."""
+        needs_price = needs_price and rule.picks == "ohlc"
+        key = json.dumps(rule.where), rule.attribute, rule.earliest, needs_price
+        if key not in self.read:
+            self.read[key] = self.readable(rule, self.answers.setdefault(key[0], Answers(rule.where or {})), needs_price)
+        if rule.shares is None:
+            return self.read[key]
+        if (key, rule.shares) not in self.parts:
+            parts = self.parts[key, rule.shares] = {}
+            for number, row in self.read[key].items():
+                parts.setdefault(rule.shares.share(row), {})[number] = row
+        return self.parts[key, rule.shares].get(rule.share, {})
 
-    def is_past(self, rule, row):
-        """Whether a row is before the cutoff of a rule that reads it."""
-        end = self.cutoffs[rule] + MICROSECOND if "edge" in BREAK else self.cutoffs[rule]
-        return self.matches(rule, row) and self.date(rule, row).is_before(end)
+    def readable(self, rule, answers, needs_price):
+        is_true = answers.is_true
+        return {number: row for number, row in self.rows.items()
+                if is_true(row) and self.date(rule, row) is not None and (not needs_price or isinstance(row["price"], (int, float)))}
+
+    def before(self, rule):
+        """The rows before the cutoff of a rule, of those that it reads."""
+        if rule not in self.past:
+            end = self.cutoffs[rule] + MICROSECOND if "edge" in BREAK else self.cutoffs[rule]
+            self.past[rule] = {number for number, row in self.matching(rule).items()
+                               if row["dates"][rule.attribute].is_before(end) and (not rule.rollup or row["is_priced"])}
+        return self.past[rule]
 
     def reached(self, rule, spares_held=True):
         """The rows that a rule would delete if none chose rows to keep."""
-        return {number for number, row in self.rows.items()
-                if self.is_past(rule, row) and not (spares_held and number in self.held) and (not rule.rollup or row["is_priced"])}
+        return self.before(rule) - self.held if spares_held else self.before(rule)
 
     def candidates(self, rule):
         """The rows among which a rule chooses those that it keeps."""
-        taken = set() if "chosen" in BREAK else self.taken
-        return [row for number, row in self.rows.items() if number not in taken and self.matches(rule, row)]
+        if rule not in self.left_to:
+            taken = set() if "chosen" in BREAK else self.taken
+            self.left_to[rule] = [row for number, row in self.matching(rule).items() if number not in taken]
+        return self.left_to[rule]
 
     def place(self, rule, row):
         """What orders the rows of a group."""
@@ -417,9 +455,7 @@ class Judge:
     def past_and_kept(self, rule):
         """The rows before the cutoff that a rule keeps: all, and by tier."""
         kept = self.kept_alone[rule] if "own" in BREAK else self.kept
-        past = {number for number in kept
-                if self.matches(rule, self.rows[number]) and self.is_past(rule, self.rows[number])
-                and (not rule.rollup or self.rows[number]["is_priced"])}
+        past = kept & self.before(rule)
         tiers = {}
         for number in past & set(self.tiers[rule]):
             tiers[self.tiers[rule][number]] = tiers.get(self.tiers[rule][number], 0) + 1
@@ -472,7 +508,8 @@ class World:
         self.has_ledger = self.is_archived or chance.random() < 0.2
         self.batch = "batch: { rows: %d, pause: none }" % chance.choice([1, 5, 17])
         self.method = []
-        self.known = {}
+        # The dates of values, and the rows that were read.
+        self.known, self.seen = {}, {}
         # The order of the rules in a policy, by its folder; and in the one that is judged, if it is not that of `rules`.
         self.orders, self.rule_order = {}, None
 
@@ -609,18 +646,23 @@ class World:
         return self.known[value]
 
     def read(self, store):
-        """The rows of the table by their ids."""
+        """The rows of the table by their ids. Those that are as they were are the same objects."""
         rowid = "rowid" if self.has_rowid else "NULL"
         rows = {}
-        found = [(table, values) for table in self.tables
-                 for values in store.execute(f"SELECT {rowid}, {', '.join(COLUMNS)} FROM {table}").fetchall()]
-        for table, values in found:
-            row = dict(zip(["rowid", *COLUMNS], values)) | {"table": table}
-            row["dates"] = {name: self.parsed(row[name]) for name in ("at", "seen")}
-            row["is_priced"] = isinstance(row["price"], (int, float)) and row["price"] > 0
-            require(row["id"] not in rows, "a row is there twice")
-            rows[row["id"]] = row
+        for table in self.tables:
+            for values in store.execute(f"SELECT {rowid}, {', '.join(COLUMNS)} FROM {table}").fetchall():
+                row = self.seen.get((table, values)) or self.see(table, values)
+                require(row["id"] not in rows, "a row is there twice")
+                rows[row["id"]] = row
         return rows
+
+    def see(self, table, values):
+        """A row that is read for the first time."""
+        row = dict(zip(["rowid", *COLUMNS], values)) | {"table": table}
+        row["dates"] = {name: self.parsed(row[name]) for name in ("at", "seen")}
+        row["is_priced"] = isinstance(row["price"], (int, float)) and row["price"] > 0
+        self.seen[table, values] = row
+        return row
 
     def look(self, folder):
         """The rows, and how many are in candles."""
@@ -718,6 +760,9 @@ class World:
             require((said["outcome"] == "disabled") == (not rule.is_enabled), rule.name, "is", said["outcome"])
             if not rule.is_enabled:
                 continue
+            if said["refusal"] == "hold_unusable" and said["expired"] is None:
+                # A hold of a table that is missing: nothing is counted.
+                continue
             # A row that two rules delete is counted by the one that is carried out first.
             rows = judge.deleted_by(rule) - gone
             if not rule.rollup:
@@ -740,7 +785,7 @@ class World:
     def check_kept(self, said, judge, left):
         """What a report says a rule keeps is there, and as much as the judge says."""
         rule = self.named(said["name"])
-        if not rule.is_enabled or not rule.chooses:
+        if not rule.is_enabled or not rule.chooses or said["refusal"] == "hold_unusable" and said["expired"] is None:
             return
         kept, tiers = judge.past_and_kept(rule)
         require(kept <= set(left), rule.name, "keeps rows that are gone:", sorted(kept - set(left))[:5])

@@ -1,5 +1,6 @@
 """Undos of runs, for years.py: they restore the rows that the run deleted, and nothing else."""
 
+import collections
 import json
 import os
 
@@ -17,7 +18,22 @@ class Run:
         gone = set(before.rows) - set(after.rows)
         self.gone = {number: before.whole[number] for number in gone}
         self.notes = {number: note for number, note in before.notes.items() if after.notes.get(number) != note}
-        self.accepted = set()
+        # The rules that were carried out since with these rows accepted, by name, as they were; the rule that deleted each row; and the
+        # newest cutoff of each table.
+        self.accepted, self.owners, self.cutoffs = {}, {}, {}
+
+    def is_accepted(self, name, former_names):
+        """Whether a rule was accepted, under this name or one that it had."""
+        while name in former_names and name not in self.accepted:
+            name = former_names[name]
+        return name in self.accepted
+
+    def shows(self, rows, owned):
+        """Whether it shows that restored rows are not all where they were: a table has fewer rows as old as they are than were restored."""
+        counts = collections.Counter(self.rows[number]["table"] for number in self.gone.keys() - owned)
+        old = collections.Counter(row["table"] for row in rows.values()
+                                  if row["dates"]["at"] and row["dates"]["at"].is_before(self.cutoffs.get(row["table"], self.as_of)))
+        return any(old[table] < count for table, count in counts.items())
 
 
 class Undos:
@@ -31,9 +47,13 @@ class Undos:
             end = self.call("undo", run.identifier)
             require(end.returncode == 65, "the undo into a table that is gone ends with", end.returncode, end.stderr)
             return self.check_same(before, self.look(), "an undo into a table that is gone")
-        if run.tables != self.life.tables:
+        is_named = self.life.feature == "named"
+        if run.tables != self.life.tables and not is_named:
             return
         is_unclear = KEYS[self.life.shape] != ["id"] and any(before.whole.get(number, row) != row for number, row in run.gone.items())
+        # A row that was fed again may be in another table.
+        is_unclear |= is_named and any(
+            before.rows[number]["table"] != run.rows[number]["table"] for number in run.gone if number in before.rows)
         if not is_unclear:
             self.undo_run(run, before)
 

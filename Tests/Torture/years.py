@@ -2,11 +2,13 @@
 
 history.py makes the store, the feed and the changes of the policy; nights.py and undos.py have the laws. A night is: the feed,
 people, a dry run, the run, and the run again. In some nights another program writes during the run, the run is killed, the disk is
-full, the clock is set back, a run is undone, or the store is moved. All of it follows from the seed."""
+full, the clock is set back, a run is undone, or the store is moved. All of it follows from the seed. With YEARS_FEATURE=named in the
+environment all stores have tables that rules name and people rename; else a quarter has."""
 
 import collections
 import copy
 import datetime
+import glob
 import json
 import os
 import shutil
@@ -26,11 +28,11 @@ BY_HAND = ["policy_widened", "restored_rows", "rows_came_back", "clock_jumped", 
 class Years(NightLaws, Undos):
     # The store, in the folder of the policy.
     file = "prices.sqlite"
-    can_move = True
+    can_move = may_be_named = True
 
     def __init__(self, program, chance, folder):
         self.program, self.chance, self.base = program, chance, folder
-        self.life = Life(chance)
+        self.life = Life(chance, self.may_be_named)
         self.folder = f"{folder}/store-0"
         self.life.make(self.folder)
         self.start()
@@ -51,7 +53,12 @@ class Years(NightLaws, Undos):
         self.good = None
         self.runs, self.restored = [], []
         self.refused, self.refused_rules, self.deleted = set(), set(), {}
+        # The rules that wait for restored rows to be accepted, and what holds kept in the last run.
+        self.waiting, self.held = set(), None
         self.has_changed = False
+        # What was seen last, and in which files; and the rows that were judged last, with their judges.
+        self.seen = self.seen_in = None
+        self.judged, self.judges = None, {}
 
     # The program
 
@@ -75,16 +82,35 @@ class Years(NightLaws, Undos):
 
     def look(self, is_stopped=False):
         """What is there. After a process that did not come to its end it is read from a copy, so that the next process finds the
-        files as they are."""
+        files as they are. Files that are as they were are not read again."""
+        if self.seen and self.seen_in == (self.life.tables, self.store_bytes()):
+            return self.seen
         if is_stopped:
             shutil.rmtree(f"{self.base}/look", ignore_errors=True)
-            shutil.copytree(self.folder, f"{self.base}/look")
-        state = State(self.life, f"{self.base}/look/{self.file}" if is_stopped else f"{self.folder}/{self.file}")
-        require(state.integrity == [("ok",)], "the store is damaged:", state.integrity)
-        return state
+            os.makedirs(os.path.dirname(f"{self.base}/look/{self.file}"))
+            for path in glob.glob(f"{glob.escape(self.folder)}/{glob.escape(self.file)}*"):
+                shutil.copy2(path, f"{self.base}/look{path[len(self.folder):]}")
+        self.seen = State(self.life, f"{self.base}/look/{self.file}" if is_stopped else f"{self.folder}/{self.file}")
+        require(self.seen.integrity == [("ok",)], "the store is damaged:", self.seen.integrity)
+        # The last one that closes a store may write its log into it.
+        self.seen_in = self.life.tables, self.store_bytes()
+        return self.seen
 
     def judge(self, rows, policy=None, is_loose=False):
-        return self.life.judge(policy or self.life, rows, self.as_of, self.clock, is_loose)
+        """A judge of rows; the one who judged these rows by this policy, if there is one."""
+        life = self.life
+        if self.judged is not rows:
+            self.judged, self.judges = rows, {}
+        policy = policy or life
+        # A policy that is as it was has the same judge, unless cutoffs are known from a report only.
+        is_known = policy is life or not is_loose and policy.content == life.content() and not any(rule.fixed for rule in life.rules)
+        policy = life if is_known else policy
+        rules = tuple((rule, rule.fixed) for rule in life.rules) if is_known else policy.content
+        life.end_holds(policy, self.clock)
+        key = rules, tuple(hold.is_over for hold in policy.holds), self.as_of, is_loose, tuple(life.tables)
+        if key not in self.judges:
+            self.judges[key] = life.judge(policy, rows, self.as_of, self.clock, is_loose)
+        return self.judges[key]
 
     def store_bytes(self):
         found = []
@@ -105,6 +131,8 @@ class Years(NightLaws, Undos):
             self.life.as_of = self.as_of = self.clock = day + self.chance.randrange(3600) * SECOND
             self.life.feed(f"{self.folder}/{self.file}", since, self.night)
             self.change()
+            if self.life.feature == "named" and self.waiting and self.chance.random() < 0.4:
+                self.accept_one()
             self.carry_out(self.accepted())
             self.counts["nights"] += 1
 
@@ -121,11 +149,13 @@ class Years(NightLaws, Undos):
                 self.story.append(f"night {self.night}: somebody {life.edit()}")
             self.has_changed = True
             self.counts["edits"] += 1
-        holds = life.holds
+        holds, tables = life.holds, life.tables
         if done := life.edit_store(self.folder):
             self.story.append(f"night {self.night}: {done}")
             # A table that appears is no change; a hold that ends with its table is one.
-            self.has_changed = self.has_changed or life.feature == "ages" or life.holds != holds
+            self.has_changed = self.has_changed or life.feature in ("ages", "named") or life.holds != holds
+            # A rule whose table was missing is carried out as if it were new.
+            self.has_changed |= any(rule.entity in life.tables and rule.entity not in tables for rule in life.written)
             self.counts["edits of the store"] += 1
         life.write(self.folder, life.written)
         if chance.random() < 0.02 and self.can_move:
@@ -137,7 +167,31 @@ class Years(NightLaws, Undos):
 
     def accepted(self):
         """What people accept of that which was refused."""
-        return {code for code in sorted(self.refused) if code in BY_HAND and self.chance.random() < 0.65}
+        odds = {"restored_rows": 0.25} if self.life.feature == "named" else {}
+        return {code for code in sorted(self.refused) if code in BY_HAND and self.chance.random() < odds.get(code, 0.65)}
+
+    def accept_one(self):
+        """One of the rules that wait, because an undo has restored their rows, is carried out alone, and the rows are accepted."""
+        name = self.chance.choice(sorted(self.waiting))
+        if all(rule.name != name for rule in self.life.rules):
+            return
+        before, accept = self.look(), {"restored_rows"}
+        report = self.report(self.call(*self.words(accept), "--rule", name))
+        after, judge, rules = self.look(), self.judge(before.rows), report["rules"]
+        require([said["name"] for said in rules] == [name], "--rule", name, "carries out", [said["name"] for said in rules])
+        gone = self.life.compare(rules, judge, "the run of one rule")
+        require(set(before.rows) - set(after.rows) == gone, "the run of one rule deletes other rows than it should")
+        self.check_rest(before, after)
+        self.check_totals(report, before, after)
+        self.check_guards(rules, judge, before, accept)
+        self.keep_for_undo(report, before, after, judge)
+        if rules[0]["outcome"] == "completed":
+            self.story.append(f"night {self.night}: {name} is carried out alone, and restored rows are accepted")
+            self.counts["accepted for one rule"] += 1
+            self.waiting.discard(name)
+            self.known |= {name: self.life.snapshot()}
+            for run in self.restored:
+                run.accepted |= self.accepted_rules([name])
 
     def carry_out(self, accept):
         before = self.look()
@@ -161,13 +215,13 @@ class Years(NightLaws, Undos):
         self.again(after)
         if self.chance.random() < 0.05:
             self.set_back(after)
-        if self.runs and self.chance.random() < 0.07:
+        if self.runs and self.chance.random() < (0.07 if self.life.feature != "named" else 0.2 if self.life.is_undone else 0):
             self.undo()
 
     def quiet(self, before, accept, planned):
         """A run that nothing disturbs. Returns what is there after it."""
         count = f"{self.base}/count"
-        report = self.report(self.call(*self.words(accept), faults={"COUNT": count}))
+        report = self.report(self.call(*self.words(accept), faults={"COUNT": count} if planned else None))
         if planned:
             with open(count) as file:
                 self.last_count = int(file.read().split()[0])
@@ -195,8 +249,10 @@ class Years(NightLaws, Undos):
         self.check_held(rules, judge, report["holds"], after)
         self.check_totals(report, before, after)
         self.check_guards(rules, judge, before, accept)
+        self.check_moved(judge, before, after, accept)
         self.remember(report, accept)
-        self.keep_for_undo(report, before, after)
+        self.keep_for_undo(report, before, after, judge)
+        self.held = self.held_by(rules, judge)
         return after
 
     def remember(self, report, accept):
@@ -204,6 +260,7 @@ class Years(NightLaws, Undos):
         rules, policy = report["rules"], self.life.snapshot()
         self.refused = {rule["refusal"] for rule in rules} - {None}
         self.refused_rules = {rule["name"] for rule in rules if rule["refusal"]}
+        self.waiting = {rule["name"] for rule in rules if rule["refusal"] == "restored_rows"}
         self.deleted = {rule["name"]: rule["deleted"] for rule in rules}
         self.counts.update(f"refused {code}" for code in self.refused)
         self.counts["rows deleted"] += report["totals"]["deleted"]
@@ -214,11 +271,20 @@ class Years(NightLaws, Undos):
             self.known, self.has_changed, self.good = carried_out, False, policy
         if "restored_rows" in accept:
             for run in self.restored:
-                run.accepted |= set(carried_out)
+                run.accepted |= self.accepted_rules(carried_out)
 
-    def keep_for_undo(self, report, before, after):
+    def accepted_rules(self, names):
+        """What is remembered of the rules that were carried out with restored rows accepted."""
+        return {rule.name: rule.family.policy("", "") for rule in self.life.rules if rule.name in names}
+
+    def keep_for_undo(self, report, before, after, judge):
         if report["archive"] and set(before.rows) - set(after.rows):
-            self.runs.append(Run(report["run"], self.as_of, before, after))
+            self.runs.append(run := Run(report["run"], self.as_of, before, after))
+            for said in report["rules"]:
+                if said["outcome"] == "completed":
+                    rule = self.life.named(said["name"])
+                    run.owners = dict.fromkeys(judge.deleted_by(rule), rule.name) | run.owners
+                    run.cutoffs[rule.table] = max(judge.cutoffs[rule], run.cutoffs.get(rule.table, judge.cutoffs[rule]))
 
     def fix(self, rules):
         """Lets the judge of a disturbed run have the cutoffs that its plan computed from rows which are not known."""
@@ -245,7 +311,8 @@ class Years(NightLaws, Undos):
         end = self.call(*self.words(accept), faults={"KILL_AT": at})
         after = self.stopped(before, gone, f"a run killed at change {at}")
         run = self.recorded(accept)
-        if run and end.returncode == -9 and self.life.is_archived and len(after.rows) < len(before.rows) and self.chance.random() < 0.5:
+        can_be_undone = self.life.is_archived and self.life.is_undone and len(after.rows) < len(before.rows)
+        if run and end.returncode == -9 and can_be_undone and self.chance.random() < 0.5:
             self.undo_run(Run(run["run"], self.as_of, before, after), after)
             after = self.look()
         return after
@@ -286,7 +353,9 @@ class Years(NightLaws, Undos):
         require(lost <= gone, what, "deletes rows that should stay:", sorted(lost - gone)[:5])
         self.check_rest(before, after)
         if self.life.is_archived:
-            missing = collections.Counter(before.whole[number] for number in lost) - self.archived(f"{self.base}/look/archive/*.sqlite")[0]
+            shutil.rmtree(f"{self.base}/archives", ignore_errors=True)
+            shutil.copytree(f"{self.folder}/archive", f"{self.base}/archives")
+            missing = collections.Counter(before.whole[number] for number in lost) - self.archived(f"{self.base}/archives/*.sqlite")[0]
             require(not missing, what, "leaves rows neither in the store nor in an archive:", list(missing)[:3])
         return after
 

@@ -1,4 +1,5 @@
 @preconcurrency package import Glibc
+import PriceStore
 
 /// Where a path leads: the real folder, the name in it, and the file.
 ///
@@ -48,13 +49,18 @@ package struct FilePlace {
     ///   folders are always followed.
     package init(_ path: String, followsLink: Bool = false) {
         let path = followsLink ? Self.realPath(path) ?? path : path
-        let parts = path.split(separator: "/", omittingEmptySubsequences: true).filter { $0 != "." }
+        let parts = Self.parts(path)
         let parent = parts.dropLast().joined(separator: "/")
         let written = path.hasPrefix("/") ? "/" + parent : parent.isEmpty ? "." : parent
         folder = Self.realPath(written) ?? written
-        name = parts.last.map(String.init) ?? ""
+        name = parts.last ?? ""
         folderNumber = Self.number(of: folder)
         facts = Self.facts(of: name, in: folder)
+    }
+
+    /// The names of a path.
+    private static func parts(_ path: String) -> [String] {
+        path.fields(separatedBy: "/").filter { !$0.isEmpty && $0 != "." }
     }
 
     private init(_ name: String, beside other: FilePlace) {
@@ -86,7 +92,6 @@ package struct FilePlace {
     /// Example: `/data` is a link to `/disk/data`, and `prices.sqlite` in it a link to `gold.sqlite`. Then the links of
     /// `/data/prices.sqlite` lead by `/data/prices.sqlite` and by `/disk/data/prices.sqlite`.
     package static func links(_ path: String) -> [Link] {
-        func parts(_ path: String) -> [String] { path.split(separator: "/").map(String.init).filter { $0 != "." } }
         var (found, place): ([Link], [String]) = ([], path.hasPrefix("/") ? [] : parts(realPath(".") ?? ""))
         var rest = parts(path)
         while let part = rest.first {

@@ -23,9 +23,10 @@ enum Arrivals {
     static func warnings(
         _ plan: Plan, _ policy: Policy, _ memory: RunMemory, now: Instant, reader: any RetentionReader
     ) throws(StoreError) -> [Plan.Warning] {
+        let candles = policy.candleEntities
         let steps = plan.steps.filter {
             $0.survey.unsupported == nil && $0.survey.dates.newestOfEntity != nil
-                && !policy.makesCandles($0.rule.entity) && $0.rule.entity != Entity.persistentHistory
+                && !candles.contains($0.rule.entity.folded) && $0.rule.entity != Entity.persistentHistory
         }
         return withoutMatches(steps, memory) + (try withoutNewRows(steps, now, reader))
     }

@@ -46,7 +46,7 @@ struct FormerRule {
         narrowed = changes.narrowed
         widened = try comparison.widened(from: past, changes.wider, together)
         // Old rows arrive in a table of candles when old source rows arrive.
-        guard !isHeld, !choosesLate, !planner.policy.makesCandles(step.rule.entity) else { return }
+        guard !isHeld, !choosesLate, !planner.candleEntities.contains(step.rule.entity.folded) else { return }
         late = try comparison.late(since: past)
     }
 }

@@ -48,6 +48,7 @@ package struct Planner {
     let formerPatterns: FormerPatterns
     /// The holds with which the rules were last carried out.
     let formerHolds: [Hold]
+    let candleEntities: Set<String>
     package var options: Options
     /// Whether rows are counted also for a rule that expires nothing.
     package var countsAllRows: Bool
@@ -68,6 +69,7 @@ package struct Planner {
         formerPatterns = FormerPatterns(former.isEmpty ? memory.ofOthers(policy) : former, policy)
         formerHolds = Set(former.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         recordedRules = Dictionary(grouping: memory.rules) { $0.record.rule.entity.folded }
+        candleEntities = policy.candleEntities
         self.options = options
         self.countsAllRows = countsAllRows
     }
@@ -228,7 +230,7 @@ package struct Planner {
         }
         guard let entity = try reader.entity(named: rule.entity) else {
             // A run creates the tables of candles before it plans; until then there is nothing to delete.
-            if policy.makesCandles(rule.entity) {
+            if candleEntities.contains(rule.entity.folded) {
                 step.disposition = .planned
                 step.unpriced = rule.rollup.map { _ in 0 }
                 return step

@@ -11,13 +11,14 @@ extension Policy {
         var policy = self
         policy.rules = []
         var names: [String]?
-        let named = Set(rules.map(\.entity.folded))
+        let (named, candles) = (Set(rules.map(\.entity.folded)), candleEntities)
         for rule in rules {
             let found = try reader.entity(named: rule.entity)
             if let pattern = EntityPattern(rule.entity), found == nil {
                 if names == nil { names = try reader.entityNames().filter { !named.contains($0.folded) } }
                 policy.rules += try members(of: rule, pattern, among: names ?? [], reader, &policy.problems)
-            } else if !rule.skipsMissing || makesCandles(rule.entity) || found.map({ rule.fits($0) }) == true {
+            } else if !rule.skipsMissing || candles.contains(rule.entity.folded) || found.map({ rule.fits($0) }) == true
+            {
                 policy.rules += try shares(of: rule, in: reader, &policy.problems)
             }
         }

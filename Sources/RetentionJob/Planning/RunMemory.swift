@@ -152,11 +152,13 @@ package struct RunMemory: Hashable, Sendable {
         }
 
         /// Nil: the line is damaged.
-        package init?(line: String) {
-            let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        ///
+        /// - Parameter records: reads the records of its rules.
+        package init?(line: String, _ records: inout RecordedRules) {
+            let parts = line.fields(separatedBy: "\t")
             guard parts.count >= 7, let state = State(rawValue: parts[0]), let ended = Int64(parts[2]),
                 let cutoff = Int64(parts[3]), let keptCount = Int(parts[4]),
-                let rule = RecordedRule(canonical: parts[6])
+                let rule = records.rule(parts[6])
             else { return nil }
             let isUnmatched = parts.count > 7 && parts[7] == "-"
             var others = parts[(isUnmatched ? 8 : 7)...]
@@ -165,7 +167,7 @@ package struct RunMemory: Hashable, Sendable {
             }
             if feed?.count == 2 { others.removeLast() }
             let beside = others.filter { $0.hasPrefix("+") }.compactMap {
-                RecordedRule(canonical: String($0.dropFirst()))
+                records.rule(String($0.dropFirst()))
             }
             let holds = others.filter { !$0.hasPrefix("+") }.compactMap { Hold(record: $0) }
             guard holds.count + beside.count == others.count else { return nil }

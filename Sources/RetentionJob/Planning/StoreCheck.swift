@@ -25,10 +25,11 @@ package enum StoreCheck {
             if includingAdvice, problem.severity == .warning { problem.severity = .error }
             return problem
         }
+        let candles = policy.candleEntities
         for rule in policy.rules {
             var check = RuleCheck(
                 rule: rule, zone: policy.timezone, asOf: asOf ?? clock, clock: clock, reader: reader,
-                entityNames: entityNames, isMade: policy.makesCandles(rule.entity))
+                entityNames: entityNames, isMade: candles.contains(rule.entity.folded))
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }

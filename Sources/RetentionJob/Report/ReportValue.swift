@@ -134,7 +134,7 @@ extension Array: ReportValue, ColumnValue where Element: LineValue {
     package var stored: StoreValue { .text(map { SafeText.line($0.line) }.joined(separator: "\n")) }
     package init?(stored: StoreValue) {
         guard case .text(let text) = stored else { return nil }
-        self = text.split(separator: "\n").compactMap { Element(line: String($0)) }
+        self = text.fields(separatedBy: "\n").filter { !$0.isEmpty }.compactMap(Element.init(line:))
     }
 }
 

@@ -47,6 +47,13 @@ extension [RunReport.RuleReport] {
         sum.outcome = order.first { outcome in contains { $0.outcome == outcome } } ?? first.outcome
         sum.planned.rows = total(\.planned.rows)
         sum.planned.expired = reduce(0) { $0 + $1.planned.expired }
+        sum.planned.unreadable = flatMap(\.planned.unreadable)
+        sum.kept.heldCount = reduce(0) { $0 + $1.kept.heldCount }
+        sum.remembered.late = total(\.remembered.late)
+        sum.candles.unpriced = total(\.candles.unpriced)
+        sum.candles.created = total(\.candles.created)
+        sum.candles.changed = total(\.candles.changed)
+        for rule in self { sum.done.byTriggers.merge(rule.done.byTriggers, uniquingKeysWith: +) }
         sum.done.deleted = reduce(0) { $0 + $1.done.deleted }
         sum.done.archived = total(\.done.archived)
         sum.done.cascaded = reduce(0) { $0 + $1.done.cascaded }

@@ -5,7 +5,7 @@ package import PriceStore
 package enum SafeText {
     /// The text on one line: control and formatting characters, line ends and direction marks become escapes (`\n`, `\u{202E}`).
     package static func line(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+        guard !text.isPlainASCII, text.unicodeScalars.contains(where: isUnsafe) else { return text }
         var safe = ""
         for scalar in text.unicodeScalars { append(scalar, to: &safe) }
         return safe

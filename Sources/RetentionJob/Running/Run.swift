@@ -72,9 +72,6 @@ package final class Run {
                 try recorder?.begin(report, isChanging: true)
             }
             report.takeHolds(of: plan)
-            for defect in try writer.knownDefects() {
-                logger.info("known defect avoided", metadata: ["reason": "\(defect.sentence)"])
-            }
             // Another policy's run has not told what concerns this one.
             let told = memory.rules(of: setup.policy).map(\.ended).max()
             for warning in plan.warnings where warning.isNew(after: told, clock: setup.clock()) {
@@ -144,7 +141,7 @@ package final class Run {
         recountResidue(plan)
         reportRowsLeft()
         noteDatesOfRefused(plan)
-        for rule in report.rules { log(rule) }
+        for rule in report.rules.inFamilies { log(rule) }
     }
 
     private func flush() {

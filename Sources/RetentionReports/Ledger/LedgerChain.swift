@@ -20,7 +20,10 @@ enum LedgerChain {
     static func hash(of run: [String: StoreValue], rules: [[String: StoreValue]]) -> String {
         var run = run
         run["hash"] = nil
-        return SHA256.digits(of: ([run] + rules).map(LedgerRecord.text).joined(separator: "\n"))
+        var hash = SHA256()
+        hash.update(LedgerRecord.text(run))
+        for rule in rules { hash.update(Array("\n".utf8) + LedgerRecord.text(rule)) }
+        return hash.digits()
     }
 
     /// The values that put a run at the end of the chain.

@@ -32,8 +32,10 @@ extension LedgerHistory {
             isOpen.contains($0[5]) && $0[4] != .text(RunReport.Mode.undo.rawValue)
         }.compactMap { Self.instant($0[3]) }.max()
         memory.deletedBefore = try deletedBefore(runs: rows.prefix(100).map { $0[0] })
+        var records = index?.records ?? RecordedRules()
+        defer { index?.records = records }
         for line in try carriedOut(ofStore) {
-            if let rule = RunMemory.CarriedOut(line: line) {
+            if let rule = RunMemory.CarriedOut(line: line, &records) {
                 memory.rules.append(rule)
             } else {
                 memory.damagedRules.append(line)
@@ -41,7 +43,7 @@ extension LedgerHistory {
         }
         if memory == RunMemory(), let index {
             (memory.otherStore, memory.isOtherGone) = (index.goneStore ?? index.lastStore, index.goneStore != nil)
-            memory.rulesOfOthers = try carriedOut(isEarlier).compactMap(RunMemory.CarriedOut.init(line:))
+            memory.rulesOfOthers = try carriedOut(isEarlier).compactMap { RunMemory.CarriedOut(line: $0, &records) }
         } else if memory == RunMemory() {
             func number(_ value: StoreValue) -> Int64 { if case .integer(let number) = value { number } else { 0 } }
             let others = try reader.figures(
@@ -182,11 +184,12 @@ extension LedgerHistory {
         guard !accepted.isEmpty else { return [] }
         let names = Dictionary(grouping: accepted) { $0["run_number"]?.number ?? 0 }
             .mapValues { $0.map { LedgerRow.rule($0).name } }
+        var records = RecordedRules()
         return try rows(
             LedgerRow.runEntity, where: .isIn("number", names.keys.sorted().map { .integer($0) }), order: [], limit: nil
         ).map { row in
             let run = LedgerRow.run(row)
-            let rules = row.lines("rules").compactMap(RunMemory.CarriedOut.init(line:)).map(\.record)
+            let rules = row.lines("rules").compactMap { RunMemory.CarriedOut(line: $0, &records)?.record }
             return (
                 run, rules.filter { names[Int64(run.number)]?.contains($0.rule.name) == true },
                 row[LedgerRow.storeInode]?.number

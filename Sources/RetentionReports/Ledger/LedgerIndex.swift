@@ -1,5 +1,6 @@
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 
 /// Which runs of a ledger are of which store. With many stores the runs of one are read by their numbers: a ledger has no indexes, because
 /// nothing but its tables may be in it.
@@ -9,11 +10,14 @@ final class LedgerIndex {
     private(set) var undos: [Int64] = []
     /// What the history has read of these, and how many they were.
     var undosRead: (count: Int, undos: LedgerHistory.Undos)?
+    /// Reads the rules of all stores.
+    var records = RecordedRules()
     /// The last run, and its store.
     private(set) var last: Int64 = 0
     private(set) var lastStore: String?
     /// Runs that had not ended.
     private var open: [Int64] = []
+    var hasOpenRuns: Bool { !open.isEmpty }
     /// The end of the chain.
     private var newest: (place: Int64, number: Int64)?
     /// The newest store whose file no longer exists, when that was asked first.

@@ -9,29 +9,23 @@ import RetentionPolicy
 /// `b` for bytes, the length of the value in bytes, `:`, and the value. NULL is omitted, so that an attribute of a later version does not
 /// change old records.
 package enum LedgerRecord {
-    /// The text of some values.
-    package static func text(_ values: [String: StoreValue]) -> String {
-        var text = ""
-        for (name, value) in values.sorted(by: { $0.key < $1.key }) {
-            guard let (kind, length, content) = canonical(value) else { continue }
-            text += name
-            text += kind
-            text += String(length)
-            text += ":"
-            text += content
-            text += "\n"
+    /// The text of some values, in UTF-8.
+    package static func text(_ values: [String: StoreValue]) -> [UInt8] {
+        var text: [UInt8] = []
+        for (name, value) in values.lazy.filter({ !$0.value.isNull }).sorted(by: { $0.key < $1.key }) {
+            let (kind, content) = canonical(value)
+            for part in [name, kind, String(content.utf8.count), ":", content, "\n"] { text += part.utf8 }
         }
         return text
     }
 
-    private static func canonical(_ value: StoreValue) -> (kind: String, length: Int, content: String)? {
-        func whole(_ kind: String, _ content: String) -> (String, Int, String) { (kind, content.utf8.count, content) }
-        return switch value {
-        case .null: nil
-        case .integer(let number): whole("=i", String(number))
-        case .real(let number): whole("=r", "\(number)")
-        case .text(let text): whole("=t", text)
-        case .blob(let bytes): whole("=b", HexText.text(bytes))
+    private static func canonical(_ value: StoreValue) -> (kind: String, content: String) {
+        switch value {
+        case .null: ("", "")
+        case .integer(let number): ("=i", String(number))
+        case .real(let number): ("=r", "\(number)")
+        case .text(let text): ("=t", text)
+        case .blob(let bytes): ("=b", HexText.text(bytes))
         }
     }
 }

@@ -21,6 +21,13 @@ struct LedgerTrim {
     ///   - now: the time at which archives may still be kept.
     /// - Returns: the place of the last deleted record; nil: none was deleted.
     func deleteRuns(before cutoff: Instant, now: Instant) throws -> Int64? {
+        // The runs after the first one began later. To find what else keeps records takes longer.
+        let oldest = try writer.fetch(
+            StoreFetchRequest(
+                entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1),
+            attributes: ["started_us"]
+        ).first?.first?.number
+        guard let oldest, oldest < cutoff.microseconds else { return nil }
         func first(_ attribute: String, _ predicate: StorePredicate, ascending: Bool = true) throws -> Int64? {
             try writer.fetch(
                 StoreFetchRequest(

@@ -162,6 +162,8 @@ package final class RunLedger: RunRecorder {
     /// - Returns: how many there were.
     @discardableResult
     package func markCrashed() throws -> Int {
+        try ledger.index?.update(from: writer)
+        guard ledger.index?.hasOpenRuns != false else { return 0 }
         let running = StoreFetchRequest(
             entity: LedgerRow.runEntityName,
             predicate: try butThis(history.runs(of: names))

@@ -65,24 +65,23 @@ package struct LineLogHandler: LogHandler {
 /// The order and the words of a record's metadata.
 private enum LogFields {
     /// The keys of the job's own records in the order of importance. Others follow by name.
-    private static let order =
-        ["run", "store", "rule", "entity", "file", "refusal", "refusals"]
-        + (RunReport.RuleReport.logged.map(\.name) + RunReport.logged.map(\.name)).filter { $0 != "entity" }
+    private static let ranks = Dictionary(
+        (["run", "store", "rule", "entity", "file", "refusal", "refusals"]
+            + RunReport.RuleReport.logged.map(\.name) + RunReport.logged.map(\.name)).enumerated().map { ($1, $0) }
+    ) { first, _ in first }
 
     static func ordered(handler: some LogHandler, event: LogEvent) -> [(String, Logger.MetadataValue)] {
         var all = handler.metadata
         if let provided = handler.metadataProvider?.get() { all.merge(provided) { $1 } }
         if let own = event.metadata { all.merge(own) { $1 } }
         if let error = event.error { all["error"] = "\(error)" }
-        return all.map { ($0.key, $0.value) }.sorted { rank($0.0) < rank($1.0) }
+        return all.map { (rank: ranks[$0.key] ?? ranks.count, key: $0.key, value: $0.value) }
+            .sorted { ($0.rank, $0.key) < ($1.rank, $1.key) }.map { ($0.key, $0.value) }
     }
-
-    private static func rank(_ key: String) -> (Int, String) { (order.firstIndex(of: key) ?? order.count, key) }
 
     /// A key or value as one word. It is quoted if a reader would see several words or none.
     static func word(_ text: String) -> String {
-        let isPlain =
-            !text.isEmpty && text.unicodeScalars.allSatisfy { $0 != " " && $0 != "=" && $0 != "\"" && $0 != "\\" }
+        let isPlain = !text.isEmpty && !text.utf8.contains { " =\"\\".utf8.contains($0) }
         return isPlain && SafeText.line(text) == text ? text : SafeText.quoted(text)
     }
 

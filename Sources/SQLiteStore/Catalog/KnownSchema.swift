@@ -25,7 +25,7 @@ struct KnownSchema {
         let now = KnownSchema(version: current, try SchemaEntry.all(db))
         let isSame =
             now.triggers == triggers && tables.allSatisfy { now.tables[$0] == $1 }
-            && now.tables.allSatisfy { tables[$0] != nil || !$1.uppercased().contains("REFERENCES") }
+            && now.tables.allSatisfy { tables[$0] != nil || !$1.mentions("REFERENCES") }
         guard isSame else {
             throw StoreError(
                 .unsupported, store: store,
@@ -36,7 +36,7 @@ struct KnownSchema {
     }
 
     static func version(_ db: Database) throws -> Int {
-        try Int.fetchOne(db, sql: "PRAGMA main.schema_version") ?? 0
+        try Int.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version")) ?? 0
     }
 }
 
@@ -53,7 +53,31 @@ struct SchemaTexts {
     init(version: Int, _ all: [SchemaEntry]) {
         self.version = version
         entries = Dictionary(grouping: all.filter { ["table", "trigger"].contains($0.type) }, by: \.table.folded)
-        canReach = all.contains { $0.type == "trigger" || $0.sql?.uppercased().contains("REPLACE") == true }
-        mayRefer = all.contains { $0.sql?.uppercased().contains("REFERENCES") == true }
+        canReach = all.contains { $0.type == "trigger" || $0.sql?.mentions("REPLACE") == true }
+        mayRefer = all.contains { $0.sql?.mentions("REFERENCES") == true }
+    }
+}
+
+/// What kinds of tables a schema has at one of its versions. SQLite goes through all tables to list one.
+struct TableKinds {
+    struct Table {
+        var name: String
+        /// `table`, `view`, `virtual` or `shadow`.
+        var type: String
+        var isWithoutRowID: Bool
+        var isStrict: Bool
+    }
+
+    let version: Int
+    /// By the name in lower case.
+    let tables: [String: Table]
+
+    init(version: Int, _ db: Database) throws {
+        self.version = version
+        // schema, name, type, ncol, wr, strict
+        let found = try Row.fetchAll(db, sql: "PRAGMA main.table_list").map { row in
+            Table(name: row[1], type: row[2], isWithoutRowID: row[4], isStrict: row[5])
+        }
+        tables = Dictionary(found.map { ($0.name.folded, $0) }) { first, _ in first }
     }
 }

@@ -96,6 +96,8 @@ struct SQLiteCatalog {
     private var schema: KnownSchema?
     /// The texts of the schema as it was last asked for.
     private var texts: SchemaTexts?
+    /// The kinds of the tables as they were last asked for.
+    private var kinds: TableKinds?
     /// What foreign keys do, by the kind of delete.
     var keyGraphs: [KeyGraph.Cause: KeyGraph] = [:]
     /// The store's triggers, or nil if they are not read yet.
@@ -148,6 +150,14 @@ struct SQLiteCatalog {
         return read
     }
 
+    private mutating func currentKinds(_ db: Database) throws -> TableKinds {
+        let version = try KnownSchema.version(db)
+        if let kinds, kinds.version == version { return kinds }
+        let read = try TableKinds(version: version, db)
+        kinds = read
+        return read
+    }
+
     private func tableNames(_ db: Database) throws -> [String] {
         try String.fetchAll(
             db,
@@ -178,14 +188,9 @@ struct SQLiteCatalog {
 
     /// Uses PRAGMA statements, because table functions take several times as long to prepare.
     private mutating func read(_ name: String, includingShadows: Bool = false, _ db: Database) throws -> SQLiteTable? {
-        // schema, name, type, ncol, wr, strict
-        guard let found = try Row.fetchOne(db, sql: "PRAGMA main.table_list(\(name.quotedIdentifier))") else {
-            return nil
-        }
-        let spelled: String = found[1]
-        let declaredType: String = found[2]
-        let type = includingShadows && declaredType == "shadow" ? "table" : declaredType
-        let isStrict: Bool = found[5]
+        guard let found = try currentKinds(db).tables[name.folded] else { return nil }
+        let (spelled, isStrict) = (found.name, found.isStrict)
+        let type = includingShadows && found.type == "shadow" ? "table" : found.type
         guard type != "shadow" else { return nil }
         var attributes: [Attribute] = []
         var key: [(position: Int, name: String, type: String)] = []
@@ -209,7 +214,7 @@ struct SQLiteCatalog {
             if position > 0 { key.append((position, columnName, declared)) }
         }
         key.sort { $0.position < $1.position }
-        let isWithoutRowID: Bool = type == "table" && (found[4] as Bool)
+        let isWithoutRowID = type == "table" && found.isWithoutRowID
         let indexes = type == "table" ? try readIndexes(of: spelled, db) : []
         let alias =
             key.count == 1 && !isWithoutRowID && key[0].type.uppercased() == "INTEGER"
@@ -274,8 +279,8 @@ struct SQLiteCatalog {
         var texts = Texts()
         for entry in try currentTexts(db).entries[table.folded] ?? [] {
             if entry.type == "table" {
-                let text = entry.sql?.uppercased() ?? ""
-                (texts.isAutoincrement, texts.defersKeys) = (text.contains("AUTOINCREMENT"), text.contains("DEFERRED"))
+                let text = entry.sql ?? ""
+                (texts.isAutoincrement, texts.defersKeys) = (text.mentions("AUTOINCREMENT"), text.mentions("DEFERRED"))
             } else {
                 texts.triggers.append((entry.name, TriggerText(entry.sql ?? "")))
             }

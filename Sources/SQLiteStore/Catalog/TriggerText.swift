@@ -81,7 +81,7 @@ struct TriggerText {
     }
 
     /// Whether it may refuse a change: `RAISE`. The word may also be in a text or a comment.
-    var mayRaise: Bool { body.uppercased().contains("RAISE") }
+    var mayRaise: Bool { body.mentions("RAISE") }
 
     /// Whether it may silently skip the row for which it runs: `RAISE(IGNORE)`.
     var skipsRows: Bool {

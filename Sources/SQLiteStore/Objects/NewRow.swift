@@ -4,7 +4,7 @@ public import PriceStore
 
 /// A row to insert: its values by column name, and what to do if its key already exists.
 struct NewRow {
-    /// The values in order of column names, so that rows with the same columns share a statement.
+    /// The values in the order of the columns, so that rows with the same columns share a statement.
     var values: [(column: String, value: StoreValue)]
     var onConflict: ConflictPolicy
     /// The SQL name and value of a rowid to insert, or nil if SQLite chooses it.
@@ -24,6 +24,14 @@ struct NewRow {
     func names(_ column: String?) -> Bool { values.contains { $0.column == column } }
 }
 
+/// The text of an INSERT of one row, for the next one.
+struct InsertText {
+    var target: String
+    var columns: [String]
+    var onConflict: ConflictPolicy
+    var text: String
+}
+
 /// The outcome of an insert.
 enum Insertion {
     /// The stored row, in the columns requested.
@@ -41,12 +49,16 @@ extension SQLiteFileConnection {
     func newRow(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
     ) throws -> NewRow {
-        var named: [(column: String, value: StoreValue)] = []
-        for (attribute, value) in zip(try scope.attributes(values.keys, store: name), values.values) {
-            let column = attribute.name
-            if !value.isNull || column != scope.table.rowIDAlias { named.append((column, value)) }
+        // Names as in the schema are the rule; others are found by comparing all.
+        var named = scope.table.entity.attributes.compactMap { attribute in
+            values[attribute.name].map { (attribute.name, $0) }
         }
-        var row = NewRow(named.sorted { $0.column < $1.column }, onConflict)
+        if named.count < values.count {
+            named = zip(try scope.attributes(values.keys, store: name).map(\.name), values.values)
+                .sorted { $0.0 < $1.0 }
+        }
+        if let alias = scope.table.rowIDAlias { named.removeAll { $0.0 == alias && $0.1.isNull } }
+        var row = NewRow(named, onConflict)
         row.replaceable = try replaceable(onConflict, scope, db)
         return row
     }
@@ -97,6 +109,13 @@ extension SQLiteFileConnection {
     private func insertStatement(
         _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy
     ) -> SQLFragment {
+        // Most rows have the columns of the row before.
+        let isPlain = row.identity.isEmpty && row.rowID == nil && row.replaceable == nil && names.isEmpty
+        if isPlain, let last = lastInsert, last.target == target, last.onConflict == onConflict,
+            last.columns.elementsEqual(row.values.lazy.map(\.column))
+        {
+            return SQLFragment(last.text, row.values.map(\.value.databaseValue))
+        }
         var brought = row.values + row.identity
         if let rowID = row.rowID { brought.append((rowID.name, .integer(rowID.value))) }
         let columns = brought.map(\.column.quotedIdentifier)
@@ -107,6 +126,10 @@ extension SQLiteFileConnection {
             into: target, columns, onConflict, sets: sets,
             where: onConflict == .replace ? row.replaceable?.condition.text : nil,
             returning: names.map(\.quotedIdentifier))
+        if isPlain {
+            lastInsert = InsertText(
+                target: target, columns: row.values.map(\.column), onConflict: onConflict, text: text)
+        }
         let arguments = onConflict == .replace && !sets.isEmpty ? row.replaceable?.condition.arguments ?? [] : []
         return SQLFragment(text, brought.map(\.value.databaseValue) + arguments)
     }

@@ -107,6 +107,18 @@ extension SQLiteFileConnection {
     func surveyByIndex(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
+        var rows = rows
+        if let ends = try plainEnds(rows, db) {
+            rows.oldest = ends.oldest.storeValue
+            (survey.dates.oldest, survey.dates.newest) = (
+                request.date.instant(ends.oldest.storeValue), request.date.instant(ends.newest.storeValue)
+            )
+            (survey.dates.newestOfEntity, survey.dates.newestValue) = (survey.dates.newest, ends.newest.storeValue)
+            if !ends.oldest.isAtLeast(request.date.encoding.cutoffBound(request.cutoff)) {
+                try countExpired(request, rows, into: &survey, db)
+            }
+            return
+        }
         let readable = rows.date.readable()
         survey.dates.newestOfEntity = try edge(rows, readable, newest: true, db).flatMap(request.date.instant)
         survey.dates.newestValue = try newestValue(rows, db)
@@ -118,14 +130,41 @@ extension SQLiteFileConnection {
         {
             return
         }
-        var rows = rows
         rows.oldest = try edge(rows, .all([readable, rows.filter]), newest: false, db)
         survey.dates.oldest = rows.oldest.flatMap(request.date.instant)
         survey.dates.newest =
             rows.filter == .always
             ? survey.dates.newestOfEntity
             : try edge(rows, .all([readable, rows.filter]), newest: true, db).flatMap(request.date.instant)
+        try countExpired(request, rows, into: &survey, db)
+    }
 
+    /// The first and last date of the index, if all values between them are readable: both are, no value between them means "no date", and
+    /// there is no filter. Nil: that is not so, or the table is empty.
+    private func plainEnds(_ rows: SurveyRows, _ db: Database) throws -> (oldest: DateKey, newest: DateKey)? {
+        guard rows.filter == .always, rows.group == .always else { return nil }
+        let column = rows.date.column
+        let ends = ["ASC", "DESC"].map { "(SELECT \(column) FROM \(rows.byDate) ORDER BY \(column) \($0) LIMIT 1)" }
+        guard let found = try row(SQLFragment("SELECT " + ends.joined(separator: ", ")), db)?.compactMap(DateKey.init),
+            found.count == 2, let oldest = found.first, let newest = found.last
+        else { return nil }
+        let (date, encoding) = (rows.date.date, rows.date.date.encoding)
+        let (lower, upper) = (encoding.lowerBound(date.earliest), date.latest.map(encoding.latestBound))
+        // An integer and a double have different bounds, and either may be between the ends.
+        func isAllowed(_ key: DateKey) -> Bool {
+            key >= .integer(lower.integer) && key >= .real(lower.real)
+                && key <= .real(.greatestFiniteMagnitude)
+                && upper.map { key <= .integer($0.integer) && key <= .real($0.real) } ?? true
+        }
+        guard isAllowed(oldest), isAllowed(newest) else { return nil }
+        let between = oldest.asDouble.nextDown...newest.asDouble.nextUp
+        return rows.date.untrusted.contains { between.contains($0.asDouble) } ? nil : (oldest, newest)
+    }
+
+    /// Counts the rows before the cutoff, once the oldest date is known.
+    private func countExpired(
+        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
+    ) throws {
         let inRange =
             try countOthers(request, rows, into: &survey, db) ?? count(select("count(*)", rows, rows.expired), db)
         if inRange > 0 {

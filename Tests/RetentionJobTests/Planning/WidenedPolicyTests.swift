@@ -147,6 +147,7 @@ import Testing
     /// What the ledger remembers of a run of a policy that left no row.
     private static func memory(of policy: Policy) throws -> RunMemory {
         var memory = RunMemory(lastRun: PriceFile.now.advanced(byMicroseconds: -1))
+        var records = RecordedRules()
         memory.rules = try policy.rules.map { rule in
             let record = RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: policy.timezone)
             let line = RunMemory.CarriedOut(
@@ -157,7 +158,7 @@ import Testing
                 }
             ).line
             #expect(!line.contains("\n"))
-            let again = try #require(RunMemory.CarriedOut(line: line), "\(line)")
+            let again = try #require(RunMemory.CarriedOut(line: line, &records), "\(line)")
             #expect(again.line == line)
             return again
         }

@@ -439,7 +439,8 @@ import Testing
         func night(_ number: Int64) throws -> RunReport.RuleReport {
             bench.now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
             let report = try bench.run(file, .prices())
-            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0) }
+            var records = RecordedRules()
+            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
             #expect(bench.recorder.past.rules.count == 1)
             return report.rules[0]
         }
@@ -465,7 +466,8 @@ import Testing
         func night(_ number: Int64) throws -> RefusalCode? {
             bench.now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
             let report = try bench.run(file, .prices())
-            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0) }
+            var records = RecordedRules()
+            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
             return report.rules[0].refusal
         }
         #expect(try [0, 7, 8].map(night) == [nil, nil, .feedStopped])
