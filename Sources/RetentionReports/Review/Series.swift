@@ -33,10 +33,14 @@ package struct Series: Sendable {
         guard let first = known.first, let last = known.last else { return nil }
         let days = last.instant.since(first.instant).wholeMicroseconds / 86_400_000_000
         guard days >= 7, first.value > 0 else { return nil }
+        let change = last.value - first.value
         func signed(_ value: Int64, _ text: String) -> String { value > 0 ? "+" + text : text }
-        let (change, percent) = (last.value - first.value, (last.value - first.value) * 100 / first.value)
+        func rounded(_ value: Int64, by divisor: Int64) -> Int64 {
+            (value * 2 + (value < 0 ? -divisor : divisor)) / (divisor * 2)
+        }
+        let (aDay, percent) = (rounded(change, by: days), rounded(change * 100, by: first.value))
         let share = signed(percent, "\(percent)% in \(days) days")
-        return ("\(signed(change, format(change / days))) a day (\(share))", percent >= 10)
+        return ("\(signed(aDay, format(aDay))) a day (\(share))", change >= (first.value + 9) / 10)
     }
 
     var json: JSONText {

@@ -305,6 +305,15 @@ struct ReviewTests {
         #expect(review.top.contains("gold: rows grow: +27 a day (+30% in 11 days)"), "\(review.top)")
         #expect(review.top.contains("the store grows: +204.7 KiB a day (+200% in 10 days)"), "\(review.top)")
         #expect(review.sizePlot?.summary == "store 3.0 MiB, +204.7 KiB a day (+200% in 10 days).")
+        // To the nearest number, and a tenth is not rounded up to.
+        for (rows, text) in [
+            (948, "-5 a day (-5% in 11 days)"), (1018, "+2 a day (+2% in 11 days)"), (1004, "0 a day (0% in 11 days)"),
+            (1099, "+9 a day (+10% in 11 days)"),
+        ] {
+            let fewer = Sample.review([Sample.rule(rows: rows)], [run(10, rows: 1010, bytes: 1)])
+            let growth = fewer.growth(of: fewer.plan.rules[0])
+            #expect(growth?.text == text && growth?.isLarge == false)
+        }
         // Two days say nothing about growth.
         let young = Sample.review(
             [Sample.rule(rows: 1300)], [run(2, rows: 1010, bytes: 1), run(0, rows: 1300, bytes: 9)])
