@@ -59,7 +59,7 @@ package struct ReportField<Report>: Sendable {
         guard let column else { return field }
         field.columns = Value.columns(column)
         field.record = { report, row, _ in value(report).record(column, in: &row) }
-        field.read = { _, row in Value(column, of: row) != nil }
+        field.read = { _, row in (Value(column, of: row)?.json ?? .null) != .null }
         return field
     }
 

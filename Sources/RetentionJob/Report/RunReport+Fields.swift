@@ -24,9 +24,9 @@ extension RunReport: Reported {
         .group(
             "totals",
             [
-                .computed("expired", column: "expired", .log) { $0.expiredCount },
+                .computed("expired", column: "expired", .log) { $0.countedExpired },
                 .computed("deleted", column: "deleted", .log) { $0.deletedCount },
-                .computed("residue", column: "residue", .log) { $0.residueCount },
+                .computed("residue", column: "residue", .log) { $0.countedResidue },
                 .computed("cascaded", column: "cascaded", .log) { $0.cascadedCount },
                 .computed("archived", column: "archived", .log) { $0.archivedCount ?? 0 },
                 .computed("nullified", column: "nullified", .log) { $0.sum(\.done.nullified) },

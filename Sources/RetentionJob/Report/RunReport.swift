@@ -220,4 +220,9 @@ package struct RunReport: Sendable {
     }
     /// Residue of all rules.
     package var residueCount: Int { sum(\.left.expired) }
+    /// Whether the run got to its rules, so that their expired rows were counted.
+    private var isCounted: Bool { failure == nil || !rules.isEmpty }
+    /// Expired rows and residue of all rules; nil: an error ended the run before they were counted.
+    package var countedExpired: Int? { isCounted ? expiredCount : nil }
+    package var countedResidue: Int? { isCounted ? residueCount : nil }
 }

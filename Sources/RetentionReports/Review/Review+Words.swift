@@ -200,7 +200,7 @@ extension Review {
                 ("Exit", true, { ended($0.run) { String($0.exitCode) } }),
                 (
                     "Residue", true,
-                    { ended($0.run, isCount: true) { $0.rules.isEmpty ? "?" : Figures.grouped($0.residueCount) } }
+                    { ended($0.run, isCount: true) { $0.countedResidue.map { Figures.grouped($0) } ?? "?" } }
                 ),
                 ("Archived", true, { $0.run?.report.archivedCount.map { Figures.grouped($0) } ?? "" }),
                 ("Undo", false, { $0.run?.undoText ?? "" }),

@@ -60,6 +60,22 @@ struct JSONReportTests {
         #expect(example["kind"] as? String == "wrong_type" && example["rows"] as? Int == 3)
     }
 
+    /// An error came before the counts. It is also true that nothing was deleted.
+    @Test func whatAFailedRunCouldNotCountIsNull() throws {
+        var report = ReportSample.report(.run, rules: [])
+        report.failure = "database disk image is malformed"
+        let recorded = LedgerRow.run(LedgerRow.values(finishing: report)).report
+        for report in [report, recorded] {
+            let totals = try #require(member("totals", of: report.json))
+            #expect(member("expired", of: totals) == .null && member("residue", of: totals) == .null)
+            #expect(member("deleted", of: totals) == .integer(0))
+        }
+        #expect(report.metadata["expired"] == nil && report.metadata["residue"] == nil)
+        // It crashed: nothing of its end is known.
+        let crashed = try #require(member("totals", of: LedgerRow.run([:]).report.json))
+        #expect(member("expired", of: crashed) == .null && member("deleted", of: crashed) == .null)
+    }
+
     /// A reader of several reports must not find a number where another one has a list.
     @Test func aNameHasOneType() throws {
         var report = ReportSample.report(.run, rules: [ReportSample.full, ReportSample.refused])
