@@ -123,7 +123,7 @@ struct RunCommand: ConsoleCommand {
         let figures = dryRun ? nil : StoresFigures(stores.policy, policies, ledger)
         var reports: [RunReport] = []
         for var policy in policies {
-            let left = end.map { $0 - SystemClock.uptime() }
+            let (left, started) = (end.map { $0 - SystemClock.uptime() }, SystemClock.now())
             // A signal ends the run of a store with a code above 128.
             guard left.map({ $0 > .zero }) != false, reports.last.map({ $0.exitCode <= 128 }) != false else { break }
             // A locked store does not use up the time of the others.
@@ -138,7 +138,7 @@ struct RunCommand: ConsoleCommand {
             } catch {
                 let log = try output.log(isVerbose: verbose, isDryRun: true).open(console)
                 var session = RunSession(console: console, policy: policy, asOf: asOf, options: options, log: log)
-                (session.ledger, session.figuresOfMany) = (ledger, figures)
+                (session.ledger, session.figuresOfMany, session.started) = (ledger, figures, started)
                 var report = session.reportOfRunNotCarriedOut(error)
                 if !dryRun { session.writeMetrics(&report) }
                 if dryRun { report.mode = .dryRun }

@@ -62,8 +62,9 @@ extension RunSession {
     /// The report of a run that could not begin. It has no rules, and the engine is not known.
     func reportOfRunNotCarriedOut(_ error: any Error) -> RunReport {
         var report = RunReport(
-            runID: "", mode: .run, asOf: asOf, started: SystemClock.now(), config: policy.file.path,
+            runID: "", mode: .run, asOf: asOf, started: started, config: policy.file.path,
             configSHA256: policy.file.sha256, store: policy.store.written, engine: "")
+        report.finished = SystemClock.now()
         report.onlyRules = options.onlyRules(of: policy)
         let status = ExitStatus(of: error)
         report.exitCode = status.code

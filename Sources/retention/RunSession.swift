@@ -28,6 +28,8 @@ struct RunSession {
     var sampleCount = 0
     /// Whether each distinct statement is shown with its query plan.
     var isVerbose = false
+    /// When it began: a run that cannot begin may have waited for its store.
+    var started = SystemClock.now()
     /// The run's identifier.
     let runID = RunID.random(at: SystemClock.now())
 

@@ -81,12 +81,17 @@ import Testing
         try job.folder.write(lock, to: "lock.py")
         let end = try LaunchedProgram.shell(
             """
-            python3 lock.py & while [ ! -e locked ]; do sleep 0.05; done
+            retention run -q; python3 lock.py & while [ ! -e locked ]; do sleep 0.05; done
             retention run -q; echo $?; retention run -q --wait 1s; echo $?; retention run -q --wait 1min; echo $?; wait
             """, in: job.folder.url)
         #expect(end.output == "75\n75\n0\n", "\(end)")
         #expect(try job.number("SELECT count(*) FROM Price") == 20)
         #expect(try job.retention("log", "--run", "last").output.contains("waited: "), "a locked store")
+        // A run that could not begin took the time that it waited.
+        let recorded = try job.rows("SELECT finished_us - started_us FROM run", in: "retention.ledger.sqlite")
+        let lengths = recorded.compactMap { Int($0) }
+        try #require(lengths.count == 4)
+        #expect(lengths[1] >= 10_000 && lengths[2] >= 1_000_000, "\(lengths)")
     }
 
     // MARK: The policy
