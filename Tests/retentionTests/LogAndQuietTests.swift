@@ -249,7 +249,7 @@ struct LogAndQuietTests {
         let (first, run) = (try #require(try job.log().first?.run), try #require(try job.log().last?.run))
         #expect(lines[1].contains(#/^ +2 Oct (2026 )?00:00  ok       10 deleted  +\d+ d \d\d h  /#), "\(lines)")
         #expect(lines[1].hasSuffix("  \(first.prefix(10))") && lines[2].contains("  ok       2 deleted  "), "\(lines)")
-        #expect(lines[3].contains("  REFUSED  fx: would_empty_entity  "), "\(lines)")
+        #expect(lines[3].contains(#/  REFUSED  fx: would_empty_entity; \d+ left  /#), "\(lines)")
         #expect(lines[4].contains("  ok       nothing deleted  "), "\(lines)")
         // The ID is long enough.
         let shown = try #require(lines[4].split(separator: " ").last.map(String.init))

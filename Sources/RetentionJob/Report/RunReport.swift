@@ -220,6 +220,15 @@ package struct RunReport: Sendable {
     }
     /// Residue of all rules.
     package var residueCount: Int { sum(\.left.expired) }
+    /// Refused rules whose expired rows may also be counted by other rules of their entity, so that no sum is correct.
+    package var overlapping: [RuleReport] {
+        rules.filter { rule in
+            rule.outcome == .refused && rule.left.expired > 0
+                && rules.count { $0.entity == rule.entity && $0.planned.expired > 0 } > 1
+        }
+    }
+    /// Residue in texts, without those.
+    package var leftCount: Int { residueCount - overlapping.reduce(0) { $0 + $1.left.expired } }
     /// Whether the run got to its rules, so that their expired rows were counted.
     private var isCounted: Bool { failure == nil || !rules.isEmpty }
     /// Expired rows and residue of all rules; nil: an error ended the run before they were counted.

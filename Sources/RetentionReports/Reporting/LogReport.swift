@@ -92,11 +92,10 @@ package struct LogReport {
                     ? "\(rule.name): \(report.short(rule.message ?? ""))" : nil
             }
             let gone = report.goneCount
-            let left = report.rules.reduce(0) { $0 + ($1.outcome == .refused ? 0 : $1.left.expired) }
             if gone > 0 || parts.isEmpty {
                 parts.append(gone == 0 ? "nothing deleted" : "\(Figures.grouped(gone)) deleted")
             }
-            if left > 0 { parts.append("\(Figures.grouped(left)) left") }
+            if report.leftCount > 0 { parts.append("\(Figures.grouped(report.leftCount)) left") }
         }
         let only = report.onlyRules.isEmpty ? [] : ["\(report.onlyRules.listed("and")) only"]
         return (report.exitCode == 0 || run.outcome == .refused ? "" : "exit \(report.exitCode): ")

@@ -400,17 +400,9 @@ package struct TextReport {
         return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
     }
 
-    /// Refused rules whose expired rows may also be counted by other rules of their entity, so that no sum is correct.
-    private var overlapping: [RunReport.RuleReport] {
-        report.rules.filter { rule in
-            rule.outcome == .refused && rule.left.expired > 0
-                && report.rules.count { $0.entity == rule.entity && $0.planned.expired > 0 } > 1
-        }
-    }
-
     /// What each of these rules found: ` (a found 51 expired rows, b 56)`.
     private var foundByRefused: String {
-        let rules = overlapping
+        let rules = report.overlapping
         guard let first = rules.first else { return "" }
         let most = 5
         let others = rules.dropFirst().prefix(most - 1).map {
@@ -428,8 +420,7 @@ package struct TextReport {
             "\(Figures.count(count, "expired row", "is", "are")) \(participle)"
         }
         var parts: [String] = []
-        let residue = report.residueCount - overlapping.reduce(0) { $0 + $1.left.expired }
-        if residue > 0 { parts.append(text(residue, "left")) }
+        if report.leftCount > 0 { parts.append(text(report.leftCount, "left")) }
         let held = report.rules.filter { $0.kept.heldCount > 0 || $0.kept.byHold.contains { $0.rowCount > 0 } }
         if !held.isEmpty {
             // A row counts for each rule that would delete it.
