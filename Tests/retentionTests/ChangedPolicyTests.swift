@@ -56,6 +56,18 @@ struct ChangedPolicyTests {
         #expect(!(try job.retention("run", "--log-level", "info").errors.contains("policy changed")))
     }
 
+    /// The ledger tells a rule that has changed from a policy that has.
+    @Test func aCommentChangesNoRule() throws {
+        let job = try job()
+        try job.report()
+        try set(Sample.rule(age: "60d"), of: job, head: "# Ask before you change this.")
+        try job.report()
+        try set(Sample.rule(age: "70d"), of: job)
+        try job.report()
+        let counts = "SELECT count(*), count(rule_sha256), count(DISTINCT rule_sha256) FROM run_rule"
+        #expect(try job.rows(counts, in: "retention.ledger.sqlite") == ["3|3|2"])
+    }
+
     @Test func theFirstRunAndARunWithoutALedgerAreNotChecked() throws {
         let job = try job(head: "ledger: none")
         let check = try job.retention("check")

@@ -144,6 +144,7 @@ extension Plan.Step {
             name: rule.name, entity: rule.entity, dateAttribute: rule.dateAttribute, dateFormat: rule.dateFormat,
             maxAge: rule.maxAge.written, cutoff: cutoff, outcome: .planned)
         report.family = rule.family?.name
+        report.ruleSHA256 = record.map { SHA256.digits(of: $0.canonical) }
         switch disposition {
         case .disabled: report.outcome = .disabled
         case .planned: break

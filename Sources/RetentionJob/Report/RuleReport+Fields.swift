@@ -70,7 +70,7 @@ extension RunReport.RuleReport: Reported {
             metric: ("trigger_deleted_rows", "Rows that triggers of the store deleted in the last run.")
         ) { $0.done.triggerCount },
         .unrecorded("silent_groups") { ($0.planned.silent?.count).json },
-        .stored("family", \.family),
+        .stored("family", \.family), .stored("rule_sha256", \.ruleSHA256),
     ]
 
     /// Expired rows; nil: they were not counted.

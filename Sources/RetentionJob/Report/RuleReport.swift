@@ -104,6 +104,8 @@ extension RunReport {
         package var name: String
         /// The rule of the policy, if its entity is a pattern and this is the result for one table.
         package var family: String?
+        /// The SHA-256 of the rule with its names as in the store; nil: its rows were not counted.
+        package var ruleSHA256: String?
         package var entity: String
         package var dateAttribute: String
         package var dateFormat: DateEncoding?

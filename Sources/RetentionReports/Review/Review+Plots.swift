@@ -51,10 +51,13 @@ extension Review {
         let series = days(of: rule.name)
         let (count, known) = (series.points.count, series.values(0).count)
         guard count > 0 else { return nil }
-        let deletes = series.values(1).count { $0.value > 0 }
-        var parts = [
-            "\(Figures.grouped(series.sum(1))) deleted on \(deletes) of \(Figures.count(count, "day")) with a run"
-        ]
+        let counted = series.values(1)
+        var parts: [String] = []
+        if !counted.isEmpty {
+            let days = "\(counted.count { $0.value > 0 }) of \(Figures.count(count, "day")) with a run"
+            parts.append("\(Figures.grouped(series.sum(1))) deleted on \(days)")
+        }
+        if counted.count < count { parts.append("deletes not known on \(Figures.count(count - counted.count, "day"))") }
         if known > 0 { parts.append("\(Figures.grouped(series.sum(0))) arrived") }
         if known < count { parts.append("arrivals not known on \(Figures.count(count - known, "day"))") }
         if let growth = growth(of: rule) { parts.append("rows " + growth.text) }

@@ -80,7 +80,7 @@ package struct Review {
     /// changed the rows or the rule: an undo, a crash, another policy, or another rule that deletes rows of the entity.
     private var daysOfRules: [String: Series] {
         var found: [String: Series] = [:]
-        var last: [String: (rows: Int64, policy: String)] = [:]
+        var last: [String: (rows: Int64, rule: String)] = [:]
         let ofEntity = Dictionary(grouping: policy.rules, by: \.entity)
         let alone = policy.rules.filter { rule in
             ofEntity[rule.entity]?.allSatisfy { $0.name == rule.name || $0.rows.isDisjoint(from: rule.rows) }
@@ -88,28 +88,49 @@ package struct Review {
         }
         let (names, isAlone) = (Set(policy.rules.map(\.name)), Set(alone.map(\.name)))
         let ownNumbers = Set(runs.map(\.number))
+        func add(_ point: Series.Point, _ name: String) {
+            var (point, days) = (point, found[name] ?? Series(names: Self.dayFigures))
+            if let earlier = days.points.last, earlier.start == point.start {
+                for index in 0...1 {
+                    point.values[index] = point.values[index].flatMap { more in
+                        earlier.values[index].map { $0 + more }
+                    }
+                }
+                days.points.removeLast()
+            }
+            days.points.append(point)
+            found[name] = days
+        }
         for run in (recentRuns + others).sorted(by: { $0.number < $1.number }) {
             let isOwn = ownNumbers.contains(run.number)
             let rules = run.report.rules.filter { isOwn && $0.outcome != .disabled && names.contains($0.name) }
-            let takenByOthers = run.report.rules.filter { !isOwn && $0.done.goneCount > 0 }
-            last = last.filter { name, _ in
-                let entity = policy.rules.first { $0.name == name }?.entity.folded
-                return !takenByOthers.contains { $0.done.goneCount > $0.done.deleted || $0.entity.folded == entity }
+            let takenByOthers = run.report.rules.filter {
+                (!isOwn || !names.contains($0.name)) && $0.done.goneCount > 0
             }
+            let start = policy.timezone.start(of: .day, at: run.report.started)
+            let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
             if !run.isFinished || run.report.undo != nil {
                 let present = Set(rules.map(\.name))
                 last = last.filter { present.contains($0.key) }
             }
+            // What a run without an end has deleted is not known.
+            if isOwn, !run.isFinished, run.report.undo == nil {
+                let only = run.report.onlyRules
+                for rule in policy.rules where rule.isEnabled {
+                    guard only.isEmpty || only.contains(rule.name) || only.contains(rule.family?.name ?? "") else {
+                        continue
+                    }
+                    add(.init(start: start, end: end, values: [nil, nil, nil, nil]), rule.name)
+                }
+            }
             let isUndone = run.undoneBy?.isWhole == true
             let takers = run.report.rules.filter { $0.done.goneCount > $0.done.deleted }
-            let start = policy.timezone.start(of: .day, at: run.report.started)
-            let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
             for figures in rules {
                 let name = figures.name
-                var days = found[name] ?? Series(names: Self.dayFigures)
                 let rows = figures.planned.rows.map { Int64($0) }
-                let before = last[name]
-                let isKnown = isAlone.contains(name) && before?.policy == run.report.configSHA256
+                // An earlier version recorded only which policy it was.
+                let (before, rule) = (last[name], figures.ruleSHA256 ?? run.report.configSHA256)
+                let isKnown = isAlone.contains(name) && before?.rule == rule
                 let arrived = isKnown ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
                 var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
                 let left = rows.map { $0 - Int64(figures.done.deleted) }
@@ -128,15 +149,12 @@ package struct Review {
                     day[2] = takesOthers || isShared ? nil : left
                     day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
                 }
-                if let earlier = days.points.last, earlier.start == start {
-                    for index in 0...1 {
-                        day[index] = day[index].flatMap { more in earlier.values[index].map { $0 + more } }
-                    }
-                    days.points.removeLast()
-                }
-                days.points.append(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused))
-                found[name] = days
-                last[name] = takesOthers ? nil : left.map { ($0, run.report.configSHA256) }
+                add(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused), name)
+                last[name] = takesOthers ? nil : left.map { ($0, rule) }
+            }
+            last = last.filter { name, _ in
+                let entity = policy.rules.first { $0.name == name }?.entity.folded
+                return !takenByOthers.contains { $0.done.goneCount > $0.done.deleted || $0.entity.folded == entity }
             }
         }
         return found

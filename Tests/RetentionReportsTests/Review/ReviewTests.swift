@@ -146,6 +146,27 @@ struct ReviewTests {
         var changed = run(0, 130)
         changed.report.configSHA256 = "other"
         #expect(arrived([run(1, 100), changed]) == [nil, nil])
+        // The policy has changed, and the rule has not, or has too.
+        for (rule, expected) in [("gold", 40), ("other", nil)] as [(String, Int64?)] {
+            var before = run(1, 100)
+            (before.report.rules[0].ruleSHA256, changed.report.rules[0].ruleSHA256) = ("gold", rule)
+            #expect(arrived([before, changed]) == [nil, expected])
+        }
+        // A rule that is no longer in the policy took rows.
+        var both = run(1, 100)
+        both.report.rules.append(Sample.rule("silver", .completed, expired: 5))
+        #expect(arrived([both, run(0, 130)]) == [nil, nil])
+    }
+
+    @Test func aCrashedNightIsADayOfWhichNothingIsKnown() {
+        var crashed = Sample.run(1, [])
+        crashed.outcome = .crashed
+        let review = Sample.review([Sample.rule()], [Sample.run(2), crashed, Sample.run(0)])
+        #expect(review.nightTable.rows.map { $0.cells[3] } == ["10", "?", "10"])
+        #expect(
+            review.plots(of: review.plan.rules[0]).map(\.summary) == [
+                "20 deleted on 2 of 3 days with a run; deletes not known on 1 day; arrivals not known on 3 days."
+            ])
     }
 
     /// A cascade takes rows only of the entities that it can reach.
