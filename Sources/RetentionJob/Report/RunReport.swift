@@ -21,7 +21,7 @@ package struct RunReport: Sendable {
         case running
         /// Every rule was carried out.
         case completed
-        /// At least one rule was refused; the others ran.
+        /// At least one rule, pending line or pending file was refused; everything else was done.
         case refused
         /// At least one rule failed, or an error ended the run.
         case failed
@@ -44,6 +44,12 @@ package struct RunReport: Sendable {
         /// Why no rows of an entity can be imported, by entity name: its rules are not carried out.
         package var failures: [String: String] = [:]
         package init() {}
+
+        /// What was refused, as clauses: `3 pending lines rejected`, `1 pending file not imported`.
+        package var refused: [String] {
+            [(rejected, "pending line", "rejected"), (problems.count, "pending file", "not imported")]
+                .filter { $0.0 > 0 }.map { "\(Figures.count($0.0, $0.1)) \($0.2)" }
+        }
     }
 
     /// The archive of a run.
@@ -193,8 +199,11 @@ package struct RunReport: Sendable {
     /// The outcome of the whole run: the worst that happened.
     package var runOutcome: RunOutcome {
         if failure != nil || rules.contains(where: { $0.outcome == .failed }) { return .failed }
-        if rules.contains(where: { $0.outcome == .interrupted }) || undo?.isInterrupted == true { return .interrupted }
-        return rules.contains { $0.outcome == .refused } ? .refused : .completed
+        if rules.contains(where: { $0.outcome == .interrupted }) || undo?.isInterrupted == true || pending.isInterrupted
+        {
+            return .interrupted
+        }
+        return rules.contains { $0.outcome == .refused } || !pending.refused.isEmpty ? .refused : .completed
     }
 
     /// A sum over all rules.

@@ -34,7 +34,7 @@ package struct RunStatus: Hashable, Sendable {
 
     /// Adds the results of the rules and the pending files of a report.
     package mutating func note(_ report: RunReport) {
-        if report.pending.rejected > 0 || !report.pending.problems.isEmpty { hasBadPending = true }
+        if !report.pending.refused.isEmpty { hasBadPending = true }
         if report.rules.contains(where: { $0.outcome == .refused }) { hasRefusedRule = true }
     }
 

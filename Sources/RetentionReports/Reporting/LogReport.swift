@@ -91,6 +91,7 @@ package struct LogReport {
                 return rule.outcome == .failed && report.failure == nil
                     ? "\(rule.name): \(report.short(rule.message ?? ""))" : nil
             }
+            parts += report.pending.refused
             let gone = report.goneCount
             if gone > 0 || parts.isEmpty {
                 parts.append(gone == 0 ? "nothing deleted" : "\(Figures.grouped(gone)) deleted")

@@ -365,7 +365,7 @@ package struct TextReport {
         var parts: [String] = []
         if refused > 0 { parts.append("\(Figures.count(refused, "rule")) refused\(isDryRun ? "" : foundByRefused)") }
         if failed > 0 { parts.append("\(Figures.count(failed, "rule")) failed") }
-        if rejected > 0 { parts.append("\(Figures.count(rejected, "pending line")) rejected") }
+        parts += report.pending.refused
         if isDryRun {
             guard report.failure == nil else { return "Nothing was changed, and nothing was counted\(exit)." }
             // A refused rule deletes nothing.

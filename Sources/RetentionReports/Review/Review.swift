@@ -224,7 +224,7 @@ extension LedgerRun {
             return codes.isEmpty ? String(text.prefix { $0 != ";" || rule.outcome != .interrupted }) : codes
         }
         let stopped = report.rules.filter { [.refused, .failed, .interrupted].contains($0.outcome) }
-        let reasons = Dictionary(grouping: stopped, by: reason).sorted { $0.key < $1.key }.map { text, rules in
+        let ofRules = Dictionary(grouping: stopped, by: reason).sorted { $0.key < $1.key }.map { text, rules in
             "\(text) (\(rules.map(\.name).joined(separator: ", ")))"
         }
         let undo = report.undo.map {
@@ -234,7 +234,7 @@ extension LedgerRun {
         let head = undo ?? outcome.rawValue + only
         // What follows is advice, which may be done.
         let failure = report.failure.map(report.short)?.prefix { $0 != ";" }
-        let texts = failure.map { [String($0)] } ?? reasons
+        let texts = failure.map { [String($0)] } ?? ofRules + report.pending.refused
         return texts.isEmpty ? head : "\(head): \(texts.joined(separator: "; "))"
     }
 }

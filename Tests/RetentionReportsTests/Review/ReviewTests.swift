@@ -39,6 +39,24 @@ struct ReviewTests {
         #expect(!review.words.contains("no expired row"), "\(review.words)")
     }
 
+    /// The rules are completed, and pending rows are missing.
+    @Test(
+        arguments: [
+            (2, [], "2 pending lines rejected"), (0, ["in/a.csv: wrong header"], "1 pending file not imported"),
+        ] as [(Int, [String], String)])
+    func whatWasNotImportedIsTold(rejected: Int, problems: [String], text: String) {
+        var night = Sample.run(0)
+        (night.report.pending.rejected, night.report.pending.problems, night.report.exitCode) = (rejected, problems, 65)
+        night.outcome = night.report.runOutcome
+        #expect(night.outcome == .refused)
+        let review = Sample.review([Sample.rule()], [Sample.run(1), night])
+        let last = "Last run: 2026-11-20 03:00 · refused: \(text) · Deleted 10 rows in 900 ms; \(text) and no "
+        #expect(review.top[0].hasPrefix(last), "\(review.top)")
+        #expect(review.top.contains("2026-11-20 03:00: refused: \(text)"), "\(review.top)")
+        #expect(LogReport([night]).table().contains("  REFUSED  \(text); 10 deleted  "))
+        #expect(MetricsText(night.report).text.contains("outcome=\"refused\"} 1\n"))
+    }
+
     @Test func anUndoIsNotTheLastRun() {
         var run = Sample.run(1)
         let undo = Sample.undo(0, of: run, restored: 2880)
