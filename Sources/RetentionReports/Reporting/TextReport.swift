@@ -84,18 +84,12 @@ package struct TextReport {
 
     private var pendingLines: [String] {
         let pending = report.pending
-        // Unknown figures are not shown as nothing.
-        guard pending != RunReport.Pending() || report.hasPendingSources && !(isDryRun && report.failure != nil) else {
-            return []
-        }
-        let line: String
-        if pending.files + pending.saved + pending.ignored + pending.rejected == 0 {
-            line = "no file"
-        } else {
-            var parts = [
-                Figures.count(pending.files, "file"),
-                Figures.count(pending.saved, "row") + (isDryRun ? " would be imported" : " imported"),
-            ]
+        // What was imported before an error ended the run is not known.
+        guard pending != RunReport.Pending() || report.hasPendingSources && report.failure == nil else { return [] }
+        let verb = isDryRun ? "would be imported" : "imported"
+        var line = "nothing \(verb)"
+        if pending.files + pending.saved + pending.ignored + pending.rejected > 0 {
+            var parts = [Figures.count(pending.files, "file"), "\(Figures.count(pending.saved, "row")) \(verb)"]
             if pending.ignored > 0 { parts.append("\(Figures.grouped(pending.ignored)) already there") }
             if pending.rejected > 0 { parts.append(Figures.count(pending.rejected, "bad line")) }
             line = parts.joined(separator: ", ")

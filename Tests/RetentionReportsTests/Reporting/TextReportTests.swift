@@ -284,7 +284,14 @@ struct TextReportTests {
         var report = dryRun([ReportSample.gold])
         #expect(!TextReport(report).text.contains("pending"))
         report.hasPendingSources = true
-        #expect(lines(report)[1] == "pending   no file")
+        #expect(lines(report)[1] == "pending   nothing would be imported")
+        // A file waits, and an error came before all of them.
+        report.pending.problems = ["in/bad.csv: wrong header"]
+        #expect(lines(report)[1...2] == ["pending   nothing would be imported", "pending: in/bad.csv: wrong header"])
+        report.pending.problems = []
+        (report.mode, report.failure) = (.run, "database is locked")
+        #expect(!TextReport(report).text.contains("pending"))
+        (report.mode, report.failure) = (.dryRun, nil)
         report.pending.files = 1
         report.pending.saved = 43_200
         #expect(lines(report)[1] == "pending   1 file, 43,200 rows would be imported")
