@@ -9,6 +9,9 @@ enum CommandLineHints {
             return sign
         }
         let command = arguments.first(where: RetentionCommand.commandNames.contains) ?? ""
+        if has("--html", command), text.contains("The value 'html' is invalid for '--format") {
+            return .usage("--format 'html' is unknown", hint: "write --html FILE; - is standard output")
+        }
         if let match = text.firstMatch(of: #/Unknown option '([^']+)'/#) {
             let option = String(match.1)
             if !command.isEmpty, command != arguments.first {
@@ -53,11 +56,18 @@ enum CommandLineHints {
         return ["\n  \(option) ", "\n  \(option),", ", \(option) "].contains { help.contains($0) }
     }
 
-    /// The help of each command, made once.
+    /// The help of each command, and without a name of the program, made once.
     private static let helps = Dictionary(
-        uniqueKeysWithValues: RetentionCommand.configuration.subcommands.map {
+        RetentionCommand.configuration.subcommands.map {
             ($0.configuration.commandName ?? "", RetentionCommand.helpMessage(for: $0, columns: 999))
-        })
+        } + [("", RetentionCommand.helpMessage(for: RetentionCommand.self, columns: 999))]
+    ) { first, _ in first }
+
+    /// Commands of other programs, and what to write instead.
+    static let commands = [
+        "version": "retention --version", "status": "retention report", "dry-run": "retention run --dry-run",
+        "restore": "retention undo RUN", "validate": "retention check", "history": "retention log",
+    ]
 
     /// An age is written without a sign.
     static let sign = CommandFailure.usage("--since: an age has no sign", hint: "write it as --since 7d")
@@ -70,13 +80,14 @@ enum CommandLineHints {
         ("-f --config-file --policy --file -p", "write -c FILE"), ("--debug", "write --log-level debug"),
         ("--force --yes -y --no-confirm", "a refusal is accepted by its name, for one run: --accept CODE"),
         ("--force --yes -y --no-confirm", "no command asks for a confirmation: leave it out"),
-        ("--table --entity", "write --rule NAME"),
+        ("--table --entity -r", "write --rule NAME"),
+        ("--batch-size --batch", "the size of batches is in the policy: batch: { rows: 1000 }"),
         ("--older-than --days --max-age --keep", "ages are in the policy: max_age"),
+        ("-n --tail --limit", "write --last N"),
         ("--limit", "limits are in the policy: limits: { max_rows: 1000 }"), ("--no-color", "set NO_COLOR=1"),
         ("--timeout", "write --max-runtime 10min, or --wait 10min for a locked store"),
         ("-o", "write --output FILE"), ("-o --output", "write --html FILE"), ("-o", "write --format json"),
         ("--head", "the hash of an earlier run is for the ledger: retention log --verify --head HASH"),
         ("--last", "--list shows the runs; the newest one is undone with: undo last"),
-        ("-n --tail", "write --last N"),
     ]
 }

@@ -55,6 +55,9 @@ struct LogCommand: ConsoleCommand {
         guard !missed || !verify else {
             throw CommandFailure.usage("--missed and --verify are mutually exclusive", hint: "use one of them")
         }
+        guard !verify || !format.isJSON else {
+            throw CommandFailure.usage("--verify prints no JSON", hint: "its exit code says whether the chain is whole")
+        }
         let head = try head.map(Self.hash)
         guard head == nil || verify else {
             throw CommandFailure.usage("--head needs --verify", hint: "add --verify")
@@ -79,6 +82,8 @@ struct LogCommand: ConsoleCommand {
         let found = try policy.isOneOfMany ? PastRuns(opening).ofStore(query) : PastRuns(opening).runs(query)
         let leavesOut = runID == nil && found.count > last
         let runs = leavesOut ? Array(found.suffix(last)) : found
+        // A rule of past runs may be in the policy no more.
+        if runs.isEmpty, let rule { _ = try OptionValue.ruleName(rule, in: policy) }
         let missedRuns =
             policy.stores != nil ? nil : try missedRuns(policy, opening, countsFailures: true)
         let report = LogReport(
@@ -97,7 +102,7 @@ struct LogCommand: ConsoleCommand {
                     exitCode: 66,
                     message: runID.lowercased() == PastRuns.last
                         ? "no run is recorded" : "run not found: no ID begins with '\(runID)'",
-                    hint: "retention log shows the IDs; --last shows more of them")
+                    hint: "retention log shows the IDs, and with --last more of them; --run last is the newest")
             }
             guard runs.count == 1 || first.report.runID == runID else {
                 throw .usage(

@@ -100,7 +100,7 @@ struct PastRuns {
         guard let first = found.first else {
             throw CommandFailure(
                 exitCode: 66, message: "run not found: no ID begins with '\(id)'",
-                hint: "retention undo --list shows the runs that have an archive; dry runs are not recorded")
+                hint: "retention undo --list shows the runs that have an archive; the newest is called \(Self.last)")
         }
         guard found.count == 1 || first.report.runID == id else {
             throw CommandFailure.usage("'\(id)' matches \(found.count) runs", hint: "give more characters of the ID")

@@ -103,9 +103,11 @@ struct RetentionCommand: ParsableCommand {
         guard let word = arguments.first == "help" ? arguments.dropFirst().first : arguments.first,
             !word.hasPrefix("-"), word != "help", !commandNames.contains(word)
         else { return }
-        let near = NearestName.suggestion(for: word, in: commandNames)
+        let meant = CommandLineHints.commands[word].map { "write \($0)" }
+        let near = meant == nil ? NearestName.suggestion(for: word, in: commandNames) : ""
         throw .usage(
-            "unknown command '\(word)'\(near)", hint: "the commands are \(commandNames.joined(separator: ", "))")
+            "unknown command '\(word)'\(near)",
+            hint: meant ?? "the commands are \(commandNames.joined(separator: ", "))")
     }
 
     static let commandNames = configuration.subcommands.compactMap { $0.configuration.commandName }
