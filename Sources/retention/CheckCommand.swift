@@ -134,7 +134,7 @@ struct CheckCommand: ConsoleCommand {
             ) { pending in
                 try StoreCheck.refusals(
                     policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, after: pending,
-                    reported: found)
+                    reported: found, archiveTroubles: { ArchiveFolder.troubles(of: completed, for: $0, in: reader) })
             }
         }
         found += ArchiveFolder.troubles(of: completed, in: reader)

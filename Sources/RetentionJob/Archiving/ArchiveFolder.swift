@@ -74,9 +74,22 @@ package struct ArchiveFolder {
 
     /// Why archives cannot be made in the policy's folder now, at the position of the setting.
     package static func troubles(of policy: Policy) -> [Diagnostic] {
+        troubles(of: policy) { folder throws(StoreError) in try folder.check() }
+    }
+
+    /// Why the archive of a plan has no room there now.
+    package static func troubles(
+        of policy: Policy, for plan: Plan, in reader: any RetentionReader
+    ) -> [Diagnostic] {
+        troubles(of: policy) { folder throws(StoreError) in try folder.requireSpace(for: plan, in: reader) }
+    }
+
+    private static func troubles(
+        of policy: Policy, _ check: (ArchiveFolder) throws(StoreError) -> Void
+    ) -> [Diagnostic] {
         guard let path = policy.archive?.folder else { return [] }
         do throws(StoreError) {
-            try ArchiveFolder(path).check()
+            try check(ArchiveFolder(path))
             return []
         } catch {
             return [

@@ -180,10 +180,13 @@ package enum StoreCheck {
     /// they stay together. Reported ones are left out. Warnings about rows that do not arrive, and about a ledger that does not know the
     /// store, follow. The plan is made as in a dry run.
     ///
-    /// - Parameter memory: what the ledger knows about past runs.
+    /// - Parameters:
+    ///   - memory: what the ledger knows about past runs.
+    ///   - archiveTroubles: why the archive of a plan cannot be made.
     package static func refusals(
         policy: Policy, reader: any RetentionReader, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(),
-        after pending: RunReport.Pending = RunReport.Pending(), reported: [Diagnostic]
+        after pending: RunReport.Pending = RunReport.Pending(), reported: [Diagnostic],
+        archiveTroubles: (Plan) -> [Diagnostic] = { _ in [] }
     ) throws -> [Diagnostic] {
         var planner = Planner(policy: policy, asOf: asOf, clock: clock, memory: memory, countsAllRows: false)
         planner.pendingFailures = pending.failures
@@ -209,7 +212,7 @@ package enum StoreCheck {
         if let text = memory.unknownStoreText(for: policy) {
             found.append(Diagnostic(.warning, at: policy.store.mark, text))
         }
-        return found
+        return found + archiveTroubles(plan)
     }
 
     /// Advice for a file that keeps the space of deleted rows although a rule may reclaim it; none if a rule shrinks the file anyway.

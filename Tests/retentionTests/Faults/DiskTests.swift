@@ -56,6 +56,24 @@ struct DiskTests {
         #expect(try job.report().rules[0].deleted == 5000)
     }
 
+    /// It is not the store that cannot be read.
+    @Test func anArchiveWithoutRoomIsTold() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5000, daysAgo: 100) + Sample.rows(13, daysAgo: 0),
+            policy: Sample.policy(Sample.rule(), head: "archive: { folder: disk, keep: 30d }"))
+        defer { unmount(job) }
+        let mounted = try LaunchedProgram.shell(
+            "mkdir disk && mount -t tmpfs -o size=100k,mode=700 none disk", in: job.folder.url)
+        try #require(mounted.status == 0)
+        let check = try job.retention("check")
+        #expect(check.status == 78 && check.words.contains("error: 'archive.folder' cannot be used: "), "\(check)")
+        #expect(check.words.contains("the archive needs about "), "\(check)")
+        #expect(try job.retention("run").status == 74)
+        let report = try job.retention("report", "--json")
+        #expect(report.status == 74 && report.output.contains("\"kind\": \"archive\""), "\(report)")
+        #expect(report.output.contains("a run now would fail: ") && !report.output.contains("cannot be read"))
+    }
+
     @Test(arguments: ["DELETE", "WAL"])
     func aReadOnlyFileSystemIsLookedAtAndNotWritten(journal: String) throws {
         let job = try job("PRAGMA journal_mode = \(journal);", head: "ledger: none")
