@@ -8,7 +8,9 @@ extension RunSession {
     /// Writes the figures of a run for a monitoring system. If that fails, the run stays done, and its exit code shows the failure.
     func writeMetrics(_ report: inout RunReport) {
         guard policy.metricsFile != nil else { return }
-        let ends = try? opening.history().map { try $0.ends(of: policy, store: opening.realStorePath()) }
+        let ends = try? opening.history().map {
+            try $0.ends(of: policy, store: opening.realStorePath(), besides: report.onlyRules)
+        }
         do throws(StoreError) {
             try writeFigures(report, after: ends)
         } catch {
@@ -44,7 +46,8 @@ extension RunSession {
     /// What rewrites the figures while a run is in progress, every 15 seconds; nil: the policy asks for no figures.
     func showProgress(after history: LedgerHistory?) throws -> ((RunReport) -> Void)? {
         guard policy.metricsFile != nil else { return nil }
-        let ends = try history?.ends(of: policy, store: opening.realStorePath())
+        let ends = try history?.ends(
+            of: policy, store: opening.realStorePath(), besides: options.onlyRules(of: policy))
         var last = SystemClock.uptime()
         return { report in
             guard SystemClock.uptime() - last >= Self.timeBetweenFigures else { return }

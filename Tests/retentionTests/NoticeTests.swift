@@ -47,6 +47,28 @@ struct NoticeTests {
         #expect(text.contains(",code=\"too_many_rows\"} 1\n") && !text.contains("last_success"), "\(text)")
     }
 
+    /// They are those of its last run, but for what the ledger does not have.
+    @Test func aRunOfOneRuleKeepsTheFiguresOfTheOthers() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(9, daysAgo: 40) + Sample.rows(9, daysAgo: 1)
+                + "CREATE TABLE News AS SELECT * FROM Price;",
+            policy: Sample.policy(
+                Sample.rule("limits: { max_rows: 1 }"), Sample.rule(name: "news", entity: "News"),
+                head: "metrics: { textfile: retention.prom }"))
+        func gold() throws -> [Substring] {
+            try job.text("retention.prom").split(separator: "\n").filter {
+                $0.contains("rule=\"gold\"") && !$0.hasPrefix("retention_rule_forecast_rows{")
+            }
+        }
+        #expect(try job.retention("run").status == 65)
+        let night = try gold()
+        #expect(night.contains { $0.hasPrefix("retention_rule_refused{") })
+        #expect(try job.retention("run", "--rule", "news").status == 0)
+        #expect(try gold() == night)
+        #expect(try figure("exit_code", of: job) == "65")
+        #expect(try job.text("retention.prom").contains("rule=\"news\",entity=\"News\"} 0\n"))
+    }
+
     private func figure(_ name: String, of job: LaunchedJob) throws -> String? {
         try job.text("retention.prom").split(separator: "\n").first { $0.hasPrefix("retention_run_\(name){") }?
             .split(separator: " ").last.map(String.init)

@@ -103,39 +103,78 @@ package struct LedgerHistory {
     }
 
     /// How the last runs of a store ended.
-    package struct Ends: Hashable, Sendable {
+    package struct Ends: Sendable {
         /// When the last run ended; nil: none is recorded.
         package var last: Instant?
-        /// Its exit code.
+        /// Its exit code and its outcome: of runs of some rules that count as one, the worst with which one of the rules was left.
         package var exitCode: Int32?
+        package var outcome: LedgerRun.Outcome?
         /// When the last run with exit code 0 ended.
         package var success: Instant?
+        /// The last results of the rules that a run of some rules leaves out.
+        package var leftOut: [RunReport.RuleReport] = []
 
         package init() {}
     }
 
     /// How the last runs of all rules of a store ended, of one policy or of all; see ``ExpectedRuns``.
     ///
-    /// - Parameter store: the real path or the address of the store.
-    package func ends(of policy: Policy? = nil, store: String) throws -> Ends {
+    /// - Parameters:
+    ///   - store: the real path or the address of the store.
+    ///   - onlyRules: the rules of a run whose other rules are asked for; empty: all.
+    package func ends(of policy: Policy? = nil, store: String, besides onlyRules: [String] = []) throws -> Ends {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return Ends() }
         let others = try policy.map { try otherPolicies(than: $0, store: store) } ?? []
         let ended =
             try runs(of: names(of: store)) && .isNotNull("finished_us") && .notTrue(Self.isUndo)
             && .notTrue(.isIn("config", others.map { .text($0) }))
-        func last(_ runs: StorePredicate) throws -> (time: Instant?, code: Int64?)? {
+        typealias End = (time: Instant?, code: Int32?, outcome: LedgerRun.Outcome?)
+        func last(_ runs: StorePredicate) throws -> End? {
             let newest = try rows(
                 LedgerRow.runEntity, where: runs, order: [StoreSortDescriptor("number", ascending: false)],
-                limit: Self.mostEnds, attributes: ["finished_us", "exit_code", "only_rules"])
+                limit: Self.mostEnds, attributes: ["finished_us", "exit_code", "only_rules", "outcome"])
             var expected = ExpectedRuns(policy)
-            return newest.reversed().filter { expected.count($0.lines("only_rules")) }.last.map {
-                ($0["finished_us"].flatMap(Self.instant), $0["exit_code"]?.number)
+            var ofRules: [String: End] = [:]
+            var found: End?
+            for row in newest.reversed() {
+                let only = row.lines("only_rules")
+                let end: End = (
+                    row["finished_us"].flatMap(Self.instant), row["exit_code"]?.number.map { Int32(clamping: $0) },
+                    row["outcome"]?.string.flatMap(LedgerRun.Outcome.init)
+                )
+                for rule in only { ofRules[rule] = end }
+                guard expected.count(only) else { continue }
+                found = only.isEmpty ? end : ofRules.values.max(by: { $0.code ?? 0 < $1.code ?? 0 })
+                found?.time = end.time
+                ofRules = [:]
             }
+            return found
         }
         var ends = Ends()
-        if let run = try last(ended) { (ends.last, ends.exitCode) = (run.time, run.code.map { Int32(clamping: $0) }) }
+        if let run = try last(ended) { (ends.last, ends.exitCode, ends.outcome) = run }
         ends.success = try last(ended && .compare("exit_code", .equal, .integer(0)))?.time
+        if let policy, !onlyRules.isEmpty { ends.leftOut = try lastResults(of: policy, ended, besides: onlyRules) }
         return ends
+    }
+
+    /// The last results of the rules of a policy, without some: those of the last run of all rules, and of runs of some rules after it.
+    private func lastResults(
+        of policy: Policy, _ runs: StorePredicate, besides onlyRules: [String]
+    ) throws -> [RunReport.RuleReport] {
+        let names = Set(policy.rules.filter(\.isEnabled).map { $0.family?.name ?? $0.name })
+        let page = try page(before: nil, runs)
+        let results = try rules(of: page)
+        var (found, seen): ([RunReport.RuleReport], Set<String>) = ([], [])
+        for run in page {
+            guard let rules = results[run.number] else { continue }
+            found += rules.filter { rule in
+                names.contains(rule.family ?? rule.name)
+                    && onlyRules.allSatisfy { $0 != rule.name && $0 != rule.family }
+                    && seen.insert(rule.name).inserted
+            }
+            if run.report.onlyRules.isEmpty { break }
+        }
+        return found
     }
 
     /// How many of the newest runs may be those of some rules.

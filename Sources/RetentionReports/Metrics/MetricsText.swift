@@ -10,6 +10,7 @@ package struct MetricsText {
     private let version: String
     private var ends: LedgerHistory.Ends
     private let isRunning: Bool
+    private var outcome: LedgerRun.Outcome
 
     /// Creates the figures of a run.
     ///
@@ -26,9 +27,16 @@ package struct MetricsText {
         (self.report, expectedSeconds, self.version, self.ends) = (report, expectedEvery, version, ends)
         self.store = store ?? report.store
         isRunning = now != nil
+        outcome = report.runOutcome
+        self.report.rules += ends.leftOut
         guard let now else {
-            // The ledger knows whether runs of some rules have had all of them.
-            guard report.onlyRules.isEmpty || ends.last == nil else { return }
+            // The ledger knows whether runs of some rules have had all of them. What is bad after such a run stays bad until then.
+            guard report.onlyRules.isEmpty || ends.last == nil else {
+                if let code = ends.exitCode, code > report.exitCode {
+                    (self.report.exitCode, outcome) = (code, ends.outcome ?? outcome)
+                }
+                return
+            }
             self.ends.last = report.finished
             if report.exitCode == 0 { self.ends.success = report.finished }
             return
@@ -170,7 +178,7 @@ package struct MetricsText {
             isRunning
                 ? []
                 : LedgerRun.Outcome.recorded.map { outcome in
-                    ([("outcome", outcome.rawValue)], outcome == report.runOutcome ? "1" : "0")
+                    ([("outcome", outcome.rawValue)], outcome == self.outcome ? "1" : "0")
                 })
         run("expected_seconds", "How often a run is expected.", expectedSeconds.map(Figures.seconds))
         run(
@@ -191,7 +199,8 @@ package struct MetricsText {
                 }
             })
         for field in RunReport.RuleReport.values {
-            if let metric = field.metric { rules(metric.name, metric.help) { value(field.json($0)) } }
+            guard let metric = field.metric else { continue }
+            rules(metric.name, metric.help) { $0.unknown.contains(field.name) ? nil : value(field.json($0)) }
         }
         typealias Parts = [(String, Int)]
         let parts: [(name: String, label: String, help: String, of: (RunReport.RuleReport) -> Parts)] = [

@@ -247,6 +247,35 @@ struct RunLedgerTests {
         }
     }
 
+    /// A run by hand of one rule says nothing about the others, and must not end their alerts.
+    @Test func whatIsBadOfOneRuleStaysBadAfterARunOfAnother() throws {
+        let file = try LedgerFile()
+        func run(_ hour: Int64, _ rules: [RunReport.RuleReport], only: [String], code: Int32) throws -> String {
+            var report = report("0\(hour)", hour: hour, rules: rules)
+            (report.onlyRules, report.exitCode) = (only, code)
+            try record(report, in: file.ledger())
+            let ends = try OpenLedger(reader: try SQLiteReader(path: file.path)).history().ends(
+                of: ReviewSample.policy(["gold", "silver"]), store: "/data/prices.sqlite", besides: only)
+            return MetricsText(report, ends: ends).text
+        }
+        let refused = ReviewSample.rule("gold", .refused, expired: 5)
+        let silver = ReviewSample.rule("silver", .completed, expired: 3)
+        let night = try run(0, [refused, silver], only: [], code: 65)
+        let byHand = try run(2, [ReviewSample.rule("silver", .completed, expired: 4)], only: ["silver"], code: 0)
+        for text in [night, byHand] {
+            #expect(text.contains("retention_run_outcome{store=") && text.contains(",outcome=\"refused\"} 1\n"))
+            #expect(text.contains("rule=\"gold\",entity=\"Price\",outcome=\"refused\"} 1\n"), "\(text)")
+            let lines = text.split(separator: "\n")
+            #expect(lines.contains { $0.hasPrefix("retention_run_exit_code{") && $0.hasSuffix("} 65") }, "\(text)")
+            #expect(lines.contains { $0.hasPrefix("retention_rule_residue_rows{") && $0.hasSuffix("} 5") }, "\(text)")
+        }
+        #expect(byHand.contains("rule=\"silver\",entity=\"Price\"} 4\n"), "\(byHand)")
+        // Each rule has had a run since, and none of them is bad.
+        let solved = try run(4, [ReviewSample.rule("gold", .completed)], only: ["gold"], code: 0)
+        #expect(!solved.contains("outcome=\"refused\"} 1\n"), "\(solved)")
+        #expect(solved.contains("rule=\"silver\",entity=\"Price\"} 4\n"), "\(solved)")
+    }
+
     @Test func anEmptyStoreHasNoRuns() throws {
         let file = try LedgerFile()
         _ = try SQLiteWriter(path: file.path, create: true)
