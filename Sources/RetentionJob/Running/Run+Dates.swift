@@ -26,8 +26,13 @@ extension Run {
         }
         report.rules[index].left.oldest = nil
         guard rule.left.expired > 0 else { return }
+        guard !isOver else {
+            // The store may not answer any more, but what the rule was about to delete is known.
+            if rule.done.deleted == 0 { report.rules[index].left.oldest = rule.done.oldest }
+            return
+        }
         // A failure here is a warning, not an error.
-        report.rules[index].left.oldest = (isOver ? nil : try? oldest(residue, of: step)) ?? nil
+        report.rules[index].left.oldest = try? oldest(residue, of: step)
     }
 
     /// Notes the age of the oldest expired row of each refused rule.

@@ -354,6 +354,9 @@ import Testing
             file, rule("XAU"), rule("XAG"), writer: try failing(file, before: .delete, .inputOutput))
         #expect(report.rules.map(\.outcome) == [.failed, .interrupted])
         #expect(report.rules.map(\.left.expired) == [69, 69])
+        // Whoever watches the age of what is left is told although the store does not answer.
+        let oldest = Instant(unixSeconds: 1_795_219_200 - 99 * 86_400)
+        #expect(report.rules.map(\.left.oldest) == [oldest, oldest])
         #expect(
             report.rules[1].message == "the run ended before this rule was completed; 69 expired rows are left")
         #expect(report.failure?.hasSuffix("no; nothing was deleted") == true)
