@@ -1,5 +1,5 @@
 package import PriceStore
-import RetentionJob
+package import RetentionJob
 package import RetentionPolicy
 
 /// Reads past runs.
