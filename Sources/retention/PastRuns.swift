@@ -15,6 +15,7 @@ struct PastRuns {
     /// - Parameter store: of many stores, the one whose runs are read.
     func runs(_ query: LedgerHistory.Query, of store: String? = nil) throws -> [LedgerRun] {
         guard let history = try opening.history() else { return [] }
+        let now = SystemClock.now()
         return try history.runs(query, of: store) { opening.isRunAtWork(on: $0) }.map { run in
             var run = run
             run.report.archive = run.report.archive ?? archiveLeft(by: run)
@@ -24,6 +25,7 @@ struct PastRuns {
                 run.report.archive?.path = path
                 run.isArchiveThere = true
             }
+            run.isArchivePast = run.report.archive?.until.map { $0 < now } ?? false
             return run
         }
     }

@@ -192,7 +192,7 @@ import Testing
         return run + ".sqlite"
     }
 
-    @Test func oldArchivesAreRemovedAfterAGoodRunOnly() throws {
+    @Test func oldArchivesAreRemovedByARefusedRunButNotIfTheClockIsInDoubt() throws {
         let rule = "archive: none, limits: { max_rows: 5 }"
         let job = try job(head: "archive: { folder: archive, keep: 30d }", rule: rule)
         let old = try archive(job, daysAgo: 31)
@@ -207,11 +207,17 @@ import Testing
                     + "'\(name.dropLast(7))', store, mode, 'completed', (unixepoch() - \(days * Sample.day)) * 1000000, 1 "
                     + "FROM run WHERE number = 1", in: "retention.ledger.sqlite")
         }
-        #expect(try names() == [old, young])
         #expect(try job.report("--dry-run", "--accept", "too_many_rows").exitCode == 0)
         #expect(try names() == [old, young])
-        let end = try job.retention("run", "--accept", "too_many_rows", "--log-level", "info")
-        #expect(end.status == 0 && end.errors.contains("old archive removed"), "\(end)")
+        try job.change(LedgerChange.hoursBack(-2), in: "retention.ledger.sqlite")
+        for (code, accepted) in [("clock_moved_back", ""), ("too_many_rows", "clock_moved_back")] {
+            let arguments = accepted.isEmpty ? [] : ["--accept", accepted]
+            #expect(try job.report(arguments).rules[0].refusal == code)
+            #expect(try names() == [old, young])
+        }
+        try job.change(LedgerChange.hoursBack(2), in: "retention.ledger.sqlite")
+        let end = try job.retention("run", "--log-level", "info")
+        #expect(end.status == 65 && end.errors.contains("old archive removed"), "\(end)")
         #expect(try names() == [young])
         // The archive of a run that the ledger does not know stays.
         let unknown = try archive(job, daysAgo: 40)

@@ -11,6 +11,8 @@ package struct Plan: Sendable {
     var arrivals: [Warning] = []
     /// What the rules keep from each other; nil: the plan was not made from a store.
     var together: RulesTogether?
+    /// Whether past runs raise doubts about the clock, accepted or not.
+    var doubtsClock = false
 
     package init(steps: [Step]) { self.steps = steps }
 

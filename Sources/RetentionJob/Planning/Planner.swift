@@ -102,6 +102,8 @@ package struct Planner {
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         let places = Dictionary(policy.rules.inOrder.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var plan = Plan(steps: [])
+        plan.doubtsClock =
+            !hasRowsSinceLastRun || memory.lastRun.map { ClockGuard.isMovedBack(clock: clock, lastRun: $0) } == true
         plan.holds = try holds ?? HoldPlan(policy, clock: clock, lastRun: memory.lastRun, reader: reader)
         let rulesTogether = try RulesTogether(policy, reader: reader)
         plan.together = rulesTogether

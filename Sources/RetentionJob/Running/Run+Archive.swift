@@ -61,12 +61,9 @@ extension Run {
         report.archive?.until = until
     }
 
-    /// Finds the archives that are kept no longer, after a run with exit status 0. Warns of incomplete ones.
+    /// Finds the archives that are kept no longer, whatever the run did. Warns of incomplete ones.
     func findOldArchives() -> [OldArchive] {
-        // A clock in doubt cannot give the age of an archive.
-        guard report.exitCode == 0, !report.rules.isEmpty, let recorder, let settings = setup.policy.archive else {
-            return []
-        }
+        guard trustsClock, let recorder, let settings = setup.policy.archive else { return [] }
         do {
             let age = ArchiveAge(keep: settings.keep, zone: setup.policy.timezone)
             let findings: (expired: [OldArchive], warnings: [String])

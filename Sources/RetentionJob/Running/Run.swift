@@ -20,6 +20,8 @@ package final class Run {
     var isWaitReported = false
     /// Where the archive of the run is; nil: none has begun.
     var archivePath: String?
+    /// Whether there is a plan, and no past run raises doubts about the clock: without that no age is known.
+    var trustsClock = false
     /// Whether an error has ended the run; no step begins after it.
     var isOver = false
 
@@ -65,6 +67,7 @@ package final class Run {
             try makeCandleTables()
             let plan = try setup.plan(
                 writer, memory: memory, after: report.pending, countsAllRows: setup.policy.metricsFile != nil)
+            trustsClock = !plan.doubtsClock
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             memory.noteFirst(in: &report)

@@ -14,6 +14,8 @@ package struct LedgerRun: Sendable {
     package var process: LedgerProcess
     /// Whether the archive is where the run left it; nil: this was not checked.
     package var isArchiveThere: Bool?
+    /// Whether the date until which the archive is kept is over, so that the next run may remove it.
+    package var isArchivePast = false
     /// The undos of the run; nil: there is none.
     package var undoneBy: UndoneBy?
     /// The path of the store from the folder of the ledger; nil: it is not recorded, or the store is not a file.
@@ -108,7 +110,8 @@ extension LedgerRun {
     }
 
     private var until: String {
-        report.archive?.until.map { " until \(Figures.instant($0.toSecond))" } ?? ""
+        guard let until = report.archive?.until.map({ Figures.instant($0.toSecond) }) else { return "" }
+        return isArchivePast ? " as long as the archive is there, which was kept until \(until)" : " until \(until)"
     }
 
     /// Which undos have undone the run, or which part of it.

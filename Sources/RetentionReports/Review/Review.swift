@@ -165,16 +165,23 @@ package struct Review {
     /// The days of one rule.
     func days(of name: String) -> Series { days[name] ?? Series(names: Self.dayFigures) }
 
-    /// The size of the store after each run, and of all archives that were kept then.
+    /// The size of the store after each run, and of all archives that were kept then: those that are there, and those that have been there
+    /// until their time was over. When one was removed by hand is unknown, so it does not count.
     var sizes: Series {
-        let archives = runs.compactMap { run in run.report.archive.map { (made: run.report.finished, $0) } }
-            .filter { $1.sizeBytes != nil }
+        let archives = runs.compactMap { run -> (kept: Range<Instant>, bytes: Int64)? in
+            guard let archive = run.report.archive, let bytes = archive.sizeBytes else { return nil }
+            let made = run.report.finished
+            var end = archive.until ?? .distantFuture
+            if run.isArchiveThere == true { end = .distantFuture }
+            if run.isArchiveThere == false, end > plan.asOf { end = made }
+            return (made..<max(made, end), bytes)
+        }
         return Series(
             names: ["store_bytes", "archive_bytes"],
             points: recentRuns.filter(\.isFinished).map { run in
                 let now = run.report.finished
-                let kept = archives.filter { $0 <= now && $1.until.map { $0 > now } ?? true }
-                let size = archives.isEmpty ? nil : kept.reduce(0) { $0 + ($1.1.sizeBytes ?? 0) }
+                let kept = archives.filter { $0.kept.contains(now) }
+                let size = archives.isEmpty ? nil : kept.reduce(0) { $0 + $1.bytes }
                 return .init(start: now, end: now, values: [run.report.storeSizeBytes, size])
             })
     }

@@ -359,6 +359,31 @@ struct ReviewTests {
         #expect(!young.words.contains("a day"), "\(young.words)")
     }
 
+    /// An archive past its time that is still there counts, and one that somebody removed does not.
+    @Test func archivesThatAreThereCount() {
+        func run(_ daysAgo: Int64, _ isThere: Bool?, keptDays: Int64) -> LedgerRun {
+            var run = Sample.run(daysAgo)
+            run.report.storeSizeBytes = 1
+            run.report.archive = .init(
+                path: "archive/a.sqlite", rows: 10, sizeBytes: 100, isComplete: true,
+                until: Sample.instant(keptDays - daysAgo))
+            (run.isArchiveThere, run.isArchivePast) = (isThere, keptDays < daysAgo)
+            return run
+        }
+        func sizes(_ isThere: Bool?, keptDays: Int64) -> [Int64?] {
+            Sample.review([run(9, isThere, keptDays: keptDays), Sample.run(8), run(0, true, keptDays: 30)])
+                .sizes.points.map { $0.values[1] }
+        }
+        #expect(sizes(true, keptDays: 5) == [100, 100, 200])
+        #expect(sizes(false, keptDays: 5) == [100, 100, 100])
+        #expect(sizes(nil, keptDays: 5) == [100, 100, 100])
+        #expect(sizes(false, keptDays: 30) == [0, 0, 100])
+        #expect(
+            run(9, true, keptDays: 5).undoText
+                == "possible as long as the archive is there, which was kept until 2026-11-17 00:00:00Z")
+        #expect(run(0, true, keptDays: 30).undoText == "possible until 2026-12-21 00:00:00Z")
+    }
+
     // MARK: JSON and text
 
     @Test func textAndPageSayWhatTheJSONHas() throws {
