@@ -13,11 +13,20 @@ extension Review {
             return (.caution, text.hasPrefix("no new rows") ? "no_new_rows" : "warning", rule?.name, text)
         }
         let advice = plan.rules.flatMap { rule in rule.advice.map { (Style.plain, "advice", rule.name, $0) } }
+        let nights = nights
+        let lastNight = nights.filter(\.stands).map(\.finding)
+        let found = [lastNight, present, warnings, plan.rules.flatMap(rows), holds, growing, lacking].flatMap(\.self)
+        let standing = Self.kinds.flatMap { kind in found.filter { $0.kind == kind } }
         // What stands comes before what is over.
-        let standing: [[Finding]] = [present, warnings, plan.rules.flatMap(rows), holds, growing, lacking]
-        let all = (standing + [past, gone, advice]).flatMap(\.self)
+        let all = standing + nights.filter { !$0.stands }.map(\.finding) + gone + advice
         return [Style.bad, .caution, .plain].flatMap { style in all.filter { $0.style == style } }
     }
+
+    /// The kinds of what stands, the worst first.
+    private static let kinds = [
+        "store", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind", "no_new_rows", "warning",
+        "unreadable", "silent_groups", "late", "hold", "growth", "no_archive", "no_limit",
+    ]
 
     /// The same as sentences.
     var sentences: [(text: String, style: Style)] {
@@ -69,8 +78,9 @@ extension Review {
         return found + plan.pending.problems.map { (.bad, "pending", nil, $0) }
     }
 
-    /// What happened in recent runs, the newest first, the same once.
-    private var past: [Finding] {
+    /// What happened in recent runs, the newest first, the same once; and whether it stands: nobody knows yet whether what ended the last run
+    /// is over. What refused it is among what a run would refuse now, or over.
+    private var nights: [(stands: Bool, finding: Finding)] {
         var found: [(at: Instant, style: Style, kind: String, text: String)] = []
         for run in recentRuns {
             let start = run.report.started
@@ -93,7 +103,10 @@ extension Review {
             let same = found.filter { $0.text == newest.text }
             let times = same.count == 1 ? "" : "\(Self.time(same.last?.at)) to "
             let count = same.count == 1 ? "" : ", \(same.count) times"
-            return (newest.style, newest.kind, nil, "\(times)\(Self.time(newest.at))\(count): \(newest.text)")
+            let last = newest.at == lastRun?.report.started ? lastRun?.outcome : nil
+            let stands = [.failed, .crashed, .interrupted].contains(last) && last?.rawValue == newest.kind
+            let text = "\(times)\(Self.time(newest.at))\(count): \(newest.text)"
+            return (stands, (stands ? last?.style ?? .bad : newest.style, newest.kind, nil, text))
         }
     }
 

@@ -261,6 +261,28 @@ struct ReviewTests {
         #expect(Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0)]).top[2] == "Attention: nothing")
     }
 
+    /// Nobody knows whether what ended the last run is over, so it stands before everything that needs a look.
+    @Test(arguments: [("failed", "error"), ("crashed", "error"), ("interrupted", "warning")])
+    func theLastNightComesBeforeNotices(kind: String, level: String) throws {
+        var unreadable = Sample.rule()
+        unreadable.planned.unreadable = [.init(reason: .null, rowCount: 3, example: .null)]
+        let bad = [3, 1, 0].map { (daysAgo: Int64) in
+            var run = Sample.run(daysAgo, [], failure: "database is locked")
+            run.outcome = RunReport.RunOutcome(rawValue: kind) ?? .completed
+            return run
+        }
+        let runs = [bad[0], Sample.run(2), bad[1], bad[2]]
+        var review = Sample.review([unreadable], runs)
+        review.policy.rules[0].limits.maxFraction = nil
+        #expect(review.attention.map(\.kind) == [kind, "unreadable", "no_limit"], "\(review.sentences)")
+        let text = "2026-11-17 03:00 to 2026-11-20 03:00, 3 times: \(kind): database is locked"
+        #expect(review.sentences[0].text == text)
+        #expect(review.json.contains("\"level\": \"\(level)\""), "\(review.json)")
+        // A night that a good one followed is over.
+        review = Sample.review([unreadable], [bad[0], Sample.run(2), Sample.run(1), Sample.run(0)])
+        #expect(review.attention.map(\.kind) == ["unreadable", kind], "\(review.sentences)")
+    }
+
     /// The last run is among the bad ones, and what happens again and again is one line.
     @Test func theLastBadNightIsTold() {
         let bad = [2, 1, 0].map { Sample.run($0, [refused()]) }
