@@ -12,27 +12,28 @@ struct ArrivalsTests {
         }
     }
 
-    /// A group of `keep_last` that gets no new rows loses its old ones, night after night.
+    /// A group of `keep_last` that gets no new rows loses its old ones, night after night, until it has only those that the rule keeps.
     @Test func silentGroupsAreNamed() throws {
         // Two rows of a group have its newest date.
-        let tie = "INSERT INTO Price(symbol, price, at) SELECT symbol, price, max(at) FROM Price GROUP BY symbol;"
+        let tie =
+            "INSERT INTO Price(symbol, price, at) "
+            + "SELECT symbol, price, max(at) FROM Price WHERE symbol <> 'OLD' GROUP BY 1;"
         let symbols = ["XPT", "XPD", "XAG", "XCU"].enumerated().map { Sample.rows(5, daysAgo: 40 + $0, symbol: $1) }
         let job = try LaunchedJob(
-            Sample.price + Sample.rows(5, daysAgo: 40) + Sample.rows(5, daysAgo: 1) + symbols.joined() + tie,
+            Sample.price + Sample.rows(5, daysAgo: 40) + Sample.rows(5, daysAgo: 1)
+                + Sample.rows(2, daysAgo: 80, symbol: "OLD"),
             policy: Sample.policy(Sample.rule("keep_last: { count: 2, per: [symbol] }")))
-        let first = try job.retention("run")
-        #expect(first.status == 0 && !first.output.contains("no new row of"), "\(first)")
+        #expect(try job.retention("run").status == 0)
+        try job.change(symbols.joined() + tie)
+        #expect(try job.retention("report").output.contains("no new rows of 4 groups of keep_last"))
         let words = try job.retention("run").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(words.contains("gold: no new row of symbol \"XPT\" since 20"), "\(words)")
         #expect(
-            words.contains("symbol \"XPD\" since") && !words.contains("XCU") && !words.contains("XAUUSD"),
-            "\(words)"
-        )
+            words.contains("symbol \"XPD\" since") && !words.contains("XCU") && !words.contains("XAUUSD")
+                && !words.contains("OLD"), "\(words)")
         #expect(words.contains("gold: nor of 1 other group of keep_last"), "\(words)")
-        #expect(try job.retention("report").output.contains("no new rows of 4 groups of keep_last"))
-        // Of rows that do not expire none is lost.
-        try job.folder.write(
-            Sample.policy(Sample.rule("keep_last: { count: 2, per: [symbol] }", age: "60d")), to: "retention.yaml")
+        // Of rows that the rule keeps none is lost.
+        #expect(try !job.retention("report").output.contains("groups of keep_last"))
         #expect(try !job.retention("run").output.contains("no new row of"))
     }
 
@@ -43,6 +44,7 @@ struct ArrivalsTests {
                 + Sample.rows(1, daysAgo: -900, symbol: "XPT"),
             policy: Sample.policy(Sample.rule("keep_last: { count: 2, per: [symbol] }, accept: [future_dates]")))
         #expect(try job.retention("run").status == 0)
+        try job.change(Sample.rows(5, daysAgo: 41, symbol: "XPT"))
         let words = try job.retention("run").words
         #expect(words.contains("gold: no new row of symbol \"XPT\" since 20"), "\(words)")
     }

@@ -207,12 +207,12 @@ enum Arrivals {
         return count < 2 ? nil : (longest, count)
     }
 
-    /// The groups of `keep_last` whose newest row is older than the rule's silence; nil: there are none, the rule deletes and keeps no rows
-    /// now, or this is the first run.
+    /// The groups of `keep_last` that would lose rows and whose newest row is older than the rule's silence; nil: there are none, or this is
+    /// the first run.
     static func silentGroups(
         _ step: Plan.Step, _ memory: RunMemory, now: Instant, reader: any RetentionReader
     ) throws(StoreError) -> SilentGroups? {
-        guard memory.lastRun != nil, step.survey.expiredCount + step.survey.kept.byRuleCount > 0,
+        guard memory.lastRun != nil, step.survey.expiredCount > 0,
             let request = step.surveyRequest, let own = request.keepers.keepLast, !own.groupedBy.isEmpty
         else { return nil }
         let date = request.date
@@ -226,10 +226,14 @@ enum Arrivals {
             sortDescriptors: [StoreSortDescriptor(date.name, ascending: false)], fetchLimit: mostSilent)
         var silent = SilentGroups()
         // Of several rows with the newest date of their group each is found.
-        var seen: Set<[StoreValue]> = []
+        var seen: Set<ArraySlice<StoreValue>> = []
         let found = try reader.fetch(rows, attributes: own.groupedBy + [date.name])
+        guard !found.isEmpty else { return nil }
         silent.isCut = found.count == mostSilent
-        for values in found where seen.insert(values.dropLast()).inserted {
+        let expired = StoreFetchRequest(entity: request.entity, predicate: request.expired)
+        let losing: Set<ArraySlice<StoreValue>> = Set(
+            try reader.figures([.count], of: expired, groupedBy: own.groupedBy).map { $0.dropLast() })
+        for values in found where losing.contains(values.dropLast()) && seen.insert(values.dropLast()).inserted {
             silent.count += 1
             guard silent.newest.count < mostLines, let last = values.last else { continue }
             let names = zip(own.groupedBy, values).map { "\($0) \(SafeText.example($1))" }
