@@ -28,7 +28,7 @@ struct Plot {
         return ReviewTable(
             heading, series.points, shortCount: 0, style: { _ in .plain },
             [("From", false, { day($0.start) })]
-                + names.enumerated().map { index, name in (name, true, { $0.values[index].map(format) ?? "?" }) })
+                + names.enumerated().map { index, name in (name, true, { $0.text(index, format) }) })
     }
 
     /// The plot as an `svg` element.

@@ -65,7 +65,12 @@ extension Review {
             heading: "Arrived and deleted", summary: parts.joined(separator: "; ") + ".",
             unit: "rows per day: arrived up, deleted down", series: series,
             bars: series.points.flatMap { point -> [Plot.Bar] in
-                [(point, 0, point.values[0] ?? 0, "kept"), (point, -(point.values[1] ?? 0), 0, "expired")]
+                // What has arrived in several days is a wide bar of rows per day.
+                let days = Int64(point.arrivedDays)
+                var arrived = point
+                arrived.start = start(point.arrivedDays - 1, before: point.start)
+                let height = ((point.values[0] ?? 0) + days - 1) / days
+                return [(arrived, 0, height, "kept"), (point, -(point.values[1] ?? 0), 0, "expired")]
             }, span: runSpan, day: day)
     }
 

@@ -147,9 +147,7 @@ extension Review {
         let nights = shownRules.flatMap { rule in
             days(of: rule.name).points.suffix(most).reversed().map { (rule: rule.name, point: $0) }
         }
-        func figure(_ index: Int) -> ((rule: String, point: Series.Point)) -> String {
-            { $0.point.values[index].map { Figures.grouped($0) } ?? "?" }
-        }
+        func figure(_ index: Int) -> ((rule: String, point: Series.Point)) -> String { { $0.point.text(index) } }
         return ReviewTable(
             "What came and went in the newest nights. ?: not known", nights, shortCount: 6, style: { _ in .plain },
             [

@@ -35,10 +35,14 @@ package struct Review {
     static let recentDays = 30
 
     /// The start of the day that is some days before today.
-    func start(daysAgo days: Int) -> Instant {
-        let today = policy.timezone.civil(of: plan.asOf).date.dayNumber
-        return policy.timezone.startOfDay(CivilDate(dayNumber: today - days))
+    func start(daysAgo days: Int) -> Instant { start(days, before: plan.asOf) }
+
+    /// The start of the day that is some days before the day of an instant.
+    func start(_ days: Int, before instant: Instant) -> Instant {
+        policy.timezone.startOfDay(CivilDate(dayNumber: dayNumber(instant) - days))
     }
+
+    private func dayNumber(_ instant: Instant) -> Int { policy.timezone.civil(of: instant).date.dayNumber }
 
     /// The runs of these days. A run that is dated after today had a wrong clock.
     var recentRuns: [LedgerRun] {
@@ -76,11 +80,11 @@ package struct Review {
     /// What came and went of each rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
     /// expired ones that were `left`; unknown if the run was undone.
     ///
-    /// Arrivals are the difference between what a run found and what the run before left. They are not known if something else may have
+    /// Arrivals are the difference between what a run found and what the run before left, maybe days before. They are not known if something else may have
     /// changed the rows or the rule: an undo, a crash, another policy, or another rule that deletes rows of the entity.
     private var daysOfRules: [String: Series] {
         var found: [String: Series] = [:]
-        var last: [String: (rows: Int64, rule: String)] = [:]
+        var last: [String: (rows: Int64, rule: String, start: Instant)] = [:]
         let ofEntity = Dictionary(grouping: policy.rules, by: \.entity)
         let alone = policy.rules.filter { rule in
             ofEntity[rule.entity]?.allSatisfy { $0.name == rule.name || $0.rows.isDisjoint(from: rule.rows) }
@@ -91,6 +95,7 @@ package struct Review {
         func add(_ point: Series.Point, _ name: String) {
             var (point, days) = (point, found[name] ?? Series(names: Self.dayFigures))
             if let earlier = days.points.last, earlier.start == point.start {
+                point.arrivedDays = earlier.arrivedDays
                 for index in 0...1 {
                     point.values[index] = point.values[index].flatMap { more in
                         earlier.values[index].map { $0 + more }
@@ -149,8 +154,11 @@ package struct Review {
                     day[2] = takesOthers || isShared ? nil : left
                     day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
                 }
-                add(.init(start: start, end: end, values: day, isRefused: figures.outcome == .refused), name)
-                last[name] = takesOthers ? nil : left.map { ($0, rule) }
+                var point = Series.Point(
+                    start: start, end: end, values: day, isRefused: figures.outcome == .refused)
+                point.arrivedDays = before.map { max(1, dayNumber(start) - dayNumber($0.start)) } ?? 1
+                add(point, name)
+                last[name] = takesOthers ? nil : left.map { ($0, rule, start) }
             }
             last = last.filter { name, _ in
                 let entity = policy.rules.first { $0.name == name }?.entity.folded

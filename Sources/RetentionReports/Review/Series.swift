@@ -11,6 +11,14 @@ package struct Series: Sendable {
         var values: [Int64?]
         /// Whether the rule was refused in the last run of the time.
         var isRefused = false
+        /// In how many days the first figure has arrived, this one being the last: more than 1 after missed nights.
+        var arrivedDays = 1
+
+        /// A figure in words; `?`: it is not known.
+        func text(_ index: Int, _ format: (Int64) -> String = { Figures.grouped($0) }) -> String {
+            let days = index == 0 && arrivedDays > 1 ? " in \(arrivedDays) days" : ""
+            return values[index].map { format($0) + days } ?? "?"
+        }
     }
 
     /// The names of the figures, as in JSON.

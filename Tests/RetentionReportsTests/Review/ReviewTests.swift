@@ -187,6 +187,20 @@ struct ReviewTests {
             ])
     }
 
+    /// What arrived in missed nights is not drawn as one day's.
+    @Test func arrivalsAfterMissedNightsAreSpread() throws {
+        let runs = [(9, 100), (8, 130), (0, 290)].map { daysAgo, rows in
+            Sample.run(daysAgo, [Sample.rule("gold", .completed, expired: 10, rows: rows)])
+        }
+        let review = Sample.review([Sample.rule()], runs)
+        #expect(review.nightTable.rows.map { $0.cells[2] } == ["170 in 8 days", "40", "?"])
+        let plot = try #require(review.plots(of: Sample.rule()).last)
+        let arrived = plot.bars.filter { $0.style == "kept" && $0.high > 0 }
+        #expect(arrived.map(\.high) == [40, 22])
+        #expect(arrived.map { $0.point.end.since($0.point.start) } == [.seconds(86_400), .seconds(8 * 86_400)])
+        #expect(plot.numbers.rows.map { $0.cells[1] } == ["?", "40", "170 in 8 days"])
+    }
+
     /// A cascade takes rows only of the entities that it can reach.
     @Test(arguments: [("price", nil), ("fill", 40)] as [(String, Int64?)])
     func aCascadeHidesArrivalsWhereItCanReach(entity: String, expected: Int64?) {
