@@ -151,12 +151,7 @@ package struct TextReport {
         var text = SafeText.line(rule.message ?? "no reason was given")
         if !text.lowercased().hasPrefix("refus") { text = "refused: " + text }
         if let code = rule.refusal, !text.contains(code.rawValue) { text += " (\(code.rawValue))" }
-        return withoutOption(text, rule)
-    }
-
-    /// A refusal without the option that accepts it, if the whole command is below.
-    private func withoutOption(_ text: String, _ rule: RunReport.RuleReport) -> String {
-        rule.acceptOptions == nil ? text : text.replacing(#/pass --accept \w+ for one run, or /#, with: "")
+        return rule.withoutOption(text)
     }
 
     // MARK: Notes
@@ -193,20 +188,18 @@ package struct TextReport {
             let names = rules.filter { $0.message == message }.map(\.name)
             if names.first == rule.name { note(message, rule.outcome.style, of: names) }
         }
-        for text in rule.otherRefusalTexts { note(withoutOption(text, rule), .bad) }
+        for text in rule.otherRefusalTexts { note(rule.withoutOption(text), .bad) }
         if let options = rule.acceptOptions {
             let same = rules.filter { $0.family == rule.family && $0.acceptOptions == options }
             let name = same.count > 1 ? rule.family ?? rule.name : rule.name
             let isFirst = same.first?.name == rule.name
-            let command = ["retention", "run", "-c", report.config] + report.storeOption + ["--rule", name] + options
-            if rule.family == nil || isFirst {
-                note("to accept that for one run: " + SafeText.command(command), .plain)
-            }
+            if rule.family == nil || isFirst { note(report.acceptance(of: name, options), .plain) }
         }
         if let sentence = method(rule) { note(sentence, .plain) }
         if !rule.accepted.isEmpty {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
-            note("accepted although it would be refused: \(codes)", .caution)
+            let isRefused = rule.outcome == .refused
+            note("accepted\(isRefused ? ", which is not enough" : " although it would be refused"): \(codes)", .caution)
         }
         for rows in rule.planned.unreadable {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
@@ -434,5 +427,20 @@ package struct TextReport {
         if cascaded > 0 { parts.append("\(Figures.grouped(cascaded)) by cascades") }
         if byTriggers > 0 { parts.append("\(Figures.grouped(byTriggers)) by triggers") }
         return " (\(parts.joined(separator: ", ")))"
+    }
+}
+
+extension RunReport.RuleReport {
+    /// A refusal without the option that accepts it, if the whole command is beside it.
+    func withoutOption(_ text: String) -> String {
+        acceptOptions == nil ? text : text.replacing(#/pass --accept \w+ for one run, or /#, with: "")
+    }
+}
+
+extension RunReport {
+    /// The command that accepts all reasons why a rule, or all tables of a pattern, are refused.
+    func acceptance(of name: String, _ options: [String]) -> String {
+        "to accept that for one run: "
+            + SafeText.command(["retention", "run", "-c", config] + storeOption + ["--rule", name] + options)
     }
 }

@@ -63,7 +63,9 @@ extension Review {
         }
         for rule in plan.rules where rule.outcome == .refused {
             let codes = rule.refusalCodes.dropFirst().map(\.rawValue).joined(separator: ", ")
-            let texts = (rule.message ?? "no reason was recorded") + (codes.isEmpty ? "" : "; also \(codes)")
+            let reason = rule.withoutOption(rule.message ?? "no reason was recorded")
+            let command = rule.acceptOptions.map { "; " + plan.acceptance(of: rule.name, $0) } ?? ""
+            let texts = reason + (codes.isEmpty ? "" : "; also \(codes)") + command
             let first = days(of: rule.name).points.reversed().prefix { $0.isRefused }.last
             let since = first.map { ", as since \(day($0.start))" } ?? ""
             found.append((.bad, "refused", rule.name, "a run now would refuse it\(since): " + texts))
@@ -88,7 +90,8 @@ extension Review {
                 found.append((start, .caution, run.report.undo == nil ? run.outcome.rawValue : "undo", run.outcomeText))
             }
             for code in RefusalCode.allCases {
-                let names = run.report.rules.filter { $0.accepted.contains(code) }.map(\.name)
+                // A rule that was refused for another reason was not carried out.
+                let names = run.report.rules.filter { $0.outcome != .refused && $0.accepted.contains(code) }.map(\.name)
                 guard !names.isEmpty else { continue }
                 found.append((start, .plain, "accepted", "\(code.rawValue) was accepted for \(names.listed("and"))"))
             }

@@ -275,6 +275,23 @@ struct ReviewTests {
         #expect(Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0)]).top[2] == "Attention: nothing")
     }
 
+    /// The page says what the run says, and what was accepted in vain was not accepted.
+    @Test func aRuleThatIsRefusedAllTheSameWasNotAccepted() {
+        var rule = refused()
+        rule.refusals.append(.init(code: .tooLargeFraction, message: "refusing to …", isAcceptable: true))
+        var inVain = rule
+        inVain.accepted = [.policyWidened]
+        var accepted = Sample.rule("gold", .completed, expired: 10)
+        accepted.accepted = [.tooManyRows]
+        let review = Sample.review([rule], [Sample.run(1, [accepted]), Sample.run(0, [inVain])])
+        #expect(
+            review.sentences[0].text.hasSuffix(
+                "; also too_large_fraction; to accept that for one run: retention run -c \(review.plan.config) "
+                    + "--rule gold --accept policy_widened --accept too_large_fraction"), "\(review.sentences)")
+        let told = review.attention.filter { $0.kind == "accepted" }.map(\.text)
+        #expect(told == ["2026-11-19 03:00: too_many_rows was accepted for gold"])
+    }
+
     /// Nobody knows whether what ended the last run is over, so it stands before everything that needs a look.
     @Test(arguments: [("failed", "error"), ("crashed", "error"), ("interrupted", "warning")])
     func theLastNightComesBeforeNotices(kind: String, level: String) throws {
