@@ -160,7 +160,7 @@ extension Plan.Step {
             report.refusals = refusals.enumerated().map { index, other in
                 RefusalReport(
                     code: other.code, message: other.message(after: index == 0 ? nil : refusal),
-                    isAcceptable: other.isAcceptable)
+                    isAcceptable: other.isAcceptable, remedy: other.remedy)
             }
         }
         if surveyRequest?.deleting.archiveRule != nil { report.done.archived = 0 }

@@ -7,11 +7,21 @@ package struct RefusalReport: Hashable, Sendable {
     package var message: String
     /// Whether `accept` can pass it.
     package var isAcceptable: Bool
+    /// What the user can do, if that is the end of the message; empty: that is not known, as of a run in the ledger.
+    package var remedy: String
 
-    package init(code: RefusalCode, message: String, isAcceptable: Bool) {
+    package init(code: RefusalCode, message: String, isAcceptable: Bool, remedy: String = "") {
         self.code = code
         self.message = message
         self.isAcceptable = isAcceptable
+        // It may begin with a capital there.
+        self.remedy = message.hasSuffix(remedy.dropFirst()) ? remedy : ""
+    }
+
+    /// The message without its remedy.
+    package var reason: String {
+        let reason = message.dropLast(remedy.count)
+        return remedy.isEmpty ? message : String(reason.hasSuffix("; ") ? reason.dropLast(2) : reason.dropLast())
     }
 }
 

@@ -24,6 +24,8 @@ package struct TextReport {
     private let layout: TextLayout
     /// The rules as they are shown.
     private let rules: [RunReport.RuleReport]
+    /// What several rules are told to do about their refusals, with their names.
+    private let remedies: [(text: String, names: [String])]
 
     /// Makes the text form of a report.
     ///
@@ -32,7 +34,7 @@ package struct TextReport {
     ///   - layout: the reader's terminal, or a page.
     package init(_ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout()) {
         (self.report, self.host, self.layout) = (report, host, layout)
-        rules = report.rules.inFamilies
+        (rules, remedies) = report.rules.inFamilies.sayingOnce
     }
 
     /// The whole report, ending with a line end.
@@ -40,6 +42,7 @@ package struct TextReport {
         var lines = header
         lines += pendingLines
         if !rules.isEmpty { lines += [""] + table.lines(layout) }
+        lines += remedies.flatMap { layout.note($0.names.map(SafeText.line).joined(separator: ", "), $0.text, .bad) }
         lines += rules.flatMap(notes)
         lines += report.rules.flatMap(sample)
         if let archive = report.archive {
@@ -442,5 +445,33 @@ extension RunReport {
     func acceptance(of name: String, _ options: [String]) -> String {
         "to accept that for one run: "
             + SafeText.command(["retention", "run", "-c", config] + storeOption + ["--rule", name] + options)
+    }
+}
+
+extension [RunReport.RuleReport] {
+    /// The rules without what several of them are told to do about their refusals, and that.
+    fileprivate var sayingOnce: (rules: Self, remedies: [(text: String, names: [String])]) {
+        var remedies: [(text: String, names: [String])] = []
+        for rule in self {
+            for text in Set(rule.refusals.map { rule.withoutOption($0.remedy) }).sorted() where !text.isEmpty {
+                if let place = remedies.firstIndex(where: { $0.text == text }) {
+                    remedies[place].names.append(rule.name)
+                } else {
+                    remedies.append((text, [rule.name]))
+                }
+            }
+        }
+        remedies = remedies.filter { $0.names.count > 1 }
+        let rules = map { rule in
+            var rule = rule
+            for index in rule.refusals.indices {
+                let refusal = rule.refusals[index]
+                guard remedies.contains(where: { $0.text == rule.withoutOption(refusal.remedy) }) else { continue }
+                if index == 0 { rule.message = refusal.reason }
+                rule.refusals[index].message = refusal.reason
+            }
+            return rule
+        }
+        return (rules, remedies)
     }
 }

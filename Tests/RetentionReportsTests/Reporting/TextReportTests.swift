@@ -157,6 +157,27 @@ struct TextReportTests {
         #expect(!TextReport(dryRun([rule])).text.contains("to accept that"))
     }
 
+    @Test func whatSeveralRulesAreToldToDoIsSaidOnce() {
+        func rule(_ name: String, _ reason: String, _ remedy: String) -> RunReport.RuleReport {
+            var rule = ReportSample.rule(name, outcome: .refused)
+            (rule.refusal, rule.message) = (.tooManyRows, reason + remedy)
+            rule.refusals = [.init(code: .tooManyRows, message: reason + remedy, isAcceptable: true, remedy: remedy)]
+            return rule
+        }
+        let (remedy, other) = ("to accept it, pass --accept too_many_rows for one run, or write it down", "go home")
+        let rules = [
+            rule("a", "refusing to delete 3 rows; ", remedy), rule("b", "refusing. Why? ", remedy),
+            rule("c", "refusing to delete; ", other),
+        ]
+        let text = TextReport(dryRun(rules)).text
+        #expect(text.contains("\na, b: to accept it, write it down\n"), "\(text)")
+        #expect(text.matches(of: #/write it down/#).count == 1, "\(text)")
+        for reason in ["refusing to delete 3 rows", "refusing. Why?", "refusing to delete; go home"] {
+            #expect(text.contains("    \(reason) (too_many_rows)\n"), "\(text)")
+        }
+        #expect(TextReport(dryRun([rules[0], rules[2]])).text.contains("3 rows; to accept it, write it down\n"))
+    }
+
     @Test func theFirstRunSaysHowMuchItDeletesAndWhetherItCanBeUndone() {
         var report = dryRun([ReportSample.gold])
         func found() -> String {
