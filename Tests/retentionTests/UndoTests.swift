@@ -252,6 +252,20 @@ struct UndoTests {
         #expect(try other.retention("log", "--run", id, "--rule", "gold").output.contains("5 of 8 rows restored"))
     }
 
+    /// An undo that finds all rows there has not restored them.
+    @Test func theUndoThatRestoredTheRowsIsNamed() throws {
+        let job = try job()
+        let run = try job.report().run
+        #expect(try undo(job, run).undo.restored == 8)
+        let first = try #require(try job.log().last).run
+        #expect(try undo(job, run).undo.present == 8)
+        #expect(try job.log().last?.run != first)
+        #expect(try job.retention("undo", "--list").words.contains("undone by run \(first) on \(Sample.date(0))"))
+        for rule in try job.report("--dry-run").rules {
+            #expect(rule.message?.contains("undo \(first) has restored rows that run \(run) had deleted") == true)
+        }
+    }
+
     @Test func theListAndTheLogSayWhatCanBeUndone() throws {
         let job = try job()
         #expect(try job.retention("undo", "--list").output == "No run of this store has an archive.\n")

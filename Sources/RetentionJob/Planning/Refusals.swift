@@ -136,17 +136,19 @@ package struct Refusals {
         let (undo, run) = (restored.restoration.undo, restored.restoration.run)
         let count = Figures.count(restored.rowCount, "row")
         let moved = restored.moved.joined(separator: ", ")
-        let began = "undo \(undo) has restored rows"
+        let began = "undo \(undo) has \(restored.restoration.foundAll ? "found" : "restored") rows"
+        // Without a record of the run its cutoff is not known.
+        let age = restored.restoration.asOf == nil ? "" : " older than its cutoff in that run"
         let reason =
             if let store = restored.restoration.store {
                 "\(began) in \(SafeText.line(store)) that run \(run) had deleted; they may be in this store now, and this "
-                    + "rule would delete \(count) that it would have deleted in that run, too"
+                    + "rule would delete \(count)\(age)"
             } else if !moved.isEmpty {
                 "\(began) of \(moved) that run \(run) had deleted; they may be in \(rule.entity) now, and this rule "
-                    + "would delete \(count) that it would have deleted in that run, too"
+                    + "would delete \(count)\(age)"
             } else if restored.reached.isEmpty {
-                "\(began) that run \(run) had deleted, and this rule would delete them again: \(count) that it would have deleted in "
-                    + "that run, too"
+                "\(began) that run \(run) had deleted, and this rule would delete them again, with all expired rows of their "
+                    + "age: \(count)\(age)"
             } else {
                 "\(began) of \(restored.reached.joined(separator: ", ")) that run \(run) had deleted, and this rule can delete or "
                     + "change them by a cascade or a trigger, with \(count) of its own"

@@ -9,14 +9,15 @@ import RetentionPolicy
 package struct RestoredRows {
     /// What the undo has restored.
     package private(set) var restoration: RunMemory.Restored
-    /// The rows that the rule itself would delete.
+    /// The rows that the rule itself would delete, and that were past its cutoff in the undone run: restored ones, and others of that age.
     package private(set) var rowCount: Int
     /// Restored tables that the rule reaches only by a cascade or a trigger; empty: it deletes the rows itself.
     package private(set) var reached: [String]
     /// Restored tables whose rows the entity may have now; empty: it is a restored one.
     package private(set) var moved: [String]
 
-    /// Finds the newest undo whose rows a rule would delete again; nil: there is none, or that has been accepted since.
+    /// Finds the newest undo whose rows a rule would delete again, if possible one that has restored rows and not found them all there; nil:
+    /// there is none, or that has been accepted since.
     ///
     /// - Parameter hasTriggers: whether the store's own triggers fire.
     static func find(
@@ -29,7 +30,8 @@ package struct RestoredRows {
         let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
         // A new table of a pattern, and a new file, may be a copy.
         let isNew = planner.former[[rule.name, entity.name.folded]] == nil
-        for restored in planner.memory.restorations {
+        let undos = planner.memory.restorations
+        for restored in undos.filter({ !$0.foundAll }) + undos.filter(\.foundAll) {
             let accepted = restored.accepted.filter { planner.isRule($0, record) }
             let isHere = restored.store == nil
             if !accepted.isEmpty, planner.isAccepted(restored) { continue }

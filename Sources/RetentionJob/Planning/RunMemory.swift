@@ -60,6 +60,8 @@ package struct RunMemory: Hashable, Sendable {
         package var tables: Set<String>
         /// How many rows of each table were restored, or were there; nil: the undo was stopped before it was recorded.
         package var rowCounts: [String: Int]?
+        /// Whether it restored nothing, because all rows were there.
+        package var foundAll = false
         /// The latest cutoff of the undone run for each entity, by its name in lower case.
         package var cutoffs: [String: Instant] = [:]
         /// The rules that a later run was allowed to delete with again, and carried out completely.

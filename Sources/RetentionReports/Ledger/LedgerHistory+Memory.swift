@@ -157,6 +157,7 @@ extension LedgerHistory {
             undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
             rules: Set(figures.rules), tables: Set(row.lines("undo_tables")))
         restored.rowCounts = [String: Int](LedgerRow.undoRows, of: row)
+        restored.foundAll = isEnded && figures.done.restoredCount + figures.done.referenceCount == 0
         if let number = undone?.number {
             let rules = try rows(
                 LedgerRow.ruleEntity, where: .compare("run_number", .equal, .integer(Int64(number))), order: [],

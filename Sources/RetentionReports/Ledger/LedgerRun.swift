@@ -34,6 +34,10 @@ package struct LedgerRun: Sendable {
             package var skipped: Int
             /// A later run that was allowed to delete the rows again; nil: there is none.
             package var deletedAgainBy: String?
+            /// Whether it restored something; false: all was there already.
+            var hasRestored = true
+            /// If not, the undo before it that had restored the rows; empty: none is known.
+            var earlier: [Ended] = []
         }
 
         /// The undos, newest first. Each undid a rule that no earlier one in this list undid.
@@ -59,12 +63,19 @@ package struct LedgerRun: Sendable {
                 wasInterrupted = true
                 return
             }
-            guard undos.isEmpty || !rules.isSuperset(of: undo.rules) else { return }
-            undos.append(
-                Ended(
-                    run: run.report.runID, started: run.report.started, rules: undo.rules,
-                    rows: undo.done.restoredCount + undo.done.presentCount,
-                    skipped: undo.done.leftCount, deletedAgainBy: deletedAgainBy))
+            var ended = Ended(
+                run: run.report.runID, started: run.report.started, rules: undo.rules,
+                rows: undo.done.restoredCount + undo.done.presentCount,
+                skipped: undo.done.leftCount, deletedAgainBy: deletedAgainBy)
+            ended.hasRestored = undo.done.restoredCount + undo.done.referenceCount > 0
+            if undos.isEmpty || !rules.isSuperset(of: undo.rules) { return undos.append(ended) }
+            guard ended.hasRestored else { return }
+            for index in undos.indices
+            where !undos[index].hasRestored && undos[index].earlier.isEmpty
+                && Set(undos[index].rules).isSubset(of: undo.rules)
+            {
+                undos[index].earlier = [ended]
+            }
         }
 
         /// Finds the rules of the run that are not undone yet.
@@ -120,7 +131,8 @@ extension LedgerRun {
     ///   - archived: the number of archived rows.
     ///   - rest: which part of the deleted rows they are; blank: all.
     private func undoneText(_ undone: UndoneBy, _ archived: Int, _ rest: String) -> String {
-        let runs = undone.undos.map { "run \($0.run) on \(Figures.instant($0.started.toSecond))" }
+        let runs = undone.undos.map { $0.earlier.first ?? $0 }
+            .map { "run \($0.run) on \(Figures.instant($0.started.toSecond))" }
             .joined(separator: " and ")
         let skipped = undone.undos.reduce(0) { $0 + $1.skipped }
         var notes =
