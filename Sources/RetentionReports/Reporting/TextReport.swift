@@ -131,10 +131,8 @@ package struct TextReport {
             return .init(
                 cells: cells, message: rule.outcome == .refused ? refusal(rule) : nil, style: rule.outcome.style)
         case .planned, .completed, .failed, .interrupted:
-            let cutoff = rule.cutoff.plain
             cells += [
-                cutoff.hasSuffix(":00") ? String(cutoff.dropLast(3)) : cutoff,
-                rule.planned.rows.map { Figures.grouped($0) } ?? "",
+                Review.time(rule.cutoff), rule.planned.rows.map { Figures.grouped($0) } ?? "",
                 Figures.grouped(rule.planned.expired),
                 rule.planned.expired > 0
                     ? rule.planned.rows.flatMap { Figures.percent(rule.planned.expired, of: $0) } ?? "" : "",
