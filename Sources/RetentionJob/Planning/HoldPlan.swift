@@ -90,6 +90,28 @@ package struct HoldPlan: Sendable {
         return rows
     }
 
+    /// Says of each hold that has ended since a run how many of its rows the steps of a plan expire, apart from cascades.
+    mutating func noteReleased(
+        by steps: [Plan.Step], of policy: Policy, since lastRun: Instant?, reader: any RetentionReader
+    ) throws {
+        guard let lastRun else { return }
+        for index in warnings.indices where warnings[index].title == "hold ended" {
+            let hold = warnings[index].hold
+            guard let expires = hold.expires, lastRun < expires, let found = try Self.find(hold, policy, reader),
+                found.isThere
+            else { continue }
+            let rows = StorePredicate.notTrue(.not(found.rows.rows))
+            let expired = steps.filter { $0.survey.unsupported == nil }.compactMap(\.surveyRequest)
+                .filter { $0.entity == found.rows.entity }.map(\.expired)
+            let count = try expired.enumerated().reduce(0) { sum, rule in
+                let request = StoreFetchRequest(entity: found.rows.entity, predicate: rows && rule.element)
+                return try sum + reader.count(request.besides(Array(expired.prefix(rule.offset))))
+            }
+            guard count > 0 else { continue }
+            warnings[index].text += "; \(Figures.count(count, "expired row", "is", "are")) free by that"
+        }
+    }
+
     // MARK: One hold
 
     private enum Found {

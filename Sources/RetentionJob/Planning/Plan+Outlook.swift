@@ -3,7 +3,11 @@ import RetentionPolicy
 
 extension Plan {
     /// Counts the rows that a rule will delete soon and that no rule deletes now; nil: the rule was not surveyed.
-    func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any RetentionReader) throws -> Forecast? {
+    ///
+    /// - Parameter clock: the system clock, by which holds end.
+    func forecast(
+        of index: Int, asOf: Instant, clock: Instant, zone: CalendarZone, reader: any RetentionReader
+    ) throws -> Forecast? {
         guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
         /// The request of a rule some days later.
         func later(_ request: SurveyRequest, of step: Step, days: Int64) -> SurveyRequest {
@@ -11,6 +15,9 @@ extension Plan {
             let asOf = asOf.advanced(byMicroseconds: days * 86_400_000_000)
             request.cutoff = step.rule.cutoff(asOf: asOf, zone: zone)
             together?.keepRows(&request, of: step.rule, asOf: asOf)
+            let then = clock.advanced(byMicroseconds: days * 86_400_000_000)
+            let ended = Set(holds.inForce.map(\.hold).filter { $0.hasEnded(at: then) }.map(\.name))
+            request.keepers.holds.removeAll { ended.contains($0.name) }
             return request
         }
         // Rules on other rows are left out: with a thousand rules, building their conditions would cost more than the counts.
@@ -23,13 +30,15 @@ extension Plan {
         func count(from first: Int64, to last: Int64) throws -> Int {
             let now = later(request, of: steps[index], days: first)
             let then = later(request, of: steps[index], days: last)
-            // Rows before the current cutoff are deleted now, or are kept in any case unless a tier keeps them only for some time.
-            let isThinned = steps[index].rule.thin != nil || !request.keepers.others.isEmpty
+            // Rows before the current cutoff are deleted now, or are kept in any case unless a tier or a hold keeps them only for some time.
+            let isReleased =
+                steps[index].rule.thin != nil || !request.keepers.others.isEmpty
+                || then.keepers.holds != now.keepers.holds
             let others =
-                related.filter { isThinned || $0.place != index }.map { later($0.request, of: $0.step, days: first) }
+                related.filter { isReleased || $0.place != index }.map { later($0.request, of: $0.step, days: first) }
                 + related.filter { $0.place < index }.map { later($0.request, of: $0.step, days: last) }
             let rows = StoreFetchRequest(
-                entity: request.entity, predicate: then.expired(from: isThinned ? nil : now.cutoff))
+                entity: request.entity, predicate: then.expired(from: isReleased ? nil : now.cutoff))
             return try reader.count(rows.besides(others.map(\.expired)))
         }
         return Forecast(nextDay: try count(from: 0, to: 1), nextWeek: try count(from: 1, to: 8))

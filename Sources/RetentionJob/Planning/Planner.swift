@@ -134,6 +134,7 @@ package struct Planner {
             plan.steps.removeSubrange(first...)
         }
         try plan.noteRowsToKeep(self, reader: reader)
+        try plan.holds.noteReleased(by: plan.steps, of: policy, since: memory.lastRun, reader: reader)
         if let saved = options.savedPlan { plan.limit(to: saved) }
         for index in plan.steps.indices {
             plan.steps[index].silent = try Arrivals.silentGroups(

@@ -79,7 +79,7 @@ package struct DryRun {
         for (index, tally) in zip(rolledUp, candles) { report.rules[index].take(tally) }
         for index in plan.steps.indices {
             report.rules[index].planned.forecast = try plan.forecast(
-                of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: rehearsal)
+                of: index, asOf: setup.asOf, clock: setup.clock(), zone: setup.policy.timezone, reader: rehearsal)
             guard sampleCount > 0 else { continue }
             report.rules[index].planned.sample = try plan.steps[index].sample(
                 sampleCount, before: plan.steps[..<index], reader: rehearsal)

@@ -222,7 +222,7 @@ package final class Run {
         guard !isOver, mayContinue, setup.policy.metricsFile != nil else { return }
         for index in plan.steps.indices {
             report.rules[index].planned.forecast = try? plan.forecast(
-                of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: writer)
+                of: index, asOf: setup.asOf, clock: setup.clock(), zone: setup.policy.timezone, reader: writer)
         }
     }
 

@@ -198,6 +198,27 @@ import Testing
         #expect(found.warnings.first?.since == PriceFile.now)
     }
 
+    @Test func theFirstPlanAfterItsEndSaysHowManyRowsAreFree() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 40, 50])
+        try file.addPrices(daysOld: [50], symbol: "EUR")
+        let hold = Self.hold {
+            $0.filter = .compare("symbol", .equal, .text("XAU"))
+            $0.expires = PriceFile.now
+        }
+        func text(_ lastRun: Instant?, _ rules: [Rule]) throws -> String {
+            var memory = RunMemory()
+            memory.lastRun = lastRun
+            return try plan(file, [hold], rules, memory: memory).holds.warnings[0].text
+        }
+        let end = "; 2 expired rows are free by that"
+        // A row that two rules expire is one.
+        for rules in [[Rule.prices()], [.prices(), .prices("others")]] {
+            #expect(try text(Self.instant(daysAgo: 1), rules).hasSuffix(end))
+            #expect(try !text(PriceFile.now, rules).contains("free") && !text(nil, rules).contains("free"))
+        }
+    }
+
     /// The first run after a state began warns of it; of rows that do not arrive, also the first run of each week.
     @Test func aRunTellsOnceWhatLasts() {
         func told(_ isWeekly: Bool, lastRun: Int64?, now: Int64) -> Bool {
