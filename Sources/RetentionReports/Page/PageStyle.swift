@@ -1,5 +1,6 @@
 /// The look of the review page: light and dark, on a wide screen, a phone and paper. The contrast of colours with the background is at
-/// least 4.5 for text and 3 for graphics. Bars before and after the cutoff differ by lightness, by 3 at least, and in their edge.
+/// least 4.5 for text and 3 for graphics. Bars before and after the cutoff differ by lightness, by 3 at least, and in their edge. On paper
+/// tables are tables, and folded numbers stay folded.
 enum PageStyle {
     static let css = """
         :root { color-scheme: light dark; --ground: #ffffff; --ink: #1c2024; --soft: #565e68; --rule: #d5d9df;
@@ -31,15 +32,15 @@ enum PageStyle {
         rect.kept { fill: var(--kept); } rect.expired { fill: var(--expired); stroke: var(--edge); stroke-width: .8; }
         rect.today { fill: var(--ground); stroke: var(--kept); stroke-width: .8; }
         .course { stroke: var(--kept); stroke-width: 2; } .course.archives { stroke: var(--edge); stroke-dasharray: 5 3; }
-        @media (min-width: 70rem) and (max-width: 90rem) { .wide .short { white-space: normal; } .wide table { font-size: .78rem; } }
-        @media (max-width: 70rem) { .wide thead { display: none; } .wide table, .wide tbody, .wide caption { display: block; }
+        @media screen and (min-width: 70rem) and (max-width: 90rem) { .wide td.short { white-space: normal; } .wide table { font-size: .78rem; } }
+        @media screen and (max-width: 70rem) { .wide thead { display: none; } .wide table, .wide tbody, .wide caption { display: block; }
           .wide tr { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
           .wide th, .wide td { display: block; border: 0; padding: 0; text-align: start; } .wide tbody th { flex: 1 0 100%; }
           .wide td:empty, .wide th:empty { display: none; }
           .wide td[data-label]::before { content: attr(data-label); display: block; color: var(--soft); font-size: .75rem; } }
         @media print { body { max-width: none; padding: 0; font-size: 9.5pt; } h2 { margin-top: 1.2rem; }
-          figure, tr, li { break-inside: avoid; } h2, h3, h4, p { break-after: avoid; } .wide, .narrow { overflow: visible; }
-          .narrow table { font-size: .7rem; } .narrow th, .narrow td { padding: 0 .5rem 0 0; } summary { display: none; } .figures { grid-template-columns: 1fr 1fr; }
-          details::details-content { content-visibility: visible; height: auto; } }
+          figure, tr, li { break-inside: avoid; } h2, h3, h4, p, caption, thead { break-after: avoid; } .wide, .narrow { overflow: visible; }
+          .wide table { font-size: .53rem; } .wide td.short { white-space: normal; } .wide th, .wide td { padding-right: .3rem; } td.long { min-width: 3rem; }
+          .narrow table { font-size: .7rem; } .narrow th, .narrow td { padding: 0 .5rem 0 0; } summary { display: none; } .figures { grid-template-columns: 1fr 1fr; } }
         """
 }
