@@ -6,8 +6,8 @@ import RetentionPolicy
 @main
 struct RetentionCommand: ParsableCommand {
     static let name = "retention"
-    /// The program's version, as the ledger records it.
-    static let version = "0.1.0"
+    /// The program's version, as the ledger records it: the last release, with `+unreleased` if the changelog has changes since.
+    static let version = "0.1.0+unreleased"
 
     static let configuration = CommandConfiguration(
         commandName: name,

@@ -19,12 +19,15 @@ struct HouseRulesTests {
         return files
     }
 
-    /// The version is in one place; the changelog has a section of it.
+    /// The version is in one place; the changelog has a section of it, and says whether there are changes since.
     @Test func theChangelogHasTheVersion() throws {
         let changes = try String(
             contentsOf: LaunchedProgram.project.appending(path: "CHANGELOG.md"), encoding: .utf8)
-        let heading = "\n## [\(RetentionCommand.version)] - 20"
-        #expect(changes.contains(heading) && changes.contains("\n## [Unreleased]\n"), "\(heading)")
+        let released = RetentionCommand.version.replacing("+unreleased", with: "")
+        let sections = changes.components(separatedBy: "\n## [")
+        #expect(sections.contains { $0.hasPrefix("\(released)] - 20") }, "\(released)")
+        let news = try #require(sections.first { $0.hasPrefix("Unreleased]\n") })
+        #expect(news.contains("\n- ") == (released != RetentionCommand.version), "\(RetentionCommand.version)")
         let other = "\"\(RetentionCommand.version)\""
         for (path, text) in try Self.files(["Sources", "Tests"], ".swift")
         where !path.hasSuffix("RetentionCommand.swift") {
