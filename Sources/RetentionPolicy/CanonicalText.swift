@@ -65,7 +65,9 @@ enum CanonicalText {
     static func read<Part>(_ record: String, _ part: (inout PolicyBuilder, YAMLNode) -> Part?) -> Part? {
         let text = PolicyText(bytes: Array(record.utf8), path: "")
         guard text.mistake == nil, let root = YAMLReader.read(text).root else { return nil }
-        var builder = PolicyBuilder(reader: SettingReader(baseFolder: "/"), source: text.source)
+        var reader = SettingReader(baseFolder: "/")
+        reader.isRecord = true
+        var builder = PolicyBuilder(reader: reader, source: text.source)
         let found = part(&builder, root)
         return builder.reader.diagnostics.isEmpty ? found : nil
     }

@@ -26,12 +26,17 @@ extension PolicyKey {
         ("date_attribute", "datecolumn timecolumn timestampcolumn timestamp date datefield timestampfield field"),
         (
             "max_age: 30d",
-            "ttl deleteafter retention retain keep keepfor age olderthan deleteolderthan expireafter expires days maxdays"
+            "ttl deleteafter retention retain keep keepfor age olderthan deleteolderthan expireafter expires days maxdays maxagedays keepdays"
         ),
         ("batch: { rows: 1000 }", "batchsize batchrows"), ("timezone", "tz zone"),
         ("where: { symbol: XAUUSD }", "filter condition conditions"), ("store", "database db dsn"),
         ("limits: { max_rows: 1000 }", "maxdelete limit"), ("archive: { folder: archive }", "backup"),
-        ("reclaim", "vacuum"), ("rules", "tables policies"), ("except", "exclude ignore"),
+        ("reclaim: vacuum", "vacuum"), ("rules", "tables policies"), ("except", "exclude ignore"),
+        ("on_failure: [mail, -s, retention, root]", "notify notifications alert alerts mail email onerror"),
+        ("max_rows: 1000", "maxdelete maxdeletes maxdeletions"), ("count: 5", "n number rows last"),
+        ("per: [symbol]", "groupby group partitionby"),
+        ("daily: 2y, which keeps a row of each day for two years", "every interval bucket"),
+        ("lt: 5", "<"), ("le: 5", "<= lte"), ("gt: 5", ">"), ("ge: 5", ">= gte"), ("ne: 5", "!= <> not neq"),
     ]
 
     private static let schedule =
@@ -39,6 +44,8 @@ extension PolicyKey {
     private static let elsewhere = [
         "dryrun": "it is an option: retention run --dry-run", "schedule": schedule, "cron": schedule,
         "disabled": "write enabled: false", "cascade": "write relationships: cascade",
+        "eq": "write the value itself, as in { symbol: XAUUSD }",
+        "in": "write the list itself, as in { symbol: [XAUUSD, XAGUSD] }",
     ]
 
     /// Values of keys whose mapping or list cannot be guessed from what was written.
@@ -68,6 +75,15 @@ extension PolicyKey {
             let value = match.4.contains(where: \.isNumber) ? "\(match.3)\(match.4)\(match.5)" : String(match.4)
             if ["=", "=="].contains(match.2) { return "{ \(match.1): \(value) }" }
             return sqlOperators[String(match.2)].map { "{ \(match.1): { \($0): \(value) } }" }
+        }
+    }
+
+    /// What to write for a comparison in quotes, such as `> 5`; nil: the text is none. Only a number or a date can be meant, because
+    /// `<none>` may be a value.
+    static func condition(ofComparison text: String) -> String? {
+        text.wholeMatch(of: #/\s*([=<>!]+)\s*(-?\d[-\d.:TZ]*)\s*/#).flatMap { match in
+            ["=", "=="].contains(match.1)
+                ? String(match.2) : sqlOperators[String(match.1)].map { "{ \($0): \(match.2) }" }
         }
     }
 

@@ -94,14 +94,18 @@ extension SettingReader {
                 throw Complaint()
             }
         case .size:
-            guard let bytes = SizeBound.bytes(text) else { throw Complaint() }
-            return .integer(bytes)
+            if let bytes = SizeBound.bytes(text) { return .integer(bytes) }
+            let joined = text.filter { $0 != " " }
+            throw Complaint(hint: SizeBound.bytes(joined).map { _ in "write \(joined)" })
         case .age:
             do throws(DurationMistake) {
                 return .age(try MaxAge(parsing: text))
             } catch {
+                let isNever = name == "max_age" && ["never", "forever"].contains(text.lowercased())
                 throw Complaint(
-                    message: error.message + (PolicyKey.age(for: text).map { "; write \($0)" } ?? ""))
+                    message: error.message,
+                    hint: isNever
+                        ? "rows that never expire need no rule" : PolicyKey.age(for: text).map { "write \($0)" })
             }
         case .duration(let milliseconds):
             switch PolicyDuration.parse(text, allowsMilliseconds: milliseconds) {

@@ -9,6 +9,8 @@ struct SettingReader {
     var zone = CalendarZone.utc
     /// The absolute folder of the policy, without a slash at its end.
     let baseFolder: String
+    /// Whether the text is a record of the ledger, in which nobody has made a mistake.
+    var isRecord = false
     private(set) var diagnostics: Set<Diagnostic> = []
 
     init(baseFolder: String) { self.baseFolder = baseFolder }
@@ -69,10 +71,12 @@ struct SettingReader {
         return trial.value(node, shape, name: "") != nil
     }
 
-    /// The text of a value, if a shape takes it.
-    private func given(_ node: YAMLNode, _ shape: PolicyShape) -> String? {
-        guard case .scalar(let scalar) = node.content, accepts(node, shape) else { return nil }
-        return scalar.text
+    /// The text of a value, if a shape takes it; of a key such as `max_age_days` with its unit.
+    private func given(_ pair: YAMLNode.Pair, _ shape: PolicyShape) -> String? {
+        guard case .scalar(let scalar) = pair.value.content else { return nil }
+        if accepts(pair.value, shape) { return scalar.text }
+        guard case .ages = shape, pair.key.lowercased().hasSuffix("days") else { return nil }
+        return (try? MaxAge(parsing: scalar.text + "d")).map(\.written)
     }
 
     private mutating func setting(_ pair: YAMLNode.Pair, _ shape: PolicyShape) -> Setting {
@@ -107,9 +111,16 @@ struct SettingReader {
             report(pair.keyMark, PolicyKey.missingSpace(after: key))
             return String(key)
         }
-        if let advice = PolicyKey.advice(on: pair.key, among: keys, given: { given(pair.value, $0) }) {
+        if let advice = PolicyKey.advice(on: pair.key, among: keys, given: { given(pair, $0) }) {
             report(pair.keyMark, "unknown key '\(pair.key)'; \(advice.text)")
             return advice.key
+        }
+        if owner == "limits", PolicyKey.ruleLimits.contains(where: { $0.name == pair.key }) {
+            let value = if case .scalar(let scalar) = pair.value.content { scalar.text } else { "…" }
+            report(
+                pair.keyMark,
+                "unknown key '\(pair.key)'; for all rules write defaults: { limits: { \(pair.key): \(value) } }")
+            return nil
         }
         let near = NearestName.match(pair.key, in: keys.map(\.name))
         var hint = near.map { "; did you mean '\($0)'?" }
@@ -136,7 +147,10 @@ struct SettingReader {
         case .command: return command(node, name: name)
         default:
             guard case .scalar(let scalar) = node.content else {
-                mismatch(node, shape, name: name)
+                let isList = if case .sequence = node.content { true } else { false }
+                mismatch(
+                    node, shape, name: name,
+                    hint: isList && name == "entity" ? "; write a rule for each, or a pattern such as ohlcv_*" : "")
                 return nil
             }
             return scalarValue(scalar, node, shape, name: name)
@@ -209,7 +223,15 @@ struct SettingReader {
     /// Reads the condition on one attribute: a value, a list of values, or a mapping of operators.
     private mutating func condition(_ node: YAMLNode, name: String) -> Setting.Value? {
         switch node.content {
-        case .scalar(let scalar): return scalarValue(scalar, node, .value, name: name)
+        case .scalar(let scalar):
+            if !isRecord, scalar.kind == .text, let meant = PolicyKey.condition(ofComparison: scalar.text) {
+                report(
+                    node.mark,
+                    "'\(name)' would be equal to the text '\(scalar.text)'; write \(meant), or [\"\(scalar.text)\"] for that text"
+                )
+                return nil
+            }
+            return scalarValue(scalar, node, .value, name: name)
         case .sequence: return list(node, .value, atLeast: 1, name: name)
         case .mapping(let pairs):
             if pairs.isEmpty {
@@ -273,6 +295,7 @@ struct SettingReader {
                     if key.name == "date_attribute", let column = group.text("column") {
                         place += "; 'column' is for Core Data stores: write date_attribute: \(column)"
                     }
+                    if key.name == "version" { place += "; write version: 1 as the first line" }
                     report(group.mark, "required key '\(key.name)' is missing\(place)")
                 }
                 continue

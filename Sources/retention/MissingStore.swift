@@ -21,6 +21,7 @@ struct MissingStore {
     }
 
     private var hint: String {
+        if place != nil, name.contains("*") { return "for each file of a pattern write store: { files: \"\(name)\" }" }
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let wanted = slash.map { String(path[path.index(after: $0)...]) } ?? path

@@ -70,6 +70,23 @@ struct AdviceTests {
         .top("ledger: sqlite:///prices.sqlite", "write prices.sqlite"),
         .top("ledger: sqlite:////var/prices.sqlite", "write /var/prices.sqlite"),
         .top("holds: { tax: { entity: Gold } }", "begin each entry with \"- name: tax\""),
+        .rule("vacuum: true", "write reclaim, such as reclaim: vacuum"),
+        .rule("vacuum: incremental", "write reclaim: incremental"),
+        .rule("where: { price: '> 5' }", "write { gt: 5 }, or [\"> 5\"] for that text"),
+        .rule("where: { day: '<=2026-01-01' }", "write { le: 2026-01-01 }"), .rule("where: { n: '= 5' }", "write 5"),
+        .rule("where: { price: { '>': 5 } }", "write gt: 5"), .rule("where: { a: { not: b } }", "write ne: b"),
+        .rule("where: { a: { eq: b } }", "write the value itself"),
+        .rule("where: { a: { in: [b] } }", "write the list itself"),
+        .rule("keep_last: { count: 1, group_by: [a] }", "write per, such as per: [symbol]"),
+        .rule("keep_last: { n: 7 }", "write count: 7"), .rule("limits: { max_delete: 7 }", "write max_rows: 7"),
+        .rule("thin: { every: 1h }", "write daily: 2y, which keeps a row of each day for two years"),
+        .rule("max_age_days: 60", "write max_age: 60d", for: "max_age"),
+        .rule("days: 60", "write max_age: 60d", for: "max_age"),
+        .rule("max_age: never", "rows that never expire need no rule", for: "max_age"),
+        .rule("entity: [a, b]", "write a rule for each, or a pattern such as ohlcv_*", for: "entity"),
+        Mistake(rule: ["max_size: 2 GB", "never_younger_than: 7d"], says: "found the text '2 GB'; write 2GB"),
+        .top("limits: { max_rows: 5 }", "for all rules write defaults: { limits: { max_rows: 5 } }"),
+        .top("notify: me@example.org", "write on_failure: [mail, -s, retention, root]"),
         .top("pending: { files: a.csv }", "begin each entry with \"- files: …\""),
     ]
 
@@ -101,8 +118,12 @@ struct AdviceTests {
             "where: { symbol: XAUUSD }", "where: { isin: '42' }", "accept: [future_dates]",
             "batch: { rows: 1000 }", "where: { price: { gt: 5 } }",
             "rollup: { into: candles, every: 4h, price: price }",
-            "relationships: cascade", "limits: { max_fraction: 0.50 }",
+            "relationships: cascade", "limits: { max_fraction: 0.50 }", "reclaim: vacuum", "thin: { daily: 2y }",
+            "keep_last: { count: 5, per: [symbol] }", "where: { price: { ne: 5 } }", "where: { price: [\"> 5\"] }",
         ] { _ = try PolicyFixtures.read(PolicyFixtures.text(rule: [line])) }
+        for line in ["on_failure: [mail, -s, retention, root]", "defaults: { limits: { max_rows: 5 } }"] {
+            _ = try PolicyFixtures.read(PolicyFixtures.text(top: line))
+        }
         for age in PolicyKey.frequencies.values { _ = try MaxAge(parsing: age) }
     }
 }

@@ -53,6 +53,21 @@ struct WhereValueTests {
         #expect(rule.filter == .compare("a", .equal, row.value))
     }
 
+    /// A comparison in quotes is a mistake in a policy (AdviceTests), but not in the ledger's record of an older one.
+    @Test(arguments: ["<none>", "> five", "=SUM", "a > 5", "5 >"]) func aTextThatIsNoComparisonIsAText(_ text: String)
+        throws
+    {
+        #expect(try PolicyFixtures.rule("where: { a: '\(text)' }").filter == .compare("a", .equal, .text(text)))
+    }
+
+    @Test func aRecordedComparisonIsRead() throws {
+        var rule = try PolicyFixtures.rule("where: { a: b }")
+        rule.filter = .compare("a", .equal, .text("> 5"))
+        let record = RecordedRule(rule, entity: "Gold", date: "at", zone: .utc)
+        #expect(RecordedRule(canonical: record.canonical) == record)
+        #expect(try PolicyFixtures.rule("where: { a: ['> 5'] }").filter == .isIn("a", [.text("> 5")]))
+    }
+
     /// It may be a phone number: as a number it would be compared without the sign.
     @Test(arguments: ["+5", "+1.5"]) func aPlusNeedsAChoice(written: String) throws {
         let mistakes = PolicyFixtures.mistakes(PolicyFixtures.text(rule: ["where: { a: \(written) }"])).map(\.message)

@@ -42,6 +42,15 @@ import Testing
         #expect(try job.number("SELECT count(*) FROM Price") == 30)
     }
 
+    @Test func aPatternInPlaceOfTheStoreHasItsOwnKey() throws {
+        let job = try job()
+        try job.folder.write(
+            try job.text("retention.yaml").replacing("store: prices.sqlite", with: "store: '*.sqlite'"),
+            to: "retention.yaml")
+        let end = try job.retention("check")
+        #expect(end.status == 66 && end.errors.contains("write store: { files: \"*.sqlite\" }"), "\(end)")
+    }
+
     @Test func aDashIsStandardOutput() throws {
         let draft = try job().retention("init", "prices.sqlite", "--output", "-")
         #expect(draft.status == 0 && draft.output.contains("\nversion: 1\n"), "\(draft)")
