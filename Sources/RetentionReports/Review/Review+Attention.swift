@@ -12,17 +12,20 @@ extension Review {
             let rule = plan.rules.first { text.contains(" of \($0.entity) ") || text.contains(": \($0.name) ") }
             return (.caution, text.hasPrefix("no new rows") ? "no_new_rows" : "warning", rule?.name, text)
         }
-        let advice = plan.rules.flatMap { rule in rule.advice.map { (Style.plain, "advice", rule.name, $0) } }
+        let advice = plan.rules.flatMap { rule in
+            rule.advice.map { text -> Finding in (.plain, "advice", rule.name, text) }
+        }
         let nights = nights
         let lastNight = nights.filter(\.stands).map(\.finding)
-        let found = [lastNight, present, warnings, plan.rules.flatMap(rows), holds, growing, lacking].flatMap(\.self)
-        let standing = Self.kinds.flatMap { kind in found.filter { $0.kind == kind } }
+        let found: [[Finding]] = [lastNight, present, warnings, plan.rules.flatMap(rows), holds, growing, lacking]
+        let standing = Self.kinds.flatMap { kind in found.flatMap(\.self).filter { $0.kind == kind } }
         // What stands comes before what is over.
-        let all = standing + nights.filter { !$0.stands }.map(\.finding) + gone + advice
+        let past = nights.filter { !$0.stands }.map(\.finding)
+        let all = [standing, past, gone, advice].flatMap(\.self)
         return [Style.bad, .caution, .plain].flatMap { style in all.filter { $0.style == style } }
     }
 
-    /// The kinds of what stands, the worst first.
+    /// The kinds of what stands, the worst first. A kind that is not here is not shown.
     private static let kinds = [
         "store", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind", "no_new_rows", "warning",
         "unreadable", "silent_groups", "late", "hold", "growth", "no_archive", "no_limit",
