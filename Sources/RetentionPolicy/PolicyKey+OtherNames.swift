@@ -34,7 +34,7 @@ extension PolicyKey {
         ("reclaim: vacuum", "vacuum"), ("rules", "tables policies"), ("except", "exclude ignore"),
         ("on_failure: [mail, -s, retention, root]", "notify notifications alert alerts mail email onerror"),
         ("max_rows: 1000", "maxdelete maxdeletes maxdeletions"), ("count: 5", "n number rows last"),
-        ("per: [symbol]", "groupby group partitionby"),
+        ("per: [symbol]", "groupby group"),
         ("daily: 2y, which keeps a row of each day for two years", "every interval bucket"),
         ("lt: 5", "<"), ("le: 5", "<= lte"), ("gt: 5", ">"), ("ge: 5", ">= gte"), ("ne: 5", "!= <> not neq"),
     ]

@@ -212,7 +212,7 @@ class Years(NightLaws, Undos):
         elif way == "writer":
             return self.written(before, accept)
         after = self.quiet(before, accept, planned if way == "quiet" else None)
-        self.again(after)
+        after = self.again(after)
         if self.chance.random() < 0.05:
             self.set_back(after)
         if self.runs and self.chance.random() < (0.07 if self.life.feature != "named" else 0.2 if self.life.is_undone else 0):
@@ -295,9 +295,10 @@ class Years(NightLaws, Undos):
     def again(self, after):
         """The same run once more. A rule that was refused may be carried out if another rule has deleted what was in doubt."""
         refused = self.refused_rules
-        self.quiet(after, set(), None)
+        after = self.quiet(after, set(), None)
         deleted = sum(count for name, count in self.deleted.items() if name not in refused) + broken("again", 0, 1)
         require(deleted == 0, "a second run deletes", deleted, "rows")
+        return after
 
     # What disturbs a night
 

@@ -87,7 +87,7 @@ import Testing
             #expect(end.status == 74 && end.errors.contains("(estimate)"), "\(end)")
         }
         #expect(try job.number("SELECT count(*) FROM Price") == 5013)
-        #expect(try job.retention("check").status == 0)
+        #expect(try job.retention("check").status == 78)
     }
 
     /// A disk that holds the rows of the rule, but not those that go with them, or not the copies while they are written.

@@ -63,7 +63,7 @@ struct TerminalTests {
     @Test func noRowIsBroken() throws {
         let text = try lines("run --dry-run", in: job(), columns: 80).joined(separator: "\n")
         for part in [
-            "\nRULE\n", "\nyahoo-gold-price-points\n", "\n\(Self.long)\n", "entity YahooGoldPricePoint",
+            "\nRULE\n", "\nyahoo-gold-price-points\n", "\n\(Self.long)\n", "\n  YahooGoldPricePoint  30d",
             "  2,200  96.9%",
         ] {
             #expect(text.contains(part), "\(part)\n\(text)")

@@ -114,15 +114,19 @@ private struct Comparison {
 
     /// Why a rule must be accepted though no run has carried out a rule for its entity; nil: it need not.
     func widenedWithoutPast() throws -> WidenedRule? {
-        let changes = planner.formerPatterns.changes(of: rule, to: record)
-        let removed = try planner.removed(
-            planner.formerPatterns.last(of: rule)?.holds ?? [], from: rule, entity, hasTriggers, reader)
+        let (changes, last) = (
+            planner.formerPatterns.changes(of: rule, to: record), planner.formerPatterns.last(of: rule)
+        )
+        let removed = try planner.removed(last?.holds ?? [], from: rule, entity, hasTriggers, reader)
         // In a pattern the table may also be a copy.
         let hold = try planner.holdsOfOthers(than: rule, holds).first {
             try planner.hasRowsOfLastRun(step)
                 && (rule.family?.mayMatch($0.entity) == true || planner.hasLostRows($0, reader))
         }?.name
-        guard try !changes.isEmpty || !removed.isEmpty || hold != nil || reachesOtherRules() else { return nil }
+        guard try last?.state == .disabled || !changes.isEmpty || !removed.isEmpty || hold != nil || reachesOtherRules()
+        else {
+            return nil
+        }
         var found = WidenedRule(wholeOf: step)
         (found.changes, found.removedHolds, found.holdOfAnother) = (changes, removed.map(\.name).unique, hold)
         return found

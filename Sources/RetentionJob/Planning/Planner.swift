@@ -164,9 +164,9 @@ package struct Planner {
     ) throws -> [(name: String, found: HoldPlan.InForce?)] {
         guard !holds.isEmpty else { return [] }
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
-        // The dates of a hold are those of the rules, so removed rules are included.
+        // The dates of a hold are those of the rules, so rules that are removed since the last run are included.
         var former = policy
-        former.rules += self.former.values.map(\.record.rule)
+        former.rules += self.former.values.filter { $0.state != .removed }.map(\.record.rule)
         func dates(_ rules: [Rule], _ hold: Hold) -> Set<[String?]> {
             guard hold.from != nil || hold.until != nil else { return [] }
             return Set(

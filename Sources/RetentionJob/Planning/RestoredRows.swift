@@ -28,13 +28,14 @@ package struct RestoredRows {
         else { return nil }
         let rule = step.rule
         let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
-        // A new table of a pattern, and a new file, may be a copy.
+        // A new table of a pattern, and a new file, may be a copy; a rule may follow its table to another name.
         let isNew = planner.former[[rule.name, entity.name.folded]] == nil
+        let isMoved = isNew && (rule.family != nil || planner.formerPatterns.last(of: rule) != nil)
         let undos = planner.memory.restorations
         for restored in undos.filter({ !$0.foundAll }) + undos.filter(\.foundAll) {
             let accepted = restored.accepted.filter { planner.isRule($0, record) }
             let isHere = restored.store == nil
-            if !accepted.isEmpty, planner.isAccepted(restored) { continue }
+            if !accepted.isEmpty, restored.waiting.isEmpty { continue }
             guard isHere || isNew && planner.policy.isOneOfMany || !restored.isInPlace else { continue }
             let tables = restored.tables.sorted()
             let own = isHere ? try tables.filter { try entity.isIn($0, reader) } : []
@@ -51,7 +52,7 @@ package struct RestoredRows {
             if isOld, cutoff != nil || !own.isEmpty {
                 let old = cutoff.map { StorePredicate.date(DateRange(request.date, before: $0)) } ?? .all
                 let count = try alone.narrowed(to: old, reader).expiredAloneCount
-                let mayBeThem = accepted.isEmpty && (!own.isEmpty || isNew && rule.family != nil)
+                let mayBeThem = accepted.isEmpty && (!own.isEmpty || isMoved)
                 if count > 0, try !isHere || mayBeThem || !planner.isWhole(restored, reader) {
                     return RestoredRows(
                         restoration: restored, rowCount: count, reached: [], moved: own.isEmpty ? tables : [])
@@ -118,10 +119,6 @@ extension Planner {
         }
     }
 
-    /// Whether all rules of an undone run that the policy still has are accepted.
-    fileprivate func isAccepted(_ restored: RunMemory.Restored) -> Bool {
-        policy.rules.allSatisfy { !restored.rules.contains($0.name) || restored.acceptedThere.contains($0.name) }
-    }
 }
 
 extension Entity {

@@ -68,6 +68,8 @@ package struct RunMemory: Hashable, Sendable {
         package var accepted: [RecordedRule]
         /// The names of the rules that were accepted in the file of the undo.
         package var acceptedThere: Set<String> = []
+        /// The rules of the undone run that are not accepted, but for those that the policy did not have any more when others were.
+        package var waiting: Set<String>
         /// Another file that the undo was of, and that this store may be, with a new name; nil: it was of this store.
         package var store: String?
         /// Whether that file is still where it was.
@@ -84,6 +86,7 @@ package struct RunMemory: Hashable, Sendable {
             self.rules = rules
             self.tables = tables
             self.accepted = accepted
+            waiting = rules
         }
     }
 

@@ -73,9 +73,11 @@ extension LedgerHistory {
             var restored = undo.restored
             let accepted = undos.accepted(after: undo) { names.include($0) }
             restored.accepted = accepted.flatMap(\.rules)
-            restored.acceptedThere = Set(
-                accepted.filter { isOwn || $0.inode != nil && $0.inode == undo.inode }.flatMap(\.rules).map(\.rule.name)
-            )
+            let there = accepted.filter { isOwn || $0.inode != nil && $0.inode == undo.inode }
+            restored.acceptedThere = Set(there.flatMap(\.rules).map(\.rule.name))
+            if let last = there.max(by: { $0.run.number < $1.run.number }) {
+                restored.waiting = restored.rules.intersection(last.had).subtracting(restored.acceptedThere)
+            }
             if isOwn { return restored }
             restored.store = undo.run.report.store
             return restored
@@ -86,8 +88,8 @@ extension LedgerHistory {
     struct Undos {
         /// A run that has restored rows, and the number of its store's file; nil: it is none.
         typealias Undo = (run: LedgerRun, restored: RunMemory.Restored, inode: Int64?)
-        /// A run that completed rules although an undo had restored rows of them.
-        typealias Acceptance = (run: LedgerRun, rules: [RecordedRule], inode: Int64?)
+        /// A run that completed rules although an undo had restored rows of them, and the names of all rules that its policy had.
+        typealias Acceptance = (run: LedgerRun, rules: [RecordedRule], had: Set<String>, inode: Int64?)
 
         var all: [Undo] = []
         fileprivate var accepted: [Acceptance] = []
@@ -98,7 +100,7 @@ extension LedgerHistory {
         fileprivate func accepted(
             after undo: Undo, _ isOfStore: (LedgerRun) -> Bool = { _ in false }
         ) -> [Acceptance] {
-            accepted.filter { run, _, _ in
+            accepted.filter { run, _, _, _ in
                 run.number > undo.run.number
                     && (isOfStore(run) || run.report.store == undo.run.report.store
                         || run.relativeStore != nil && run.relativeStore == undo.run.relativeStore)
@@ -190,10 +192,10 @@ extension LedgerHistory {
             LedgerRow.runEntity, where: .isIn("number", names.keys.sorted().map { .integer($0) }), order: [], limit: nil
         ).map { row in
             let run = LedgerRow.run(row)
-            let rules = row.lines("rules").compactMap { RunMemory.CarriedOut(line: $0, &records)?.record }
+            let rules = row.lines("rules").compactMap { RunMemory.CarriedOut(line: $0, &records) }
             return (
-                run, rules.filter { names[Int64(run.number)]?.contains($0.rule.name) == true },
-                row[LedgerRow.storeInode]?.number
+                run, rules.map(\.record).filter { names[Int64(run.number)]?.contains($0.rule.name) == true },
+                Set(rules.filter { $0.state != .removed }.map(\.record.rule.name)), row[LedgerRow.storeInode]?.number
             )
         }
     }

@@ -18,16 +18,19 @@ extension Review {
         let nights = nights
         let lastNight = nights.filter(\.stands).map(\.finding)
         let found: [[Finding]] = [lastNight, present, warnings, plan.rules.flatMap(rows), holds, growing, lacking]
-        let standing = Self.kinds.flatMap { kind in found.flatMap(\.self).filter { $0.kind == kind } }
+        let standing = found.flatMap(\.self).sorted { Self.place($0.kind) < Self.place($1.kind) }
         // What stands comes before what is over.
         let past = nights.filter { !$0.stands }.map(\.finding)
         let all = [standing, past, gone, advice].flatMap(\.self)
         return [Style.bad, .caution, .plain].flatMap { style in all.filter { $0.style == style } }
     }
 
-    /// The kinds of what stands, the worst first. A kind that is not here is not shown.
+    private static func place(_ kind: String) -> Int { kinds.firstIndex(of: kind) ?? kinds.count }
+
+    /// The kinds of what stands, the worst first.
     private static let kinds = [
-        "store", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind", "no_new_rows", "warning",
+        "store", "archive", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind", "no_new_rows",
+        "warning",
         "unreadable", "silent_groups", "late", "hold", "growth", "no_archive", "no_limit",
     ]
 

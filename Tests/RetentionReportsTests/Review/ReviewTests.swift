@@ -424,8 +424,10 @@ struct ReviewTests {
             return run
         }
         func sizes(_ isThere: Bool?, keptDays: Int64) -> [Int64?] {
-            Sample.review([run(9, isThere, keptDays: keptDays), Sample.run(8), run(0, true, keptDays: 30)])
-                .sizes.points.map { $0.values[1] }
+            Sample.review(
+                [Sample.rule()], [run(9, isThere, keptDays: keptDays), Sample.run(8), run(0, true, keptDays: 30)]
+            )
+            .sizes.points.map { $0.values[1] }
         }
         #expect(sizes(true, keptDays: 5) == [100, 100, 200])
         #expect(sizes(false, keptDays: 5) == [100, 100, 100])
