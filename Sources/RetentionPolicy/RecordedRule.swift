@@ -85,18 +85,25 @@ package struct RecordedRule: Hashable, Sendable {
     /// The same, whatever values have the age.
     package func choosesRowsOfValues(as other: RecordedRule) -> Bool { choosesRows(as: other, but: ["share"]) }
 
-    private func choosesRows(as other: RecordedRule, but ignored: [String]) -> Bool {
-        func choice(_ rule: RecordedRule) -> [String] {
+    private func choosesRows(as other: RecordedRule, but ignored: Set<String>) -> Bool {
+        func choice(_ rule: RecordedRule) -> [(key: String, text: String)] {
             rule.settings.filter {
-                !(ignored + [
-                    "name", "pattern", "except", "max_age", "newest_rows", "max_size", "never_younger_than", "accept",
-                    "archive", "allow_empty",
-                ]).contains($0.key)
-                    && !$0.key.hasPrefix("limits.")
-            }.map { "\($0.key) \($0.text)" }
+                !Self.withoutChoice.contains($0.key) && !ignored.contains($0.key) && !$0.key.hasPrefix("limits.")
+            }
         }
-        return zone.identifier == other.zone.identifier && choice(self) == choice(other)
+        return zone.identifier == other.zone.identifier && Self.areEqual(choice(self), choice(other))
     }
+
+    /// Whether settings have the same bytes; texts with different bytes may be equal.
+    static func areEqual(_ some: [(key: String, text: String)], _ others: [(key: String, text: String)]) -> Bool {
+        some.elementsEqual(others) { $0.key == $1.key && $0.text.utf8.elementsEqual($1.text.utf8) }
+    }
+
+    /// The settings that do not choose rows.
+    private static let withoutChoice: Set<String> = [
+        "name", "pattern", "except", "max_age", "newest_rows", "max_size", "never_younger_than", "accept", "archive",
+        "allow_empty",
+    ]
 
     package static func == (a: RecordedRule, b: RecordedRule) -> Bool { a.canonical == b.canonical }
 

@@ -16,6 +16,7 @@ package struct RuleChange: Hashable, Sendable {
 
     /// All differences, in the order of the keys in a policy. The name is not compared, and the caller compares the entity.
     package static func changes(from old: RecordedRule, to new: RecordedRule) -> [RuleChange] {
+        if old.zone == new.zone, RecordedRule.areEqual(old.settings, new.settings) { return [] }
         let was = Dictionary(old.settings.map { ($0.key, $0.text) }) { first, _ in first }
         let now = Dictionary(new.settings.map { ($0.key, $0.text) }) { first, _ in first }
         var found: [RuleChange] = comparators.compactMap { key, isNarrower in

@@ -405,7 +405,7 @@ def try_years(program, chance, folder, kind=Years):
     yield f"{count} nights from {years.life.as_of.date()}, {years.life}"
     try:
         years.nights(count)
-        verified = years.call("log", "--verify")
+        verified = program.run(years.folder, "log", "--verify", clock=years.clock)
         require(verified.returncode == 0, "the chain of the ledger is broken:", verified.stdout, verified.stderr)
     except Exception as error:
         if os.environ.get("YEARS_TRACE"):

@@ -96,7 +96,7 @@ extension Planner {
         return earlier.choosesRows(as: rule) && (name == rule.rule.name || !policy.rules.contains { $0.name == name })
     }
 
-    /// Whether the tables have all rows that an undo has restored and nobody has accepted, as far as rules have dates of them.
+    /// Whether the tables have all rows that an undo has restored and nobody has accepted.
     fileprivate func isWhole(_ restored: RunMemory.Restored, _ reader: any RetentionReader) throws -> Bool {
         guard let counts = restored.rowCounts else { return false }
         let rules = try (policy.rules + memory.rules.map(\.record.rule)).compactMap { rule in
@@ -105,10 +105,13 @@ extension Planner {
         let byName = Dictionary(rules.map { ($0.entity.name.folded, $0) }) { first, _ in first }
         return try restored.tables.allSatisfy { table in
             let own = try byName[table.folded] ?? rules.first { try $0.entity.isIn(table, reader) }
+            // The table may have another rule now, or none.
+            let owners = restored.owners[own?.entity.name.folded ?? table.folded, default: []]
+            if !owners.isEmpty, owners.isSubset(of: restored.acceptedThere) { return true }
             guard let (rule, entity) = own, let date = rule.date(zone: policy.timezone) else {
-                return try reader.entity(named: table) != nil
+                // Rows that went along have no dates; those of a rule had some, which nobody can read any more.
+                return try owners.isEmpty && reader.entity(named: table) != nil
             }
-            guard !restored.acceptedThere.contains(rule.name) else { return true }
             guard
                 let cutoff = restored.cutoffs[entity.name.folded]
                     ?? restored.asOf.map({ rule.cutoff(asOf: $0, zone: policy.timezone) })
@@ -118,7 +121,6 @@ extension Planner {
                 || reader.count(StoreFetchRequest(entity: entity.name, predicate: old, fetchLimit: most)) == most
         }
     }
-
 }
 
 extension Entity {

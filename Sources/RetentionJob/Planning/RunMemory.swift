@@ -62,8 +62,9 @@ package struct RunMemory: Hashable, Sendable {
         package var rowCounts: [String: Int]?
         /// Whether it restored nothing, because all rows were there.
         package var foundAll = false
-        /// The latest cutoff of the undone run for each entity, by its name in lower case.
+        /// The latest cutoff of the undone run for each entity, and its rules there, by its name in lower case.
         package var cutoffs: [String: Instant] = [:]
+        package var owners: [String: Set<String>] = [:]
         /// The rules that a later run was allowed to delete with again, and carried out completely.
         package var accepted: [RecordedRule]
         /// The names of the rules that were accepted in the file of the undo.

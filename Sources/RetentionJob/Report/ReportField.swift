@@ -100,11 +100,14 @@ package struct ReportFields<Report>: Sendable, ExpressibleByArrayLiteral {
     /// Those with a value, including those of groups.
     let values: [ReportField<Report>]
     let logged: [ReportField<Report>]
+    /// What sets the columns of a ledger row, and whether that is known at the start.
+    let recorded: [(atStart: Bool, record: @Sendable (Report, inout [String: StoreValue], _ atStart: Bool) -> Void)]
 
     init(_ all: [ReportField<Report>]) {
         self.all = all
         values = all.flatMap { $0.parts.isEmpty ? [$0] : $0.parts }
         logged = values.filter { $0.outputs.contains(.log) }
+        recorded = values.filter { !$0.columns.isEmpty }.map { ($0.outputs.contains(.start), $0.record) }
     }
 
     package init(arrayLiteral all: ReportField<Report>...) { self.init(all) }
@@ -147,7 +150,7 @@ extension Reported {
 
     /// Sets the columns of a ledger row, or only those known at the start.
     package func record(in row: inout [String: StoreValue], atStart: Bool = false) {
-        for field in Self.values where !atStart || field.outputs.contains(.start) { field.record(self, &row, atStart) }
+        for field in Self.fields.recorded where !atStart || field.atStart { field.record(self, &row, atStart) }
     }
 
     /// Takes the values of a ledger row.

@@ -166,6 +166,7 @@ extension LedgerHistory {
                 limit: nil
             ).map(LedgerRow.rule)
             restored.cutoffs = Dictionary(rules.map { ($0.entity.folded, $0.cutoff) }, uniquingKeysWith: max)
+            restored.owners = Dictionary(grouping: rules, by: \.entity.folded).mapValues { Set($0.map(\.name)) }
         }
         let inodes = [undo.report.store, fromLedger(undo)].compactMap { $0.flatMap { FilePlace($0).inode } }
         restored.isInPlace = row[LedgerRow.storeInode]?.number.map(inodes.contains) == true
