@@ -69,7 +69,8 @@ package struct RunMemory: Hashable, Sendable {
         package var accepted: [RecordedRule]
         /// The names of the rules that were accepted in the file of the undo.
         package var acceptedThere: Set<String> = []
-        /// The rules of the undone run that are not accepted, but for those that the policy did not have any more when others were.
+        /// The rules of the undone run that are not accepted, but for those that the policy did not have any more when others were in a run of
+        /// all rules.
         package var waiting: Set<String>
         /// Another file that the undo was of, and that this store may be, with a new name; nil: it was of this store.
         package var store: String?

@@ -75,9 +75,8 @@ extension LedgerHistory {
             restored.accepted = accepted.flatMap(\.rules)
             let there = accepted.filter { isOwn || $0.inode != nil && $0.inode == undo.inode }
             restored.acceptedThere = Set(there.flatMap(\.rules).map(\.rule.name))
-            if let last = there.max(by: { $0.run.number < $1.run.number }) {
-                restored.waiting = restored.rules.intersection(last.had).subtracting(restored.acceptedThere)
-            }
+            restored.waiting = there.compactMap(\.had).reduce(restored.rules) { $0.intersection($1) }
+                .subtracting(restored.acceptedThere)
             if isOwn { return restored }
             restored.store = undo.run.report.store
             return restored
@@ -88,8 +87,9 @@ extension LedgerHistory {
     struct Undos {
         /// A run that has restored rows, and the number of its store's file; nil: it is none.
         typealias Undo = (run: LedgerRun, restored: RunMemory.Restored, inode: Int64?)
-        /// A run that completed rules although an undo had restored rows of them, and the names of all rules that its policy had.
-        typealias Acceptance = (run: LedgerRun, rules: [RecordedRule], had: Set<String>, inode: Int64?)
+        /// A run that completed rules although an undo had restored rows of them, and the names of all rules of its policy; nil: it was a run
+        /// of some rules.
+        typealias Acceptance = (run: LedgerRun, rules: [RecordedRule], had: Set<String>?, inode: Int64?)
 
         var all: [Undo] = []
         fileprivate var accepted: [Acceptance] = []
@@ -188,15 +188,20 @@ extension LedgerHistory {
         guard !accepted.isEmpty else { return [] }
         let names = Dictionary(grouping: accepted) { $0["run_number"]?.number ?? 0 }
             .mapValues { $0.map { LedgerRow.rule($0).name } }
+        let all = try rows(
+            LedgerRow.ruleEntity, where: .isIn("run_number", names.keys.sorted().map { .integer($0) }), order: [],
+            limit: nil)
+        let rulesOfRuns = Dictionary(grouping: all) { $0["run_number"]?.number ?? 0 }
+            .mapValues { Set($0.compactMap { $0["name"]?.string }) }
         var records = RecordedRules()
         return try rows(
             LedgerRow.runEntity, where: .isIn("number", names.keys.sorted().map { .integer($0) }), order: [], limit: nil
         ).map { row in
             let run = LedgerRow.run(row)
-            let rules = row.lines("rules").compactMap { RunMemory.CarriedOut(line: $0, &records) }
+            let rules = row.lines("rules").compactMap { RunMemory.CarriedOut(line: $0, &records)?.record }
             return (
-                run, rules.map(\.record).filter { names[Int64(run.number)]?.contains($0.rule.name) == true },
-                Set(rules.filter { $0.state != .removed }.map(\.record.rule.name)), row[LedgerRow.storeInode]?.number
+                run, rules.filter { names[Int64(run.number)]?.contains($0.rule.name) == true },
+                run.report.onlyRules.isEmpty ? rulesOfRuns[Int64(run.number)] : nil, row[LedgerRow.storeInode]?.number
             )
         }
     }
