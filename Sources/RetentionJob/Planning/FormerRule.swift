@@ -261,18 +261,21 @@ extension Planner {
         }
     }
 
-    /// Whether a table with a hold has fewer old rows than its last run has kept in it: they may be in another table now.
+    /// Whether a table with a hold has fewer old rows of a rule than holds have kept of it: they may be in another table now.
     fileprivate func hasLostRows(_ hold: Hold, _ reader: any RetentionReader) throws -> Bool {
         let entity = try reader.entity(named: hold.entity)
-        let last = former.values.filter { $0.record.rule.entity.folded == hold.entity.folded && $0.isLive }
-            .max { $0.keptCount < $1.keptCount }
-        guard let last, last.keptCount > 0 else { return entity == nil && !hold.skipsMissing }
-        guard let entity, let date = last.record.rule.date(zone: last.record.zone),
-            entity.attribute(named: date.name) != nil
-        else { return true }
-        let old = StorePredicate.date(DateRange(date, before: last.cutoff))
-        return try reader.count(
-            StoreFetchRequest(entity: entity.name, predicate: old, fetchLimit: last.keptCount)) < last.keptCount
+        let rules = former.values.filter {
+            $0.record.rule.entity.folded == hold.entity.folded && $0.isLive && $0.held != nil
+        }
+        guard !rules.isEmpty else { return entity == nil && !hold.skipsMissing }
+        return try rules.contains { rule in
+            guard let entity, let held = rule.held,
+                let request = try rule.record.request(in: entity, asOf: asOf, before: held.cutoff, holds: [], reader)
+            else { return true }
+            let old = StorePredicate.date(DateRange(request.date, before: held.cutoff)) && request.filter
+            return try reader.count(
+                StoreFetchRequest(entity: entity.name, predicate: old, fetchLimit: held.count)) < held.count
+        }
     }
 
     /// The names of the entity's other rules that have changed since they were carried out, if what this rule keeps depends on them.

@@ -114,6 +114,29 @@ package struct RunMemory: Hashable, Sendable {
         var isUnmatched = false
         /// The newest date of its rows, and when a run first saw it; nil: there was none.
         var feed: Feed?
+        /// What holds have kept of its rows; nil: nothing.
+        var held: Held?
+
+        /// The most rows that holds have kept, and the cutoff before which they are, since the holds are as they are and somebody has
+        /// accepted that rows came back: fewer of them may be in another table.
+        package struct Held: Hashable, Sendable {
+            package var count: Int
+            package var cutoff: Instant
+
+            /// What is known after a run of a rule.
+            fileprivate init?(_ last: CarriedOut?, _ now: CarriedOut, count: Int, isAccepted: Bool) {
+                if let last, let held = last.held, count < held.count, !isAccepted,
+                    Set(last.holds.map(\.record)) == Set(now.holds.map(\.record))
+                {
+                    self = held
+                    return
+                }
+                guard count > 0 else { return nil }
+                self.init(count: count, cutoff: now.cutoff)
+            }
+
+            package init(count: Int, cutoff: Instant) { (self.count, self.cutoff) = (count, cutoff) }
+        }
 
         /// How far the rows of a rule had come.
         package struct Feed: Hashable, Sendable {
@@ -148,12 +171,14 @@ package struct RunMemory: Hashable, Sendable {
         }
 
         /// The ledger's line, separated by tabs: state, run, end, cutoff, kept rows, policy, rule, `-` if no row has ever matched it, each
-        /// hold, after a `+` each rule beside it, and after a `@` the newest date and since when it is the newest.
+        /// hold, after a `+` each rule beside it, after a `#` the held rows and their cutoff, and after a `@` the newest date and since when
+        /// it is the newest.
         package var line: String {
             ([
                 state.rawValue, run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
                 SafeText.line(policy), record.canonical,
             ] + (isUnmatched ? ["-"] : []) + holds.map(\.record) + beside.map { "+" + $0.canonical }
+                + [held].compactMap(\.self).map { "#\($0.count),\($0.cutoff.microseconds)" }
                 + [feed].compactMap(\.self).map { "@\($0.newest.microseconds),\($0.since.microseconds)" }).joined(
                     separator: "\t")
         }
@@ -173,6 +198,10 @@ package struct RunMemory: Hashable, Sendable {
                 $0.hasPrefix("@") ? $0.dropFirst().split(separator: ",").compactMap { Int64($0) } : nil
             }
             if feed?.count == 2 { others.removeLast() }
+            let held = others.last.flatMap {
+                $0.hasPrefix("#") ? $0.dropFirst().split(separator: ",").compactMap { Int64($0) } : nil
+            }
+            if held?.count == 2 { others.removeLast() }
             let beside = others.filter { $0.hasPrefix("+") }.compactMap {
                 records.rule(String($0.dropFirst()))
             }
@@ -185,6 +214,9 @@ package struct RunMemory: Hashable, Sendable {
             self.isUnmatched = isUnmatched
             if let feed, feed.count == 2 {
                 self.feed = Feed(newest: Instant(microseconds: feed[0]), since: Instant(microseconds: feed[1]))
+            }
+            if let held, held.count == 2 {
+                self.held = Held(count: Int(min(max(0, held[0]), 1 << 48)), cutoff: Instant(microseconds: held[1]))
             }
         }
     }
@@ -282,6 +314,7 @@ extension RunMemory {
                     rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
         }
         let families = waitingFamilies(of: policy, former, done)
+        let isAccepted = report.rules.contains { $0.accepted.contains(.rowsCameBack) }
         var found: [CarriedOut] = []
         // A former rule may be a renamed rule that is still to be carried out.
         var awaited: Set<String> = []
@@ -307,6 +340,7 @@ extension RunMemory {
                 holds: rule.isEnabled ? holds : last?.holds ?? [])
             now.isUnmatched = step(rule)?.isMatched != true && !hasMatched(record)
             now.feed = .init(last, record, newest: step(rule)?.newest, clock)
+            now.held = .init(last, now, count: done?.kept.heldCount ?? 0, isAccepted: isAccepted)
             if rule.isEnabled, rule.keepsRows {
                 now.beside = policy.rules.filter {
                     $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded
