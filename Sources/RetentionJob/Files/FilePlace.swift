@@ -59,7 +59,7 @@ package struct FilePlace {
     }
 
     /// The names of a path.
-    private static func parts(_ path: String) -> [String] {
+    package static func parts(_ path: String) -> [String] {
         path.fields(separatedBy: "/").filter { !$0.isEmpty && $0 != "." }
     }
 

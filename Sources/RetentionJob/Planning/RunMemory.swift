@@ -194,14 +194,15 @@ package struct RunMemory: Hashable, Sendable {
             else { return nil }
             let isUnmatched = parts.count > 7 && parts[7] == "-"
             var others = parts[(isUnmatched ? 8 : 7)...]
-            let feed = others.last.flatMap {
-                $0.hasPrefix("@") ? $0.dropFirst().split(separator: ",").compactMap { Int64($0) } : nil
+            // Takes the last part if it is two numbers after a mark.
+            func numbers(_ mark: String) -> (Int64, Int64)? {
+                guard let last = others.last, last.hasPrefix(mark) else { return nil }
+                let found = last.dropFirst().split(separator: ",").compactMap { Int64($0) }
+                guard found.count == 2 else { return nil }
+                others.removeLast()
+                return (found[0], found[1])
             }
-            if feed?.count == 2 { others.removeLast() }
-            let held = others.last.flatMap {
-                $0.hasPrefix("#") ? $0.dropFirst().split(separator: ",").compactMap { Int64($0) } : nil
-            }
-            if held?.count == 2 { others.removeLast() }
+            let (feed, held) = (numbers("@"), numbers("#"))
             let beside = others.filter { $0.hasPrefix("+") }.compactMap {
                 records.rule(String($0.dropFirst()))
             }
@@ -212,12 +213,8 @@ package struct RunMemory: Hashable, Sendable {
                 cutoff: Instant(microseconds: cutoff), keptCount: min(max(0, keptCount), 1 << 48), policy: parts[5],
                 holds: holds, beside: beside)
             self.isUnmatched = isUnmatched
-            if let feed, feed.count == 2 {
-                self.feed = Feed(newest: Instant(microseconds: feed[0]), since: Instant(microseconds: feed[1]))
-            }
-            if let held, held.count == 2 {
-                self.held = Held(count: Int(min(max(0, held[0]), 1 << 48)), cutoff: Instant(microseconds: held[1]))
-            }
+            self.feed = feed.map { Feed(newest: Instant(microseconds: $0), since: Instant(microseconds: $1)) }
+            self.held = held.map { Held(count: Int(min(max(0, $0), 1 << 48)), cutoff: Instant(microseconds: $1)) }
         }
     }
 

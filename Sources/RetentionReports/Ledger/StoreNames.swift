@@ -26,9 +26,7 @@ struct StoreNames {
     /// The path from a folder to a file, both without symbolic links; nil: one of them is not absolute.
     static func relative(_ path: String, to folder: String) -> String? {
         guard path.hasPrefix("/"), folder.hasPrefix("/") else { return nil }
-        let (file, base) = (
-            path.fields(separatedBy: "/").filter { !$0.isEmpty }, folder.fields(separatedBy: "/").filter { !$0.isEmpty }
-        )
+        let (file, base) = (FilePlace.parts(path), FilePlace.parts(folder))
         let common = zip(file.dropLast(), base).prefix { $0.utf8.elementsEqual($1.utf8) }.count
         return (Array(repeating: "..", count: base.count - common) + file[common...]).joined(separator: "/")
     }

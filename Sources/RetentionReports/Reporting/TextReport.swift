@@ -24,7 +24,7 @@ package struct TextReport {
     private let layout: TextLayout
     /// The rules as they are shown.
     private let rules: [RunReport.RuleReport]
-    /// What several rules are told to do about their refusals, with their names.
+    /// Advice that is the same for several refused rules, with their names.
     private let remedies: [(text: String, names: [String])]
 
     /// Makes the text form of a report.
@@ -447,7 +447,7 @@ extension RunReport {
 }
 
 extension [RunReport.RuleReport] {
-    /// The rules without what several of them are told to do about their refusals, and that.
+    /// The rules without the advice that is the same for several of them, and that advice.
     fileprivate var sayingOnce: (rules: Self, remedies: [(text: String, names: [String])]) {
         var remedies: [(text: String, names: [String])] = []
         for rule in self {

@@ -30,8 +30,7 @@ extension Review {
     /// The kinds of what stands, the worst first.
     private static let kinds = [
         "store", "archive", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind", "no_new_rows",
-        "warning",
-        "unreadable", "silent_groups", "late", "hold", "growth", "no_archive", "no_limit",
+        "warning", "unreadable", "silent_groups", "late", "hold", "growth", "no_archive", "no_limit",
     ]
 
     /// The same as sentences.

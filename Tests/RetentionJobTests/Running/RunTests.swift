@@ -354,7 +354,7 @@ import Testing
             file, rule("XAU"), rule("XAG"), writer: try failing(file, before: .delete, .inputOutput))
         #expect(report.rules.map(\.outcome) == [.failed, .interrupted])
         #expect(report.rules.map(\.left.expired) == [69, 69])
-        // Whoever watches the age of what is left is told although the store does not answer.
+        // The age of what is left is known although the store does not answer.
         let oldest = Instant(unixSeconds: 1_795_219_200 - 99 * 86_400)
         #expect(report.rules.map(\.left.oldest) == [oldest, oldest])
         #expect(
