@@ -270,8 +270,12 @@ class Years(NightLaws, Undos):
         else:
             self.known, self.has_changed, self.good = carried_out, False, policy
         if "restored_rows" in accept:
+            # A run of all rules releases the rows of rules that the policy has no more.
+            is_accepted = any(rule["outcome"] == "completed" and "restored_rows" in rule["accepted"] for rule in rules)
+            names = {rule["name"] for rule in rules}
             for run in self.restored:
                 run.accepted |= self.accepted_rules(carried_out)
+                run.accepted |= {name: None for name in run.owners.values() if is_accepted and name not in names | run.accepted.keys()}
 
     def accepted_rules(self, names):
         """What is remembered of the rules that were carried out with restored rows accepted."""
