@@ -103,6 +103,9 @@ class Life(World):
             self.feature, self.children, self.tables = "named", None, NAMES[:chance.choice([2, 3, 3])]
         if self.feature == "tables":
             self.children, self.tables = None, ["tick_a", "tick_b", "tick_c"][:chance.choice([1, 2, 3])]
+        # The days between two runs of the job, most nights or most weeks.
+        is_weekly = random.Random(f"weekly {chance.getstate()}").random() < 0.5
+        self.gaps = [7] * 14 + [1, 6, 14, 40] if is_weekly else [1] * 14 + [2, 3, 7, 40]
         # What rules with another name were called before.
         self.former_names = {}
         self.table_of_ages = {}

@@ -13,7 +13,6 @@ import sys
 
 from nights import broken
 from scenario import require
-from together import DAY, SECOND
 from years import Years
 
 # What the names of stores are, sorted as a run takes them.
@@ -88,11 +87,7 @@ class Many(Years):
         self.counts["moves"] += 1
 
     def nights(self, count):
-        day = self.life.as_of
-        for self.night in range(count):
-            since = self.life.as_of
-            day += self.chance.choice([1] * 14 + [2, 3, 7, 40]) * DAY
-            self.life.as_of = self.as_of = self.clock = day + self.chance.randrange(3600) * SECOND
+        for since in self.each_night(count):
             if self.names and self.chance.random() < 0.05:
                 self.appear()
                 self.story.append(f"night {self.night}: {self.stores[-1].file} appears")
@@ -109,7 +104,6 @@ class Many(Years):
                 ailing.check_same(before[ailing], ailing.look(), f"a run that could not take {ailing.file}")
             if self.chance.random() < 0.1:
                 self.undo_one()
-            self.counts["nights"] += 1
 
     def edit(self):
         if self.chance.random() < 0.25:

@@ -123,18 +123,24 @@ class Years(NightLaws, Undos):
 
     # A night
 
-    def nights(self, count):
+    def each_night(self, count):
+        """Goes from night to night. Each is the instant of the one before it."""
         day = self.life.as_of
         for self.night in range(count):
             since = self.life.as_of
-            day += self.chance.choice([1] * 14 + [2, 3, 7, 40]) * DAY
+            day += self.chance.choice(self.life.gaps) * DAY
             self.life.as_of = self.as_of = self.clock = day + self.chance.randrange(3600) * SECOND
+            yield since
+            self.counts["nights"] += 1
+            self.counts["days"] += (self.life.as_of - since) // DAY
+
+    def nights(self, count):
+        for since in self.each_night(count):
             self.life.feed(f"{self.folder}/{self.file}", since, self.night)
             self.change()
             if self.life.feature == "named" and self.waiting and self.chance.random() < 0.4:
                 self.accept_one()
             self.carry_out(self.accepted())
-            self.counts["nights"] += 1
 
     def change(self):
         chance, life = self.chance, self.life
