@@ -54,7 +54,7 @@ struct FormerRule {
 /// What is known of a rule from its last run.
 private struct PastRule {
     let record: RecordedRule
-    /// The rule of this name as last carried out; nil: it is new, or its values have another age.
+    /// The rule of this name as last carried out; nil: it is new, or its values have another age, or may have had one since.
     let former: RunMemory.CarriedOut?
     /// All ages of a rule that is one of several, as last carried out.
     let ages: [RunMemory.CarriedOut]
@@ -63,10 +63,13 @@ private struct PastRule {
         _ rule: Rule, _ record: RecordedRule, _ entity: Entity, _ planner: Planner, _ reader: any RetentionReader
     ) throws {
         self.record = record
-        former = try planner.former[[rule.name, entity.name.folded]].flatMap {
+        let own = try planner.former[[rule.name, entity.name.folded]].flatMap {
             try $0.isLive && $0.includes(entity, reader) ? $0 : nil
         }
-        ages = try planner.formerShares(of: rule, entity, reader)
+        let ages = try planner.formerShares(of: rule, entity, reader)
+        // While an age waits, its values may get another one, which is carried out, and lose it again.
+        former = own.flatMap { own in ages.contains { $0.ended > own.ended } ? nil : own }
+        self.ages = ages
     }
 
     /// The former ages of values that have another one now.
@@ -158,9 +161,9 @@ private struct Comparison {
         let changedSiblings =
             try former.map { try planner.changedSiblings(of: rule, entity, together, former: $0.beside, reader) } ?? []
         guard isWider || !changedSiblings.isEmpty else { return nil }
-        let rules =
-            if let former, !isWider { [former.record] + former.beside } else {
-                try ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map(\.record)
+        let rules: [(record: RecordedRule, ended: Instant)] =
+            if let former, !isWider { ([former.record] + former.beside).map { ($0, former.ended) } } else {
+                try ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map { ($0.record, $0.ended) }
             }
         let before = try deletes(of: rules, isWider: isWider, removed.compactMap(\.found))
         let found = try WidenedRule(
@@ -174,20 +177,22 @@ private struct Comparison {
         return !isByRows || found.rowCount > 0 ? found : nil
     }
 
-    /// What former rules would delete now, without those that would be refused, and these.
+    /// What former rules would delete now, without those that would be refused, and these. Rows of a value are those of the age with which
+    /// it was last carried out.
     ///
     /// - Parameter removed: the holds that the policy has no more.
     private func deletes(
-        of rules: [RecordedRule], isWider: Bool, _ removed: [HoldPlan.InForce]
+        of rules: [(record: RecordedRule, ended: Instant)], isWider: Bool, _ removed: [HoldPlan.InForce]
     ) throws -> (rows: [StorePredicate], refused: [RecordedRule]) {
         let kept = request.keepers.holds + removed.map(\.rows)
-        let requests = try rules.compactMap { rule in
-            try rule.request(in: entity, asOf: planner.asOf, holds: kept, reader).map { (rule, $0) }
+        let requests = try rules.compactMap { rule, ended in
+            try rule.request(in: entity, asOf: planner.asOf, holds: kept, reader).map { (rule, $0, ended) }
         }
         var rows = requests.indices.map { index in
-            var its = requests[index].1
+            var (own, its, ended) = requests[index]
             its.keepApart(from: (requests[..<index] + requests[(index + 1)...]).map(\.1))
-            return its.expired
+            let newer = requests.filter { $0.2 > ended && $0.0.rule.family?.name == own.rule.family?.name }
+            return newer.compactMap(\.0.rule.share).reduce(its.expired) { $0 && .notTrue($1.rows) }
         }
         guard !rows.isEmpty, step.survey.unsupported == nil, step.survey.expiredCount > 0 else { return (rows, []) }
         var holds = holds
