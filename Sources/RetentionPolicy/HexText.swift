@@ -1,14 +1,9 @@
 /// Bytes as hexadecimal digits in lower case.
 package enum HexText {
-    private static let digits = Array("0123456789abcdef".unicodeScalars)
+    private static let digits = Array("0123456789abcdef".utf8)
 
     /// Two digits for each byte.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
-        var text = ""
-        for byte in bytes {
-            text.unicodeScalars.append(digits[Int(byte >> 4)])
-            text.unicodeScalars.append(digits[Int(byte & 15)])
-        }
-        return text
+        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 }

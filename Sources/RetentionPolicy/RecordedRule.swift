@@ -3,10 +3,12 @@ package import PriceStore
 /// A rule with everything that determines which rows it deletes, as the ledger records it when it is carried out.
 package struct RecordedRule: Hashable, Sendable {
     /// The rule with the names and the date format of the store.
-    package private(set) var rule: Rule
+    package let rule: Rule
     package let zone: CalendarZone
     /// The settings as JSON, in the order of the keys of a policy. Settings at their defaults are missing.
     let settings: [(key: String, text: String)]
+    /// The record as one line of JSON. Two rules with equal texts delete the same rows.
+    package let canonical: String
 
     /// Records a rule.
     ///
@@ -22,6 +24,7 @@ package struct RecordedRule: Hashable, Sendable {
         self.rule = rule
         self.zone = zone
         settings = Self.settings(of: rule)
+        canonical = Self.canonical(settings, zone)
     }
 
     /// The record with another pattern.
@@ -39,8 +42,7 @@ package struct RecordedRule: Hashable, Sendable {
         return RecordedRule(rule, entity: entity, date: rule.dateAttribute, zone: zone)
     }
 
-    /// The record as one line of JSON. Two rules with equal texts delete the same rows.
-    package var canonical: String {
+    private static func canonical(_ settings: [(key: String, text: String)], _ zone: CalendarZone) -> String {
         var members: [(String, String)] = []
         var limits: [(String, String)] = []
         for (key, text) in settings {

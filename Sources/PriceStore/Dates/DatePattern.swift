@@ -113,9 +113,13 @@ public struct DatePattern: Hashable, Sendable {
         guard zip(times, times.dropFirst()).allSatisfy({ $0 || !$1 }), !isDay || !hasOffset else {
             throw Mistake(message: "a time needs %H, then %M, then %S, then %f; %z and %Z need %H")
         }
-        let plain = text.replacing(#/%./#, with: "")
-        let words = ["UTC", "GMT", "Z"].filter { plain.uppercased().contains($0) }
-        let offset = plain.firstMatch(of: #/[+-][0-9]{2}:?[0-9]{2}/#).map { String($0.0) }
+        let bytes = parts.compactMap { if case .byte(let byte) = $0 { byte } else { nil } }
+        let plain = String(decoding: bytes, as: UTF8.self).uppercased()
+        let words = ["UTC", "GMT", "Z"].filter { plain.contains($0) }
+        // Digits are zeros here, and a minus is a plus.
+        let shape = bytes.map { 48...57 ~= $0 ? 48 : $0 == 45 ? 43 : $0 }
+        let offset = ["+0000", "+00:00"].compactMap { shape.firstRange(of: Array($0.utf8)) }.first
+            .map { String(decoding: bytes[$0], as: UTF8.self) }
         if let word = words.first ?? offset {
             throw Mistake(
                 message:

@@ -21,8 +21,11 @@ enum LedgerChain {
         var run = run
         run["hash"] = nil
         var hash = SHA256()
-        hash.update(LedgerRecord.text(run))
-        for rule in rules { hash.update(Array("\n".utf8) + LedgerRecord.text(rule)) }
+        hash.update(LedgerRecord.texts(of: [run])[0])
+        for text in LedgerRecord.texts(of: rules) {
+            hash.update([UInt8(ascii: "\n")])
+            hash.update(text)
+        }
         return hash.digits()
     }
 

@@ -177,33 +177,33 @@ extension LedgerHistory {
     private func runsThatAccepted(
         _ code: RefusalCode, after number: Int64
     ) throws -> [Undos.Acceptance] {
-        let accepted = try rows(
-            LedgerRow.ruleEntity,
-            where: .compare("run_number", .greater, .integer(number)) && .compare("accepted", .notEqual, .text("")),
-            order: [], limit: nil
-        ).filter { row in
-            let rule = LedgerRow.rule(row)
-            return rule.accepted.contains(code) && rule.outcome == .completed
-        }
+        let accepted = try namesOfRules(
+            where: .compare("run_number", .greater, .integer(number)) && .compare("accepted", .notEqual, .text(""))
+                && .compare("outcome", .equal, .text(RunReport.Outcome.completed.rawValue)), despite: code)
         guard !accepted.isEmpty else { return [] }
-        let names = Dictionary(grouping: accepted) { $0["run_number"]?.number ?? 0 }
-            .mapValues { $0.map { LedgerRow.rule($0).name } }
-        let all = try rows(
-            LedgerRow.ruleEntity, where: .isIn("run_number", names.keys.sorted().map { .integer($0) }), order: [],
-            limit: nil)
-        let rulesOfRuns = Dictionary(grouping: all) { $0["run_number"]?.number ?? 0 }
-            .mapValues { Set($0.compactMap { $0["name"]?.string }) }
+        let numbers = accepted.keys.sorted().map { StoreValue.integer($0) }
+        let all = try namesOfRules(where: .isIn("run_number", numbers))
         var records = RecordedRules()
-        return try rows(
-            LedgerRow.runEntity, where: .isIn("number", names.keys.sorted().map { .integer($0) }), order: [], limit: nil
-        ).map { row in
+        return try rows(LedgerRow.runEntity, where: .isIn("number", numbers), order: [], limit: nil).map { row in
             let run = LedgerRow.run(row)
+            let number = Int64(run.number)
             let rules = row.lines("rules").compactMap { RunMemory.CarriedOut(line: $0, &records)?.record }
             return (
-                run, rules.filter { names[Int64(run.number)]?.contains($0.rule.name) == true },
-                run.report.onlyRules.isEmpty ? rulesOfRuns[Int64(run.number)] : nil, row[LedgerRow.storeInode]?.number
+                run, rules.filter { accepted[number]?.contains($0.rule.name) == true },
+                run.report.onlyRules.isEmpty ? all[number] : nil, row[LedgerRow.storeInode]?.number
             )
         }
+    }
+
+    /// The names of rules in the records of runs, by the run's number: all, or those that were carried out despite a refusal.
+    private func namesOfRules(
+        where predicate: StorePredicate, despite accepted: RefusalCode? = nil
+    ) throws -> [Int64: Set<String>] {
+        let found = try rows(
+            LedgerRow.ruleEntity, where: predicate, order: [], limit: nil, attributes: ["run_number", "name", "accepted"]
+        ).filter { row in accepted.map { [RefusalCode]("accepted", of: row)?.contains($0) == true } ?? true }
+        return Dictionary(grouping: found) { $0["run_number"]?.number ?? 0 }
+            .mapValues { Set($0.compactMap { $0["name"]?.string }) }
     }
 
     /// The number of the first run, up to a given one, that is needed by an undo which still protects rows: the undo itself, or the run

@@ -9,14 +9,33 @@ import RetentionPolicy
 /// `b` for bytes, the length of the value in bytes, `:`, and the value. NULL is omitted, so that an attribute of a later version does not
 /// change old records.
 package enum LedgerRecord {
-    /// The text of some values, in UTF-8.
-    package static func text(_ values: [String: StoreValue]) -> [UInt8] {
-        var text: [UInt8] = []
-        for (name, value) in values.lazy.filter({ !$0.value.isNull }).sorted(by: { $0.key < $1.key }) {
-            let (kind, content) = canonical(value)
-            for part in [name, kind, String(content.utf8.count), ":", content, "\n"] { text += part.utf8 }
+    /// The texts of some rows, in UTF-8.
+    package static func texts(of rows: [[String: StoreValue]]) -> [[UInt8]] {
+        var names: [String] = []
+        return rows.map { row in
+            // Most rows have the names of the row before: they are sorted once.
+            var values = names.compactMap { row[$0] }
+            if values.count < max(names.count, row.count) {
+                names = row.keys.sorted()
+                values = names.compactMap { row[$0] }
+            }
+            var text: [UInt8] = []
+            text.reserveCapacity(2048)
+            func add(_ part: String) {
+                var part = part
+                part.withUTF8 { text.append(contentsOf: $0) }
+            }
+            for (name, value) in zip(names, values) where !value.isNull {
+                let (kind, content) = canonical(value)
+                add(name)
+                add(kind)
+                add(String(content.utf8.count))
+                add(":")
+                add(content)
+                add("\n")
+            }
+            return text
         }
-        return text
     }
 
     private static func canonical(_ value: StoreValue) -> (kind: String, content: String) {

@@ -70,7 +70,9 @@ enum LedgerRow {
 
     /// A rule of a run.
     static func values(of rule: RunReport.RuleReport, position: Int, runNumber: Int64) -> [String: StoreValue] {
-        var values: [String: StoreValue] = ["run_number": .integer(runNumber), "position": position.stored]
+        var values = [String: StoreValue](minimumCapacity: ruleEntity.attributes.count)
+        values["run_number"] = .integer(runNumber)
+        values["position"] = position.stored
         rule.record(in: &values)
         return values
     }

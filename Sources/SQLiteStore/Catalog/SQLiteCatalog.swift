@@ -197,7 +197,8 @@ struct SQLiteCatalog {
         var defaults: [String: String] = [:]
         var collations: [String: String] = [:]
         // cid, name, type, notnull, dflt_value, pk, hidden
-        for column in try Row.fetchAll(db, sql: "PRAGMA main.table_xinfo(\(spelled.quotedIdentifier))") {
+        let columns = try Row.fetchCursor(db, sql: "PRAGMA main.table_xinfo(\(spelled.quotedIdentifier))")
+        while let column = try columns.next() {
             let hidden: Int = column[6]
             guard hidden != 1 else { continue }
             let columnName: String = column[1]
@@ -239,17 +240,17 @@ struct SQLiteCatalog {
         // seq, name, unique, origin, partial
         try Row.fetchAll(db, sql: "PRAGMA main.index_list(\(table.quotedIdentifier))").map { row in
             let name: String = row[1]
+            var index = SQLiteIndex(name: name, isUnique: row[2], isPartial: row[4], columns: [])
             // seqno, cid, name, desc, coll, key
-            let columns = try Row.fetchAll(db, sql: "PRAGMA main.index_xinfo(\(name.quotedIdentifier))")
-            return (
-                SQLiteIndex(
-                    name: name, isUnique: row[2], isPartial: row[4],
-                    columns: columns.filter { $0[5] as Bool }.map {
-                        SQLiteIndex.Column(
-                            name: ($0[1] as Int) >= 0 ? $0[2] : nil, isDescending: $0[3], collation: $0[4] ?? "BINARY")
-                    }),
-                row[3]
-            )
+            let columns = try Row.fetchCursor(db, sql: "PRAGMA main.index_xinfo(\(name.quotedIdentifier))")
+            while let column = try columns.next() {
+                guard column[5] as Bool else { continue }
+                index.columns.append(
+                    SQLiteIndex.Column(
+                        name: (column[1] as Int) >= 0 ? column[2] : nil, isDescending: column[3],
+                        collation: column[4] ?? "BINARY"))
+            }
+            return (index, row[3])
         }
     }
 

@@ -51,11 +51,11 @@ extension SQLiteFileConnection {
     ) throws -> NewRow {
         // Names as in the schema are the rule; others are found by comparing all.
         var named = scope.table.entity.attributes.compactMap { attribute in
-            values[attribute.name].map { (attribute.name, $0) }
+            values[attribute.name].map { (column: attribute.name, value: $0) }
         }
         if named.count < values.count {
             named = zip(try scope.attributes(values.keys, store: name).map(\.name), values.values)
-                .sorted { $0.0 < $1.0 }
+                .map { (column: $0, value: $1) }.sorted { $0.column < $1.column }
         }
         if let alias = scope.table.rowIDAlias { named.removeAll { $0.0 == alias && $0.1.isNull } }
         var row = NewRow(named, onConflict)
