@@ -200,7 +200,8 @@ extension LedgerHistory {
         where predicate: StorePredicate, despite accepted: RefusalCode? = nil
     ) throws -> [Int64: Set<String>] {
         let found = try rows(
-            LedgerRow.ruleEntity, where: predicate, order: [], limit: nil, attributes: ["run_number", "name", "accepted"]
+            LedgerRow.ruleEntity, where: predicate, order: [], limit: nil,
+            attributes: ["run_number", "name", "accepted"]
         ).filter { row in accepted.map { [RefusalCode]("accepted", of: row)?.contains($0) == true } ?? true }
         return Dictionary(grouping: found) { $0["run_number"]?.number ?? 0 }
             .mapValues { Set($0.compactMap { $0["name"]?.string }) }
