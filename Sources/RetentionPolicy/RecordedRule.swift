@@ -96,6 +96,12 @@ package struct RecordedRule: Hashable, Sendable {
         return zone.identifier == other.zone.identifier && Self.areEqual(choice(self), choice(other))
     }
 
+    /// Whether another record is of the same rule, for this table or another one.
+    package func differsInTableOnly(from other: RecordedRule) -> Bool {
+        func others(_ rule: RecordedRule) -> [(key: String, text: String)] { rule.settings.filter { $0.key != "entity" } }
+        return zone.identifier == other.zone.identifier && Self.areEqual(others(self), others(other))
+    }
+
     /// Whether settings have the same bytes; texts with different bytes may be equal.
     static func areEqual(_ some: [(key: String, text: String)], _ others: [(key: String, text: String)]) -> Bool {
         some.elementsEqual(others) { $0.key == $1.key && $0.text.utf8.elementsEqual($1.text.utf8) }

@@ -117,21 +117,22 @@ private struct Comparison {
 
     /// Why a rule must be accepted though no run has carried out a rule for its entity; nil: it need not.
     func widenedWithoutPast() throws -> WidenedRule? {
-        let (changes, last) = (
-            planner.formerPatterns.changes(of: rule, to: record), planner.formerPatterns.last(of: rule)
-        )
-        let removed = try planner.removed(last?.holds ?? [], from: rule, entity, hasTriggers, reader)
+        let patterns = planner.formerPatterns
+        let changes = patterns.changes(of: rule, to: record)
+        let removed = try planner.removed(patterns.holds(of: rule), from: rule, entity, hasTriggers, reader)
         // In a pattern the table may also be a copy.
         let hold = try planner.holdsOfOthers(than: rule, holds).first {
             try planner.hasRowsOfLastRun(step)
                 && (rule.family?.mayMatch($0.entity) == true || planner.hasLostRows($0, reader))
-        }?.name
-        guard try last?.state == .disabled || !changes.isEmpty || !removed.isEmpty || hold != nil || reachesOtherRules()
+        }
+        let other = try hold == nil && planner.hasRowsOfLastRun(step) ? planner.emptiedRule(besides: rule, reader) : nil
+        let owner = hold.map { "the hold \($0.name)" } ?? other.map { "the rule \($0.name)" }
+        guard try patterns.last(of: rule)?.state == .disabled || !changes.isEmpty || !removed.isEmpty || owner != nil || reachesOtherRules()
         else {
             return nil
         }
         var found = WidenedRule(wholeOf: step)
-        (found.changes, found.removedHolds, found.holdOfAnother) = (changes, removed.map(\.name).unique, hold)
+        (found.changes, found.removedHolds, found.ownerOfAnother) = (changes, removed.map(\.name).unique, owner)
         return found
     }
 
@@ -263,6 +264,20 @@ extension Planner {
     fileprivate func holdsOfOthers(than rule: Rule, _ holds: HoldPlan) -> [Hold] {
         (holds.inForce.map(\.hold) + formerHolds).filter {
             !$0.hasEnded(at: clock) && $0.entity.folded != rule.entity.folded
+        }
+    }
+
+    /// The rule of a table that a pattern matches too, if that table has no row from before the last run any more: they may be in another
+    /// one now.
+    fileprivate func emptiedRule(besides rule: Rule, _ reader: any RetentionReader) throws -> Rule? {
+        guard let family = rule.family, let lastRun = memory.lastRun else { return nil }
+        return try policy.rules.first { other in
+            guard other.family == nil, family.mayMatch(other.entity), former[[other.name, other.entity.folded]] != nil
+            else { return false }
+            guard let entity = try reader.entity(named: other.entity), let date = other.date(zone: policy.timezone)
+            else { return true }
+            let isOld = StorePredicate.date(DateRange(date, before: lastRun))
+            return try reader.count(StoreFetchRequest(entity: entity.name, predicate: isOld, fetchLimit: 1)) == 0
         }
     }
 

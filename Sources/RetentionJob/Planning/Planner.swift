@@ -66,7 +66,7 @@ package struct Planner {
         self.clock = clock
         self.memory = memory
         former = memory.rulesByKey(of: policy)
-        formerPatterns = FormerPatterns(former.isEmpty ? memory.ofOthers(policy) : former, policy)
+        formerPatterns = FormerPatterns(former.isEmpty ? memory.ofOthers(policy) : Array(former.values), policy)
         formerHolds = Set(former.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         recordedRules = Dictionary(grouping: memory.rules) { $0.record.rule.entity.folded }
         candleEntities = policy.candleEntities

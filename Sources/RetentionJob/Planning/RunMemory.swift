@@ -17,7 +17,7 @@ package struct RunMemory: Hashable, Sendable {
     package var restorations: [Restored]
     /// The rules as last carried out on the store, including rules removed since; empty: no run is known.
     package var rules: [CarriedOut] = []
-    /// Of one of many stores without a run: the rules as last carried out on another one.
+    /// Of one of many stores on which no rule has been carried out: the rules as last carried out on the others.
     package var rulesOfOthers: [CarriedOut] = []
     /// Lines of the ledger that should be rules but cannot be read: it is unknown what was carried out.
     package var damagedRules: [String] = []
@@ -260,11 +260,11 @@ extension RunMemory {
         Dictionary(rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
     }
 
-    /// The rules of a policy as last carried out on another of its stores.
-    func ofOthers(_ policy: Policy) -> [[String]: CarriedOut] {
+    /// The rules of a policy as last carried out on its other stores.
+    func ofOthers(_ policy: Policy) -> [CarriedOut] {
         var memory = RunMemory()
         memory.rules = rulesOfOthers
-        return memory.rulesByKey(of: policy)
+        return memory.rules(of: policy)
     }
 
     /// The tables of which undos have restored rows since a rule was carried out. Nothing is known of what that run had left in them.
@@ -298,7 +298,7 @@ extension RunMemory {
         let file = Self.file(of: policy)
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
         var former = rulesByKey(of: policy)
-        let isFirst = rules.isEmpty && damagedRules.isEmpty
+        let isFirst = rules.isEmpty && damagedRules.isEmpty && rulesOfOthers.isEmpty
         let places: [String: Int] = plan.steps.enumerated().reduce(into: [:]) { $0[$1.element.rule.name] = $1.offset }
         func done(_ rule: Rule) -> RunReport.RuleReport? {
             places[rule.name].map { report.rules[$0] }.flatMap { Self.carriedOut.contains($0.outcome) ? $0 : nil }
@@ -366,7 +366,7 @@ extension RunMemory {
     private func waitingFamilies(
         of policy: Policy, _ former: [[String]: CarriedOut], _ done: (Rule) -> RunReport.RuleReport?
     ) -> [String: Rule.Family] {
-        var families = FormerPatterns.families(former)
+        var families = FormerPatterns.families(Array(former.values))
         for (name, members) in Dictionary(grouping: policy.rules.filter(\.isEnabled), by: \.family?.name) {
             guard let name, let last = families[name], let now = members.first?.family else { continue }
             let isWhole = members.allSatisfy { done($0) != nil || former[[$0.name, $0.entity.folded]] != nil }
@@ -405,5 +405,5 @@ extension RunMemory.CarriedOut {
     var isLive: Bool { state == .none || state == .some }
 
     /// The names of the rule and of its entity.
-    var key: [String] { [record.rule.name, record.rule.entity.folded] }
+    package var key: [String] { [record.rule.name, record.rule.entity.folded] }
 }

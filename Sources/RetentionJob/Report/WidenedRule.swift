@@ -9,8 +9,8 @@ package struct WidenedRule: Sendable {
     package var removedHolds: [String]
     /// The names of the entity's other rules whose changes make this rule keep other rows.
     package var changedSiblings: [String] = []
-    /// The hold on another table that this one may be, with a new name; nil: none.
-    var holdOfAnother: String?
+    /// The hold or the rule of another table that this one may be, with a new name: `the hold h`; nil: none.
+    var ownerOfAnother: String?
     /// The run for comparison, and its end; nil: no run carried out such a rule for the entity.
     package var run: String?
     package var ended: Instant?
@@ -43,10 +43,9 @@ package struct WidenedRule: Sendable {
                 "\(changedSiblings.map { "'\($0)'" }.joined(separator: ", ")) \(isOne ? "has" : "have") changed, and what the rule "
                     + "keeps depends on \(isOne ? "it" : "them")")
         }
-        if let holdOfAnother {
+        if let ownerOfAnother {
             parts.append(
-                "the table is new and has rows from before the last run, so it may be the one of the hold \(holdOfAnother) with a new name"
-            )
+                "the table is new and has rows from before the last run, so it may be the one of \(ownerOfAnother) with a new name")
         }
         if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
         return parts.isEmpty

@@ -41,10 +41,14 @@ extension LedgerHistory {
                 memory.damagedRules.append(line)
             }
         }
-        if memory == RunMemory(), let index {
+        let isNew = memory == RunMemory()
+        if let index, memory.rules.isEmpty, memory.damagedRules.isEmpty {
+            memory.rulesOfOthers = try index.rulesOfOthers ?? rulesOfOthers(index, &records)
+            index.rulesOfOthers = memory.rulesOfOthers
+        }
+        if isNew, let index {
             (memory.otherStore, memory.isOtherGone) = (index.goneStore ?? index.lastStore, index.goneStore != nil)
-            memory.rulesOfOthers = try carriedOut(isEarlier).compactMap { RunMemory.CarriedOut(line: $0, &records) }
-        } else if memory == RunMemory() {
+        } else if isNew {
             func number(_ value: StoreValue) -> Int64 { if case .integer(let number) = value { number } else { 0 } }
             let others = try reader.figures(
                 [.max("number")],
@@ -252,6 +256,32 @@ extension LedgerHistory {
         guard let row = last.first, let value = row["rules"] else { return [] }
         let lines = row.lines("rules")
         return lines.isEmpty && value != .null ? ["damaged"] : lines
+    }
+
+    /// The rules as the last runs of the other stores left them when the command began: of those that are there, and of those that were
+    /// refused and are gone, because a new one may be such a store with another name.
+    private func rulesOfOthers(
+        _ index: LedgerIndex, _ records: inout RecordedRules
+    ) throws -> [RunMemory.CarriedOut] {
+        let stores = index.found ?? [:]
+        let runs = try rows(
+            LedgerRow.runEntity, where: .isIn("number", stores.values.sorted().map { .integer($0) }), order: [],
+            limit: nil, attributes: ["number", "store", "outcome", "rules"])
+        var found: [String: RunMemory.CarriedOut] = [:]
+        for run in runs {
+            guard let store = run["store"]?.string else { continue }
+            let wasRefused = run["outcome"]?.string == RunReport.RunOutcome.refused.rawValue
+            guard wasRefused || FilePlace(store).facts != nil else { continue }
+            let isEarlier = StorePredicate.compare("number", .lessOrEqual, .integer(stores[store] ?? 0))
+            let lines = run.lines("rules")
+            for line in try lines.isEmpty ? carriedOut(self.runs(of: names(of: store)) && isEarlier) : lines {
+                guard let rule = RunMemory.CarriedOut(line: line, &records) else { continue }
+                let key = [rule.policy, rule.state.rawValue, rule.record.canonical] + rule.holds.map(\.record)
+                let last = found.updateValue(rule, forKey: key.joined(separator: "\t"))
+                if let last, last.ended > rule.ended { found[key.joined(separator: "\t")] = last }
+            }
+        }
+        return found.values.sorted { ($0.ended, $0.key[0]) < ($1.ended, $1.key[0]) }
     }
 
     /// Whether a run crashed and every later one failed.

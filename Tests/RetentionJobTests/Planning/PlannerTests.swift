@@ -77,8 +77,7 @@ import Testing
                     RecordedRule(rule, entity: "p\(place)", date: "at", zone: .utc), state: one.state, run: "",
                     ended: Instant(unixSeconds: Int64(place)), cutoff: PriceFile.now, keptCount: 0)
             }
-            return FormerPatterns.families(Dictionary(uniqueKeysWithValues: rules.map { ([$0.record.rule.name], $0) }))[
-                "prices"]?.except
+            return FormerPatterns.families(rules)["prices"]?.except
         }
         #expect(excepted(("a", .none), ("b", .some), ("c", .disabled), ("d", .none)) == ["d"])
         #expect(excepted(("a", .none), ("b", .some), ("c", .removed)) == ["b"])
