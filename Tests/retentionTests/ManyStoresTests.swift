@@ -206,6 +206,43 @@ import Testing
         #expect(run.output.contains("store not known: the ledger knows"), "\(run)")
     }
 
+    /// A store with another name waits for a hold that was removed in the same night, until that is accepted for it.
+    @Test func aHeldStoreWithAnotherNameWaits() throws {
+        let job = try job(["a.sqlite", "held.sqlite"])
+        try job.change("DELETE FROM Price WHERE at < unixepoch() - 86400", in: "data/a.sqlite")
+        let policy = try job.text("retention.yaml")
+        try job.folder.write(policy + "holds: [{ name: h, entity: Price, reason: an audit }]\n", to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        try job.folder.write(policy, to: "retention.yaml")
+        try job.move("data/held.sqlite", to: "data/moved.sqlite")
+        for night in 1...2 {
+            let run = try job.retention("run")
+            #expect(run.status == 65 && run.output.contains("the hold h is removed or keeps less"), "\(night): \(run)")
+            #expect(try count("moved.sqlite", job) == 11)
+            let other = try job.retention("run", "--store", "data/a.sqlite", "--accept", "policy_widened")
+            #expect(other.status == 0, "\(other)")
+        }
+        #expect(try job.retention("run", "--store", "data/moved.sqlite", "--accept", "policy_widened").status == 0)
+        #expect(try count("moved.sqlite", job) == 1)
+    }
+
+    /// A shorter age that is accepted for one store is not accepted for those that appear.
+    @Test func aNewStoreWaitsLikeTheOthers() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        let policy = try job.text("retention.yaml")
+        try job.folder.write(policy.replacing("30d", with: "200d"), to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        try job.folder.write(policy, to: "retention.yaml")
+        try add("c.sqlite", to: job)
+        #expect(try job.retention("run", "--store", "data/a.sqlite", "--accept", "policy_widened").status == 0)
+        for night in 1...2 {
+            #expect(try job.retention("run").status == 65)
+            #expect(try count("c.sqlite", job) == 11, "\(night)")
+        }
+        #expect(try job.retention("run", "--accept", "policy_widened").status == 0)
+        #expect(try count("c.sqlite", job) == 1)
+    }
+
     /// A hold on a table that only some stores have.
     @Test func aHoldIsForTheStoresThatHaveItsTable() throws {
         let job = try job(["a.sqlite", "b.sqlite"])

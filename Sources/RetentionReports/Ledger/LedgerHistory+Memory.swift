@@ -43,8 +43,9 @@ extension LedgerHistory {
         }
         let isNew = memory == RunMemory()
         if let index, memory.rules.isEmpty, memory.damagedRules.isEmpty {
-            memory.rulesOfOthers = try index.rulesOfOthers ?? rulesOfOthers(index, &records)
-            index.rulesOfOthers = memory.rulesOfOthers
+            let first = try firstOfCommand(in: index, store)
+            memory.rulesOfOthers = try index.rulesOfOthers[first] ?? rulesOfOthers(before: first, index, &records)
+            index.rulesOfOthers[first] = memory.rulesOfOthers
         }
         if isNew, let index {
             (memory.otherStore, memory.isOtherGone) = (index.goneStore ?? index.lastStore, index.goneStore != nil)
@@ -258,12 +259,23 @@ extension LedgerHistory {
         return lines.isEmpty && value != .null ? ["damaged"] : lines
     }
 
-    /// The rules as the last runs of the other stores left them when the command began: of those that are there, and of those that were
-    /// refused and are gone, because a new one may be such a store with another name.
+    /// The first run of the command that came upon a store first.
+    private func firstOfCommand(in index: LedgerIndex, _ store: String) throws -> Int64 {
+        guard let number = index.runs(of: names(of: store)).first, number < index.firstOfCommand else {
+            return index.firstOfCommand
+        }
+        let run = try rows(
+            LedgerRow.runEntity, where: .compare("number", .equal, .integer(number)), order: [], limit: 1,
+            attributes: [LedgerRow.firstOfCommand])
+        return run.first?[LedgerRow.firstOfCommand]?.number ?? number
+    }
+
+    /// The rules as the last runs of the stores before some run left them: of stores that are there, and of those that were refused and are
+    /// gone, because a new one may be such a store with another name.
     private func rulesOfOthers(
-        _ index: LedgerIndex, _ records: inout RecordedRules
+        before number: Int64, _ index: LedgerIndex, _ records: inout RecordedRules
     ) throws -> [RunMemory.CarriedOut] {
-        let stores = index.found ?? [:]
+        let stores = index.lastRuns(before: number)
         let runs = try rows(
             LedgerRow.runEntity, where: .isIn("number", stores.values.sorted().map { .integer($0) }), order: [],
             limit: nil, attributes: ["number", "store", "outcome", "rules"])

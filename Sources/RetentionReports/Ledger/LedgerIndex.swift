@@ -12,10 +12,10 @@ final class LedgerIndex {
     var undosRead: (count: Int, undos: LedgerHistory.Undos)?
     /// Reads the rules of all stores.
     var records = RecordedRules()
-    /// The last run of each store when the command began, by the path of the store.
-    private(set) var found: [String: Int64]?
-    /// The rules of these stores, for a store without a run; nil: no store has asked for them.
-    var rulesOfOthers: [RunMemory.CarriedOut]?
+    /// The rules of the stores as they were before some run, for stores that have carried out none.
+    var rulesOfOthers: [Int64: [RunMemory.CarriedOut]] = [:]
+    /// The number that the first run of this command has.
+    private(set) var firstOfCommand: Int64 = .max
     /// The last run, and its store.
     private(set) var last: Int64 = 0
     private(set) var lastStore: String?
@@ -64,10 +64,16 @@ final class LedgerIndex {
         open = []
         if !waiting.isEmpty { _ = try note(.isIn("number", waiting.map { .integer($0) }), isNew: false) }
         while try note(.compare("number", .greater, .integer(last)), isNew: true) == Self.portion {}
-        if found == nil {
-            let stores = self.runs.filter { $0.key.hasPrefix("store=/") }
-            found = Dictionary(uniqueKeysWithValues: stores.map { (String($0.key.dropFirst(6)), $0.value.last ?? 0) })
+        firstOfCommand = min(firstOfCommand, last + 1)
+    }
+
+    /// The last run of each store before a run, by the path of the store.
+    func lastRuns(before number: Int64) -> [String: Int64] {
+        let ofStores = runs.filter { $0.key.hasPrefix("store=/") }
+        let last = ofStores.compactMap { key, runs in
+            runs.last { $0 < number }.map { (String(key.dropFirst(6)), $0) }
         }
+        return Dictionary(uniqueKeysWithValues: last)
     }
 
     /// The runs with one of some values.

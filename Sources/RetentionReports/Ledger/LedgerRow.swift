@@ -10,6 +10,8 @@ enum LedgerRow {
     static let storeRelative = "store_relative"
     /// The inode of a store that is a file.
     static let storeInode = "store_inode"
+    /// The number of the first run of the command that recorded the run, of those for many stores.
+    static let firstOfCommand = "first_of_command"
     /// How many rows of each table an undo has restored, or found.
     static let undoRows = "undo_rows"
 
@@ -19,7 +21,7 @@ enum LedgerRow {
         Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
             + LedgerChain.columns + ["undo_tables", "rules", storeRelative].flatMap(String.columns)
-            + Int64.columns(storeInode) + [String: Int].columns(undoRows))
+            + [storeInode, firstOfCommand].flatMap(Int64.columns) + [String: Int].columns(undoRows))
 
     /// The entity of the rules of runs.
     static let ruleEntity = entity(

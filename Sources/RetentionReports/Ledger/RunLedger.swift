@@ -68,9 +68,10 @@ package final class RunLedger: RunRecorder {
     }
 
     private func beginning(_ report: RunReport, _ number: Int64) -> [String: StoreValue] {
-        LedgerRow.values(
-            starting: report, number: number, store: store, relative: names.relative, process: process
-        ).recordable
+        var values = LedgerRow.values(
+            starting: report, number: number, store: store, relative: names.relative, process: process)
+        values[LedgerRow.firstOfCommand] = ledger.index.map { .integer($0.firstOfCommand) }
+        return values.recordable
     }
 
     /// Records the end of the run, with its rules. One that was not begun is recorded as a whole, now or later.
