@@ -98,7 +98,9 @@ package struct RecordedRule: Hashable, Sendable {
 
     /// Whether another record is of the same rule, for this table or another one.
     package func differsInTableOnly(from other: RecordedRule) -> Bool {
-        func others(_ rule: RecordedRule) -> [(key: String, text: String)] { rule.settings.filter { $0.key != "entity" } }
+        func others(_ rule: RecordedRule) -> [(key: String, text: String)] {
+            rule.settings.filter { $0.key != "entity" }
+        }
         return zone.identifier == other.zone.identifier && Self.areEqual(others(self), others(other))
     }
 

@@ -56,6 +56,8 @@ class Years(NightLaws, Undos):
         # The rules that wait for restored rows to be accepted, and what holds kept in the last run.
         self.waiting, self.held = set(), None
         self.has_changed = False
+        # When a table went.
+        self.went = {}
         # What was seen last, and in which files; and the rows that were judged last, with their judges.
         self.seen = self.seen_in = None
         self.judged, self.judges = None, {}
@@ -160,6 +162,9 @@ class Years(NightLaws, Undos):
             self.story.append(f"night {self.night}: {done}")
             # A table that appears is no change; a hold that ends with its table is one.
             self.has_changed = self.has_changed or life.feature in ("ages", "named") or life.holds != holds
+            # After a month nothing is known of a table any more, or not of all its rules.
+            self.went |= {table: life.as_of for table in tables if table not in life.tables}
+            self.has_changed |= any(life.as_of - self.went.pop(table, life.as_of) > 25 * DAY for table in life.tables if table not in tables)
             # A rule whose table was missing is carried out as if it were new.
             self.has_changed |= any(rule.entity in life.tables and rule.entity not in tables for rule in life.written)
             self.counts["edits of the store"] += 1

@@ -125,9 +125,12 @@ private struct Comparison {
             try planner.hasRowsOfLastRun(step)
                 && (rule.family?.mayMatch($0.entity) == true || planner.hasLostRows($0, reader))
         }
-        let other = try hold == nil && planner.hasRowsOfLastRun(step) ? planner.emptiedRule(besides: rule, reader) : nil
+        let mayBeAnother = hold == nil && planner.hasRowsOfLastRun(step)
+        let other = try mayBeAnother ? planner.emptiedRule(besides: rule, reader) : nil
         let owner = hold.map { "the hold \($0.name)" } ?? other.map { "the rule \($0.name)" }
-        guard try patterns.last(of: rule)?.state == .disabled || !changes.isEmpty || !removed.isEmpty || owner != nil || reachesOtherRules()
+        guard
+            try patterns.last(of: rule)?.state == .disabled || !changes.isEmpty || !removed.isEmpty || owner != nil
+                || reachesOtherRules()
         else {
             return nil
         }
