@@ -84,9 +84,10 @@ struct WhyCommand: ConsoleCommand {
         let plan = try Planner(
             policy: policy, asOf: asOf, clock: clock, memory: opening.memory(), countsAllRows: false
         ).plan(reader: reader)
-        let lastRun = try PastRuns(opening).ofPolicy().own.expected(of: policy).last?.report.started
+        let runs = try PastRuns(opening).ofPolicy().own.expected(of: policy, now: clock)
         let verdicts = try RowExplanation(
-            of: row, in: found, plan: plan, policy: policy, asOf: asOf, lastRun: lastRun, reader: reader
+            of: row, in: found, plan: plan, policy: policy, asOf: asOf, lastRun: runs.last?.report.started,
+            reader: reader
         ).verdicts
         let lines = verdicts.flatMap { verdict in
             ["\(SafeText.line(verdict.rule)): \(verdict.text)"]

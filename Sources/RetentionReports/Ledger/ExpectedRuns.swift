@@ -1,3 +1,4 @@
+package import PriceStore
 import RetentionJob
 package import RetentionPolicy
 
@@ -25,9 +26,16 @@ struct ExpectedRuns {
 }
 
 extension [LedgerRun] {
-    /// Those that are expected, without undos and runs that were refused because of the clock.
-    package func expected(of policy: Policy?) -> [LedgerRun] {
+    /// Those that are expected, without undos and runs whose date is wrong: see ``RunReport/isDated(through:)``.
+    ///
+    /// - Parameter now: the time of the clock.
+    package func expected(of policy: Policy?, now: Instant) -> [LedgerRun] {
+        var (dated, next): ([LedgerRun], Instant) = ([], now)
+        for run in reversed() where run.report.undo == nil && run.report.isDated(through: next) {
+            dated.append(run)
+            next = Swift.min(next, run.report.started)
+        }
         var expected = ExpectedRuns(policy)
-        return filter { $0.report.undo == nil && !$0.report.doubtsClock && expected.count($0.report.onlyRules) }
+        return dated.reversed().filter { expected.count($0.report.onlyRules) }
     }
 }

@@ -210,4 +210,12 @@ extension RunReport {
     package var doubtsClock: Bool {
         rules.contains { !Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
     }
+
+    /// Whether the date of the run may be right: no rule was refused because of the clock, or only because it had jumped ahead, and what
+    /// follows is not earlier.
+    ///
+    /// - Parameter next: when the next run began, or the time of the clock.
+    func isDated(through next: Instant) -> Bool {
+        !doubtsClock || started <= next && !rules.contains { $0.refusalCodes.contains(.clockMovedBack) }
+    }
 }

@@ -31,8 +31,8 @@ package struct MissedRuns: Hashable, Sendable {
     /// Finds the gaps between runs of one store. A period may be a tenth longer than expected, because a run may begin a little late.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Undos do not count, nor do runs that were refused because of the clock. A run in progress counts, and
-    ///     runs of some rules count as one once each rule has had one.
+    ///   - runs: past runs, in order. Undos do not count, nor do runs whose date is wrong. A run in progress counts, and runs of some rules
+    ///     count as one once each rule has had one.
     ///   - policy: the rules that are expected to run; nil: any.
     ///   - countsFailures: whether runs count that crashed or failed before their first rule. Then nothing is missing before the first run.
     ///   - every: how often a run is expected.
@@ -45,10 +45,10 @@ package struct MissedRuns: Hashable, Sendable {
         let counted = runs.filter {
             countsFailures || $0.outcome != .crashed && !($0.outcome == .failed && $0.report.rules.isEmpty)
         }
-        let starts = counted.expected(of: policy).map(\.report.started)
+        let starts = counted.expected(of: policy, now: now).map(\.report.started)
         expected =
             "run" + (runs.contains { !$0.report.onlyRules.isEmpty } ? " of all rules" : "")
-            + (starts.count < runs.expected(of: policy).count ? " that got to its rules" : "")
+            + (starts.count < runs.expected(of: policy, now: now).count ? " that got to its rules" : "")
         /// The gap between two runs, or up to now; nil: there is none.
         func gap(_ start: Instant, _ until: Instant?) -> Gap? {
             let end = until ?? now

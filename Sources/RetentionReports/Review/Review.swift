@@ -49,8 +49,8 @@ package struct Review {
         runs.filter { (start(daysAgo: Self.recentDays)..<start(daysAgo: -1)).contains($0.report.started) }
     }
 
-    /// The newest run that is no undo and had a believable clock; nil: none is recorded.
-    var lastRun: LedgerRun? { runs.last { $0.report.undo == nil && !$0.report.doubtsClock } }
+    /// The newest run that is no undo and whose date may be right; nil: none is recorded.
+    var lastRun: LedgerRun? { runs.last { $0.report.undo == nil && $0.report.isDated(through: plan.started) } }
 
     /// The gaps in which no run began, not even one that failed; nil: the policy does not say how often a run is expected.
     var missed: MissedRuns? {
@@ -61,7 +61,7 @@ package struct Review {
 
     /// When the next run is due, and when it counts as missed: a tenth later. Nil: that is not known.
     var due: (due: Instant, late: Instant)? {
-        guard let every = policy.expectedEvery, let start = runs.expected(of: policy).last?.report.started
+        guard let every = policy.expectedEvery, let start = runs.expected(of: policy, now: plan.started).last?.report.started
         else { return nil }
         let due = Cutoff.end(of: every, from: start, zone: policy.timezone)
         return (due, due.advanced(byMicroseconds: due.since(start).wholeMicroseconds / 10))

@@ -242,6 +242,28 @@ struct ReviewTests {
         #expect(Sample.review([Sample.rule()], []).top[1].contains("expected every 1d, and none is recorded"))
     }
 
+    /// Its date is right unless what follows is earlier. A clock that moved back was wrong.
+    @Test func aRunThatDoubtedItsClockIsTheLastOneIfItsDateFits() {
+        func doubted(_ daysAgo: Int64, _ code: RefusalCode) -> LedgerRun {
+            var rule = Sample.rule("gold", .refused, expired: 5)
+            rule.refusal = code
+            return Sample.run(daysAgo, [rule])
+        }
+        let jumped = Sample.review([Sample.rule()], [Sample.run(9), doubted(0, .clockJumped)])
+        #expect(jumped.top[0].hasPrefix("Last run: 2026-11-20 03:00 · refused: clock_jumped (gold)"), "\(jumped.top)")
+        #expect(jumped.top[1].hasPrefix("Next: due 2026-11-21 03:00; if you read this"), "\(jumped.top)")
+        #expect(jumped.top.contains("2026-11-12 03:00: MISSED: 9 d 00 h without a run; one is expected every 1d"))
+        let wrong = [
+            [Sample.run(1), doubted(-9, .clockJumped)], [Sample.run(1), doubted(9, .clockMovedBack)],
+            [doubted(0, .clockJumped), Sample.run(1)],
+        ]
+        for runs in wrong {
+            let top = Sample.review([Sample.rule()], runs).top
+            #expect(top[0].hasPrefix("Last run: 2026-11-19 03:00 · completed"), "\(top)")
+            #expect(top[1].hasPrefix("Next: due 2026-11-20 03:00; no run has begun since"), "\(top)")
+        }
+    }
+
     // MARK: Attention
 
     @Test func theWorstComesFirst() {
