@@ -146,7 +146,7 @@ struct LogCommand: ConsoleCommand {
         }
         // Without --since, only a run that is missing now counts.
         guard var missed = try missedRuns(policy, opening, since: since) else { return 0 }
-        if since == nil { missed.gaps.removeAll { $0.until != nil } }
+        if since == nil { missed.leaveOutPast() }
         let json = JSONText.object([.init("schema", .string("retention.log/1")), .init("missed", missed.json)])
         try format.isJSON ? console.report(json.document + "\n") : console.report(lines: missed.lines)
         return missed.gaps.isEmpty ? 0 : 65

@@ -25,6 +25,11 @@ package struct MissedRuns: Hashable, Sendable {
     /// What is expected, in words that tell it from recorded runs that do not count.
     let expected: String
 
+    /// The last gap that is over, if such gaps are left out.
+    private var lastPast: Gap?
+    /// Whether only a run that is missing now counts.
+    private var isOnlyNow = false
+
     /// Whether a run is missing now.
     package var isOverdue: Bool { gaps.last.map { $0.until == nil } ?? false }
 
@@ -81,10 +86,23 @@ package struct MissedRuns: Hashable, Sendable {
         return "\(found); one is expected every \(expectedEvery)"
     }
 
+    /// Leaves out the gaps that are over.
+    package mutating func leaveOutPast() {
+        isOnlyNow = true
+        lastPast = gaps.last { $0.until != nil }
+        gaps.removeAll { $0.until != nil }
+    }
+
     /// The output of `retention log --missed`.
     package var lines: [String] {
         guard !gaps.isEmpty else {
-            return ["No run was missed; one is expected every \(SafeText.line(expectedEvery))."]
+            let found = isOnlyNow ? "No run is missing now" : "No run was missed"
+            var lines = ["\(found); one is expected every \(SafeText.line(expectedEvery))."]
+            if let due = lastPast?.due, let until = lastPast?.until {
+                let ends = "\(Figures.instant(due.toSecond)) to \(Figures.instant(until.toSecond))"
+                lines.append("The last gap was from \(ends); --since shows earlier gaps too.")
+            }
+            return lines
         }
         return gaps.map { gap in
             (gap.due.map { Figures.instant($0.toSecond) + " " } ?? "") + SafeText.line(sentence(gap))

@@ -40,6 +40,16 @@ struct MissedRunsTests {
         #expect(missed.text.contains("MISSED: 2 d 00 h without a run; one is expected every 1d"), "\(missed.text)")
     }
 
+    @Test func theLastGapIsNamedIfNoRunIsMissingNow() {
+        var missed = missed(runs([0, 24, 72, 144]), nowHour: 150)
+        missed.leaveOutPast()
+        #expect(
+            missed.lines == [
+                "No run is missing now; one is expected every 1d.",
+                "The last gap was from 2026-11-25 00:00:00Z to 2026-11-27 00:00:00Z; --since shows earlier gaps too.",
+            ], "\(missed.lines)")
+    }
+
     @Test func aRunThatIsMissingNowIsReported() {
         // A tenth of a day is allowed: until 26 h 24 min after the last one.
         #expect(!missed(runs([0]), nowHour: 26).isOverdue)
