@@ -32,10 +32,12 @@ extension RunSession {
         let expected = policy.expectedEvery.map {
             end.since(Cutoff.instant(asOf: end, maxAge: $0, align: nil, zone: policy.timezone))
         }
+        let store = (try? opening.realStorePath()) ?? report.store
+        var ends = ends ?? .init()
+        // The ledger may be damaged, or there may be none.
+        ends.success = ends.success ?? MetricsText.success(of: report.config, store: store, in: path)
         let figures = MetricsText(
-            report, expectedEvery: expected, store: try? opening.realStorePath(), version: RetentionCommand.version,
-            ends: ends ?? .init(),
-            now: now)
+            report, expectedEvery: expected, store: store, version: RetentionCommand.version, ends: ends, now: now)
         if let figuresOfMany { return try figuresOfMany.take(figures, of: policy) }
         // The figures of the other stores stay.
         if !policy.isOneOfMany { try MetricsText.write([figures], to: path) }

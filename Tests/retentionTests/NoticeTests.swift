@@ -90,6 +90,11 @@ struct NoticeTests {
         #expect(try job.retention("run").status == 66)
         #expect(try figure("exit_code", of: job) == "66" && figure("last_timestamp_seconds", of: job) != failure)
         #expect(try figure("last_success_timestamp_seconds", of: job) == success)
+        try FileManager.default.moveItem(atPath: job.path("aside"), toPath: job.path("prices.sqlite"))
+        try job.folder.write(String(repeating: "no database ", count: 100), to: "retention.ledger.sqlite")
+        #expect(try job.retention("run").status == 74)
+        #expect(try figure("exit_code", of: job) == "74")
+        #expect(try figure("last_success_timestamp_seconds", of: job) == success)
     }
 
     /// The figures are those of the run that has the lock.

@@ -73,6 +73,19 @@ package struct MetricsText {
             hint: "check the folder and its permissions, or change metrics.textfile")
     }
 
+    /// When the last run with exit code 0 ended, as a file of figures says; nil: it does not say so.
+    ///
+    /// - Parameters:
+    ///   - config: the path of the policy as a label.
+    ///   - store: the real path or the address of the store.
+    package static func success(of config: String, store: String, in path: String) -> Instant? {
+        let figure = "retention_run_last_success_timestamp_seconds{\(joined([("store", store), ("policy", config)]))} "
+        let bytes = FilePlace(path).firstBytes(1 << 20) ?? []
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+        let value = lines.first { $0.hasPrefix(figure) }.flatMap { Double($0.dropFirst(figure.count)) }
+        return value.flatMap { Int64(exactly: ($0 * 1_000_000).rounded()) }.map { Instant(microseconds: $0) }
+    }
+
     /// The beginning of every such file.
     static let firstWords = "# HELP retention_"
 
@@ -112,8 +125,7 @@ package struct MetricsText {
                 let isOwn = figure.others.isEmpty && figure.own.count + gauge.samples.count <= mostSeries
                 for sample in gauge.samples {
                     let name = isOwn || stores.count == 1 ? store.store : others
-                    let labels = ([("store", name), ("policy", store.report.config)] + sample.labels)
-                        .map { "\($0)=\"\(escaped($1))\"" }.joined(separator: ",")
+                    let labels = joined([("store", name), ("policy", store.report.config)] + sample.labels)
                     if name == others {
                         let sum = figure.others[labels].map { joined($0, sample.value, of: gauge.name) }
                         figure.others[labels] = sum ?? sample.value
@@ -231,6 +243,10 @@ package struct MetricsText {
 
     private func seconds(_ instant: Instant) -> String {
         Figures.seconds(Duration(wholeMicroseconds: instant.microseconds))
+    }
+
+    private static func joined(_ labels: [(String, String)]) -> String {
+        labels.map { "\($0)=\"\(escaped($1))\"" }.joined(separator: ",")
     }
 
     /// The value of a label. A backslash, a quote and a line end are escaped. The format has no escape for other unsafe characters, so they
