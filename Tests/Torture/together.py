@@ -740,7 +740,7 @@ class World:
         missing, more = set(rows) - gone - set(left), set(left) - (set(rows) - gone)
         require(not missing and not more, "gone and should stay:", sorted(missing)[:5], "left and should go:", sorted(more)[:5])
         for rule in done:
-            require(rule["deleted"] == (0 if rule["refusal"] else rule["expired"]), rule["name"], "deleted", rule["deleted"], "of", rule["expired"])
+            require(rule["deleted"] == (0 if rule["refusal"] else rule["expired"] or 0), rule["name"], "deleted", rule["deleted"], "of", rule["expired"])
             self.check_archived(rule)
             self.check_kept(rule, judge, left)
         candles = sum(rule["deleted"] for rule in done if self.named(rule["name"]).rollup)

@@ -252,7 +252,7 @@ class Years(NightLaws, Undos):
         if planned:
             self.check_planned(planned["rules"], rules)
         for said in rules:
-            wanted = broken("report", 0, 1) if said["refusal"] else said["expired"] + broken("report", 0, 1)
+            wanted = broken("report", 0, 1) if said["refusal"] else (said["expired"] or 0) + broken("report", 0, 1)
             require(said["outcome"] == "disabled" or said["deleted"] == wanted, said["name"], "deleted", said["deleted"], "of", said["expired"])
             if broken("tier", False, said["kept_by_tier"]):
                 said["kept_by_tier"][0]["rows"] += 1

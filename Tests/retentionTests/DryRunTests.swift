@@ -137,7 +137,7 @@ struct DryRunTests {
     private func figures(_ rule: Report.Rule, expired: Int) -> Figures {
         Figures(
             expired: expired, cascaded: rule.cascaded, nullified: rule.nullified, kept: rule.keptByRule,
-            unreadable: rule.unreadable)
+            unreadable: rule.unreadable ?? 0)
     }
 
     @Test(arguments: cases + pendingCases)

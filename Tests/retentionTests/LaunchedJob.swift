@@ -156,8 +156,8 @@ struct Report: Decodable {
         var name, outcome, cutoff: String
         var refusal, message, oldest, newest, newestExpired, dateFormat, methodReason: String?
         var rows: Int?
-        var keptByRule, deleted, cascaded, nullified, unreadable, batches: Int
-        var expired, residue: Int?
+        var keptByRule, deleted, cascaded, nullified, batches: Int
+        var expired, residue, unreadable: Int?
         var overdueSeconds: Double?
         var accepted: [String]
         var held, archived, unpriced, candlesCreated, candlesChanged: Int?

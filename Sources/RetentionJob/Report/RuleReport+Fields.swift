@@ -8,8 +8,9 @@ extension RunReport.RuleReport: Reported {
         .stored("max_age", \.maxAge), .stored("cutoff", \.cutoff, .log), .stored("outcome", \.outcome, .log),
         .stored("refusal", \.refusal), .stored("message", \.message),
         .stored("rows", \.planned.rows),
-        .stored(
-            "expired", \.countedExpired, .log, metric: ("expired_rows", "Expired rows that the last run found.")),
+        .counted(
+            .stored(
+                "expired", \.countedExpired, .log, metric: ("expired_rows", "Expired rows that the last run found."))),
         .stored("kept_by_rule", \.kept.byRuleCount),
         .stored("deleted", \.done.deleted, .log, metric: ("deleted_rows", "Rows that the last run deleted.")),
         .stored(
@@ -18,12 +19,14 @@ extension RunReport.RuleReport: Reported {
         .stored(
             "nullified", \.done.nullified, .log,
             metric: ("nullified_rows", "Rows that lost a reference to a row that the last run deleted.")),
-        .computed(
-            "unreadable", column: "unreadable", .log, metric: ("unreadable_rows", "Rows whose date cannot be used.")
-        ) { $0.planned.unreadableCount },
-        .stored(
-            "residue", \.countedResidue, .log,
-            metric: ("residue_rows", "Expired rows that remained after the last run.")),
+        .counted(
+            .computed(
+                "unreadable", column: "unreadable", .log, metric: ("unreadable_rows", "Rows whose date cannot be used.")
+            ) { $0.planned.unreadableCount }),
+        .counted(
+            .stored(
+                "residue", \.countedResidue, .log,
+                metric: ("residue_rows", "Expired rows that remained after the last run."))),
         .stored("oldest", \.planned.oldest), .stored("newest", \.planned.newest),
         .stored("newest_expired", \.planned.newestExpired),
         .stored("method", \.method.name), .stored("batches", \.done.batches, .log),
@@ -51,7 +54,7 @@ extension RunReport.RuleReport: Reported {
         .stored(
             "candles_changed", \.candles.changed, .log,
             metric: ("candles_changed", "Candles to which the last run added rows.")),
-        .stored("held", \.kept.heldCount, .log), .stored("kept_by_hold", \.kept.byHold),
+        .counted(.stored("held", \.kept.heldCount, .log)), .stored("kept_by_hold", \.kept.byHold),
         .stored(
             "late", \.remembered.late, .log,
             metric: (
@@ -83,6 +86,20 @@ extension RunReport.RuleReport: Reported {
     fileprivate var countedResidue: Int? {
         get { planned.isCounted ? left.expired : nil }
         set { (planned.isCounted, left.expired) = (newValue != nil, newValue ?? 0) }
+    }
+}
+
+extension ReportField where Report == RunReport.RuleReport {
+    /// The same field, null in all outputs of a disabled rule, whose rows are not counted.
+    fileprivate static func counted(_ field: Self) -> Self {
+        let (json, record, columns) = (field.json, field.record, field.columns)
+        var counted = field
+        counted.json = { $0.outcome == .disabled ? .null : json($0) }
+        counted.record = { report, row, atStart in
+            guard report.outcome == .disabled else { return record(report, &row, atStart) }
+            for column in columns { row[column.name] = .null }
+        }
+        return counted
     }
 }
 

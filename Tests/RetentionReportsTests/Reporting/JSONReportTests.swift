@@ -76,6 +76,15 @@ struct JSONReportTests {
         #expect(member("expired", of: crashed) == .null && member("deleted", of: crashed) == .null)
     }
 
+    /// Nobody has counted its rows.
+    @Test func theCountsOfADisabledRuleAreNull() {
+        let rule = ReportSample.rule("off", outcome: .disabled)
+        for name in ["expired", "residue", "unreadable", "held"] {
+            #expect(member(name, of: rule.json) == .null && rule.metadata[name] == nil, "\(name)")
+        }
+        #expect(member("deleted", of: rule.json) == .integer(0))
+    }
+
     /// A reader of several reports must not find a number where another one has a list.
     @Test func aNameHasOneType() throws {
         var report = ReportSample.report(.run, rules: [ReportSample.full, ReportSample.refused])
