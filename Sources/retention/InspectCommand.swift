@@ -34,7 +34,7 @@ struct InspectCommand: ConsoleCommand {
                 stores.append(.init(try source.inspect(path)))
             } catch {
                 let status = ExitStatus(of: error)
-                code = max(code, status.code)
+                code = RunStatus.worst(of: [code, status.code])
                 stores.append(.init(path, trouble: status.reason))
             }
         }

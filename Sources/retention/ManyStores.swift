@@ -106,7 +106,7 @@ struct ManyStores {
 
     /// Does something with each store, and shows why it cannot be done with one of them.
     ///
-    /// - Returns: the highest exit code.
+    /// - Returns: the worst exit code.
     func each(
         _ console: Console, _ body: (StoreOpening) throws -> Void,
         otherwise: ((Policy, String) throws -> Void)? = nil
@@ -117,7 +117,7 @@ struct ManyStores {
             do {
                 try body(StoreOpening(policy, ledger: ledger))
             } catch {
-                code = max(code, ExitStatus(of: error).code)
+                code = RunStatus.worst(of: [code, ExitStatus(of: error).code])
                 let reason = Self.reason(error)
                 try otherwise?(policy, reason) ?? console.diagnose("error", "\(policy.store.written): \(reason)")
             }
@@ -149,9 +149,9 @@ struct StoresReport {
     private static let mostShown = 10
     private static let mostTold = 20
 
-    /// The worst exit code: the highest.
+    /// The worst exit code.
     var exitCode: Int32 {
-        max(reports.map(\.exitCode).max() ?? 0, leftCount > 0 ? 75 : 0, stores.exitCode, outputCode)
+        RunStatus.worst(of: reports.map(\.exitCode) + [leftCount > 0 ? 75 : 0, stores.exitCode, outputCode])
     }
 
     var document: String {

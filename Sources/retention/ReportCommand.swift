@@ -67,7 +67,7 @@ struct ReportCommand: ConsoleCommand {
 
     /// The review of many stores.
     ///
-    /// - Parameter code: set to the highest exit code of those that cannot be read.
+    /// - Parameter code: set to the worst exit code of those that cannot be read.
     private func review(_ stores: ManyStores, _ console: Console, _ code: inout Int32) throws -> StoresReview {
         var found: [StoresReview.Store] = []
         code = try stores.each(console) { opening in

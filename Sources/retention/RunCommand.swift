@@ -154,8 +154,8 @@ struct RunCommand: ConsoleCommand {
             codes.append(RunStatus.exitCode(of: error.kind))
         }
         let result = StoresReport(
-            reports: reports, outputCode: codes.max() ?? 0, stores: stores, leftCount: policies.count - reports.count,
-            layout: console.layout)
+            reports: reports, outputCode: RunStatus.worst(of: codes), stores: stores,
+            leftCount: policies.count - reports.count, layout: console.layout)
         guard !output.quiet || result.exitCode != 0 else { return 0 }
         try console.report(output.format.isJSON ? result.document : result.text)
         return result.exitCode

@@ -89,6 +89,19 @@ import Testing
         #expect(check.output.contains("6 stores of 'data/**/*.sqlite', of which 2 do not fit"), "\(check)")
     }
 
+    /// The next run does the work of a locked store, but not that of a damaged one.
+    @Test func aLockedStoreDoesNotHideADamagedOne() throws {
+        let job = try job(["1.sqlite", "2.sqlite"])
+        try job.folder.write(String(repeating: "no database ", count: 100), to: "data/1.sqlite")
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(path: job.path("data/2.sqlite"), configuration: configuration)
+        try other.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE") }
+        let run = try job.launch(["run"])
+        try other.close()
+        #expect(run.status == 74 && run.output.contains("2 failed; deleted no rows (exit 74)."), "\(run)")
+    }
+
     @Test func aTableThatIsMissingIsLeftOutOnRequest() throws {
         let job = try job(["1.sqlite", "2.sqlite"], skips: true)
         try job.change("DROP TABLE Price", in: "data/2.sqlite")

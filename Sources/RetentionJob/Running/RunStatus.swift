@@ -19,7 +19,7 @@ package struct RunStatus: Hashable, Sendable {
 
     package init() {}
 
-    /// The exit status: a signal, then 70 to 77 (the smallest of them), then 65.
+    /// The exit status: a signal, then 69 to 77 (the smallest of them, but 75 last), then 65.
     ///
     /// 66 and 78 come before these: such a run has done nothing else.
     package var exitCode: Int32 {
@@ -29,8 +29,11 @@ package struct RunStatus: Hashable, Sendable {
         if hasPolicyError { codes.append(78) }
         if isBudgetSpent { codes.append(75) }
         if hasRefusedRule || hasBadPending { codes.append(65) }
-        return codes.max { Self.rank($0) < Self.rank($1) } ?? 0
+        return Self.worst(of: codes)
     }
+
+    /// The exit status that says most of several, in the order of ``exitCode``; 0: there is none.
+    package static func worst(of codes: [Int32]) -> Int32 { codes.max { rank($0) < rank($1) } ?? 0 }
 
     /// Adds the results of the rules and the pending files of a report.
     package mutating func note(_ report: RunReport) {
@@ -62,12 +65,15 @@ package struct RunStatus: Hashable, Sendable {
         }
     }
 
-    /// The priority of an exit status; the highest wins. Within 69 to 77 the smaller number wins.
+    /// The priority of an exit status; the highest wins. Within 69 to 77 the smaller number wins, but 75 only asks
+    /// to try again.
     private static func rank(_ code: Int32) -> Int32 {
         switch code {
-        case 66, 78: 1000
+        case 129...: 2000
+        case 66, 78: 1000 + code
+        case 75: 400
         case 69...77: 500 - code
-        default: 0
+        default: code
         }
     }
 }

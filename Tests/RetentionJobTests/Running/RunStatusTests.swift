@@ -62,7 +62,7 @@ import Testing
             $0.failures = [.inputOutput]
             $0.hasDefect = true
         },
-        Row("busy before no permission", 75) { $0.failures = [.permission, .busy] },
+        Row("no permission before busy", 77) { $0.failures = [.permission, .busy] },
         Row("a raised trigger after the budget", 75) {
             $0.failures = [.constraint]
             $0.isBudgetSpent = true
