@@ -128,19 +128,20 @@ struct RunCommand: ConsoleCommand {
             guard left.map({ $0 > .zero }) != false, reports.last.map({ $0.exitCode <= 128 }) != false else { break }
             // A locked store does not use up the time of the others.
             if let left { policy.store.busyTimeout = min(policy.store.busyTimeout, left) }
+            var told: RunReport?
             do {
                 try stores.requireSame(policy)
                 _ = try PolicyAccess.check(policy, allowsInsecure: policyOption.allowInsecure)
                 var session = try session(policy, asOf, options, nil, console)
                 (session.ledger, session.figuresOfMany) = (ledger, figures)
                 (session.maxRuntime, session.wait) = (left, wait.map { min($0, left ?? $0) })
-                reports.append(dryRun ? try session.dryRun().report : try session.run())
+                reports.append(dryRun ? try session.dryRun().report : try session.run { told = $0 })
             } catch {
                 let log = try output.log(isVerbose: verbose, isDryRun: true).open(console)
                 var session = RunSession(console: console, policy: policy, asOf: asOf, options: options, log: log)
                 (session.ledger, session.figuresOfMany, session.started) = (ledger, figures, started)
-                var report = session.reportOfRunNotCarriedOut(error)
-                if !dryRun { session.writeMetrics(&report) }
+                var report = told ?? session.reportOfRunNotCarriedOut(error)
+                if !dryRun, told == nil { session.writeMetrics(&report) }
                 if dryRun { report.mode = .dryRun }
                 report.failure = ManyStores.reason(error)
                 reports.append(report)

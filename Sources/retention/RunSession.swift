@@ -78,7 +78,9 @@ struct RunSession {
     }
 
     /// Carries out a run.
-    func run() throws -> RunReport {
+    ///
+    /// - Parameter tell: gets the report of a run that could not begin, or that ended without one, before its error is thrown.
+    func run(orTell tell: (RunReport) -> Void = { _ in }) throws -> RunReport {
         var hasBegun = false
         do {
             var report = try runLocked(&hasBegun)
@@ -98,6 +100,7 @@ struct RunSession {
             // The process ends with the code of the error.
             report.exitCode = code
             notifyOfRunNotCarriedOut(report)
+            tell(report)
             if !policy.isOneOfMany, !(error is PolicyError) {
                 console.introduce(log.origin, help: "; help: retention explain \(code)")
             }

@@ -92,14 +92,18 @@ import Testing
     /// The next run does the work of a locked store, but not that of a damaged one.
     @Test func aLockedStoreDoesNotHideADamagedOne() throws {
         let job = try job(["1.sqlite", "2.sqlite"])
+        #expect(try job.retention("run").status == 0)
         try job.folder.write(String(repeating: "no database ", count: 100), to: "data/1.sqlite")
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
         let other = try DatabaseQueue(path: job.path("data/2.sqlite"), configuration: configuration)
         try other.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE") }
-        let run = try job.launch(["run"])
+        let (text, json) = try (job.launch(["run"]), job.launch(["run", "--format", "json"]))
         try other.close()
-        #expect(run.status == 74 && run.output.contains("2 failed; deleted no rows (exit 74)."), "\(run)")
+        #expect(text.status == 74 && text.output.contains("2 failed; deleted no rows (exit 74)."), "\(text)")
+        // Each has the ID of its record.
+        let reports = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [[String: Any]])
+        #expect(try job.log().suffix(2).map(\.run) == reports.compactMap { $0["run"] as? String }, "\(json)")
     }
 
     @Test func aTableThatIsMissingIsLeftOutOnRequest() throws {
