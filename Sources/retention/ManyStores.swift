@@ -109,17 +109,18 @@ struct ManyStores {
     /// - Returns: the worst exit code.
     func each(
         _ console: Console, _ body: (StoreOpening) throws -> Void,
-        otherwise: ((Policy, String) throws -> Void)? = nil
+        otherwise: ((StoreOpening, String) throws -> Void)? = nil
     ) throws -> Int32 {
         let ledger = ledgerToRead
         var code = exitCode
         for policy in try policies() {
+            let opening = StoreOpening(policy, ledger: ledger)
             do {
-                try body(StoreOpening(policy, ledger: ledger))
+                try body(opening)
             } catch {
                 code = RunStatus.worst(of: [code, ExitStatus(of: error).code])
                 let reason = Self.reason(error)
-                try otherwise?(policy, reason) ?? console.diagnose("error", "\(policy.store.written): \(reason)")
+                try otherwise?(opening, reason) ?? console.diagnose("error", "\(policy.store.written): \(reason)")
             }
         }
         return code

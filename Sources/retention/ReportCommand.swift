@@ -72,8 +72,12 @@ struct ReportCommand: ConsoleCommand {
         var found: [StoresReview.Store] = []
         code = try stores.each(console) { opening in
             found.append(StoresReview.Store(try review(opening.policy, opening, console)))
-        } otherwise: { policy, reason in
-            found.append(StoresReview.Store(policy.store.written, trouble: reason))
+        } otherwise: { opening, reason in
+            // The ledger may be what cannot be read.
+            let runs = (try? PastRuns(opening).ofPolicy().own) ?? []
+            found.append(
+                StoresReview.Store(
+                    opening.policy.store.written, trouble: reason, runs: runs, now: SystemClock.now()))
         }
         return StoresReview(
             stores.pattern.written, asOf: SystemClock.now().toSecond, found, problems: stores.problems)

@@ -439,13 +439,17 @@ import Testing
         #expect(text.output.contains("Stores: 3, of which 1"), "\(text)")
         let names = text.output.matches(of: /(?m)^data\/.\.sqlite/).map { String($0.output) }
         #expect(names == ["data/b.sqlite", "data/a.sqlite", "data/c.sqlite"])
-        #expect(text.output.contains(/(?m)^all +22 +20/), "\(text)")
+        #expect(text.output.contains(/(?m)^2 of 3 stores +22 +20/), "\(text)")
         let json = try job.retention("report", "--json")
         let reviews = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [[String: Any]])
         #expect(reviews.map { $0["error"] != nil } == [true, false, false])
         #expect(try job.retention("report", "--html", "r.html").status == 74)
         let page = try job.text("r.html")
         #expect(page.contains("<h2 id=\"stores\">Stores</h2>") && page.contains("data/b.sqlite"))
+        // The ledger knows the run that failed.
+        #expect(try job.retention("run").status == 74)
+        let after = try job.retention("report").output
+        #expect(after.contains(/(?m)^data\/b\.sqlite( +\?){4} +20\d\d-\d\d-\d\d \d\d:\d\d/), "\(after)")
     }
 
     @Test func inspectShowsWhatDiffers() throws {

@@ -26,6 +26,11 @@ struct ExpectedRuns {
 }
 
 extension [LedgerRun] {
+    /// The newest run that is no undo and whose date may be right; nil: there is none.
+    ///
+    /// - Parameter now: the time of the clock.
+    func newest(now: Instant) -> LedgerRun? { last { $0.report.undo == nil && $0.report.isDated(through: now) } }
+
     /// Those that are expected, without undos and runs whose date is wrong: see ``RunReport/isDated(through:)``.
     ///
     /// - Parameter now: the time of the clock.

@@ -50,7 +50,7 @@ package struct Review {
     }
 
     /// The newest run that is no undo and whose date may be right; nil: none is recorded.
-    var lastRun: LedgerRun? { runs.last { $0.report.undo == nil && $0.report.isDated(through: plan.started) } }
+    var lastRun: LedgerRun? { runs.newest(now: plan.started) }
 
     /// The gaps in which no run began, not even one that failed; nil: the policy does not say how often a run is expected.
     var missed: MissedRuns? {

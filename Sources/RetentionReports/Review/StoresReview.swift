@@ -31,15 +31,29 @@ package struct StoresReview {
         }
 
         /// Makes it of a store that cannot be read.
-        package init(_ name: String, trouble: String) {
+        ///
+        /// - Parameters:
+        ///   - trouble: why it cannot be read.
+        ///   - runs: the past runs of the policy on it, the newest last.
+        ///   - now: the time of the clock.
+        package init(_ name: String, trouble: String, runs: [LedgerRun], now: Instant) {
             (self.name, findings) = (name, [(trouble, .bad)])
+            lastRun = runs.newest(now: now)?.report.started
             json = (["schema": "retention.report/1", "store": name.json, "error": trouble.json] as JSONText).document
         }
 
-        /// Makes the sums of several stores.
-        fileprivate init(_ name: String, _ stores: ArraySlice<Store>) {
-            self.name = name
-            counts = counts.indices.map { index in stores.reduce(0) { $0 + ($1.counts[index] ?? 0) } }
+        /// Makes the sums of several stores, without those that cannot be read.
+        ///
+        /// - Parameters:
+        ///   - all: the name of all of them.
+        ///   - count: how many they are, in words.
+        fileprivate init(_ all: String, _ count: String, _ stores: ArraySlice<Store>) {
+            let known = stores.filter { $0.counts[0] != nil }
+            name = known.count == stores.count ? all : "\(Figures.grouped(known.count)) of \(count)"
+            let none: Int? = known.isEmpty && !stores.isEmpty ? nil : 0
+            counts = counts.indices.map { index in
+                known.reduce(none) { sum, store in sum.flatMap { sum in store.counts[index].map { sum + $0 } } }
+            }
             lastRun = stores.compactMap(\.lastRun).max()
         }
 
@@ -79,7 +93,11 @@ package struct StoresReview {
 
     private var table: ReviewTable {
         let others = stores.dropFirst(Self.mostShown)
-        let sums = [Store("\(Figures.count(others.count, "other store"))", others), Store("all", stores[...])]
+        let othersCount = Figures.count(others.count, "other store")
+        let sums = [
+            Store(othersCount, othersCount, others),
+            Store("all", Figures.count(stores.count, "store"), stores[...]),
+        ]
         func count(_ index: Int, _ text: @escaping (Int) -> String) -> (Store) -> String {
             { $0.counts[index].map(text) ?? "?" }
         }
