@@ -75,12 +75,11 @@ struct ReportCommand: ConsoleCommand {
         } otherwise: { opening, reason in
             // The ledger may be what cannot be read.
             let runs = (try? PastRuns(opening).ofPolicy().own) ?? []
-            found.append(
-                StoresReview.Store(
-                    opening.policy.store.written, trouble: reason, runs: runs, now: SystemClock.now()))
+            found.append(StoresReview.Store(opening.policy, trouble: reason, runs: runs, now: SystemClock.now()))
         }
         return StoresReview(
-            stores.pattern.written, asOf: SystemClock.now().toSecond, found, problems: stores.problems)
+            stores.pattern.written, expectedEvery: stores.policy.expectedEvery, asOf: SystemClock.now().toSecond, found,
+            problems: stores.problems)
     }
 
     /// - Parameter orOfLedger: whether the past runs are enough if the store cannot be read. Then the plan has the failure.

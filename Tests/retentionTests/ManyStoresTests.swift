@@ -436,6 +436,7 @@ import Testing
         try job.folder.write(String(repeating: "no database ", count: 100), to: "data/b.sqlite")
         let text = try job.retention("report")
         #expect(text.status == 74)
+        #expect(text.output.contains("Last run: none is recorded\n"), "\(text)")
         #expect(text.output.contains("Stores: 3, of which 1"), "\(text)")
         let names = text.output.matches(of: /(?m)^data\/.\.sqlite/).map { String($0.output) }
         #expect(names == ["data/b.sqlite", "data/a.sqlite", "data/c.sqlite"])
@@ -447,8 +448,11 @@ import Testing
         let page = try job.text("r.html")
         #expect(page.contains("<h2 id=\"stores\">Stores</h2>") && page.contains("data/b.sqlite"))
         // The ledger knows the run that failed.
+        try job.folder.write(try job.text("retention.yaml") + "expected_every: 1d\n", to: "retention.yaml")
         #expect(try job.retention("run").status == 74)
         let after = try job.retention("report").output
+        #expect(after.contains(/(?m)^Last run: 20\d\d-/), "\(after)")
+        #expect(after.contains("the job did not run\nStores: 3"), "\(after)")
         #expect(after.contains(/(?m)^data\/b\.sqlite( +\?){4} +20\d\d-\d\d-\d\d \d\d:\d\d/), "\(after)")
     }
 

@@ -31,6 +31,17 @@ extension [LedgerRun] {
     /// - Parameter now: the time of the clock.
     func newest(now: Instant) -> LedgerRun? { last { $0.report.undo == nil && $0.report.isDated(through: now) } }
 
+    /// When the next run is due, and when it counts as missed: a tenth later. Nil: the policy does not say how often a run is expected, or
+    /// none is recorded.
+    ///
+    /// - Parameter now: the time of the clock.
+    func due(of policy: Policy, now: Instant) -> (due: Instant, late: Instant)? {
+        guard let every = policy.expectedEvery, let last = expected(of: policy, now: now).last else { return nil }
+        let start = last.report.started
+        let due = Cutoff.end(of: every, from: start, zone: policy.timezone)
+        return (due, due.advanced(byMicroseconds: due.since(start).wholeMicroseconds / 10))
+    }
+
     /// Those that are expected, without undos and runs whose date is wrong: see ``RunReport/isDated(through:)``.
     ///
     /// - Parameter now: the time of the clock.

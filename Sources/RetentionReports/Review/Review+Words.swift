@@ -70,6 +70,8 @@ extension Review {
         return parts.joined(separator: " · ")
     }
 
+    static let nextIsNotKnown = "when is not known: the policy has no expected_every"
+
     /// When the next run is due, and what it will delete.
     private var next: (label: String, text: String, style: Style) {
         let refused = plan.rules.filter { $0.outcome == .refused }.map { rule in
@@ -86,17 +88,26 @@ extension Review {
                 + (expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours" } ?? "")
                 + (refused.isEmpty ? "" : "; a run would refuse \(refused.listed("and"))")
         guard let missed else {
-            return ("Next", "when is not known: the policy has no expected_every" + rows, .caution)
+            return ("Next", Self.nextIsNotKnown + rows, .caution)
         }
-        guard let (due, late) = due else {
-            return ("Next", "a run is expected every \(missed.expectedEvery), and none is recorded" + rows, .bad)
-        }
-        let isLate = missed.now > late
-        let rest =
-            isLate
-            ? "no \(missed.expected) has begun since"
-            : "if you read this after \(Self.time(late)), the job did not run"
-        return ("Next", "due \(Self.time(due)); \(rest)\(rows)", isLate ? .bad : .plain)
+        let next = Self.next(due, of: missed.expected, every: missed.expectedEvery, now: missed.now)
+        return ("Next", next.text + rows, next.style)
+    }
+
+    /// When the next run is due, and whether it has not begun.
+    ///
+    /// - Parameters:
+    ///   - due: when it is due, and when it counts as missed; nil: no run is recorded.
+    ///   - run: what is expected, in words.
+    ///   - every: how often, as the policy writes it.
+    ///   - now: the time of the clock.
+    static func next(
+        _ due: (due: Instant, late: Instant)?, of run: String, every: String, now: Instant
+    ) -> (text: String, style: Style) {
+        guard let (due, late) = due else { return ("a run is expected every \(every), and none is recorded", .bad) }
+        return now > late
+            ? ("due \(time(due)); no \(run) has begun since", .bad)
+            : ("due \(time(due)); if you read this after \(time(late)), the job did not run", .plain)
     }
 
     /// The rows before the cutoff that stay, and why.

@@ -60,12 +60,7 @@ package struct Review {
     }
 
     /// When the next run is due, and when it counts as missed: a tenth later. Nil: that is not known.
-    var due: (due: Instant, late: Instant)? {
-        guard let every = policy.expectedEvery, let start = runs.expected(of: policy, now: plan.started).last?.report.started
-        else { return nil }
-        let due = Cutoff.end(of: every, from: start, zone: policy.timezone)
-        return (due, due.advanced(byMicroseconds: due.since(start).wholeMicroseconds / 10))
-    }
+    var due: (due: Instant, late: Instant)? { runs.due(of: policy, now: plan.started) }
 
     var ready: [RunReport.RuleReport] { plan.rules.filter { $0.outcome == .planned } }
 

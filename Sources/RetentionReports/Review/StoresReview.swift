@@ -1,6 +1,6 @@
 package import PriceStore
 import RetentionJob
-import RetentionPolicy
+package import RetentionPolicy
 
 /// The review of many stores: those that need attention first, the others as one, and what is true of all.
 package struct StoresReview {
@@ -10,6 +10,8 @@ package struct StoresReview {
         /// Rows, rows that are expired now and within 24 hours, and bytes; nil: not known.
         fileprivate var counts: [Int?] = [nil, nil, nil, nil]
         fileprivate var lastRun: Instant?
+        /// When its next run is due, and when that counts as missed; nil: that is not known.
+        fileprivate var due: (due: Instant, late: Instant)?
         fileprivate var findings: [(text: String, style: Style)] = []
         /// What is true of all stores of the policy.
         fileprivate var ofAll: [(text: String, style: Style)] = []
@@ -20,7 +22,8 @@ package struct StoresReview {
             name = review.plan.store
             let rows = review.plan.rules.compactMap(\.planned.rows).reduce(0, +)
             counts = [rows, review.expiredNow, review.expiredTomorrow, review.storeSizeBytes.map { Int($0) }]
-            (lastRun, json) = (review.lastRun?.report.started, String(review.json.dropLast()))
+            (lastRun, due) = (review.lastRun?.report.started, review.due)
+            json = String(review.json.dropLast())
             for (found, sentence) in zip(review.attention, review.sentences) {
                 if ["no_archive", "no_limit"].contains(found.kind) {
                     ofAll.append(sentence)
@@ -36,9 +39,9 @@ package struct StoresReview {
         ///   - trouble: why it cannot be read.
         ///   - runs: the past runs of the policy on it, the newest last.
         ///   - now: the time of the clock.
-        package init(_ name: String, trouble: String, runs: [LedgerRun], now: Instant) {
-            (self.name, findings) = (name, [(trouble, .bad)])
-            lastRun = runs.newest(now: now)?.report.started
+        package init(_ policy: Policy, trouble: String, runs: [LedgerRun], now: Instant) {
+            (name, findings) = (policy.store.written, [(trouble, .bad)])
+            (lastRun, due) = (runs.newest(now: now)?.report.started, runs.due(of: policy, now: now))
             json = (["schema": "retention.report/1", "store": name.json, "error": trouble.json] as JSONText).document
         }
 
@@ -61,6 +64,7 @@ package struct StoresReview {
     }
 
     private let title: String
+    private let expectedEvery: String?
     private let asOf: Instant
     private let stores: [Store]
     private let problems: [String]
@@ -70,9 +74,14 @@ package struct StoresReview {
 
     /// Makes the review of the stores of a pattern.
     ///
-    /// - Parameter problems: what the pattern missed.
-    package init(_ title: String, asOf: Instant, _ stores: [Store], problems: [String]) {
+    /// - Parameters:
+    ///   - title: the pattern.
+    ///   - expectedEvery: how often a run is expected; nil: the policy does not say.
+    ///   - asOf: the time of the clock.
+    ///   - problems: what the pattern missed.
+    package init(_ title: String, expectedEvery: MaxAge?, asOf: Instant, _ stores: [Store], problems: [String]) {
         (self.title, self.asOf, self.problems) = (title, asOf, problems)
+        self.expectedEvery = expectedEvery?.written
         self.stores = stores.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
             .map(\.element)
     }
@@ -84,7 +93,15 @@ package struct StoresReview {
         let counts = [0, 1].map { rank in Figures.grouped(stores.count { $0.rank == rank }) }
         let text =
             "\(Figures.grouped(stores.count)), of which \(counts[0]) are not as they should be, and \(counts[1]) need a look"
-        return [("Stores", text, stores.first?.findings.first?.style ?? .good)]
+        let last = stores.compactMap(\.lastRun).max()
+        // A store of which a run was left out has a finding.
+        let due = stores.compactMap(\.due).max { $0.due < $1.due }
+        let next = expectedEvery.map { Review.next(due, of: "run", every: $0, now: asOf) }
+        return [
+            ("Last run", last.map(Review.time) ?? "none is recorded", last == nil ? .caution : .plain),
+            ("Next", next?.text ?? Review.nextIsNotKnown, next?.style ?? .caution),
+            ("Stores", text, stores.first?.findings.first?.style ?? .good),
+        ]
     }
 
     private var sentences: [(text: String, style: Style)] {
