@@ -88,7 +88,7 @@ struct LogCommand: ConsoleCommand {
             policy.stores != nil ? nil : try missedRuns(policy, opening, countsFailures: true)
         let report = LogReport(
             runs, missed: missedRuns, names: try PastRuns(opening).names(), storeName: policy.stores?.display,
-            leavesOut: leavesOut)
+            others: policy.stores == nil ? try PastRuns(opening).otherPolicies() : [], leavesOut: leavesOut)
         try console.report(try text(of: runs, report, console))
         return 0
     }

@@ -50,10 +50,15 @@ struct PastRuns {
         return try runs(query, of: store).filter { history.isRun($0, of: store) }
     }
 
+    /// The files of the other policies that have runs of this store.
+    func otherPolicies() throws -> Set<String> {
+        guard let history = try opening.history() else { return [] }
+        return Set(try history.otherPolicies(than: opening.policy, store: opening.realStorePath()))
+    }
+
     /// The runs of the policy on this store, and those of other policies.
     func ofPolicy() throws -> (own: [LedgerRun], others: [LedgerRun]) {
-        guard let history = try opening.history() else { return ([], []) }
-        let others = try history.otherPolicies(than: opening.policy, store: opening.realStorePath())
+        let others = try otherPolicies()
         let runs = Dictionary(grouping: try ofStore()) { others.contains($0.report.config) }
         return (runs[false] ?? [], runs[true] ?? [])
     }

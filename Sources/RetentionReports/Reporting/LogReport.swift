@@ -8,6 +8,7 @@ package struct LogReport {
     private let missed: MissedRuns?
     private let names: RunNames
     private let storeName: ((String) -> String)?
+    private let others: Set<String>
     private let leavesOut: Bool
 
     /// Creates a report of runs, in the given order.
@@ -16,11 +17,13 @@ package struct LogReport {
     ///   - missed: the gaps between runs; nil: the policy does not say how often a run is expected.
     ///   - names: how the runs are shown; nil: by IDs that are distinct among them.
     ///   - storeName: how their stores are shown; nil: the runs are of one store.
+    ///   - others: the files of the policies whose names are shown beside their runs.
     ///   - leavesOut: whether there are earlier runs.
     package init(
         _ runs: [LedgerRun], missed: MissedRuns? = nil, names: RunNames? = nil, storeName: ((String) -> String)? = nil,
-        leavesOut: Bool = false
+        others: Set<String> = [], leavesOut: Bool = false
     ) {
+        self.others = others
         self.leavesOut = leavesOut
         self.storeName = storeName
         self.runs = runs
@@ -98,6 +101,7 @@ package struct LogReport {
             }
             if report.leftCount > 0 { parts.append("\(Figures.grouped(report.leftCount)) left") }
         }
+        if others.contains(report.config) { parts.append("by the policy \(report.config)") }
         let only = report.onlyRules.isEmpty ? [] : ["\(report.onlyRules.listed("and")) only"]
         return (report.exitCode == 0 || run.outcome == .refused ? "" : "exit \(report.exitCode): ")
             + (only + parts).joined(separator: "; ")
