@@ -20,7 +20,7 @@ enum PageStyle {
         .wide, .narrow { overflow-x: auto; margin: .5rem 0 1rem; } [tabindex]:focus-visible { outline: 2px solid var(--kept); }
         table { border-collapse: collapse; width: 100%; font-size: .85rem; font-variant-numeric: tabular-nums; }
         caption, th, td { text-align: start; vertical-align: top; padding: .35rem .5rem .35rem 0; overflow-wrap: break-word; }
-        th, td { border-bottom: 1px solid var(--rule); } th { font-weight: 600; } .number { text-align: end; } td.number, .short { white-space: nowrap; } td.long { min-width: 6rem; }
+        th, td { border-bottom: 1px solid var(--rule); } th { font-weight: 600; } .number { text-align: end; } td.number, .short { white-space: nowrap; } td.long { min-width: 6rem; overflow-wrap: anywhere; }
         tr.bad, tr.caution { color: inherit; } tr.bad > :first-child { box-shadow: inset 3px 0 var(--bad); padding-left: .6rem; }
         tr.caution > :first-child { box-shadow: inset 3px 0 var(--caution); padding-left: .6rem; }
         .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem 1.5rem; }

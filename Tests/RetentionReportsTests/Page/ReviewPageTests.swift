@@ -69,6 +69,16 @@ struct ReviewPageTests {
         #expect(!text.contains("\u{202E}") && text.contains("\\u{202E}\\n"))
     }
 
+    /// A path has no place to be broken at.
+    @Test func aLongReasonIsNoWiderThanThePage() {
+        var review = review()
+        review.runs[2].report.failure = "no room in /data/" + String(repeating: "a", count: 200)
+        review.runs[2].outcome = .failed
+        let html = ReviewPage(review).html
+        #expect(html.contains("<td class=\"long\" data-label=\"Outcome\">failed: "))
+        #expect(html.contains("td.long { min-width: 6rem; overflow-wrap: anywhere; }"))
+    }
+
     @Test func loadsNothing() {
         let html = page()
         #expect(html.contains("default-src 'none'") && !html.contains("http://") && !html.contains("https://"))
