@@ -194,12 +194,14 @@ extension Review {
                 let at = (gap.until ?? plan.asOf).advanced(byMicroseconds: -1)
                 return (at: at, shown: gap.due ?? at, run: nil, text: missed?.sentence(gap) ?? "")
             }
+        let missedOnes = gaps.isEmpty ? "" : " and the missed ones"
         func ended(_ run: LedgerRun?, isCount: Bool = false, _ text: (RunReport) -> String) -> String {
             run.map { isCount && $0.report.undo != nil ? "" : $0.isFinished ? text($0.report) : "?" } ?? ""
         }
         return ReviewTable(
             runs.isEmpty
-                ? "No run is recorded." : "The newest \(Figures.count(newest.count, "run")), the last one first",
+                ? "No run is recorded."
+                : "The newest \(Figures.count(newest.count, "run"))\(missedOnes), the last one first",
             items.sorted { $0.at > $1.at }, shortCount: 3, endsWithText: true, style: { $0.run?.outcome.style ?? .bad },
             [
                 ("Started (UTC)", false, { Self.time($0.shown) }),

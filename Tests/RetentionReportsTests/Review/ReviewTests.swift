@@ -343,7 +343,10 @@ struct ReviewTests {
             Sample.review([Sample.rule()], bad).top.contains(
                 "2026-11-18 03:00 to 2026-11-20 03:00, 3 times: refused: policy_widened (gold)"))
         let sparse = [14, 12, 9, 7, 4, 2, 0].map { Sample.run($0) }
-        let texts = Sample.review([Sample.rule()], sparse).top
+        let sparseReview = Sample.review([Sample.rule()], sparse)
+        #expect(sparseReview.runTable.caption == "The newest 7 runs and the missed ones, the last one first")
+        #expect(Sample.review([Sample.rule()], bad).runTable.caption == "The newest 3 runs, the last one first")
+        let texts = sparseReview.top
         #expect(
             texts.contains(
                 "2026-11-07 03:00 to 2026-11-19 03:00, 4 times: MISSED: 2 d 00 h without a run; one is expected every 1d"
