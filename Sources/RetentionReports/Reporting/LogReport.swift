@@ -136,28 +136,22 @@ package struct LogReport {
                 ("version", process.version), ("config", run.report.config), ("sha256", run.report.configSHA256),
                 ("store", run.report.store),
             ] + (run.undoText.map { [("undo", $0)] } ?? [])
-        let lines = heading.flatMap { label, value in
-            TextWidth.fit(
-                label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value), width: width,
-                indent: 10
-            )
-        }
+        let lines = heading.flatMap { label, value in layout.entry(label, value, width: width) }
         guard run.isFinished else {
             return (lines + TextWidth.fit(unfinished(run), width: width)).joined(separator: "\n") + "\n"
         }
         let text =
             run.report.undo.map { UndoText(run.report, $0, layout).text } ?? TextReport(run.report, layout).text
-        let deleted = deletedLines(run.report).flatMap { TextWidth.fit($0, width: width, indent: 10) }
+        let deleted = deletedRows(run.report).flatMap { layout.entry("deleted", $0, width: width) }
         return (lines + deleted).joined(separator: "\n") + "\n\n" + text
     }
 
-    /// The deleted rows, one line for each rule that deleted any.
-    private static func deletedLines(_ report: RunReport) -> [String] {
+    /// The deleted rows, a text for each rule that deleted any.
+    private static func deletedRows(_ report: RunReport) -> [String] {
         report.rules.filter { $0.done.deleted > 0 }.map { rule in
             let dates = [rule.done.oldest, rule.done.newest].map { $0.map(Figures.instant) ?? "?" }
-            return
-                "deleted   \(SafeText.line(rule.name)): \(Figures.count(rule.done.deleted, "row")) dated \(dates[0]) to "
-                + dates[1]
+            let rows = Figures.count(rule.done.deleted, "row")
+            return "\(rule.name): \(rows) dated \(dates[0]) to \(dates[1])"
         }
     }
 

@@ -97,7 +97,7 @@ package struct TextReport {
             if pending.rejected > 0 { parts.append(Figures.count(pending.rejected, "bad line")) }
             line = parts.joined(separator: ", ")
         }
-        return TextWidth.fit("pending   " + line, width: layout.width, indent: 10)
+        return layout.entry("pending", line, width: layout.width)
             + pending.problems.flatMap { layout.note("pending", $0, .bad) }
     }
 

@@ -31,6 +31,16 @@ package struct TextLayout {
         return lines
     }
 
+    /// A value after a label in a column of its own, wrapped below itself.
+    func entry(_ label: String, _ value: String, width: Int) -> [String] {
+        let column = 10
+        let lines = TextWidth.fit(SafeText.line(value), width: width - column)
+        return lines.enumerated().map { index, line in
+            let start = index == 0 ? label : ""
+            return start + String(repeating: " ", count: column - start.count) + line
+        }
+    }
+
     /// A sentence after a label, wrapped with a hanging indent.
     func note(_ label: String, _ text: String, _ style: Style) -> [String] {
         let start = label + ": "

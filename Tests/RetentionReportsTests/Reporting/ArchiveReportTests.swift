@@ -181,6 +181,9 @@ struct ArchiveReportTests {
         #expect(run.undoText == "possible for 30 of 500,030 deleted rows")
         run.report.archive?.isComplete = false
         #expect(run.undoText?.hasPrefix("possible for all rows in the archive, which has no SHA-256") == true)
+        // What is wrapped stays in its column.
+        let narrow = LogReport.full(run, .init(width: 60, tableWidth: 60))
+        #expect(narrow.contains(#/\nundo {6}possible for all rows .*\n {10}\S/#), "\(narrow)")
         run.report.archive = nil
         #expect(run.undoText == "not possible: no archive was made")
         run.report.rules = []
