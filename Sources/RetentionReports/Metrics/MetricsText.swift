@@ -98,6 +98,8 @@ package struct MetricsText {
             zip(parts, parts.dropFirst()).filter { $0.0.hasSuffix(name + "=") }.map { String($0.1) }
         }
         let rules = labels("rule")
+        // A run that could not begin has figures without rules, which do not tell whose they are.
+        guard !rules.isEmpty else { return nil }
         return Set(labels("policy")).sorted().first {
             FilePlace.realPath($0) != nil && policy.isOther($0, withRules: rules)
         }

@@ -129,7 +129,7 @@ package struct OutputFiles {
         }
         if let reason = output.content.objection(to: output.place) { return "\(path) \(reason)" }
         guard case .figures = output.content,
-            let other = MetricsText.other(than: policy, in: output.place.firstBytes(1 << 16) ?? [])
+            let other = MetricsText.other(than: policy, in: output.place.firstBytes(1 << 20) ?? [])
         else { return nil }
         return "\(path) has the figures of another policy, \(other); name a file for each policy"
     }

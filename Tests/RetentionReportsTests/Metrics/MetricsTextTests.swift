@@ -112,4 +112,13 @@ struct MetricsTextTests {
         #expect(MetricsText.other(than: policy, in: Array(text.utf8)) == "/tmp")
         #expect(MetricsText.other(than: policy, in: Array(text.utf8.dropLast(1))) == nil)
     }
+
+    /// A policy that is moved after a night without a store stays the same.
+    @Test func figuresOfARunThatCouldNotBeginAreOfNoOtherPolicy() {
+        var report = ReportSample.report(.run, rules: [])
+        (report.config, report.failure) = ("/tmp", "store not found")
+        let text = MetricsText(report).text
+        #expect(text.contains("policy=\"/tmp\""))
+        #expect(MetricsText.other(than: ReviewSample.policy(["gold"]), in: Array(text.utf8)) == nil)
+    }
 }
