@@ -26,11 +26,12 @@ extension PolicyKey {
         ("date_attribute", "datecolumn timecolumn timestampcolumn timestamp date datefield timestampfield field"),
         (
             "max_age: 30d",
-            "ttl deleteafter retention retain keep keepfor age olderthan deleteolderthan expireafter expires days maxdays maxagedays keepdays"
+            "ttl deleteafter retention retain keep keepfor age olderthan deleteolderthan expireafter expires days maxdays maxagedays keepdays retentiondays retentionperiod"
         ),
         ("batch: { rows: 1000 }", "batchsize batchrows"), ("timezone", "tz zone"),
-        ("where: { symbol: XAUUSD }", "filter condition conditions"), ("store", "database db dsn"),
-        ("limits: { max_rows: 1000 }", "maxdelete limit"), ("archive: { folder: archive }", "backup"),
+        ("where: { symbol: XAUUSD }", "filter condition conditions"), ("store", "database db dsn file path"),
+        ("limits: { max_rows: 1000 }", "maxdelete limit"), ("log: { level: debug }", "loglevel"),
+        ("archive: { folder: archive }", "backup"),
         ("reclaim: vacuum", "vacuum"), ("rules", "tables policies"), ("except", "exclude ignore"),
         ("on_failure: [mail, -s, retention, root]", "notify notifications alert alerts mail email onerror"),
         ("max_rows: 1000", "maxdelete maxdeletes maxdeletions"), ("count: 5", "n number rows last"),

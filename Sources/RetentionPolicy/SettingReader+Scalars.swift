@@ -34,7 +34,10 @@ extension SettingReader {
                 throw Complaint(message: "version \(text) of the file format is unknown; expected 1")
             }
             throw Complaint()
-        case .text: return .text(try self.text(scalar))
+        case .text:
+            // A reason is a sentence, which may begin and end with a quotation.
+            if name != "reason" { try refuseCurlyQuotes(scalar) }
+            return .text(try self.text(scalar))
         case .ruleName:
             let name = try self.text(scalar)
             let isGood = name.utf8.allSatisfy { byte in
@@ -129,6 +132,7 @@ extension SettingReader {
             }
             throw Complaint()
         case .value:
+            try refuseCurlyQuotes(scalar)
             let value = try stored(scalar, name: name)
             return .stored(value, numeral: scalar.numeral)
         case .list, .ages, .group, .named, .condition, .scalarOrGroup, .command: throw Complaint()
@@ -154,6 +158,11 @@ extension SettingReader {
             throw Complaint(message: "the number \(scalar.text) cannot be stored; write it in quotes if it is text")
         case .text: return .text(scalar.text)
         }
+    }
+
+    /// Throws if a text is in curly quotes only: to YAML they are a part of it.
+    private func refuseCurlyQuotes(_ scalar: YAMLNode.Scalar) throws(Complaint) {
+        if scalar.isPlain, scalar.text.wholeMatch(of: #/[“”„‘’].*[“”„‘’]/#) != nil { throw Complaint() }
     }
 
     /// Text that is not blank. A number or a boolean must be quoted to be text.

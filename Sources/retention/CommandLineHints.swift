@@ -80,6 +80,10 @@ enum CommandLineHints {
         ("-f --config-file --policy --file -p", "write -c FILE"), ("--debug", "write --log-level debug"),
         ("--force --yes -y --no-confirm", "a refusal is accepted by its name, for one run: --accept CODE"),
         ("--force --yes -y --no-confirm", "no command asks for a confirmation: leave it out"),
+        (
+            "--apply --execute --commit --delete --no-dry-run",
+            "leave it out: without --dry-run the command changes the store"
+        ),
         ("--table --entity -r", "write --rule NAME"),
         ("--batch-size --batch", "the size of batches is in the policy: batch: { rows: 1000 }"),
         ("--older-than --days --max-age --keep", "ages are in the policy: max_age"),

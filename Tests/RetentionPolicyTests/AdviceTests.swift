@@ -64,6 +64,10 @@ struct AdviceTests {
         .top("ledger: “l.sqlite”", "remove the curly quotes: write l.sqlite"),
         .top("expected_every: daily", "write 1d"),
         .rule("max_age: “30d”", "remove the curly quotes: write 30d", for: "max_age"),
+        .rule("entity: “Gold”", "remove the curly quotes: write Gold", for: "entity"),
+        .rule("where: { symbol: “XAUUSD” }", "remove the curly quotes: write XAUUSD"),
+        .top("file: prices.sqlite", "write store"), .top("log_level: debug", "write log: { level: debug }"),
+        .rule("retention_days: 20", "write max_age: 20d", for: "max_age"),
         .rule("max_age: monthly", "write 1mo", for: "max_age"),
         .top("ledger: $HOME/l.sqlite", "$VARIABLES are not expanded"),
         .top("ledger: ${DIR}/l.sqlite", "$VARIABLES are not expanded"),
@@ -120,6 +124,7 @@ struct AdviceTests {
             "rollup: { into: candles, every: 4h, price: price }",
             "relationships: cascade", "limits: { max_fraction: 0.50 }", "reclaim: vacuum", "thin: { daily: 2y }",
             "keep_last: { count: 5, per: [symbol] }", "where: { price: { ne: 5 } }", "where: { price: [\"> 5\"] }",
+            "where: { symbol: \"“XAUUSD”\" }",
         ] { _ = try PolicyFixtures.read(PolicyFixtures.text(rule: [line])) }
         for line in ["on_failure: [mail, -s, retention, root]", "defaults: { limits: { max_rows: 5 } }"] {
             _ = try PolicyFixtures.read(PolicyFixtures.text(top: line))
