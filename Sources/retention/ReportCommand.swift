@@ -82,7 +82,8 @@ struct ReportCommand: ConsoleCommand {
             problems: stores.problems)
     }
 
-    /// - Parameter orOfLedger: whether the past runs are enough if the store cannot be read. Then the plan has the failure.
+    /// - Parameter orOfLedger: whether the past runs are enough if the store cannot be read, and the rules if a run could not make its
+    ///   archive. Then the plan has the failure.
     private func review(
         _ policy: Policy, _ opening: StoreOpening, _ console: Console, orOfLedger: Bool = false
     ) throws -> Review {
@@ -91,7 +92,11 @@ struct ReportCommand: ConsoleCommand {
             log: LogOpening.Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }))
         session.ledger = opening.ledger
         do {
-            return try reviewNow(policy, opening, session)
+            let plan = try session.dryRun().report
+            if let failure = plan.failure, plan.rules.isEmpty || !orOfLedger {
+                throw CommandFailure(exitCode: plan.exitCode, message: failure)
+            }
+            return try reviewNow(plan, policy, opening)
         } catch  where orOfLedger && ExitStatus(of: error).isOfStore {
             let past = try PastRuns(opening).ofPolicy()
             guard !past.own.isEmpty else { throw error }
@@ -100,9 +105,7 @@ struct ReportCommand: ConsoleCommand {
         }
     }
 
-    private func reviewNow(_ policy: Policy, _ opening: StoreOpening, _ session: RunSession) throws -> Review {
-        let plan = try session.dryRun().report
-        if let failure = plan.failure { throw CommandFailure(exitCode: plan.exitCode, message: failure) }
+    private func reviewNow(_ plan: RunReport, _ policy: Policy, _ opening: StoreOpening) throws -> Review {
         let reader = try opening.reader()
         let completed = try policy.completed(from: reader)
         var dates: [String: Series] = [:]

@@ -80,6 +80,26 @@ struct ReportTests {
                     arguments.count == 3 && arguments[1] == "--format" ? "\"deleted\": 40" : "Deleted 40 rows"),
                 "\(text)")
         }
+        let json = try job.retention("report", "--json")
+        #expect(json.output.contains("\"expired\": null") && json.output.contains("\"next_day\": null"), "\(json)")
+        #expect(try job.retention("report").words.contains("What came and went in the newest nights"))
+    }
+
+    /// The store can be read, so its rows are told.
+    @Test func withoutTheFolderOfTheArchivesTheRulesAreTold() throws {
+        let job = try job()
+        try job.move("archive", to: "away")
+        #expect(try job.retention("run").status == 73)
+        for arguments in [["report"], ["report", "--html", "-"]] {
+            let end = try job.perform(arguments)
+            #expect(end.status == 73 && end.errors.isEmpty, "\(end)")
+            let text = end.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(text.contains("a run now would fail: ") && text.contains("40 rows expired now"), "\(text)")
+        }
+        let json = try job.retention("report", "--json")
+        #expect(json.status == 73 && json.output.contains("\"kind\": \"archive\""), "\(json)")
+        let dry = try job.retention("run", "--dry-run")
+        #expect(dry.status == 73 && dry.words.contains("Nothing was changed. A run would fail (exit 73)."), "\(dry)")
     }
 
     @Test func aRunOfOneRuleIsNotTheOneThatIsExpected() throws {

@@ -31,7 +31,7 @@ package struct DryRun {
     ///
     /// - Parameter rehearsal: the store, of which no byte may change, see ``RetentionInserter/rehearse(_:)``.
     /// - Returns: the report. If the store cannot be read, or the effects of the pending files cannot be counted, it has a `failure`, an
-    ///   exit status and no rules.
+    ///   exit status and no rules. If a run could not make its archive, it has a `failure`, an exit status and the rules.
     /// - Throws: ``UnplannableRule`` if a plan is to be saved and cannot contain a rule; ``StoreError`` if the schema cannot be read;
     ///   ``PolicyError/invalid(_:_:)`` if the policy does not fit the store.
     package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
@@ -40,17 +40,22 @@ package struct DryRun {
         report.isFirst = memory.isBeforeFirstRun && setup.policy.ledger != .none
         if let text = memory.unknownStoreText(for: setup.policy) { report.warn(logger, "store not known", text) }
         var status = RunStatus()
+        var obstacle: StoreError?
         do {
             // All counts are of one state of the store, whatever others write meanwhile.
             if PendingFolder(setup.policy).hasFiles {
-                try rehearsal.rehearse { try predict(&report, rehearsal) }
+                obstacle = try rehearsal.rehearse { try predict(&report, rehearsal) }
             } else {
-                try rehearsal.transaction(.normal) { try predict(&report, rehearsal) }
+                obstacle = try rehearsal.transaction(.normal) { try predict(&report, rehearsal) }
             }
             status.isBudgetSpent = report.pending.isInterrupted
         } catch let error as StoreError {
-            report.failure = error.description
-            status.note(error)
+            report.rules = []
+            obstacle = error
+        }
+        if let obstacle {
+            report.failure = obstacle.description
+            status.note(obstacle)
         }
         status.note(report)
         report.exitCode = status.exitCode
@@ -58,7 +63,10 @@ package struct DryRun {
         return report
     }
 
-    private func predict(_ report: inout RunReport, _ rehearsal: any RetentionInserter) throws {
+    /// Predicts the run.
+    ///
+    /// - Returns: why the archive of the run cannot be made; nil: it can, or nothing is archived.
+    private func predict(_ report: inout RunReport, _ rehearsal: any RetentionInserter) throws -> StoreError? {
         let began = setup.uptime()
         var notes: [String] = []
         defer { report.warnings += notes }
@@ -67,10 +75,9 @@ package struct DryRun {
             note: { notes.append($0) })
         guard !report.pending.isInterrupted else {
             report.failure = "the time budget was spent before all pending files were read; nothing was counted"
-            return
+            return nil
         }
         let plan = try setup.plan(rehearsal, memory: memory, after: report.pending, countsAllRows: true)
-        try setup.checkArchive(for: plan, in: rehearsal)
         report.rules = plan.steps.map(\.predictedReport)
         memory.noteFirst(in: &report)
         report.takeHolds(of: plan)
@@ -84,13 +91,19 @@ package struct DryRun {
             report.rules[index].planned.sample = try plan.steps[index].sample(
                 sampleCount, before: plan.steps[..<index], reader: rehearsal)
         }
+        for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
+        do throws(StoreError) {
+            try setup.checkArchive(for: plan, in: rehearsal)
+        } catch {
+            return error
+        }
         if let planValidity {
             takePlan(
                 try saved(
                     plan, validUntil: report.started.advanced(byMicroseconds: planValidity.wholeMicroseconds), report,
                     rehearsal))
         }
-        for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
+        return nil
     }
 
     private func saved(

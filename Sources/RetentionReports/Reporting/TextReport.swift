@@ -355,7 +355,11 @@ package struct TextReport {
         if failed > 0 { parts.append("\(Figures.count(failed, "rule")) failed") }
         parts += report.pending.refused
         if isDryRun {
-            guard report.failure == nil else { return "Nothing was changed, and nothing was counted\(exit)." }
+            guard report.failure == nil else {
+                return report.rules.isEmpty
+                    ? "Nothing was changed, and nothing was counted\(exit)."
+                    : "Nothing was changed. A run would fail\(exit)."
+            }
             // A refused rule deletes nothing.
             let planned = report.rules.filter { $0.outcome == .planned }
             let expired = planned.reduce(0) { $0 + $1.planned.expired }

@@ -59,9 +59,11 @@ extension Review {
     private var present: [Finding] {
         var found: [Finding] = []
         if let failure = plan.failure {
-            let isOfArchive = policy.archive?.folder.map { failure.hasPrefix($0 + ": ") } == true
-            let what = isOfArchive ? "a run now would fail" : "the store cannot be read now"
-            found.append((.bad, isOfArchive ? "archive" : "store", nil, "\(what): \(plan.short(failure))"))
+            let (kind, text) =
+                plan.rules.isEmpty
+                ? ("store", "the store cannot be read now: \(plan.short(failure))")
+                : ("archive", "a run now would fail: \(failure)")
+            found.append((.bad, kind, nil, text))
         }
         if let missed, missed.isOverdue, let gap = missed.gaps.last {
             found.append((.bad, "missed", nil, missed.sentence(gap)))

@@ -79,14 +79,12 @@ extension Review {
         }
         let cascaded = ready.reduce(0) { $0 + $1.done.cascaded }
         let shares = cascaded > 0 ? " (\(Figures.grouped(cascaded)) by cascades)" : ""
-        let now =
-            "\(Figures.count(expiredNow, "row"))\(shares) \(refused.isEmpty ? "expired now" : "would be deleted now")"
+        let verb = refused.isEmpty ? "expired now" : "would be deleted now"
+        let later = expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours" } ?? ""
+        let rest = refused.isEmpty ? "" : "; a run would refuse \(refused.listed("and"))"
         let rows =
-            plan.failure != nil
-            ? " · what a run would delete is not known"
-            : " · \(now)"
-                + (expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours" } ?? "")
-                + (refused.isEmpty ? "" : "; a run would refuse \(refused.listed("and"))")
+            expiredNow.map { " · \(Figures.count($0, "row"))\(shares) \(verb)\(later)\(rest)" }
+            ?? " · what a run would delete is not known"
         guard let missed else {
             return ("Next", Self.nextIsNotKnown + rows, .caution)
         }
@@ -154,9 +152,11 @@ extension Review {
 
     /// What came and went of each rule on the newest days with a run: a week, or fewer days of many rules.
     var nightTable: ReviewTable {
-        let most = min(7, max(1, 21 / max(1, plan.rules.count)))
-        let nights = shownRules.flatMap { rule in
-            days(of: rule.name).points.suffix(most).reversed().map { (rule: rule.name, point: $0) }
+        // The ledger knows the nights of a store that cannot be read now.
+        let names = plan.rules.isEmpty ? policy.rules.map(\.name) : shownRules.map(\.name)
+        let most = min(7, max(1, 21 / max(1, names.count)))
+        let nights = names.flatMap { name in
+            days(of: name).points.suffix(most).reversed().map { (rule: name, point: $0) }
         }
         func figure(_ index: Int) -> ((rule: String, point: Series.Point)) -> String { { $0.point.text(index) } }
         return ReviewTable(

@@ -64,12 +64,16 @@ package struct Review {
 
     var ready: [RunReport.RuleReport] { plan.rules.filter { $0.outcome == .planned } }
 
-    /// The rows that a run would delete now, with those of cascades.
-    var expiredNow: Int { ready.reduce(0) { $0 + $1.planned.expired + $1.done.cascaded } }
+    /// Whether the store was read; otherwise what a run would delete is not known.
+    private var isCounted: Bool { plan.failure == nil || !plan.rules.isEmpty }
+
+    /// The rows that a run would delete now, with those of cascades; nil: they were not counted.
+    var expiredNow: Int? { isCounted ? ready.reduce(0) { $0 + $1.planned.expired + $1.done.cascaded } : nil }
 
     /// The rows that will expire within 24 hours; nil: they were not counted.
     var expiredTomorrow: Int? {
-        ready.reduce(0) { sum, rule in sum.flatMap { sum in rule.planned.forecast.map { sum + $0.nextDay } } }
+        guard isCounted else { return nil }
+        return ready.reduce(0) { sum, rule in sum.flatMap { sum in rule.planned.forecast.map { sum + $0.nextDay } } }
     }
 
     /// What came and went of each rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
