@@ -254,9 +254,15 @@ extension LedgerRun {
 }
 
 extension RunReport {
-    /// A reason without the store, which its reader knows.
+    /// A reason without the store, which its reader knows. The path of another file becomes its name, because tables cut long lines. That of
+    /// the archive of the run is left out: the reason says that it is the archive.
     func short(_ reason: String) -> String {
-        guard let range = reason.firstRange(of: store + ": ") else { return reason }
+        guard let range = reason.firstRange(of: store + ": ") else {
+            guard reason.hasPrefix("/"), let colon = reason.firstRange(of: ": ") else { return reason }
+            let name = reason[..<colon.lowerBound].split(separator: "/").last ?? ""
+            let isArchive = !runID.isEmpty && name.hasPrefix(runID)
+            return (isArchive ? "" : "\(name): ") + reason[colon.upperBound...]
+        }
         let folder = reason[..<range.lowerBound]
         return (folder.hasPrefix("/") ? "" : String(folder)) + reason[range.upperBound...]
     }

@@ -103,9 +103,11 @@ final class ArchiveFile {
     func failure(_ error: any Error, doing what: String) -> StoreError {
         var failure = StoreError(error, store: path, doing: what)
         guard error is DatabaseError, failure.kind == .inputOutput else { return failure }
-        failure.message = "the archive cannot be written or read: " + failure.message
+        let isFull = failure.engineCode == "SQLITE_FULL"
+        failure.message =
+            (isFull ? "the disk of the archive is full: " : "the archive cannot be written or read: ") + failure.message
         failure.hint =
-            (failure.engineCode == "SQLITE_FULL" ? "its disk is full; free some space" : "check its disk")
+            (isFull ? "free some space" : "check its disk")
             + "; rows that were deleted before are in it: keep it and the file \(path)-wal"
         return failure
     }

@@ -355,6 +355,20 @@ struct ReviewTests {
         #expect(texts.count { $0.contains("MISSED") } == 2, "\(texts)")
     }
 
+    /// A table on a narrow terminal shows only the beginning.
+    @Test func aReasonDoesNotBeginWithAPath() {
+        let archive = "/data/archive/\(Sample.run(0).report.runID).sqlite"
+        for (failure, text) in [
+            ("\(archive): the disk of the archive is full; free some space", "the disk of the archive is full"),
+            ("/data/archive: the folder is missing; create it", "archive: the folder is missing"),
+            ("/data/prices.sqlite: the database is locked", "the database is locked"),
+        ] {
+            let run = Sample.run(0, [], failure: failure)
+            #expect(run.outcomeText == "failed: \(text)")
+            #expect(LogReport([run]).table().contains("exit 75: \(text)"))
+        }
+    }
+
     @Test func interruptedNightsAreOneLine() {
         func run(_ daysAgo: Int64, left: Int) -> LedgerRun {
             var rule = Sample.rule("gold", .interrupted, expired: left)
