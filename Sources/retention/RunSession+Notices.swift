@@ -77,15 +77,16 @@ extension RunSession {
         return report
     }
 
-    /// Records a run that could not begin in the ledger, and gives it an ID. If that fails, there is a warning.
+    /// Records a run that could not begin in the ledger, and gives it an ID. If that fails, there is a warning, unless the ledger is why the
+    /// run could not begin.
     ///
     /// A run that found another run in progress is not recorded. A ledger is created only for a missing store, not beside a file that is
     /// not a store, and not beside a dangling link.
-    func record(_ report: inout RunReport, because error: any Error) {
-        guard !(error is RunLock.Failure) else { return }
+    func record(_ report: inout RunReport, because cause: any Error) {
+        guard !(cause is RunLock.Failure) else { return }
         do {
             if try opening.history() == nil {
-                let isMissing = (error as? StoreError)?.kind == .missing
+                let isMissing = (cause as? StoreError)?.kind == .missing
                 guard isMissing, policy.ledger != .besideStore || !opening.isDanglingLink else { return }
             }
             guard let ledger = try opening.recorder() else { return }
@@ -96,6 +97,8 @@ extension RunSession {
         } catch {
             // The records of the log have it.
             report.runID = runID
+            let file = (error as? StoreError)?.store
+            guard file == nil || file != (cause as? StoreError)?.store else { return }
             log.warn("run not recorded", "\(error)", console)
         }
     }

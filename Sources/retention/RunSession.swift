@@ -102,7 +102,8 @@ struct RunSession {
             notifyOfRunNotCarriedOut(report)
             tell(report)
             if !policy.isOneOfMany, !(error is PolicyError) {
-                console.introduce(log.origin, help: "; help: retention explain \(code)")
+                let pages = "man retention, man retention-run"
+                console.introduce(log.origin, help: "; help: retention explain \(code), \(pages)")
             }
             throw error
         }

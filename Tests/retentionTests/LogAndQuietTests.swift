@@ -163,8 +163,19 @@ struct LogAndQuietTests {
         // There is no report, so a line says what the error is about.
         let (failed, store) = (try #require(try job.log().last?.run), job.path("prices.sqlite"))
         let line = "retention: run \(failed) on "
-        #expect(
-            second.hasPrefix(line) && second.contains(", store \(store); help: retention explain 66\n"), "\(second)")
+        let help = "; help: retention explain 66, man retention, man retention-run\n"
+        #expect(second.hasPrefix(line) && second.contains(", store \(store)\(help)"), "\(second)")
+    }
+
+    @Test func aDamagedLedgerIsToldOnce() throws {
+        let job = try job(isRefused: false)
+        #expect(try job.retention("run", "--quiet").status == 0)
+        let damage = "dd if=/dev/zero of=retention.ledger.sqlite bs=4096 seek=1 count=1 conv=notrunc 2>/dev/null"
+        let script = "\(damage); retention run --quiet >mail 2>&1"
+        #expect(try LaunchedProgram.shell(script, in: job.folder.url).status == 74)
+        let mail = try job.text("mail")
+        #expect(mail.matches(of: #/SQLITE_CORRUPT/#).count == 1, "\(mail)")
+        #expect(mail.contains("; help: retention explain 74, man retention, man retention-run\n"), "\(mail)")
     }
 
     @Test func aGoodNightIsOneLineOfTheJournal() throws {

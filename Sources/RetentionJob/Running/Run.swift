@@ -269,7 +269,7 @@ package final class Run {
         return isStopped && !mayContinue ? reasonToStop : Self.text(of: error)
     }
 
-    /// Ends the run with an error, and says what is committed.
+    /// Ends the run with an error, and says what is committed. Of several errors the first is the reason: others may follow from it.
     func end(because error: any Error) {
         let cause = cause(error)
         isOver = true
@@ -280,7 +280,7 @@ package final class Run {
             ? "nothing was deleted"
             : "\(Figures.count(report.deletedCount, "row", "is", "are")) deleted and committed"
         let failure = "\(cause); \(done)"
-        report.failure = failure
+        report.failure = report.failure ?? failure
         logger.error("run failed", metadata: ["reason": "\(failure)"])
     }
 

@@ -376,6 +376,19 @@ import Testing
         #expect(try file.count() == 100)
     }
 
+    /// An archive that could not be written cannot be completed either.
+    @Test func theFirstErrorIsTheReason() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let writer = HookedWriter(try file.writer()) { change throws(StoreError) in
+            guard change == .delete || change == .complete else { return }
+            throw StoreError(.inputOutput, store: "prices", message: change == .delete ? "first" : "second")
+        }
+        let report = try bench.run(file, .prices { $0.isArchived = true }, archive: file.folder.path, writer: writer)
+        #expect(report.failure?.hasSuffix("first; nothing was deleted") == true)
+        #expect(report.archive?.isComplete == false && report.exitCode == 74)
+    }
+
     @Test func anArchiveThatCannotBeCompletedIsNamed() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
