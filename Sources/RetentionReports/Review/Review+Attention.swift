@@ -29,8 +29,9 @@ extension Review {
 
     /// The kinds of what stands, the worst first.
     private static let kinds = [
-        "store", "archive", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind", "no_new_rows",
-        "warning", "unreadable", "silent_groups", "late", "hold", "growth", "no_archive", "no_limit",
+        "store", "archive", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind",
+        "archive_gone", "no_new_rows", "warning", "unreadable", "silent_groups", "late", "hold", "growth", "no_archive",
+        "no_limit",
     ]
 
     /// The same as sentences.
@@ -83,6 +84,16 @@ extension Review {
             guard nights > 1, let first = left.dropFirst(nights).first, let last = left.first else { continue }
             let rows = "\(Figures.count(Int(first), "expired row")) left before, \(Figures.grouped(last)) now"
             found.append((.caution, "behind", rule.name, "has fallen behind for \(nights) nights: \(rows)"))
+        }
+        if let first = runsWithLostArchive.first?.report.started, let last = runsWithLostArchive.last?.report.started {
+            let count = runsWithLostArchive.count
+            let folder = policy.archive?.folder ?? "the folder of the archives"
+            let runs =
+                count == 1
+                ? "the run of \(Self.time(first))" : "the runs from \(Self.time(first)) to \(Self.time(last))"
+            let archives = Figures.count(count, "archive", "is", "are")
+            let text = "\(archives) not in \(folder), and archive.keep is not over: \(runs) cannot be undone"
+            found.append((.caution, "archive_gone", nil, text))
         }
         return found + plan.pending.problems.map { (.bad, "pending", nil, $0) }
     }

@@ -172,23 +172,33 @@ package struct Review {
     /// The days of one rule.
     func days(of name: String) -> Series { days[name] ?? Series(names: Self.dayFigures) }
 
+    /// Whether the archive of a run is gone before its time: somebody has removed it, or its disk is not mounted.
+    private func hasLostArchive(_ run: LedgerRun) -> Bool {
+        run.isArchiveThere == false && run.report.archive?.until.map { $0 > plan.asOf } == true
+    }
+
+    /// The runs that cannot be undone because their archives are gone before their time.
+    var runsWithLostArchive: [LedgerRun] { runs.filter { hasLostArchive($0) && $0.undoneBy?.isWhole != true } }
+
     /// The size of the store after each run, and of all archives that were kept then: those that are there, and those that have been there
-    /// until their time was over. When one was removed by hand is unknown, so it does not count.
+    /// until their time was over. Since when one is gone before its time is unknown, and so is the size. One that is kept forever does not
+    /// count once somebody has moved it.
     var sizes: Series {
-        let archives = runs.compactMap { run -> (kept: Range<Instant>, bytes: Int64)? in
+        let archives = runs.compactMap { run -> (kept: Range<Instant>, bytes: Int64?)? in
             guard let archive = run.report.archive, let bytes = archive.sizeBytes else { return nil }
             let made = run.report.finished
             var end = archive.until ?? .distantFuture
             if run.isArchiveThere == true { end = .distantFuture }
-            if run.isArchiveThere == false, end > plan.asOf { end = made }
-            return (made..<max(made, end), bytes)
+            if run.isArchiveThere == false, archive.until == nil { end = made }
+            return (made..<max(made, end), hasLostArchive(run) ? nil : bytes)
         }
         return Series(
             names: ["store_bytes", "archive_bytes"],
             points: recentRuns.filter(\.isFinished).map { run in
                 let now = run.report.finished
                 let kept = archives.filter { $0.kept.contains(now) }
-                let size = archives.isEmpty ? nil : kept.reduce(0) { $0 + $1.bytes }
+                let known = kept.compactMap(\.bytes)
+                let size = archives.isEmpty || known.count < kept.count ? nil : known.reduce(0, +)
                 return .init(start: now, end: now, values: [run.report.storeSizeBytes, size])
             })
     }

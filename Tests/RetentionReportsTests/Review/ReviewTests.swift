@@ -451,7 +451,7 @@ struct ReviewTests {
         #expect(!young.words.contains("a day"), "\(young.words)")
     }
 
-    /// An archive past its time that is still there counts, and one that somebody removed does not.
+    /// An archive past its time that is still there counts. As long as one was kept that is gone before its time the size is not known.
     @Test func archivesThatAreThereCount() {
         func run(_ daysAgo: Int64, _ isThere: Bool?, keptDays: Int64) -> LedgerRun {
             var run = Sample.run(daysAgo)
@@ -462,16 +462,21 @@ struct ReviewTests {
             (run.isArchiveThere, run.isArchivePast) = (isThere, keptDays < daysAgo)
             return run
         }
-        func sizes(_ isThere: Bool?, keptDays: Int64) -> [Int64?] {
+        func review(_ isThere: Bool?, keptDays: Int64) -> Review {
             Sample.review(
-                [Sample.rule()], [run(9, isThere, keptDays: keptDays), Sample.run(8), run(0, true, keptDays: 30)]
-            )
-            .sizes.points.map { $0.values[1] }
+                [Sample.rule()], [run(9, isThere, keptDays: keptDays), Sample.run(8), run(0, true, keptDays: 30)])
+        }
+        func sizes(_ isThere: Bool?, keptDays: Int64) -> [Int64?] {
+            review(isThere, keptDays: keptDays).sizes.points.map { $0.values[1] }
         }
         #expect(sizes(true, keptDays: 5) == [100, 100, 200])
         #expect(sizes(false, keptDays: 5) == [100, 100, 100])
         #expect(sizes(nil, keptDays: 5) == [100, 100, 100])
-        #expect(sizes(false, keptDays: 30) == [0, 0, 100])
+        #expect(sizes(false, keptDays: 30) == [nil, nil, nil])
+        let said = "1 archive is not in the folder of the archives, and archive.keep is not over: "
+        let gone = review(false, keptDays: 30)
+        #expect(gone.top.contains(said + "the run of 2026-11-11 03:00 cannot be undone"), "\(gone.top)")
+        #expect(!review(false, keptDays: 5).words.contains("archive.keep is not over"))
         #expect(
             run(9, true, keptDays: 5).undoText
                 == "possible as long as the archive is there, which was kept until 2026-11-17 00:00:00Z")
