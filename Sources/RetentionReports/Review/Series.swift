@@ -32,23 +32,27 @@ package struct Series: Sendable {
 
     func sum(_ index: Int) -> Int64 { values(index).reduce(0) { $0 + $1.value } }
 
-    /// How a figure has changed from its first value to its last one, which may be that of now: `+120 a day (+12% in 30 days)`, and whether
-    /// it grew by a tenth or more. Nil: the values span less than a week.
+    /// How a figure has changed up to its last value, which may be that of now: `+120 a day (+12% in 30 days)`, and whether it grew by a tenth
+    /// or more. It is measured from a week before if it grew by a tenth in that week, otherwise from the first value. Nil: the values span
+    /// less than a week.
     func growth(
         _ index: Int, now: Instant, last: Int64? = nil, _ format: (Int64) -> String
     ) -> (text: String, isLarge: Bool)? {
         let known = values(index) + (last.map { [(now, $0)] } ?? [])
-        guard let first = known.first, let last = known.last else { return nil }
-        let days = last.instant.since(first.instant).wholeMicroseconds / 86_400_000_000
-        guard days >= 7, first.value > 0 else { return nil }
-        let change = last.value - first.value
+        guard let oldest = known.first, let last = known.last else { return nil }
+        func age(_ start: Instant) -> Int64 { last.instant.since(start).wholeMicroseconds / 86_400_000_000 }
+        func isLarge(_ value: Int64) -> Bool { value > 0 && last.value - value >= (value + 9) / 10 }
+        guard let week = known.last(where: { age($0.instant) >= 7 }) else { return nil }
+        let first = isLarge(week.value) ? week : oldest
+        guard first.value > 0 else { return nil }
+        let (change, days) = (last.value - first.value, age(first.instant))
         func signed(_ value: Int64, _ text: String) -> String { value > 0 ? "+" + text : text }
         func rounded(_ value: Int64, by divisor: Int64) -> Int64 {
             (value * 2 + (value < 0 ? -divisor : divisor)) / (divisor * 2)
         }
         let (aDay, percent) = (rounded(change, by: days), rounded(change * 100, by: first.value))
         let share = signed(percent, "\(percent)% in \(days) days")
-        return ("\(signed(aDay, format(aDay))) a day (\(share))", change >= (first.value + 9) / 10)
+        return ("\(signed(aDay, format(aDay))) a day (\(share))", isLarge(first.value))
     }
 
     var json: JSONText {

@@ -445,6 +445,11 @@ struct ReviewTests {
             let growth = fewer.growth(of: fewer.plan.rules[0])
             #expect(growth?.text == text && growth?.isLarge == false)
         }
+        // What has grown for a week may be less than it was before.
+        let again = Sample.review(
+            [Sample.rule(rows: 1300)],
+            [run(20, rows: 2010, bytes: 9), run(8, rows: 1010, bytes: 9), run(0, rows: 1300, bytes: 9)])
+        #expect(again.top.contains("gold: rows grow: +33 a day (+30% in 9 days)"), "\(again.top)")
         // Two days say nothing about growth.
         let young = Sample.review(
             [Sample.rule(rows: 1300)], [run(2, rows: 1010, bytes: 1), run(0, rows: 1300, bytes: 9)])
