@@ -80,7 +80,8 @@ extension Review {
         let cascaded = ready.reduce(0) { $0 + $1.done.cascaded }
         let shares = cascaded > 0 ? " (\(Figures.grouped(cascaded)) by cascades)" : ""
         let verb = refused.isEmpty ? "expired now" : "would be deleted now"
-        let later = expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours" } ?? ""
+        let without = cascaded > 0 ? " (without cascades)" : ""
+        let later = expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours\(without)" } ?? ""
         let rest = refused.isEmpty ? "" : "; a run would refuse \(refused.listed("and"))"
         let rows =
             expiredNow.map { " · \(Figures.count($0, "row"))\(shares) \(verb)\(later)\(rest)" }

@@ -33,8 +33,10 @@ struct ReviewPageTests {
     @Test func whatWouldBeDeletedHasTheCascades() {
         var rule = ReportSample.gold
         rule.done.cascaded = 20
+        rule.planned.forecast = .init(nextDay: 1, nextWeek: 2)
         let html = page(rules: [rule, ReportSample.refused])
-        #expect(html.contains("500,020 rows (20 by cascades) would be deleted now"))
+        #expect(html.contains("500,020 rows (20 by cascades) would be deleted now, "))
+        #expect(html.contains(", 1 more within 24 hours (without cascades); a run would refuse "))
     }
 
     @Test func showsRulesRunsAndRefusals() {
