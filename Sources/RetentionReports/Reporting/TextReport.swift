@@ -26,6 +26,8 @@ package struct TextReport {
     private let rules: [RunReport.RuleReport]
     /// Advice that is the same for several refused rules, with their names.
     private let remedies: [(text: String, names: [String])]
+    /// The rules whose reason is that of another one.
+    private let sameReasons: [String: String]
 
     /// Makes the text form of a report.
     ///
@@ -35,6 +37,7 @@ package struct TextReport {
     package init(_ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout()) {
         (self.report, self.host, self.layout) = (report, host, layout)
         (rules, remedies) = report.rules.inFamilies.sayingOnce
+        sameReasons = rules.sameReasons
     }
 
     /// The whole report, ending with a line end.
@@ -149,6 +152,9 @@ package struct TextReport {
     }
 
     private func refusal(_ rule: RunReport.RuleReport) -> String {
+        if let first = sameReasons[rule.name], let code = rule.refusal {
+            return "refused for the same reason as \(SafeText.line(first)) (\(code.rawValue))"
+        }
         var text = SafeText.line(rule.message ?? "no reason was given")
         if !text.lowercased().hasPrefix("refus") { text = "refused: " + text }
         if let code = rule.refusal, !text.contains(code.rawValue) { text += " (\(code.rawValue))" }
@@ -190,12 +196,7 @@ package struct TextReport {
             if names.first == rule.name { note(message, rule.outcome.style, of: names) }
         }
         for text in rule.otherRefusalTexts { note(rule.withoutOption(text), .bad) }
-        if let options = rule.acceptOptions {
-            let same = rules.filter { $0.family == rule.family && $0.acceptOptions == options }
-            let name = same.count > 1 ? rule.family ?? rule.name : rule.name
-            let isFirst = same.first?.name == rule.name
-            if rule.family == nil || isFirst { note(report.acceptance(of: name, options), .plain) }
-        }
+        if let command = acceptance(rule) { note(command, .plain) }
         if let sentence = method(rule) { note(sentence, .plain) }
         if !rule.accepted.isEmpty {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
@@ -244,6 +245,17 @@ package struct TextReport {
         }
         for text in rule.advice { note("advice: " + text, .plain) }
         return lines
+    }
+
+    /// The command that accepts why a rule is refused, with the other tables of its pattern and the rules of the same reason; nil: there is
+    /// none, or it is beside the first of them.
+    private func acceptance(_ rule: RunReport.RuleReport) -> String? {
+        guard let options = rule.acceptOptions, sameReasons[rule.name] == nil else { return nil }
+        let same = rules.filter { $0.family == rule.family && $0.acceptOptions == options }
+        guard rule.family == nil || same.first?.name == rule.name else { return nil }
+        let name = same.count > 1 ? rule.family ?? rule.name : rule.name
+        let others = same.map(\.name).filter { sameReasons[$0] == rule.name }
+        return report.acceptance(of: [name] + others, options)
     }
 
     /// Whether a message of a rule has the same cause as the failure of the run, which is shown.
@@ -438,15 +450,18 @@ package struct TextReport {
 extension RunReport.RuleReport {
     /// A refusal without the option that accepts it, if the whole command is beside it.
     func withoutOption(_ text: String) -> String {
-        acceptOptions == nil ? text : text.replacing(#/pass --accept \w+ for one run, or /#, with: "")
+        guard acceptOptions != nil else { return text }
+        return text.replacing(#/pass --accept \w+ for one run, or /#, with: "")
+            .replacing(#/, or pass --accept \w+ once to delete them/#, with: "")
     }
 }
 
 extension RunReport {
-    /// The command that accepts all reasons why a rule, or all tables of a pattern, are refused.
-    func acceptance(of name: String, _ options: [String]) -> String {
-        "to accept that for one run: "
-            + SafeText.command(["retention", "run", "-c", config] + storeOption + ["--rule", name] + options)
+    /// The command that accepts all reasons why rules, or all tables of a pattern, are refused.
+    func acceptance(of names: [String], _ options: [String]) -> String {
+        let rules = names.flatMap { ["--rule", $0] }
+        return "to accept that for one run: "
+            + SafeText.command(["retention", "run", "-c", config] + storeOption + rules + options)
     }
 }
 

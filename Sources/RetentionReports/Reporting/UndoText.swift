@@ -35,11 +35,23 @@ package struct UndoText {
             lines += layout.note("skipped", "\(Figures.count(hidden, "more row"))", .bad)
         }
         lines += triggers
-        lines += undo.waiting.flatMap { layout.note("\($0.rule) waits", $0.reason, .caution) }
+        lines += waiting
         lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
         if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
         lines += TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The rules that the next run refuses, with the reason, which is told once for several rules.
+    private var waiting: [String] {
+        let groups = Dictionary(grouping: undo.waiting.indices) { undo.waiting[$0].reason.withoutEntityAndCounts }
+        return groups.values.sorted { $0[0] < $1[0] }.flatMap { places -> [String] in
+            let (first, others) = (undo.waiting[places[0]], places.dropFirst().map { undo.waiting[$0].rule })
+            let lines = layout.note("\(first.rule) waits", first.reason, .caution)
+            guard !others.isEmpty else { return lines }
+            let label = others.joined(separator: ", ") + (others.count == 1 ? " waits" : " wait")
+            return lines + layout.note(label, "for the same reason as \(first.rule)", .caution)
+        }
     }
 
     /// The triggers that the undo fires, and what happens to them.

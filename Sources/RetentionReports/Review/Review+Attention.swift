@@ -69,15 +69,7 @@ extension Review {
         if let missed, missed.isOverdue, let gap = missed.gaps.last {
             found.append((.bad, "missed", nil, missed.sentence(gap)))
         }
-        for rule in plan.rules where rule.outcome == .refused {
-            let codes = rule.refusalCodes.dropFirst().map(\.rawValue).joined(separator: ", ")
-            let reason = rule.withoutOption(rule.message ?? "no reason was recorded")
-            let command = rule.acceptOptions.map { "; " + plan.acceptance(of: rule.name, $0) } ?? ""
-            let texts = reason + (codes.isEmpty ? "" : "; also \(codes)") + command
-            let first = days(of: rule.name).points.reversed().prefix { $0.isRefused }.last
-            let since = first.map { ", as since \(day($0.start))" } ?? ""
-            found.append((.bad, "refused", rule.name, "a run now would refuse it\(since): " + texts))
-        }
+        found += refused
         for rule in plan.rules where rule.outcome == .planned {
             let left = days(of: rule.name).values(3).map(\.value).reversed()
             let nights = zip(left, left.dropFirst()).prefix { $0 > $1 }.count
@@ -96,6 +88,25 @@ extension Review {
             found.append((.caution, "archive_gone", nil, text))
         }
         return found + plan.pending.problems.map { (.bad, "pending", nil, $0) }
+    }
+
+    /// The rules that a run would refuse, with the reason, which is told once for several rules.
+    private var refused: [Finding] {
+        let sameReasons = plan.rules.sameReasons
+        return plan.rules.filter { $0.outcome == .refused }.map { rule -> Finding in
+            let first = days(of: rule.name).points.reversed().prefix { $0.isRefused }.last
+            let since = first.map { ", as since \(day($0.start))" } ?? ""
+            let start = "a run now would refuse it\(since)"
+            if let other = sameReasons[rule.name] {
+                return (.bad, "refused", rule.name, "\(start), for the same reason as \(other)")
+            }
+            let codes = rule.refusalCodes.dropFirst().map(\.rawValue).joined(separator: ", ")
+            let reason = rule.withoutOption(rule.message ?? "no reason was recorded")
+            let names = [rule.name] + plan.rules.map(\.name).filter { sameReasons[$0] == rule.name }
+            let command = rule.acceptOptions.map { "; " + plan.acceptance(of: names, $0) } ?? ""
+            let also = codes.isEmpty ? "" : "; also \(codes)"
+            return (.bad, "refused", rule.name, "\(start): \(reason)\(also)\(command)")
+        }
     }
 
     /// What happened in recent runs, the newest first, the same once; and whether it stands: nobody knows yet whether what ended the last run

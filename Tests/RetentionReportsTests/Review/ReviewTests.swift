@@ -314,6 +314,29 @@ struct ReviewTests {
         #expect(told == ["2026-11-19 03:00: too_many_rows was accepted for gold"])
     }
 
+    /// With one command for all of them.
+    @Test func restoredRowsOfSeveralRulesAreToldOnce() {
+        let start = "undo 01A has restored rows that run 01B had deleted: "
+        let rules = [("a", 2), ("b", 1), ("c", 1_234)].map { name, count -> RunReport.RuleReport in
+            var rule = Sample.rule(name, .refused, expired: count)
+            let message =
+                "refusing to delete from \(name): \(start)\(Figures.count(count, "row")); change the rule so that it "
+                + "keeps them, or pass --accept restored_rows once to delete them"
+            (rule.refusal, rule.message) = (.restoredRows, message)
+            rule.refusals = [.init(code: .restoredRows, message: message, isAcceptable: true)]
+            return rule
+        }
+        let review = Sample.review(rules, [Sample.run(0)])
+        let command = "retention run -c \(review.plan.config) --rule a --rule b --rule c --accept restored_rows"
+        #expect(
+            review.sentences.prefix(3).map(\.text) == [
+                "a: a run now would refuse it: refusing to delete from a: \(start)2 rows; change the rule so that it "
+                    + "keeps them; to accept that for one run: \(command)",
+                "b: a run now would refuse it, for the same reason as a",
+                "c: a run now would refuse it, for the same reason as a",
+            ], "\(review.sentences)")
+    }
+
     /// Nobody knows whether what ended the last run is over, so it stands before everything that needs a look.
     @Test(arguments: [("failed", "error"), ("crashed", "error"), ("interrupted", "warning")])
     func theLastNightComesBeforeNotices(kind: String, level: String) throws {

@@ -1,0 +1,23 @@
+import RetentionJob
+import RetentionPolicy
+
+extension String {
+    /// What a refusal says, without the entity that it begins with and without numbers of rows: refusals that differ in these are told once.
+    var withoutEntityAndCounts: String {
+        replacing(#/^refusing to delete from .*?: /#, with: "").replacing(#/\b[\d,]+ rows?\b/#, with: "")
+    }
+}
+
+extension [RunReport.RuleReport] {
+    /// Of rules that are refused only because of the same restored rows the first one, by the names of the others. Figures of other refusals
+    /// matter, so each of them is told.
+    var sameReasons: [String: String] {
+        var firsts: [[String]: String] = [:]
+        var found: [String: String] = [:]
+        for rule in self where rule.outcome == .refused && rule.family == nil && rule.refusalCodes == [.restoredRows] {
+            let key = [rule.message?.withoutEntityAndCounts ?? ""] + (rule.acceptOptions ?? [])
+            if let first = firsts[key] { found[rule.name] = first } else { firsts[key] = rule.name }
+        }
+        return found
+    }
+}
