@@ -187,9 +187,9 @@ struct StoresReport {
 
     private var isDryRun: Bool { reports.first?.mode == .dryRun }
 
-    /// The rows that were deleted, or would be.
+    /// The rows that were deleted, or would be: none where a run would fail.
     private func rowCount(_ reports: [RunReport]) -> Int {
-        reports.flatMap(\.rules).reduce(0) {
+        reports.filter { !isDryRun || $0.failure == nil }.flatMap(\.rules).reduce(0) {
             $0 + (isDryRun ? $1.outcome == .planned ? $1.planned.expired : 0 : $1.done.deleted)
         }
     }
