@@ -65,7 +65,7 @@ struct LogCommand: ConsoleCommand {
         let outcome = try outcome.map {
             try OptionValue.word($0, option: "--outcome", of: Self.outcomes, otherNames: Self.otherNames)
         }
-        let policy = try policyOption.read(orInstalled: true, takesMany: !missed)
+        let policy = try policyOption.read(orInstalled: true, takesMany: true)
         let since = try since.map { try OptionValue.past($0, option: "--since", zone: policy.timezone) }
         guard policy.ledger != .none else {
             throw CommandFailure(
@@ -85,7 +85,8 @@ struct LogCommand: ConsoleCommand {
         // A rule of past runs may be in the policy no more.
         if runs.isEmpty, let rule { _ = try OptionValue.ruleName(rule, in: policy) }
         let missedRuns =
-            policy.stores != nil ? nil : try missedRuns(policy, opening, countsFailures: true)
+            policy.stores != nil
+            ? try missedRuns(policy, opening, between: found) : try missedRuns(policy, opening, countsFailures: true)
         let report = LogReport(
             runs, missed: missedRuns, names: try PastRuns(opening).names(), storeName: policy.stores?.display,
             others: policy.stores == nil ? try PastRuns(opening).otherPolicies() : [], leavesOut: leavesOut)
@@ -144,22 +145,58 @@ struct LogCommand: ConsoleCommand {
             throw CommandFailure.usage(
                 "\(policy.file.path) does not say how often a run is expected", hint: "add a line: expected_every: 1d")
         }
-        // Without --since, only a run that is missing now counts.
-        guard var missed = try missedRuns(policy, opening, since: since) else { return 0 }
-        if since == nil { missed.leaveOutPast() }
-        let json = JSONText.object([.init("schema", .string("retention.log/1")), .init("missed", missed.json)])
-        try format.isJSON ? console.report(json.document + "\n") : console.report(lines: missed.lines)
+        if let stores = ManyStores(policy) { return try showMissed(of: stores, since: since, console) }
+        guard let missed = try missedRuns(policy, opening, since: since, isOnlyNow: since == nil) else { return 0 }
+        try showMissed(missed.objects(), missed.lines, console)
         return missed.gaps.isEmpty ? 0 : 65
     }
 
+    private func showMissed(_ objects: [JSONText], _ lines: [String], _ console: Console) throws {
+        let json: JSONText = ["schema": "retention.log/1", "missed": .array(objects)]
+        try format.isJSON ? console.report(json.document + "\n") : console.report(lines: lines)
+    }
+
+    /// Shows the gaps of each store of a pattern. A new store waits for its first run, unless all of them do.
+    private func showMissed(of stores: ManyStores, since: Instant?, _ console: Console) throws -> Int32 {
+        for problem in stores.problems { console.diagnose("warning", problem) }
+        var all: [(store: String, missed: MissedRuns)] = []
+        let code = try stores.each(console) { opening in
+            let policy = opening.policy
+            guard let missed = try missedRuns(policy, opening, since: since, isOnlyNow: since == nil) else { return }
+            all.append((policy.store.written, missed))
+        }
+        let known = all.filter { $0.missed.hasRuns }
+        let late = (known.isEmpty ? all : known).filter { !$0.missed.gaps.isEmpty }
+        let lines = late.flatMap { store, missed in missed.lines.map { "\(SafeText.line(store)): \($0)" } }
+        let none = known.first.map { Array($0.missed.lines.prefix(1)) } ?? []
+        try showMissed(late.flatMap { $0.missed.objects(of: $0.store) }, late.isEmpty ? none : lines, console)
+        return RunStatus.worst(of: [code, late.isEmpty ? 0 : 65])
+    }
+
+    /// The gaps in which no run of any store of a pattern began: between the runs that were found and up to now, or if they were chosen by
+    /// an option, between the newest ones.
     private func missedRuns(
-        _ policy: Policy, _ opening: StoreOpening, countsFailures: Bool = false, since: Instant? = nil
+        _ policy: Policy, _ opening: StoreOpening, between found: [LedgerRun]
     ) throws -> MissedRuns? {
         guard let every = policy.expectedEvery else { return nil }
+        let isWhole = rule == nil && outcome == nil && runID == nil && !found.isEmpty
+        let runs = try isWhole ? found : PastRuns(opening).runs(.init(last: last + 1))
+        let own = runs.filter { !policy.isOther($0.report.config, withRules: $0.report.rules.map(\.name)) }
         return MissedRuns(
+            own, of: policy, countsFailures: true, every: every, zone: policy.timezone, now: SystemClock.now())
+    }
+
+    /// - Parameter isOnlyNow: whether only a run that is missing now counts.
+    private func missedRuns(
+        _ policy: Policy, _ opening: StoreOpening, countsFailures: Bool = false, since: Instant? = nil,
+        isOnlyNow: Bool = false
+    ) throws -> MissedRuns? {
+        guard let every = policy.expectedEvery else { return nil }
+        var missed = MissedRuns(
             try PastRuns(opening).ofPolicy().own, of: policy, countsFailures: countsFailures, every: every,
-            zone: policy.timezone,
-            since: since, now: SystemClock.now())
+            zone: policy.timezone, since: since, now: SystemClock.now())
+        if isOnlyNow { missed.leaveOutPast() }
+        return missed
     }
 
     private static let otherNames = [

@@ -260,6 +260,27 @@ import Testing
         #expect(try count("c.sqlite", job) == 1)
     }
 
+    @Test func aMissedNightIsThatOfAllStoresAndOfEach() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        try job.folder.write(try job.text("retention.yaml") + "expected_every: 1d\n", to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        let good = try job.retention("log", "--missed")
+        #expect(good.status == 0 && good.output == "No run is missing now; one is expected every 1d.\n", "\(good)")
+        #expect(try !job.retention("log").output.contains("MISSED"))
+        try job.change("UPDATE run SET started_us = started_us - 3 * 86400000000", in: "retention.ledger.sqlite")
+        // It waits for its first night.
+        try add("c.sqlite", to: job)
+        let late = try job.retention("log", "--missed")
+        #expect(late.status == 65 && late.output.split(separator: "\n").count == 2, "\(late)")
+        for store in ["a", "b"] { #expect(late.output.contains("data/\(store).sqlite: 20"), "\(late)") }
+        #expect(late.output.matches(of: /MISSED: the last run began 3 d 00 h ago/).count == 2, "\(late)")
+        let json = try job.retention("log", "--missed", "--format", "json").output
+        #expect(json.contains("\"store\": \"data/a.sqlite\""), "\(json)")
+        let log = try job.retention("log").output
+        #expect(log.matches(of: /MISSED +the last run began 3 d 00 h ago/).count == 1, "\(log)")
+        #expect(try job.retention("log", "--outcome", "completed").output.contains("MISSED"))
+    }
+
     /// A hold on a table that only some stores have.
     @Test func aHoldIsForTheStoresThatHaveItsTable() throws {
         let job = try job(["a.sqlite", "b.sqlite"])

@@ -21,7 +21,7 @@ package struct MissedRuns: Hashable, Sendable {
     /// The time of the clock.
     package var now: Instant
     /// Whether any run is recorded, even one that does not count.
-    private let hasRuns: Bool
+    package let hasRuns: Bool
     /// What is expected, in words that tell it from recorded runs that do not count.
     let expected: String
 
@@ -110,7 +110,15 @@ package struct MissedRuns: Hashable, Sendable {
     }
 
     /// The gaps as JSON: `after` and `until`, null if there is no such run.
-    package var json: JSONText {
-        .array(gaps.map { .object([.init("after", $0.after.json), .init("until", $0.until.json)]) })
+    package var json: JSONText { .array(objects()) }
+
+    /// The objects of that list.
+    ///
+    /// - Parameter store: of many stores, the one whose gaps they are.
+    package func objects(of store: String? = nil) -> [JSONText] {
+        gaps.map { gap in
+            let name = store.map { [JSONText.Member("store", $0.json)] } ?? []
+            return .object(name + [.init("after", gap.after.json), .init("until", gap.until.json)])
+        }
     }
 }

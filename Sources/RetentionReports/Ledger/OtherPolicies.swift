@@ -5,7 +5,7 @@ package import RetentionPolicy
 extension Policy {
     /// Whether a file is another policy: it is not this one, and none of the rules of its last run has a name of this one. So a policy that
     /// was moved, copied or deployed anew stays the same.
-    func isOther(_ path: String, withRules names: [String]) -> Bool {
+    package func isOther(_ path: String, withRules names: [String]) -> Bool {
         guard FilePlace.realPath(path) ?? path != FilePlace.realPath(file.path) else { return false }
         // A rule with a pattern is carried out for each table: `ticks:ohlcv_BTC`.
         return Set(rules.map(\.name)).isDisjoint(with: names.map { String($0.prefix { $0 != ":" }) })
