@@ -115,6 +115,7 @@ struct RunCommand: ConsoleCommand {
     ) throws -> Int32 {
         for problem in stores.problems { console.diagnose("warning", problem) }
         try stores.checkNames()
+        try StoreOpening(stores.policy).outputs().check()
         let ledger =
             stores.files.paths.isEmpty
             ? nil : try StoreOpening(stores.policy).openLedger(isWritten: !dryRun, ofMany: true)

@@ -156,10 +156,12 @@ struct DryRunTests {
             files: test.pending.isEmpty ? 0 : 1, saved: test.saved, ignored: test.ignored, rejected: test.rejected)
         #expect(dry.pending == pending)
         #expect(run.pending == pending)
-        #expect(dry.rules.map { figures($0, expired: $0.expired ?? -1) } == test.rules)
-        #expect(run.rules.map { figures($0, expired: $0.expired ?? -1) } == test.rules)
+        // Nobody counts the rows of a disabled rule.
+        func expired(_ rule: Report.Rule) -> Int { rule.outcome == "disabled" ? 0 : rule.expired ?? -1 }
+        #expect(dry.rules.map { figures($0, expired: expired($0)) } == test.rules)
+        #expect(run.rules.map { figures($0, expired: expired($0)) } == test.rules)
         for (predicted, done) in zip(dry.rules, run.rules) {
-            #expect(done.deleted == (done.outcome == "refused" ? 0 : predicted.expired), "\(done)")
+            #expect(done.deleted == (done.outcome == "refused" ? 0 : predicted.expired ?? 0), "\(done)")
             #expect(predicted.oldest == done.oldest && predicted.newestExpired == done.newestExpired)
             #expect(predicted.deleted == 0 && predicted.residue == predicted.expired)
         }

@@ -128,7 +128,8 @@ package struct OutputFiles {
             return "\(path) is a file that belongs to \(same.what)"
         }
         if let reason = output.content.objection(to: output.place) { return "\(path) \(reason)" }
-        guard case .figures = output.content,
+        // The figures of many stores are looked at once, for all.
+        guard case .figures = output.content, !policy.isOneOfMany,
             let other = MetricsText.other(than: policy, in: output.place.firstBytes(1 << 20) ?? [])
         else { return nil }
         return "\(path) has the figures of another policy, \(other); name a file for each policy"
