@@ -53,6 +53,7 @@ struct PolicyBuilder {
         policy.archive = archive
         if archive == nil { for index in rules.indices { policy.rules[index].isArchived = false } }
         checkRollups(policy)
+        checkSourcesOfAges(policy)
         policy.expectedEvery = file.age("expected_every")
         policy.onFailure = command(file, "on_failure")
         policy.onSuccess = command(file, "on_success")
@@ -217,6 +218,19 @@ struct PolicyBuilder {
         if StoreKind(path).isServer { return path }
         let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"
         return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
+    }
+
+    /// Ages are read before pending files are saved, and would be those of yesterday.
+    private mutating func checkSourcesOfAges(_ policy: Policy) {
+        for rule in policy.rules {
+            guard let ages = rule.ages?.source,
+                let pending = policy.pending.first(where: { $0.entity.folded == ages.entity.folded })
+            else { continue }
+            reader.report(
+                pending.marks.value("entity"),
+                "the rule '\(rule.name)' reads its ages from \(ages.entity) before pending files are saved: fill that table before the run"
+            )
+        }
     }
 
     private mutating func pendingSource(_ group: SettingGroup) -> PendingSource? {
