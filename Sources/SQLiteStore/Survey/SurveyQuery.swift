@@ -130,8 +130,9 @@ extension SQLiteFileConnection {
         {
             return
         }
-        rows.oldest = try edge(rows, .all([readable, rows.filter]), newest: false, db)
-        survey.dates.oldest = rows.oldest.flatMap(request.date.instant)
+        guard let oldest = try edge(rows, .all([readable, rows.filter]), newest: false, db) else { return }
+        rows.oldest = oldest
+        survey.dates.oldest = request.date.instant(oldest)
         survey.dates.newest =
             rows.filter == .always
             ? survey.dates.newestOfEntity
