@@ -48,8 +48,10 @@ package struct RowExplanation {
             }
             if !rule.isEnabled {
                 (verdict.text, verdict.date) = ("the rule is disabled", nil)
-            } else if !(try matches(rule.rows)) {
+            } else if !(try matches(rule.filter)) {
                 (verdict.text, verdict.date) = ("the row does not match its `where`", nil)
+            } else if let share = rule.share, !(try matches(share.rows)) {
+                (verdict.text, verdict.date) = ("the row has a value of \(share.attribute) with another age", nil)
             } else if !(try matches(.readable(date))) {
                 verdict.text = "stays, because its date cannot be read"
             } else if let request = step.surveyRequest {
