@@ -109,7 +109,11 @@ package struct InspectionReport {
         for rows in date.unreadable {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
             let reason =
-                rows.reason == .beforeEarliest ? "a date before 1971 (see `earliest`)" : rows.reason.reportPhrase
+                switch rows.reason {
+                case .beforeEarliest: "a date before 1971 (see `earliest`)"
+                case .notADate where recognition.certainty != .declared: "not a date in the proposed format"
+                default: rows.reason.reportPhrase
+                }
             notes.append(
                 "\(date.attribute.name): \(Figures.count(rows.rowCount, "unreadable row")): \(reason)\(example)")
         }

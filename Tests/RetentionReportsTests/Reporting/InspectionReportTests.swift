@@ -76,6 +76,13 @@ import Testing
                 """), "\(report.text())")
     }
 
+    @Test func aFormatThatNothingDeclaresIsProposed() throws {
+        let file = try PriceFile("CREATE TABLE tick (at TEXT)")
+        try file.execute("INSERT INTO tick VALUES ('15/05/2023'), ('16/05/2023'), ('17/05/2023'), ('05/14/2023')")
+        let text = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now)).text()
+        #expect(text.contains("at: 1 unreadable row: not a date in the proposed format, as \"05/14/2023\""), "\(text)")
+    }
+
     @Test func noLineIsWiderThanTheTerminal() throws {
         let file = try PriceFile("CREATE TABLE tick (at INTEGER, created_at TEXT, n INTEGER)")
         try file.execute("INSERT INTO tick VALUES (1795219200, '2026-11-20', 1795219200)")
