@@ -8,7 +8,7 @@ package enum TextWidth {
         }
     }
 
-    /// The text in lines of at most `width` columns, broken at spaces. A longer word gets its own line.
+    /// The text in lines of at most `width` columns, broken at spaces, but not before a unit. A longer word gets its own line.
     ///
     /// - Parameter indent: the spaces before each line except the first.
     package static func wrap(_ text: String, width: Int, indent: Int = 0) -> [String] {
@@ -16,8 +16,8 @@ package enum TextWidth {
         var lines: [String] = []
         var line = ""
         var lineWidth = 0
-        for word in text.split(separator: " ") {
-            let wordWidth = of(String(word))
+        for word in words(text) {
+            let wordWidth = of(word)
             if !line.isEmpty, lineWidth + 1 + wordWidth > width {
                 lines.append(line)
                 line = ""
@@ -29,6 +29,21 @@ package enum TextWidth {
         if !line.isEmpty || lines.isEmpty { lines.append(line) }
         return lines
     }
+
+    /// The words of a text. A number and its unit are one word.
+    private static func words(_ text: String) -> [String] {
+        text.split(separator: " ").reduce(into: []) { words, part in
+            if let number = words.last, number.last?.isNumber == true, units.contains(part.prefix { $0.isLetter }) {
+                words[words.count - 1] = number + " " + part
+            } else {
+                words.append(String(part))
+            }
+        }
+    }
+
+    private static let units: Set<Substring> = [
+        "ms", "s", "min", "h", "d", "bytes", "KiB", "MiB", "GiB", "TiB", "PiB",
+    ]
 
     /// The line itself if it fits, otherwise its wrapped lines.
     package static func fit(_ line: String, width: Int, indent: Int = 0) -> [String] {

@@ -114,6 +114,17 @@ struct TextReportTests {
         #expect(wide == TextReport(report, .init(width: 300)).text)
     }
 
+    @Test(arguments: 40...80) func noLineBreaksBeforeAUnit(width: Int) {
+        var rule = ReportSample.gold
+        (rule.outcome, rule.done.batches, rule.done.elapsed) = (.completed, 2, .milliseconds(63))
+        let report = ReportSample.report(.run, rules: [rule])
+        let text = TextReport(report, .init(width: width, tableWidth: width)).text
+        for line in text.split(separator: "\n") {
+            #expect(line.prefixMatch(of: #/ *(ms|s|min|h)\b/#) == nil, "\(text)")
+        }
+        #expect(text.contains("63 ms"))
+    }
+
     @Test func aLongNameHasALineOfItsOwn() {
         var rule = ReportSample.gold
         rule.name = String(repeating: "n", count: 40)
