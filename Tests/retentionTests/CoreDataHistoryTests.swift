@@ -85,6 +85,18 @@ struct CoreDataHistoryTests {
         #expect(try job.report(asOf + ["--accept", "history_mirrored"]).rules[0].deleted == 30)
     }
 
+    @Test func aWiderRuleHasTheRowsOfADryRun() throws {
+        let job = try job(Self.rule, sql: "CREATE TABLE ANSCKEVENT (Z_PK INTEGER PRIMARY KEY);")
+        #expect(try job.report(asOf).rules[0].refusal == "history_mirrored")
+        try job.folder.write(
+            try job.text("retention.yaml").replacing("30d }", with: "30d, accept: [history_mirrored] }"),
+            to: "retention.yaml")
+        for arguments in [["--dry-run"], []] {
+            let rule = try job.report(arguments + asOf).rules[0]
+            #expect(rule.refusal == "policy_widened" && rule.message?.contains("121 rows, dated") == true, "\(rule)")
+        }
+    }
+
     @Test(arguments: ["ALTER TABLE ACHANGE ADD COLUMN ZNEWS", "DROP TABLE ACHANGE", "DROP TABLE ATRANSACTIONSTRING"])
     func anUnknownFormIsRefused(_ change: String) throws {
         let job = try job(Self.rule, sql: "\(change);")

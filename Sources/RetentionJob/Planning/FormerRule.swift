@@ -30,7 +30,7 @@ struct FormerRule {
         let record = try RecordedRule(step.rule, of: entity, zone: planner.policy.timezone, reader)
         self.record = record
         guard planner.memory.damagedRules.isEmpty else {
-            widened = WidenedRule(unreadableFor: step)
+            widened = try WidenedRule(unreadableFor: step, reader)
             return
         }
         let comparison = Comparison(
@@ -134,7 +134,7 @@ private struct Comparison {
         else {
             return nil
         }
-        var found = WidenedRule(wholeOf: step)
+        var found = try WidenedRule(wholeOf: step, reader)
         (found.changes, found.removedHolds, found.ownerOfAnother) = (changes, removed.map(\.name).unique, owner)
         return found
     }
@@ -361,14 +361,14 @@ extension RecordedRule {
 
 extension WidenedRule {
     /// For a rule without a former rule: all of its deletes are due to the change.
-    fileprivate init(wholeOf step: Plan.Step) {
+    fileprivate init(wholeOf step: Plan.Step, _ reader: any RetentionReader) throws {
         self.init(changes: [], removedHolds: [], run: nil, ended: nil)
-        rowCount = step.survey.expiredCount + step.survey.related.cascadedCount
+        rowCount = try step.wholeCount(reader)
         (oldest, newest) = (step.survey.dates.oldest, step.survey.dates.newestExpired)
     }
 
-    fileprivate init(unreadableFor step: Plan.Step) {
-        self.init(wholeOf: step)
+    fileprivate init(unreadableFor step: Plan.Step, _ reader: any RetentionReader) throws {
+        try self.init(wholeOf: step, reader)
         isUnreadable = true
     }
 
@@ -390,7 +390,6 @@ extension WidenedRule {
             (rowCount, oldest, newest) = (more.expiredCount, more.dates.oldest, more.dates.newestExpired)
         }
         guard let old = former?.record.rule else { return }
-        let whole = survey.expiredCount + survey.related.cascadedCount
         // If the former rule would be refused, its cascades are due to the change too. Rows that became candles would no longer be there
         // for other rules.
         var isAll = isRefused && rowCount == survey.expiredCount || changes.contains { $0.key == "rollup" }
@@ -402,10 +401,27 @@ extension WidenedRule {
             if found.unsupported != nil || !found.related.obstacles.isEmpty {
                 isAll = true
             } else {
-                rowCount = max(rowCount, whole - found.expiredCount - found.related.cascadedCount)
+                let deleted = found.expiredCount + found.related.cascadedCount
+                rowCount = try max(rowCount, step.wholeCount(reader) - deleted)
             }
         }
-        if isAll { (rowCount, oldest, newest) = (whole, survey.dates.oldest, survey.dates.newestExpired) }
+        if isAll {
+            (rowCount, oldest, newest) = (
+                try step.wholeCount(reader), survey.dates.oldest, survey.dates.newestExpired
+            )
+        }
+    }
+}
+
+extension Plan.Step {
+    /// The rows that the rule would delete, with those of cascades, which a run does not always count.
+    fileprivate func wholeCount(_ reader: any RetentionReader) throws -> Int {
+        var found = survey
+        if var request = surveyRequest, !request.counts.related, survey.unsupported == nil, survey.expiredCount > 0 {
+            request.counts.related = true
+            found = try reader.survey(request)
+        }
+        return found.expiredCount + found.related.cascadedCount
     }
 }
 
