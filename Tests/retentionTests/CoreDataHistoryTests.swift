@@ -132,6 +132,17 @@ struct CoreDataHistoryTests {
         #expect(try job.rows("SELECT Z_PK FROM ATRANSACTION") == ["61"])
     }
 
+    /// Such a transaction never expires.
+    @Test(arguments: ["NULL", "'yesterday'"]) func aTransactionWithoutATimeIsNotWaitedFor(_ value: String) throws {
+        let job = try job(Self.rule, sql: "UPDATE ATRANSACTION SET ZTIMESTAMP = \(value) WHERE Z_PK = 5;")
+        for arguments in [["--dry-run"], []] {
+            let message = try job.report(arguments + asOf).rules[0].message ?? ""
+            #expect(message.contains("no time in ATRANSACTION.ZTIMESTAMP") && !message.contains("wait"), "\(message)")
+        }
+        try job.change("UPDATE ATRANSACTION SET ZTIMESTAMP = 757382400.0 - 56 * 86400 WHERE Z_PK = 5")
+        #expect(try job.report(asOf).rules[0].deleted == 30)
+    }
+
     @Test func aHoldKeepsItsTransactions() throws {
         let job = try job(
             Self.rule,

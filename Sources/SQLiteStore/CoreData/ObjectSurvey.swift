@@ -57,22 +57,28 @@ extension SQLiteFileConnection {
         survey.losses.history = history.obstacle(schema.reached(from: entity))
         guard entity.isHistory else { return }
         survey.losses.mirror = history.mirror
-        // Programs follow a history by its keys: only the first ones may go.
+        // Programs follow a history by its keys: only the first ones may go. 1: the one before a gap has a time.
         let gap = """
             WITH kept(k) AS (
                 SELECT Z_PK FROM main.ATRANSACTION WHERE (ZTIMESTAMP < ?) IS NOT TRUE UNION
                 SELECT Z_PK FROM (SELECT Z_PK FROM main.ATRANSACTION ORDER BY ZTIMESTAMP DESC, Z_PK DESC LIMIT 1))
-            SELECT EXISTS (SELECT 1 FROM main.ATRANSACTION WHERE Z_PK > (SELECT min(k) FROM kept) AND Z_PK NOT IN kept)
+            SELECT typeof(ZTIMESTAMP) IN ('integer', 'real') FROM main.ATRANSACTION
+            WHERE Z_PK = (SELECT min(k) FROM kept)
+                AND EXISTS (SELECT 1 FROM main.ATRANSACTION WHERE Z_PK > (SELECT min(k) FROM kept) AND Z_PK NOT IN kept)
             """
         let seconds = Double(cutoff.microseconds) / 1e6 - 978_307_200
         if survey.expiredCount > 0, survey.unsupported == nil,
-            try Bool.fetchOne(db, sql: gap, arguments: [seconds]) == true
+            let hasTime = try Bool.fetchOne(db, sql: gap, arguments: [seconds])
         {
-            survey.unsupported =
-                "a clock was wrong when transactions were written: some that are expired follow one that is not, and without them programs "
-                + "that follow the history would miss changes"
+            let found =
+                hasTime
+                ? "a clock was wrong when transactions were written: some that are expired follow one that is not"
+                : "a transaction has no time in ATRANSACTION.ZTIMESTAMP that can be read, and some after it are expired"
+            survey.unsupported = found + ", and without them programs that follow the history would miss changes"
             survey.remedy =
-                "wait: it ends by itself when the transactions before them have expired, too, and the app has saved since"
+                hasTime
+                ? "wait: it ends by itself when the transactions before them have expired, too, and the app has saved since"
+                : "give it the time of its neighbours, or leave out the rule"
         }
     }
 
