@@ -127,7 +127,6 @@ package struct Review {
                     add(.init(start: start, end: end, values: [nil, nil, nil, nil]), rule.name)
                 }
             }
-            let isUndone = run.undoneBy?.isWhole == true
             let takers = run.report.rules.filter { $0.done.goneCount > $0.done.deleted }
             for figures in rules {
                 let name = figures.name
@@ -136,6 +135,8 @@ package struct Review {
                 let (before, rule) = (last[name], figures.ruleSHA256 ?? run.report.configSHA256)
                 let isKnown = isAlone.contains(name) && before?.rule == rule
                 let arrived = isKnown ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
+                // The rules of an undo are recorded as lines.
+                let isUndone = run.undoneBy?.rules.contains(SafeText.line(name)) == true
                 var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
                 let left = rows.map { $0 - Int64(figures.done.deleted) }
                 // A trigger may delete rows of any entity.

@@ -217,12 +217,22 @@ struct ReviewTests {
     }
 
     @Test func whatAnUndoBroughtBackIsNotDeleted() {
-        var run = Sample.run(1)
+        let names = ["gold", "silver", "ticks"]
+        var run = Sample.run(1, names.map { Sample.rule($0, .completed, expired: 10) })
+        // What is not archived no undo brings back.
+        run.report.rules[2].done.archived = nil
         let undo = Sample.undo(0, of: run, restored: 10)
-        run.undoneBy = .init()
-        if let figures = undo.report.undo { run.undoneBy?.note(figures, by: undo, deletedAgainBy: nil) }
-        let review = Sample.review([Sample.rule()], [run, Sample.run(0)])
-        #expect(review.days(of: "gold").points.map { $0.values[1] } == [0, 10])
+        func deleted(_ run: LedgerRun) -> [[Int64?]] {
+            var run = run
+            run.undoneBy = .init()
+            if let figures = undo.report.undo { run.undoneBy?.note(figures, by: undo, deletedAgainBy: nil) }
+            run.undoneBy?.findLeft(in: run.report.rules)
+            let review = Sample.review(names.map { Sample.rule($0) }, [run])
+            return names.map { review.days(of: $0).points.map { $0.values[1] } }
+        }
+        #expect(deleted(run) == [[0], [10], [10]])
+        run.report.rules[1].done.archived = nil
+        #expect(deleted(run) == [[0], [10], [10]])
     }
 
     // MARK: What comes
