@@ -112,32 +112,37 @@ extension Review {
     /// What happened in recent runs, the newest first, the same once; and whether it stands: nobody knows yet whether what ended the last run
     /// is over. What refused it is among what a run would refuse now, or over.
     private var nights: [(stands: Bool, finding: Finding)] {
-        var found: [(at: Instant, style: Style, kind: String, text: String)] = []
-        for run in recentRuns {
-            let start = run.report.started
+        var found: [(at: Instant, shown: Instant, style: Style, kind: String, text: String)] = []
+        let first = start(daysAgo: Self.recentDays)
+        for (at, run) in begun where at >= first {
+            let shown = run.report.started
             if run.report.undo != nil || run.outcome != .completed {
-                found.append((start, .caution, run.report.undo == nil ? run.outcome.rawValue : "undo", run.outcomeText))
+                let kind = run.report.undo == nil ? run.outcome.rawValue : "undo"
+                let clock = shown > at ? ", by a clock that was ahead" : ""
+                found.append((at, shown, .caution, kind, run.outcomeText + clock))
             }
             for code in RefusalCode.allCases {
                 // A rule that was refused for another reason was not carried out.
                 let names = run.report.rules.filter { $0.outcome != .refused && $0.accepted.contains(code) }.map(\.name)
                 guard !names.isEmpty else { continue }
-                found.append((start, .plain, "accepted", "\(code.rawValue) was accepted for \(names.listed("and"))"))
+                let text = "\(code.rawValue) was accepted for \(names.listed("and"))"
+                found.append((at, shown, .plain, "accepted", text))
             }
         }
         for gap in missed?.gaps ?? [] {
-            guard let until = gap.until, until >= start(daysAgo: Self.recentDays) else { continue }
-            found.append((gap.due ?? gap.after ?? until, .caution, "missed", missed?.sentence(gap) ?? ""))
+            guard let until = gap.until, until >= first else { continue }
+            let due = gap.due ?? gap.after ?? until
+            found.append((due, due, .caution, "missed", missed?.sentence(gap) ?? ""))
         }
         found.sort { $0.at > $1.at }
         var told: Set<String> = []
         return found.filter { told.insert($0.text).inserted }.map { newest in
             let same = found.filter { $0.text == newest.text }
-            let times = same.count == 1 ? "" : "\(Self.time(same.last?.at)) to "
+            let times = same.count == 1 ? "" : "\(Self.time(same.last?.shown)) to "
             let count = same.count == 1 ? "" : ", \(same.count) times"
             let last = newest.at == lastRun?.report.started ? lastRun?.outcome : nil
             let stands = [.failed, .crashed, .interrupted].contains(last) && last?.rawValue == newest.kind
-            let text = "\(times)\(Self.time(newest.at))\(count): \(newest.text)"
+            let text = "\(times)\(Self.time(newest.shown))\(count): \(newest.text)"
             return (stands, (stands ? last?.style ?? .bad : newest.style, newest.kind, nil, text))
         }
     }

@@ -184,12 +184,12 @@ extension Review {
 
     /// The newest runs and the gaps between them, the last one first.
     var runTable: ReviewTable {
-        let newest = runs.suffix(30)
-        let first = newest.first?.report.started ?? .distantPast
+        let newest = begun.suffix(30)
+        let first = newest.first?.at ?? .distantPast
         let gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 > first } ?? true }
         let items =
-            newest.map {
-                (at: $0.report.started, shown: $0.report.started, run: LedgerRun?.some($0), text: $0.outcomeText)
+            newest.map { at, run in
+                (at: at, shown: run.report.started, run: LedgerRun?.some(run), text: run.outcomeText)
             }
             + gaps.map { gap in
                 let at = (gap.until ?? plan.asOf).advanced(byMicroseconds: -1)

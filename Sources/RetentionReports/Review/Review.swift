@@ -49,6 +49,16 @@ package struct Review {
         runs.filter { (start(daysAgo: Self.recentDays)..<start(daysAgo: -1)).contains($0.report.started) }
     }
 
+    /// The runs, and when they began. Of a clock that was ahead it is only known that the next run began later.
+    var begun: [(at: Instant, run: LedgerRun)] {
+        let tomorrow = start(daysAgo: -1)
+        var next = plan.asOf
+        return runs.reversed().map { run in
+            next = run.report.started >= tomorrow ? next.advanced(byMicroseconds: -1) : run.report.started
+            return (at: next, run: run)
+        }.reversed()
+    }
+
     /// The newest run that is no undo and whose date may be right; nil: none is recorded.
     var lastRun: LedgerRun? { runs.newest(now: plan.started) }
 

@@ -276,6 +276,20 @@ struct ReviewTests {
 
     // MARK: Attention
 
+    @Test func aNightByAClockThatWasAheadIsTold() {
+        var rule = Sample.rule("gold", .refused, expired: 5)
+        rule.refusal = .clockJumped
+        var ahead = Sample.run(0, [rule])
+        ahead.report.started = Sample.instant(40)
+        let review = Sample.review([Sample.rule()], [Sample.run(1), ahead, Sample.run(0)])
+        #expect(
+            review.top.contains("2026-12-31 00:00: refused: clock_jumped (gold), by a clock that was ahead"),
+            "\(review.top)")
+        let starts = review.runTable.rows.map { $0.cells[0] }
+        #expect(starts == ["2026-11-20 03:00", "2026-12-31 00:00", "2026-11-19 03:00"])
+        #expect(!Sample.review([Sample.rule()], [Sample.run(40), ahead, Sample.run(31)]).words.contains("was ahead"))
+    }
+
     @Test func theWorstComesFirst() {
         var unreadable = Sample.rule("ticks")
         unreadable.planned.unreadable = [.init(reason: .null, rowCount: 3, example: .null)]
