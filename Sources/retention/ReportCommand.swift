@@ -78,7 +78,7 @@ struct ReportCommand: ConsoleCommand {
             found.append(StoresReview.Store(opening.policy, trouble: reason, runs: runs, now: SystemClock.now()))
         }
         return StoresReview(
-            stores.pattern.written, expectedEvery: stores.policy.expectedEvery, asOf: SystemClock.now().toSecond, found,
+            stores.pattern.written, of: stores.policy, asOf: SystemClock.now().toSecond, found,
             problems: stores.problems)
     }
 

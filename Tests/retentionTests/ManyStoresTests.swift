@@ -475,6 +475,10 @@ import Testing
         #expect(after.contains(/(?m)^Last run: 20\d\d-/), "\(after)")
         #expect(after.contains("the job did not run\nStores: 3"), "\(after)")
         #expect(after.contains(/(?m)^data\/b\.sqlite( +\?){4} +20\d\d-\d\d-\d\d \d\d:\d\d/), "\(after)")
+        // A new store waits for its first run.
+        try add("d.sqlite", to: job)
+        let new = try job.retention("report").output
+        #expect(new.contains("\nStores: 4, of which 1 are") && !new.contains("MISSED"), "\(new)")
     }
 
     @Test func inspectShowsWhatDiffers() throws {

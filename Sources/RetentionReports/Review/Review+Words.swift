@@ -37,9 +37,8 @@ extension Review {
     var topLines: [(label: String, text: String, style: Style)] {
         let (found, last) = (attention, lastRun)
         let head = found.isEmpty ? "nothing" : "\(Figures.count(found.count, "finding")), the worst first"
-        let none = policy.ledger == .none ? "not known: the policy keeps no ledger" : "none is recorded"
         return [
-            ("Last run", last.map(words) ?? none, last?.outcome.style ?? .caution), next,
+            ("Last run", last.map(words) ?? Self.noRun(policy), last?.outcome.style ?? .caution), next,
             ("Attention", head, found.first?.style ?? .good),
         ]
     }
@@ -70,7 +69,15 @@ extension Review {
         return parts.joined(separator: " · ")
     }
 
-    static let nextIsNotKnown = "when is not known: the policy has no expected_every"
+    /// What is known if no run is.
+    static func noRun(_ policy: Policy) -> String {
+        policy.ledger == .none ? "not known: the policy keeps no ledger" : "none is recorded"
+    }
+
+    /// Why it is not known when the next run is due.
+    static func nextIsNotKnown(_ policy: Policy) -> String {
+        "when is not known: the policy " + (policy.expectedEvery == nil ? "has no expected_every" : "keeps no ledger")
+    }
 
     /// When the next run is due, and what it will delete.
     private var next: (label: String, text: String, style: Style) {
@@ -87,7 +94,7 @@ extension Review {
             expiredNow.map { " · \(Figures.count($0, "row"))\(shares) \(verb)\(later)\(rest)" }
             ?? " · what a run would delete is not known"
         guard let missed else {
-            return ("Next", Self.nextIsNotKnown + rows, .caution)
+            return ("Next", Self.nextIsNotKnown(policy) + rows, .caution)
         }
         let next = Self.next(due, of: missed.expected, every: missed.expectedEvery, now: missed.now)
         return ("Next", next.text + rows, next.style)

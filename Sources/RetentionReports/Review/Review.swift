@@ -62,9 +62,10 @@ package struct Review {
     /// The newest run that is no undo and whose date may be right; nil: none is recorded.
     var lastRun: LedgerRun? { runs.newest(now: plan.started) }
 
-    /// The gaps in which no run began, not even one that failed; nil: the policy does not say how often a run is expected.
+    /// The gaps in which no run began, not even one that failed; nil: the policy has no `expected_every` or no ledger.
     var missed: MissedRuns? {
-        policy.expectedEvery.map {
+        guard policy.ledger != .none else { return nil }
+        return policy.expectedEvery.map {
             MissedRuns(runs, of: policy, countsFailures: true, every: $0, zone: policy.timezone, now: plan.started)
         }
     }

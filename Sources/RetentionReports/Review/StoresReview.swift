@@ -24,7 +24,9 @@ package struct StoresReview {
             counts = [rows, review.expiredNow, review.expiredTomorrow, review.storeSizeBytes.map { Int($0) }]
             (lastRun, due) = (review.lastRun?.report.started, review.due)
             json = String(review.json.dropLast())
-            for (found, sentence) in zip(review.attention, review.sentences) {
+            // A new store waits for its first run.
+            for (found, sentence) in zip(review.attention, review.sentences)
+            where found.kind != "missed" || !review.runs.isEmpty {
                 if ["no_archive", "no_limit"].contains(found.kind) {
                     ofAll.append(sentence)
                 } else {
@@ -64,7 +66,7 @@ package struct StoresReview {
     }
 
     private let title: String
-    private let expectedEvery: String?
+    private let policy: Policy
     private let asOf: Instant
     private let stores: [Store]
     private let problems: [String]
@@ -76,12 +78,11 @@ package struct StoresReview {
     ///
     /// - Parameters:
     ///   - title: the pattern.
-    ///   - expectedEvery: how often a run is expected; nil: the policy does not say.
+    ///   - policy: the policy of all stores.
     ///   - asOf: the time of the clock.
     ///   - problems: what the pattern missed.
-    package init(_ title: String, expectedEvery: MaxAge?, asOf: Instant, _ stores: [Store], problems: [String]) {
-        (self.title, self.asOf, self.problems) = (title, asOf, problems)
-        self.expectedEvery = expectedEvery?.written
+    package init(_ title: String, of policy: Policy, asOf: Instant, _ stores: [Store], problems: [String]) {
+        (self.title, self.policy, self.asOf, self.problems) = (title, policy, asOf, problems)
         self.stores = stores.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
             .map(\.element)
     }
@@ -96,10 +97,11 @@ package struct StoresReview {
         let last = stores.compactMap(\.lastRun).max()
         // A store of which a run was left out has a finding.
         let due = stores.compactMap(\.due).max { $0.due < $1.due }
-        let next = expectedEvery.map { Review.next(due, of: "run", every: $0, now: asOf) }
+        let every = policy.ledger == .none ? nil : policy.expectedEvery?.written
+        let next = every.map { Review.next(due, of: "run", every: $0, now: asOf) }
         return [
-            ("Last run", last.map(Review.time) ?? "none is recorded", last == nil ? .caution : .plain),
-            ("Next", next?.text ?? Review.nextIsNotKnown, next?.style ?? .caution),
+            ("Last run", last.map(Review.time) ?? Review.noRun(policy), last == nil ? .caution : .plain),
+            ("Next", next?.text ?? Review.nextIsNotKnown(policy), next?.style ?? .caution),
             ("Stores", text, stores.first?.findings.first?.style ?? .good),
         ]
     }

@@ -121,8 +121,11 @@ struct ReviewTests {
     @Test func whatIsNotKnownIsNotNone() {
         var review = Sample.review([Sample.rule(rows: nil)], [])
         #expect(review.top[0] == "Last run: none is recorded")
+        #expect(review.sentences.map(\.text) == ["MISSED: no run is recorded; one is expected every 1d"])
         review.policy.ledger = .none
         #expect(review.top[0] == "Last run: not known: the policy keeps no ledger")
+        #expect(review.top[1].hasPrefix("Next: when is not known: the policy keeps no ledger ·"))
+        #expect(review.sentences.isEmpty && review.missed == nil)
         review.policy.expectedEvery = nil
         #expect(review.top[1].hasPrefix("Next: when is not known: the policy has no expected_every"))
         #expect(review.ruleTable.rows[0].cells[2] == "?")
