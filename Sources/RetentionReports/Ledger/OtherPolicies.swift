@@ -15,7 +15,7 @@ extension Policy {
 extension LedgerHistory {
     /// The files of the other policies that have runs of a store. A path without a folder, as an earlier version recorded it, is of no other.
     package func otherPolicies(than policy: Policy, store: String) throws -> [String] {
-        let ofStore = try names(of: store).predicate(in: reader) && .isNotNull("config")
+        let ofStore = try runs(of: names(of: store)) && .isNotNull("config")
         var (files, others): ([String], [String]) = ([], [])
         // Of each policy the newest run that came to its rules, if there is one.
         while let run = try rows(
