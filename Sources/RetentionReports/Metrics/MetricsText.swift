@@ -254,6 +254,7 @@ package struct MetricsText {
     /// The value of a label. A backslash, a quote and a line end are escaped. The format has no escape for other unsafe characters, so they
     /// are written as in texts for people.
     private static func escaped(_ value: String) -> String {
+        if value.isPlainASCII, !value.utf8.contains(where: { [34, 92].contains($0) }) { return value }
         var text = ""
         for scalar in value.unicodeScalars {
             switch scalar {
