@@ -277,7 +277,8 @@ extension Planner {
         return try policy.rules.first { other in
             guard other.family == nil, family.mayMatch(other.entity), former[[other.name, other.entity.folded]] != nil
             else { return false }
-            guard let entity = try reader.entity(named: other.entity), let date = other.date(zone: policy.timezone)
+            guard let entity = try reader.entity(named: other.entity), let date = other.date(zone: policy.timezone),
+                entity.attribute(named: date.name) != nil
             else { return true }
             let isOld = StorePredicate.date(DateRange(date, before: lastRun))
             return try reader.count(StoreFetchRequest(entity: entity.name, predicate: isOld, fetchLimit: 1)) == 0
