@@ -35,7 +35,7 @@ package struct RecordedRule: Hashable, Sendable {
     }
 
     /// The record of the same rule for another table of its pattern.
-    func of(_ entity: String) -> RecordedRule {
+    package func of(_ entity: String) -> RecordedRule {
         var rule = rule
         rule.entity = entity
         if let family = rule.family { rule.name = family.member(rule.share?.name ?? entity) }

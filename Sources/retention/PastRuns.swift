@@ -47,7 +47,10 @@ struct PastRuns {
     func ofStore(_ query: LedgerHistory.Query = .init()) throws -> [LedgerRun] {
         guard let history = try opening.history() else { return [] }
         let store = try opening.realStorePath()
-        return try runs(query, of: store).filter { history.isRun($0, of: store) }
+        var ofAll = query
+        ofAll.last = nil
+        let found = try runs(ofAll, of: store).filter { history.isRun($0, of: store) }
+        return query.last.map { Array(found.suffix($0)) } ?? found
     }
 
     /// The files of the other policies that have runs of this store.

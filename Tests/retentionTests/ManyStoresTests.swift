@@ -56,6 +56,8 @@ import Testing
         #expect(try job.listing().filter { $0.hasSuffix("ledger.sqlite") }.count == 1)
         // The ledger knows all runs.
         #expect(try job.log().map { $0.store.hasSuffix("data/a.sqlite") } == [true, false])
+        let last = try job.retention("log", "--run", "last", "--store", "data/a.sqlite")
+        #expect(last.status == 0 && last.output.contains("data/a.sqlite"), "\(last)")
         #expect(try job.retention("log", "--missed").status == 64)
         // The next night, with a new store.
         try add("c.sqlite", to: job)

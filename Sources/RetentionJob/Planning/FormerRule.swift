@@ -125,8 +125,8 @@ private struct Comparison {
             try planner.hasRowsOfLastRun(step)
                 && (rule.family?.mayMatch($0.entity) == true || planner.hasLostRows($0, reader))
         }
-        let mayBeAnother = hold == nil && planner.hasRowsOfLastRun(step)
-        let other = try mayBeAnother ? planner.emptiedRule(besides: rule, reader) : nil
+        let mayBeAnother = hold == nil && step.survey.expiredCount > 0
+        let other = try mayBeAnother ? planner.emptiedRule(besides: rule, record, request.cutoff, reader) : nil
         let owner = hold.map { "the hold \($0.name)" } ?? other.map { "the rule \($0.name)" }
         guard
             try patterns.last(of: rule)?.state == .disabled || !changes.isEmpty || !removed.isEmpty || owner != nil
@@ -270,17 +270,21 @@ extension Planner {
         }
     }
 
-    /// The rule of a table that a pattern matches too, if that table has no row from before the last run any more: they may be in another
-    /// one now.
-    fileprivate func emptiedRule(besides rule: Rule, _ reader: any RetentionReader) throws -> Rule? {
-        guard let family = rule.family, let lastRun = memory.lastRun else { return nil }
+    /// A rule that keeps the rows of its table longer than a pattern that matches it too, if that table has no row any more that the pattern
+    /// would delete: they may be in another one now.
+    fileprivate func emptiedRule(
+        besides rule: Rule, _ record: RecordedRule, _ cutoff: Instant, _ reader: any RetentionReader
+    ) throws -> Rule? {
+        guard let family = rule.family else { return nil }
         return try policy.rules.first { other in
-            guard other.family == nil, family.mayMatch(other.entity), former[[other.name, other.entity.folded]] != nil
+            guard other.family == nil, family.mayMatch(other.entity),
+                let last = former[[other.name, other.entity.folded]],
+                RuleChange.changes(from: last.record, to: record).contains(where: \.isWider)
             else { return false }
             guard let entity = try reader.entity(named: other.entity), let date = other.date(zone: policy.timezone),
                 entity.attribute(named: date.name) != nil
             else { return true }
-            let isOld = StorePredicate.date(DateRange(date, before: lastRun))
+            let isOld = StorePredicate.date(DateRange(date, before: cutoff))
             return try reader.count(StoreFetchRequest(entity: entity.name, predicate: isOld, fetchLimit: 1)) == 0
         }
     }

@@ -103,7 +103,10 @@ package struct Planner {
         let places = Dictionary(policy.rules.inOrder.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var plan = Plan(steps: [])
         plan.doubtsClock =
-            !hasRowsSinceLastRun || memory.lastRun.map { ClockGuard.isMovedBack(clock: clock, lastRun: $0) } == true
+            memory.lastRun.map { last in
+                ClockGuard.isMovedBack(clock: clock, lastRun: last)
+                    || ClockGuard.isJump(clock: clock, lastRun: last, longestGap: memory.longestGap)
+            } ?? false
         plan.holds = try holds ?? HoldPlan(policy, clock: clock, lastRun: memory.lastRun, reader: reader)
         let rulesTogether = try RulesTogether(policy, reader: reader)
         plan.together = rulesTogether

@@ -232,12 +232,11 @@ extension RunMemory {
     /// The warning for a store that the ledger does not know although it knows others, as a sentence without a full stop; nil: no warning.
     /// A ledger of many stores always knows others. Then there is a warning only if the file of one no longer exists.
     package func unknownStoreText(for policy: Policy) -> String? {
-        policy.isOneOfMany && !isOtherGone
-            ? nil
-            : otherStore.map {
-                "the ledger knows \($0), but no run of this store: policy_widened, rows_came_back and restored_rows have nothing to "
-                    + "compare with; a store that was moved is known if its ledger was moved with it"
-            }
+        guard let otherStore, !policy.isOneOfMany || isOtherGone else { return nil }
+        let guards = "rows_came_back and restored_rows have nothing to compare with"
+        return
+            "the ledger knows \(otherStore), but no run of this store: \(policy.isOneOfMany ? "" : "policy_widened, ")\(guards); a store "
+            + "that was moved is known if its ledger was moved with it"
     }
 
     /// The rules of a policy as its runs last carried them out. If the ledger does not know the file, those of the policy that ran last of
@@ -353,7 +352,8 @@ extension RunMemory {
             }
             found.append(now)
         }
-        found += gone(former, besides: found, awaited, isWhole: isWhole, policy, clock)
+        let accepted = found.filter { isWhole && done($0.record.rule)?.accepted.contains(.policyWidened) == true }
+        found += gone(former, besides: found, accepted, awaited, isWhole: isWhole, policy, clock)
         for index in found.indices { found[index].policy = file }
         let moved = rules(of: policy).first?.policy
         let isMoved = moved.map { $0 != file && FilePlace($0).facts == nil } ?? false
@@ -378,8 +378,8 @@ extension RunMemory {
 
     /// Former rules that the policy has no more, as far as they stay known.
     private func gone(
-        _ former: [[String]: CarriedOut], besides found: [CarriedOut], _ awaited: Set<String>, isWhole: Bool,
-        _ policy: Policy, _ clock: Instant
+        _ former: [[String]: CarriedOut], besides found: [CarriedOut], _ accepted: [CarriedOut], _ awaited: Set<String>,
+        isWhole: Bool, _ policy: Policy, _ clock: Instant
     ) -> [CarriedOut] {
         let families = Set(policy.rules.compactMap(\.family))
         var entities = Set(found.map { $0.key[1] })
@@ -387,8 +387,12 @@ extension RunMemory {
             var rule = rule
             if let family = rule.record.rule.family, families.contains(family) {
                 let isAge = rule.record.rule.share != nil
-                // The table is missing, and may come back.
-                if !isAge { return clock.since(rule.ended) < Self.missing ? rule : nil }
+                // The table is missing, and may come back. What is accepted for all tables that are there is accepted for it.
+                if !isAge {
+                    let same = accepted.first { $0.record.rule.family == family }
+                    if let same { rule.record = same.record.of(rule.record.rule.entity) }
+                    return clock.since(rule.ended) < Self.missing ? rule : nil
+                }
                 // Its values have another age now, and a rule that was not carried out must know which one they had.
                 if !isWhole { return rule }
             }

@@ -45,7 +45,7 @@ package struct WidenedRule: Sendable {
         }
         if let ownerOfAnother {
             parts.append(
-                "the table is new and has rows from before the last run, so it may be the one of \(ownerOfAnother) with a new name"
+                "the table is new and has old rows, so it may be the one of \(ownerOfAnother) with a new name"
             )
         }
         if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }

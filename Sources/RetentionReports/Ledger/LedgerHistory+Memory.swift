@@ -270,8 +270,8 @@ extension LedgerHistory {
         return run.first?[LedgerRow.firstOfCommand]?.number ?? number
     }
 
-    /// The rules as the last runs of the stores before some run left them: of stores that are there, and of those that were refused and are
-    /// gone, because a new one may be such a store with another name.
+    /// The rules as the last runs of the stores before some run left them: of stores that are there, and of those that are gone and were
+    /// refused since somebody last accepted a wider policy, because a new one may be such a store with another name.
     private func rulesOfOthers(
         before number: Int64, _ index: LedgerIndex, _ records: inout RecordedRules
     ) throws -> [RunMemory.CarriedOut] {
@@ -279,18 +279,22 @@ extension LedgerHistory {
         let runs = try rows(
             LedgerRow.runEntity, where: .isIn("number", stores.values.sorted().map { .integer($0) }), order: [],
             limit: nil, attributes: ["number", "store", "outcome", "rules"])
+        let accepted = try namesOfRules(
+            where: .compare("run_number", .less, .integer(number)) && .compare("accepted", .notEqual, .text(""))
+                && .compare("outcome", .equal, .text(RunReport.Outcome.completed.rawValue)), despite: .policyWidened)
+        let lastAccepted = accepted.keys.max() ?? 0
         var found: [String: RunMemory.CarriedOut] = [:]
         for run in runs {
-            guard let store = run["store"]?.string else { continue }
+            guard let store = run["store"]?.string, let last = stores[store] else { continue }
             let wasRefused = run["outcome"]?.string == RunReport.RunOutcome.refused.rawValue
-            guard wasRefused || FilePlace(store).facts != nil else { continue }
-            let isEarlier = StorePredicate.compare("number", .lessOrEqual, .integer(stores[store] ?? 0))
+            guard wasRefused && last > lastAccepted || FilePlace(store).facts != nil else { continue }
+            let isEarlier = StorePredicate.compare("number", .lessOrEqual, .integer(last))
             let lines = run.lines("rules")
             for line in try lines.isEmpty ? carriedOut(self.runs(of: names(of: store)) && isEarlier) : lines {
                 guard let rule = RunMemory.CarriedOut(line: line, &records) else { continue }
                 let key = [rule.policy, rule.state.rawValue, rule.record.canonical] + rule.holds.map(\.record)
-                let last = found.updateValue(rule, forKey: key.joined(separator: "\t"))
-                if let last, last.ended > rule.ended { found[key.joined(separator: "\t")] = last }
+                let other = found.updateValue(rule, forKey: key.joined(separator: "\t"))
+                if let other, other.ended > rule.ended { found[key.joined(separator: "\t")] = other }
             }
         }
         return found.values.sorted { ($0.ended, $0.key[0]) < ($1.ended, $1.key[0]) }
