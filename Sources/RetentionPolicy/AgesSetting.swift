@@ -51,6 +51,27 @@ package struct AgeShare: Hashable, Sendable {
             && Set(values) == Set(other.values)
     }
 
+    /// The share with the values that it had before and that one of several other shares has now.
+    package func keeping(_ former: AgeShare, in others: [AgeShare]) -> AgeShare {
+        var share = self
+        func isElsewhere(_ value: StoreValue) -> Bool { others.contains { $0.has(value) } }
+        if values.isEmpty {
+            share.others = self.others.filter { former.others.contains($0) || !isElsewhere($0) }
+        } else {
+            share.values += former.values.filter { !values.contains($0) && isElsewhere($0) }
+        }
+        return share
+    }
+
+    /// Whether rows with a value are rows of the share.
+    private func has(_ value: StoreValue) -> Bool {
+        guard values.isEmpty else { return values.contains(value) }
+        func begins(_ beginning: String) -> Bool {
+            if case .text(let text) = value { text.hasPrefix(beginning) } else { beginning.isEmpty }
+        }
+        return begins(beginning) && !others.contains(value) && !otherBeginnings.contains(where: begins)
+    }
+
     /// Whether all rows of this share were rows of another one.
     func isWithin(_ other: AgeShare) -> Bool {
         attribute.utf8.elementsEqual(other.attribute.utf8) && beginning == other.beginning

@@ -34,6 +34,13 @@ package struct RecordedRule: Hashable, Sendable {
         return RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
     }
 
+    /// The record with other values that have its age.
+    package func matched(by share: AgeShare) -> RecordedRule {
+        var rule = rule
+        rule.share = share
+        return RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
+    }
+
     /// The record of the same rule for another table of its pattern.
     package func of(_ entity: String) -> RecordedRule {
         var rule = rule

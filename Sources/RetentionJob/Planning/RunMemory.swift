@@ -311,6 +311,7 @@ extension RunMemory {
         }
         let families = waitingFamilies(of: policy, former, done)
         let isAccepted = report.rules.contains { $0.accepted.contains(.rowsCameBack) }
+        let waiting = policy.rules.filter { $0.share != nil && $0.isEnabled && done($0) == nil }
         var found: [CarriedOut] = []
         // A former rule may be a renamed rule that is still to be carried out.
         var awaited: Set<String> = []
@@ -337,6 +338,7 @@ extension RunMemory {
             now.isUnmatched = step(rule)?.isMatched != true && !hasMatched(record)
             now.feed = .init(last, record, newest: step(rule)?.newest, clock)
             now.held = .init(last, now, count: done?.kept.heldCount ?? 0, isAccepted: isAccepted)
+            now.keepValues(of: last, waiting: waiting.filter { $0.family == rule.family }.compactMap(\.share))
             if rule.isEnabled, rule.keepsRows {
                 now.beside = policy.rules.filter {
                     $0.isEnabled && $0.name != rule.name && $0.entity.folded == rule.entity.folded
@@ -345,7 +347,7 @@ extension RunMemory {
             // If this run got less far, the cutoff at which an earlier run left nothing stays known.
             if let last, last.state == .none, restoredTables(since: last).isEmpty, now.isLive,
                 now.state != .none || now.cutoff < last.cutoff,
-                !RuleChange.changes(from: last.record, to: record).contains(where: \.isWider)
+                !RuleChange.changes(from: last.record, to: now.record).contains(where: \.isWider)
             {
                 now.state = .none
                 (now.run, now.ended, now.cutoff, now.keptCount) = (last.run, last.ended, last.cutoff, last.keptCount)
@@ -405,6 +407,16 @@ extension RunMemory {
 }
 
 extension RunMemory.CarriedOut {
+    /// Keeps the values that have another age now which was not carried out: each has the age with which it was last carried out. Their rows
+    /// may be left.
+    fileprivate mutating func keepValues(of last: Self?, waiting: [AgeShare]) {
+        guard let share = record.rule.share, let former = last?.record.rule.share, !waiting.isEmpty else { return }
+        let kept = share.keeping(former, in: waiting)
+        guard kept != share else { return }
+        record = record.matched(by: kept)
+        state = .some
+    }
+
     /// Whether the policy still has the rule enabled.
     var isLive: Bool { state == .none || state == .some }
 
