@@ -85,7 +85,7 @@ struct ReportTests {
         #expect(try job.retention("report").words.contains("What came and went in the newest nights"))
     }
 
-    /// The store can be read, so its rows are told.
+    /// The store can be read, so its rows are shown.
     @Test func withoutTheFolderOfTheArchivesTheRulesAreTold() throws {
         let job = try job()
         try job.move("archive", to: "away")

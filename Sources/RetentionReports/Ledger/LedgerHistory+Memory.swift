@@ -182,9 +182,7 @@ extension LedgerHistory {
     private func runsThatAccepted(
         _ code: RefusalCode, after number: Int64
     ) throws -> [Undos.Acceptance] {
-        let accepted = try namesOfRules(
-            where: .compare("run_number", .greater, .integer(number)) && .compare("accepted", .notEqual, .text(""))
-                && .compare("outcome", .equal, .text(RunReport.Outcome.completed.rawValue)), despite: code)
+        let accepted = try namesOfRules(where: .compare("run_number", .greater, .integer(number)), despite: code)
         guard !accepted.isEmpty else { return [] }
         let numbers = accepted.keys.sorted().map { StoreValue.integer($0) }
         let all = try namesOfRules(where: .isIn("run_number", numbers))
@@ -204,8 +202,11 @@ extension LedgerHistory {
     private func namesOfRules(
         where predicate: StorePredicate, despite accepted: RefusalCode? = nil
     ) throws -> [Int64: Set<String>] {
+        let isCompleted =
+            StorePredicate.compare("accepted", .notEqual, .text(""))
+            && .compare("outcome", .equal, .text(RunReport.Outcome.completed.rawValue))
         let found = try rows(
-            LedgerRow.ruleEntity, where: predicate, order: [], limit: nil,
+            LedgerRow.ruleEntity, where: accepted == nil ? predicate : predicate && isCompleted, order: [], limit: nil,
             attributes: ["run_number", "name", "accepted"]
         ).filter { row in accepted.map { [RefusalCode]("accepted", of: row)?.contains($0) == true } ?? true }
         return Dictionary(grouping: found) { $0["run_number"]?.number ?? 0 }
@@ -279,9 +280,7 @@ extension LedgerHistory {
         let runs = try rows(
             LedgerRow.runEntity, where: .isIn("number", stores.values.sorted().map { .integer($0) }), order: [],
             limit: nil, attributes: ["number", "store", "outcome", "rules"])
-        let accepted = try namesOfRules(
-            where: .compare("run_number", .less, .integer(number)) && .compare("accepted", .notEqual, .text(""))
-                && .compare("outcome", .equal, .text(RunReport.Outcome.completed.rawValue)), despite: .policyWidened)
+        let accepted = try namesOfRules(where: .compare("run_number", .less, .integer(number)), despite: .policyWidened)
         let lastAccepted = accepted.keys.max() ?? 0
         var found: [String: RunMemory.CarriedOut] = [:]
         for run in runs {
@@ -292,9 +291,10 @@ extension LedgerHistory {
             let lines = run.lines("rules")
             for line in try lines.isEmpty ? carriedOut(self.runs(of: names(of: store)) && isEarlier) : lines {
                 guard let rule = RunMemory.CarriedOut(line: line, &records) else { continue }
-                let key = [rule.policy, rule.state.rawValue, rule.record.canonical] + rule.holds.map(\.record)
-                let other = found.updateValue(rule, forKey: key.joined(separator: "\t"))
-                if let other, other.ended > rule.ended { found[key.joined(separator: "\t")] = other }
+                let parts = [rule.policy, rule.state.rawValue, rule.record.canonical] + rule.holds.map(\.record)
+                let key = parts.joined(separator: "\t")
+                if let other = found[key], other.ended > rule.ended { continue }
+                found[key] = rule
             }
         }
         return found.values.sorted { ($0.ended, $0.key[0]) < ($1.ended, $1.key[0]) }

@@ -2,7 +2,7 @@ import RetentionJob
 import RetentionPolicy
 
 extension String {
-    /// What a refusal says, without the entity that it begins with and without numbers of rows: refusals that differ in these are told once.
+    /// What a refusal says, without the entity that it begins with and without numbers of rows: refusals that differ only in these are shown once.
     var withoutEntityAndCounts: String {
         replacing(#/^refusing to delete from .*?: /#, with: "").replacing(#/\b[\d,]+ rows?\b/#, with: "")
     }
@@ -10,7 +10,7 @@ extension String {
 
 extension [RunReport.RuleReport] {
     /// Of rules that are refused only because of the same restored rows the first one, by the names of the others. Figures of other refusals
-    /// matter, so each of them is told.
+    /// matter, so each of them is shown.
     var sameReasons: [String: String] {
         var firsts: [[String]: String] = [:]
         var found: [String: String] = [:]

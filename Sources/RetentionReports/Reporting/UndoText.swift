@@ -42,7 +42,7 @@ package struct UndoText {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The rules that the next run refuses, with the reason, which is told once for several rules.
+    /// The rules that the next run refuses, with the reason. Rules with the same reason share it.
     private var waiting: [String] {
         let groups = Dictionary(grouping: undo.waiting.indices) { undo.waiting[$0].reason.withoutEntityAndCounts }
         return groups.values.sorted { $0[0] < $1[0] }.flatMap { places -> [String] in

@@ -90,7 +90,7 @@ extension Review {
         return found + plan.pending.problems.map { (.bad, "pending", nil, $0) }
     }
 
-    /// The rules that a run would refuse, with the reason, which is told once for several rules.
+    /// The rules that a run would refuse, with the reason. Rules with the same reason share it.
     private var refused: [Finding] {
         let sameReasons = plan.rules.sameReasons
         return plan.rules.filter { $0.outcome == .refused }.map { rule -> Finding in
