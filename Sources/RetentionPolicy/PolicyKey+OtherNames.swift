@@ -30,6 +30,8 @@ extension PolicyKey {
         ),
         ("batch: { rows: 1000 }", "batchsize batchrows"), ("timezone", "tz zone"),
         ("where: { symbol: XAUUSD }", "filter condition conditions"), ("store", "database db dsn file path"),
+        // Of a mapping for one file. 'files', which looks more like it, is a pattern of many.
+        ("path", "file filename filepath database db"),
         ("limits: { max_rows: 1000 }", "maxdelete limit"), ("log: { level: debug }", "loglevel"),
         ("archive: { folder: archive }", "backup"),
         ("reclaim: vacuum", "vacuum"), ("rules", "tables policies"), ("except", "exclude ignore"),
