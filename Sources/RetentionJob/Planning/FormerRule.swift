@@ -75,6 +75,15 @@ private struct PastRule {
     /// The former ages of values that have another one now.
     var otherAges: [RunMemory.CarriedOut] { former == nil ? ages : [] }
 
+    /// The other ages with which rows of the rule were last carried out; nil: the rule is none of several ages, or is compared with itself.
+    var agesOfRows: [String]? {
+        guard !otherAges.isEmpty else { return nil }
+        let others = otherAges.map(\.record.rule).filter {
+            $0.maxAge.canonical != record.rule.maxAge.canonical && !$0.rows.isDisjoint(from: record.rule.rows)
+        }
+        return others.map(\.maxAge.written).unique
+    }
+
     /// The record of the same rows, with this age or another one.
     private var same: RunMemory.CarriedOut? {
         former ?? otherAges.first { $0.record.rule.share?.isOfSameValues(as: record.rule.share) == true }
@@ -170,10 +179,11 @@ private struct Comparison {
                 try ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map { ($0.record, $0.ended) }
             }
         let before = try deletes(of: rules, isWider: isWider, removed.compactMap(\.found))
-        let found = try WidenedRule(
+        var found = try WidenedRule(
             former: former, changes: wider, removedHolds: removed.map(\.name).unique, changedSiblings: changedSiblings,
             step, request, before: before.rows, isRefused: former.map { before.refused.contains($0.record) } ?? false,
             reader)
+        found.formerAges = past.agesOfRows
         // Other rules affect only what this rule keeps. A value with an age of its own is new every day, but not the rule.
         let isKnown = former != nil || !past.otherAges.isEmpty
         let isByRows =

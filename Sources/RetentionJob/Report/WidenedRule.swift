@@ -11,6 +11,8 @@ package struct WidenedRule: Sendable {
     package var changedSiblings: [String] = []
     /// The hold or the rule of another table that this one may be, with a new name: `the hold h`; nil: none.
     var ownerOfAnother: String?
+    /// The other ages with which the rows were last carried out, if only that is known of the past; nil: more or nothing is known.
+    var formerAges: [String]?
     /// The run for comparison, and its end; nil: no run carried out such a rule for the entity.
     package var run: String?
     package var ended: Instant?
@@ -49,10 +51,16 @@ package struct WidenedRule: Sendable {
             )
         }
         if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
-        return parts.isEmpty
-            ? "the rule is new or has a new name, or was disabled or refused in the last run"
-            : parts.joined(separator: "; ")
+        guard parts.isEmpty else { return parts.joined(separator: "; ") }
+        guard let formerAges else {
+            return "the rule is new or has a new name, or was disabled or refused in the last run"
+        }
+        return formerAges.isEmpty
+            ? Self.otherValues
+            : "the values had another age, \(formerAges.listed("or")), when they were last carried out"
     }
+
+    fileprivate static let otherValues = "other values have this age than before"
 
     /// The number of rows, and their dates.
     package var rowText: String {
@@ -66,7 +74,7 @@ extension RuleChange {
     /// The setting before and now, as a clause.
     package var text: String {
         // Thousands of values, perhaps.
-        guard key != "share" else { return "other values have this age than before" }
+        guard key != "share" else { return WidenedRule.otherValues }
         return "\(key) was \(Self.plain(was)) and is \(Self.plain(now))"
     }
 
