@@ -86,7 +86,7 @@ struct LogCommand: ConsoleCommand {
         if runs.isEmpty, let rule { _ = try OptionValue.ruleName(rule, in: policy) }
         let missedRuns =
             policy.stores != nil
-            ? try missedRuns(policy, opening, between: found) : try missedRuns(policy, opening, countsFailures: true)
+            ? try missedRuns(policy, opening, between: found) : try missedRuns(policy, opening)
         let report = LogReport(
             runs, missed: missedRuns, names: try PastRuns(opening).names(), storeName: policy.stores?.display,
             others: policy.stores == nil ? try PastRuns(opening).otherPolicies() : [], leavesOut: leavesOut)
@@ -182,19 +182,20 @@ struct LogCommand: ConsoleCommand {
         let isWhole = rule == nil && outcome == nil && runID == nil && !found.isEmpty
         let runs = try isWhole ? found : PastRuns(opening).runs(.init(last: last + 1))
         let own = runs.filter { !policy.isOther($0.report.config, withRules: $0.report.rules.map(\.name)) }
-        return MissedRuns(
-            own, of: policy, countsFailures: true, every: every, zone: policy.timezone, now: SystemClock.now())
+        var missed = MissedRuns(own, of: policy, every: every, zone: policy.timezone, now: SystemClock.now())
+        // One that is expected may be among the runs that were not read.
+        if runs.count > last { missed.gaps.removeAll { $0.after == nil } }
+        return missed
     }
 
     /// - Parameter isOnlyNow: whether only a run that is missing now counts.
     private func missedRuns(
-        _ policy: Policy, _ opening: StoreOpening, countsFailures: Bool = false, since: Instant? = nil,
-        isOnlyNow: Bool = false
+        _ policy: Policy, _ opening: StoreOpening, since: Instant? = nil, isOnlyNow: Bool = false
     ) throws -> MissedRuns? {
         guard let every = policy.expectedEvery else { return nil }
         var missed = MissedRuns(
-            try PastRuns(opening).ofPolicy().own, of: policy, countsFailures: countsFailures, every: every,
-            zone: policy.timezone, since: since, now: SystemClock.now())
+            try PastRuns(opening).ofPolicy().own, of: policy, every: every, zone: policy.timezone, since: since,
+            now: SystemClock.now())
         if isOnlyNow { missed.leaveOutPast() }
         return missed
     }

@@ -22,7 +22,7 @@ package struct MissedRuns: Hashable, Sendable {
     package var now: Instant
     /// Whether any run is recorded, even one that does not count.
     package let hasRuns: Bool
-    /// What is expected, in words that tell it from recorded runs that do not count.
+    /// What is expected, in words: a run of all rules if some runs were not.
     let expected: String
 
     /// The last gap that is over, if such gaps are left out.
@@ -33,27 +33,22 @@ package struct MissedRuns: Hashable, Sendable {
     /// Whether a run is missing now.
     package var isOverdue: Bool { gaps.last.map { $0.until == nil } ?? false }
 
-    /// Finds the gaps between runs of one store. A period may be a tenth longer than expected, because a run may begin a little late.
+    /// Finds the gaps between runs of one store. A period may be a tenth longer than expected, because a run may begin a little late. If no
+    /// run counts, one is missing now.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Undos do not count, nor do runs whose date is wrong. A run in progress counts, and runs of some rules
-    ///     count as one once each rule has had one.
+    ///   - runs: past runs, in order. Undos do not count, nor do runs whose date is wrong. A run counts however it ended, and while it is in
+    ///     progress; runs of some rules count as one once each rule has had one.
     ///   - policy: the rules that are expected to run; nil: any.
-    ///   - countsFailures: whether runs count that crashed or failed before their first rule. Then nothing is missing before the first run.
     ///   - every: how often a run is expected.
     ///   - zone: the zone of calendar units.
     ///   - since: gaps that end before it are left out; nil: all gaps.
     package init(
-        _ runs: [LedgerRun], of policy: Policy? = nil, countsFailures: Bool = false, every: MaxAge, zone: CalendarZone,
-        since: Instant? = nil, now: Instant
+        _ runs: [LedgerRun], of policy: Policy? = nil, every: MaxAge, zone: CalendarZone, since: Instant? = nil,
+        now: Instant
     ) {
-        let counted = runs.filter {
-            countsFailures || $0.outcome != .crashed && !($0.outcome == .failed && $0.report.rules.isEmpty)
-        }
-        let starts = counted.expected(of: policy, now: now).map(\.report.started)
-        expected =
-            "run" + (runs.contains { !$0.report.onlyRules.isEmpty } ? " of all rules" : "")
-            + (starts.count < runs.expected(of: policy, now: now).count ? " that got to its rules" : "")
+        let starts = runs.expected(of: policy, now: now).map(\.report.started)
+        expected = "run" + (runs.contains { !$0.report.onlyRules.isEmpty } ? " of all rules" : "")
         /// The gap between two runs, or up to now; nil: there is none.
         func gap(_ start: Instant, _ until: Instant?) -> Gap? {
             let end = until ?? now
@@ -66,7 +61,7 @@ package struct MissedRuns: Hashable, Sendable {
         if let since { gaps.removeAll { $0.until.map { $0 < since } ?? false } }
         if let last = starts.last {
             gaps += gap(last, nil).map { [$0] } ?? []
-        } else if !countsFailures {
+        } else {
             gaps.append(Gap(after: nil, until: nil, due: nil))
         }
         hasRuns = !runs.isEmpty
@@ -82,7 +77,7 @@ package struct MissedRuns: Hashable, Sendable {
         let length = gap.after.map { Figures.duration((gap.until ?? now).since($0)) }
         let found =
             length.map { gap.until == nil ? "the last \(expected) began \($0) ago" : "\($0) without a \(expected)" }
-            ?? (hasRuns ? "no run has completed" : "no run is recorded")
+            ?? "no \(expected) is recorded"
         return "\(found); one is expected every \(expectedEvery)"
     }
 

@@ -66,8 +66,8 @@ extension Review {
                 : ("archive", "a run now would fail: \(failure)")
             found.append((.bad, kind, nil, text))
         }
-        if let missed, missed.isOverdue || !missed.hasRuns {
-            found.append((.bad, "missed", nil, missed.sentence(missed.gaps.last ?? .init())))
+        if let missed, missed.isOverdue, let gap = missed.gaps.last {
+            found.append((.bad, "missed", nil, missed.sentence(gap)))
         }
         found += refused
         for rule in plan.rules where rule.outcome == .planned {

@@ -193,7 +193,8 @@ extension Review {
     var runTable: ReviewTable {
         let newest = begun.suffix(30)
         let first = newest.first?.at ?? .distantPast
-        let gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 > first } ?? true }
+        // If no run is recorded, it is not known when one was due.
+        let gaps = (missed?.gaps ?? []).filter { $0.due != nil && $0.until.map { $0 > first } ?? true }
         let items =
             newest.map { at, run in
                 (at: at, shown: run.report.started, run: LedgerRun?.some(run), text: run.outcomeText)

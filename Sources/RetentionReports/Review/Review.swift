@@ -62,11 +62,11 @@ package struct Review {
     /// The newest run that is no undo and whose date may be right; nil: none is recorded.
     var lastRun: LedgerRun? { runs.newest(now: plan.started) }
 
-    /// The gaps in which no run began, not even one that failed; nil: the policy has no `expected_every` or no ledger.
+    /// The gaps between the runs; nil: the policy has no `expected_every` or no ledger.
     var missed: MissedRuns? {
         guard policy.ledger != .none else { return nil }
         return policy.expectedEvery.map {
-            MissedRuns(runs, of: policy, countsFailures: true, every: $0, zone: policy.timezone, now: plan.started)
+            MissedRuns(runs, of: policy, every: $0, zone: policy.timezone, now: plan.started)
         }
     }
 
