@@ -88,7 +88,7 @@ package struct Review {
     }
 
     /// What came and went of each rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
-    /// expired ones that were `left`; unknown if the run was undone.
+    /// expired ones that were `left`; unknown if the rule was undone.
     ///
     /// Arrivals are the difference between what a run found and what the run before left, maybe days before. They are not known if something else may have
     /// changed the rows or the rule: an undo, a crash, another policy, or another rule that deletes rows of the entity.
@@ -160,8 +160,9 @@ package struct Review {
                     && rules.contains {
                         $0.name != name && $0.entity.folded == figures.entity.folded && $0.done.deleted > 0
                     }
-                // An undo has brought rows back.
-                if run.undoneBy == nil {
+                // An undo brings back the rows of its rules, also those of this one that they took, and one that was stopped perhaps others.
+                let isBack = run.undoneBy.map { isUndone || $0.wasInterrupted || takesOthers || isShared } ?? false
+                if !isBack {
                     day[2] = takesOthers || isShared ? nil : left
                     day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
                 }

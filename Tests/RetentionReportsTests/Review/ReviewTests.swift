@@ -219,6 +219,25 @@ struct ReviewTests {
         #expect(review.days(of: "gold").points.map { $0.values[0] } == [nil, expected])
     }
 
+    /// What the run recorded of its other rules stays known.
+    @Test func anUndoOfOneRuleHidesNoFigureOfAnother() {
+        var run = Sample.run(1, ["gold", "silver"].map { Sample.rule($0, .completed, expired: 10) })
+        run.report.rules[1].entity = "Silver"
+        let undo = Sample.undo(0, of: run, restored: 10)
+        run.undoneBy = .init()
+        if let figures = undo.report.undo { run.undoneBy?.note(figures, by: undo, deletedAgainBy: nil) }
+        var silver = Sample.rule("silver")
+        silver.entity = "Silver"
+        func days() -> [[[Int64?]]] {
+            let review = Sample.review([Sample.rule(), silver], [run, undo])
+            return ["gold", "silver"].map { review.days(of: $0).points.map(\.values) }
+        }
+        #expect(days() == [[[nil, 0, nil, nil]], [[nil, 10, 990, 0]]])
+        // It is not known of which rules one that was stopped has restored rows.
+        run.undoneBy?.wasInterrupted = true
+        #expect(days()[1] == [[nil, 10, nil, nil]])
+    }
+
     @Test func whatAnUndoBroughtBackIsNotDeleted() {
         let names = ["gold", "silver", "ticks"]
         var run = Sample.run(1, names.map { Sample.rule($0, .completed, expired: 10) })
