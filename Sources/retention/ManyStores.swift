@@ -165,8 +165,8 @@ struct StoresReport {
             [TextReport($0, host: MachineFacts.process.host, layout).text + "\n"]
         }
         if shown.count > Self.mostShown {
-            lines.append(
-                "\(Figures.count(shown.count - Self.mostShown, "other store")) need attention: see --format json\n")
+            let others = Figures.count(shown.count - Self.mostShown, "other store", "needs", "need")
+            lines.append("\(others) attention: see --format json\n")
         }
         if reports.count <= Self.mostTold {
             for report in reports where report.exitCode == 0 && report.warnings.isEmpty {

@@ -91,9 +91,12 @@ package struct StoresReview {
     package var json: String { "[\n" + stores.map(\.json).joined(separator: ",\n") + "\n]\n" }
 
     private var topLines: [(label: String, text: String, style: Style)] {
-        let counts = [0, 1].map { rank in Figures.grouped(stores.count { $0.rank == rank }) }
+        let counts = [0, 1].map { rank in stores.count { $0.rank == rank } }
+        let bad =
+            counts[0] == 1 ? "1 is not as it should be" : "\(Figures.grouped(counts[0])) are not as they should be"
         let text =
-            "\(Figures.grouped(stores.count)), of which \(counts[0]) are not as they should be, and \(counts[1]) need a look"
+            "\(Figures.grouped(stores.count)), of which \(bad), and \(Figures.grouped(counts[1])) "
+            + (counts[1] == 1 ? "needs a look" : "need a look")
         let last = stores.compactMap(\.lastRun).max()
         // A store of which a run was left out has a finding.
         let due = stores.compactMap(\.due).max { $0.due < $1.due }
