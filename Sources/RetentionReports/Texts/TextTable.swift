@@ -83,10 +83,14 @@ struct TextTable {
             while line.last == " " { line.removeLast() }
             return line.isEmpty ? [] : [line]
         }
-        func all(_ cells: [String]) -> [String] { (alone.map { [cells[$0]] } ?? []) + line(cells) }
-        var lines = all(columns.map(\.heading)).map { layout.paint($0, .heading) }
+        let headings = columns.map(\.heading)
+        var lines = ((alone.map { [headings[$0]] } ?? []) + line(headings)).map { layout.paint($0, .heading) }
+        var above = ""
         for row in rows {
-            lines += all(row.cells).map { layout.paint($0, row.style) }
+            // A name that has a line of its own is above all rows with it.
+            let name = alone.map { row.cells[$0] } ?? ""
+            lines += ((name == above ? [] : [name]) + line(row.cells)).map { layout.paint($0, row.style) }
+            above = name
             let details = below.sorted().filter { $0 < row.cells.count && !row.cells[$0].isEmpty }.map {
                 (columns[$0].label + " " + row.cells[$0]).drop { $0 == " " }
             }

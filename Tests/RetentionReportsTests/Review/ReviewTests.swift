@@ -577,6 +577,18 @@ struct ReviewTests {
         }
     }
 
+    /// On a narrow terminal the name of a rule is above its nights, not above each of them.
+    @Test func aLongNameIsShownOnce() throws {
+        let name = "prices-of-the-european-exchanges-by-minute"
+        let runs = [Int64(2), 1, 0].map { Sample.run($0, [Sample.rule(name, .completed, expired: 10)]) }
+        let text = ReviewText(
+            Sample.review([Sample.rule(name), Sample.rule("gold")], runs), TextLayout(width: 80, tableWidth: 80)
+        ).text
+        let nights = try #require(text.firstRange(of: "What came and went")).lowerBound
+        let lines = text[nights...].split(separator: "\n")
+        #expect(lines.count { $0 == name } == 1 && lines.count { $0.hasPrefix("  2026-11-") } == 3, "\(text)")
+    }
+
     @Test(arguments: [40, 60, 80]) func fewColumnsAreEnough(width: Int) {
         let runs = [
             Sample.run(3), Sample.run(2, [refused()]), Sample.run(1, [], failure: "database is locked"), Sample.run(0),
