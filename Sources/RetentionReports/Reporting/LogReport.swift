@@ -33,15 +33,15 @@ package struct LogReport {
 
     // MARK: Text
 
-    /// A table with one line for each run and each gap, in order of time, ending with a line end. On a terminal lines are cut.
+    /// A table with a row for each run and each gap, in order of time, ending with a line end. On a terminal a long result is below its row.
     package func table(_ layout: TextLayout = TextLayout()) -> String {
         guard !runs.isEmpty else {
             let open = missed.flatMap { missed in missed.isOverdue ? missed.gaps.last.map(missed.sentence) : nil }
             return "No recorded run matches.\n" + (open.map { $0 + "\n" } ?? "")
         }
         var table = TextTable(columns: [
-            .init("STARTED (UTC)", .right), .init("OUTCOME"), .init("STORE"), .init("RESULT", isCut: true),
-            .init("TIME", .right), .init("RUN"),
+            .init("STARTED (UTC)", .right), .init("OUTCOME"), .init("STORE", leaving: 1),
+            .init("RESULT", label: "", tooLong: .isBelow), .init("TIME", .right), .init("RUN"),
         ])
         var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
         func appendGaps(before start: Instant?) {

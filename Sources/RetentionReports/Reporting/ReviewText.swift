@@ -52,7 +52,7 @@ extension ReviewTable {
             columns: columns.prefix(shortCount).enumerated().map { index, column in
                 .init(
                     column.heading.uppercased(), column.isNumber ? .right : .left, isAlwaysShown: endsWithText,
-                    isCut: endsWithText && index == shortCount - 1)
+                    tooLong: endsWithText && index == shortCount - 1 ? .isCut : nil)
             },
             rows: rows.map { .init(cells: $0.prefix(shortCount).map(SafeText.line), style: $1) })
     }

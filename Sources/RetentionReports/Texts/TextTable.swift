@@ -7,6 +7,9 @@ struct TextTable {
     /// The alignment of a column.
     enum Alignment { case left, right }
 
+    /// What becomes of a text that is too long for its row: it is cut, or written in full below the row.
+    enum TooLong { case isCut, isBelow }
+
     /// A column: its heading and its alignment.
     struct Column {
         var heading: String
@@ -17,15 +20,15 @@ struct TextTable {
         var leaving: Int
         /// What precedes a cell below its row.
         var label: String
-        /// Whether cells are cut before any column moves.
-        var isCut: Bool
+        /// What becomes of cells that are too long, before any column moves; nil: none is.
+        var tooLong: TooLong?
 
         init(
             _ heading: String, _ alignment: Alignment = .left, isAlwaysShown: Bool = false, leaving: Int = 0,
-            label: String? = nil, isCut: Bool = false
+            label: String? = nil, tooLong: TooLong? = nil
         ) {
             (self.heading, self.alignment, self.isAlwaysShown) = (heading, alignment, isAlwaysShown)
-            (self.leaving, self.label, self.isCut) = (leaving, label ?? heading.lowercased(), isCut)
+            (self.leaving, self.label, self.tooLong) = (leaving, label ?? heading.lowercased(), tooLong)
         }
     }
 
@@ -43,8 +46,8 @@ struct TextTable {
     private static let gap = "  "
     /// What is below a row is indented by this.
     private static let indent = "    "
-    /// The fewest columns of a cell that is cut.
-    private static let leastCut = 14
+    /// The least width of a column whose cells may be too long.
+    private static let leastText = 14
 
     /// The lines of the table.
     func lines(_ layout: TextLayout) -> [String] {
@@ -62,9 +65,9 @@ struct TextTable {
                 shown.reduce(alone == nil ? -most : 2 - most) { $0 + widths[$1] + Self.gap.count }
                     - Self.gap.count
             }
-            if let cut = shown.first(where: { columns[$0].isCut }) {
-                widths[cut] = min(widths[cut], max(Self.leastCut, widths[cut] - excess()))
-            }
+            let text = shown.first { columns[$0].tooLong != nil }
+            let whole = text.map { widths[$0] } ?? 0
+            if let text { widths[text] = min(whole, max(Self.leastText, whole - excess())) }
             // A long name has a line of its own.
             if excess() > 0, let first = shown.first, widths[first] > most / 3 {
                 alone = first
@@ -76,9 +79,17 @@ struct TextTable {
                 shown.removeAll { $0 == index }
                 below.append(index)
             }
+            // Columns that have left make room.
+            if let text { widths[text] = min(whole, widths[text] + max(0, -excess())) }
+        }
+        func isBelow(_ index: Int, _ cells: [String]) -> Bool {
+            below.contains(index)
+                || columns[index].tooLong == .isBelow && TextWidth.of(cells[index]) > widths[index]
         }
         func line(_ cells: [String]) -> [String] {
-            let cells = shown.filter { $0 < cells.count }.map { fitted(cells[$0], to: widths[$0], $0) }
+            let cells = shown.filter { $0 < cells.count }.map { index in
+                fitted(isBelow(index, cells) ? "" : cells[index], to: widths[index], index)
+            }
             var line = (alone == nil ? "" : Self.gap) + cells.joined(separator: Self.gap)
             while line.last == " " { line.removeLast() }
             return line.isEmpty ? [] : [line]
@@ -91,9 +102,9 @@ struct TextTable {
             let name = alone.map { row.cells[$0] } ?? ""
             lines += ((name == above ? [] : [name]) + line(row.cells)).map { layout.paint($0, row.style) }
             above = name
-            let details = below.sorted().filter { $0 < row.cells.count && !row.cells[$0].isEmpty }.map {
-                (columns[$0].label + " " + row.cells[$0]).drop { $0 == " " }
-            }
+            let details = columns.indices.filter {
+                $0 < row.cells.count && !row.cells[$0].isEmpty && isBelow($0, row.cells)
+            }.map { (columns[$0].label + " " + row.cells[$0]).drop { $0 == " " } }
             for text in [details.joined(separator: " · "), row.message ?? ""] where !text.isEmpty {
                 let wrapped = TextWidth.wrap(text, width: (layout.tableWidth ?? layout.width) - Self.indent.count)
                 lines += wrapped.map { Self.indent + layout.paint($0, row.style) }
