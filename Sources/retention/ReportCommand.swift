@@ -70,18 +70,24 @@ struct ReportCommand: ConsoleCommand {
     /// - Parameter code: set to the worst exit code of those that cannot be read.
     private func review(_ stores: ManyStores, _ console: Console, _ code: inout Int32) throws -> StoresReview {
         var found: [StoresReview.Store] = []
+        var ledgerCode: Int32 = 0
         code = try stores.each(console) { opening in
-            found.append(StoresReview.Store(try review(opening.policy, opening, console)))
+            let review = try review(opening.policy, opening, console)
+            if review.isLedgerUnreadable { ledgerCode = review.plan.exitCode }
+            found.append(StoresReview.Store(review))
         } otherwise: { opening, reason in
             // The ledger may be what cannot be read.
             let runs = (try? PastRuns(opening).ofPolicy().own) ?? []
             found.append(StoresReview.Store(opening.policy, trouble: reason, runs: runs, now: SystemClock.now()))
         }
+        code = RunStatus.worst(of: [code, ledgerCode])
         return StoresReview(
             stores.pattern.written, of: stores.policy, asOf: SystemClock.now().toSecond, found,
             problems: stores.problems)
     }
 
+    /// The review of one store. If the ledger cannot be read, the plan has that as its failure.
+    ///
     /// - Parameter orOfLedger: whether the past runs are enough if the store cannot be read, and the rules if a run could not make its
     ///   archive. Then the plan has the failure.
     private func review(
@@ -96,7 +102,18 @@ struct ReportCommand: ConsoleCommand {
             if let failure = plan.failure, plan.rules.isEmpty || !orOfLedger {
                 throw CommandFailure(exitCode: plan.exitCode, message: failure)
             }
-            return try reviewNow(plan, policy, opening)
+            return try reviewNow(plan, policy, opening, past: PastRuns(opening).ofPolicy())
+        } catch let error as StoreError where opening.isOfLedger(error) {
+            session.ignoresLedger = true
+            var plan = try session.dryRun().report
+            guard !plan.rules.isEmpty else { throw error }
+            let status = ExitStatus(of: error)
+            (plan.failure, plan.exitCode) = (status.reason, status.code)
+            // A part of it may be readable.
+            let past = (try? PastRuns(opening).ofPolicy()) ?? (own: [], others: [])
+            var review = try reviewNow(plan, policy, opening, past: past)
+            review.isLedgerUnreadable = true
+            return review
         } catch  where orOfLedger && ExitStatus(of: error).isOfStore {
             let past = try PastRuns(opening).ofPolicy()
             guard !past.own.isEmpty else { throw error }
@@ -105,7 +122,9 @@ struct ReportCommand: ConsoleCommand {
         }
     }
 
-    private func reviewNow(_ plan: RunReport, _ policy: Policy, _ opening: StoreOpening) throws -> Review {
+    private func reviewNow(
+        _ plan: RunReport, _ policy: Policy, _ opening: StoreOpening, past: (own: [LedgerRun], others: [LedgerRun])
+    ) throws -> Review {
         let reader = try opening.reader()
         let completed = try policy.completed(from: reader)
         var dates: [String: Series] = [:]
@@ -119,7 +138,6 @@ struct ReportCommand: ConsoleCommand {
             }
             dates[rule.name] = try Series.dates(rule, report, now: plan.asOf, zone: policy.timezone, reader)
         }
-        let past = try PastRuns(opening).ofPolicy()
         return Review(
             plan: plan, runs: past.own, others: past.others, dates: dates, storeSizeBytes: try reader.sizeBytes(),
             policy: completed, reached: reached)

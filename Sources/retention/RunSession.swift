@@ -15,6 +15,8 @@ struct RunSession {
     }
     /// The ledger that is open for many stores; nil: the run opens it.
     var ledger: OpenLedger?
+    /// Whether a dry run is made without what the ledger knows, because it cannot be read.
+    var ignoresLedger = false
     /// The figures of many stores that this one is one of.
     var figuresOfMany: StoresFigures?
     /// The command line's time budget; nil: the policy's.
@@ -48,7 +50,7 @@ struct RunSession {
         let opening = opening
         let reader = try opening.reader()
         try opening.checkLock()
-        let ledger = try opening.history()
+        let ledger = ignoresLedger ? nil : try opening.history()
         let memory = try opening.memory(of: ledger)
         try planFile?.check(reader, ledger)
         var dryRun = DryRun(

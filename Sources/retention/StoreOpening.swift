@@ -178,6 +178,9 @@ struct StoreOpening {
         return error
     }
 
+    /// Whether an error is about the ledger's file.
+    func isOfLedger(_ error: StoreError) -> Bool { (try? ledgerPath()) == error.store }
+
     /// What the ledger knows of past runs of the store; empty without a ledger.
     func memory() throws -> RunMemory { try memory(of: history()) }
 

@@ -483,6 +483,16 @@ import Testing
         #expect(new.contains("\nStores: 4, of which 1 is not") && !new.contains("MISSED"), "\(new)")
     }
 
+    @Test func withADamagedLedgerTheReviewHasTheStores() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        #expect(try job.retention("run").status == 0)
+        try job.folder.write(String(repeating: "no database ", count: 600), to: "retention.ledger.sqlite")
+        let end = try job.retention("report")
+        #expect(end.status == 74 && end.words.contains("Last run: not known: the ledger cannot be read"), "\(end)")
+        #expect(end.output.matches(of: /the ledger cannot be read, so a run now would fail/).count == 1, "\(end)")
+        #expect(end.output.contains(/(?m)^data\/a\.sqlite +1 +0\b/), "\(end)")
+    }
+
     @Test func inspectShowsWhatDiffers() throws {
         let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"])
         try job.change("ALTER TABLE Price ADD COLUMN extra; CREATE TABLE Other(i)", in: "data/c.sqlite")

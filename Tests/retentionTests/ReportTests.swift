@@ -85,6 +85,25 @@ struct ReportTests {
         #expect(try job.retention("report").words.contains("What came and went in the newest nights"))
     }
 
+    /// What is in the store does not depend on the ledger.
+    @Test func ofADamagedLedgerTheStoreIsTold() throws {
+        let job = try job()
+        try job.report()
+        try job.folder.write(String(repeating: "no database ", count: 600), to: "retention.ledger.sqlite")
+        let attention = "the ledger cannot be read, so a run now would fail: retention.ledger.sqlite: "
+        for arguments in [["report"], ["report", "--html", "-"]] {
+            let end = try job.perform(arguments)
+            #expect(end.status == 74 && end.errors.isEmpty, "\(end)")
+            let text = end.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(text.contains(attention) && text.contains("0 rows expired now"), "\(text)")
+            #expect(text.contains("not known: the ledger cannot be read") && !text.contains("MISSED"), "\(text)")
+        }
+        let words = try job.retention("report").words
+        #expect(words.contains("Attention: 1 finding, the worst first - " + attention), "\(words)")
+        let json = try job.retention("report", "--json")
+        #expect(json.status == 74 && json.output.contains("\"kind\": \"ledger\""), "\(json)")
+    }
+
     /// The store can be read, so its rows are shown.
     @Test func withoutTheFolderOfTheArchivesTheRulesAreTold() throws {
         let job = try job()

@@ -29,7 +29,7 @@ extension Review {
 
     /// The kinds of what stands, the worst first.
     private static let kinds = [
-        "store", "archive", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind",
+        "ledger", "store", "archive", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind",
         "archive_gone", "no_new_rows", "warning", "unreadable", "silent_groups", "late", "hold", "growth", "no_archive",
         "no_limit",
     ]
@@ -60,11 +60,14 @@ extension Review {
     private var present: [Finding] {
         var found: [Finding] = []
         if let failure = plan.failure {
-            let (kind, text) =
-                plan.rules.isEmpty
-                ? ("store", "the store cannot be read now: \(plan.short(failure))")
-                : ("archive", "a run now would fail: \(failure)")
-            found.append((.bad, kind, nil, text))
+            let reason = plan.short(failure)
+            if isLedgerUnreadable {
+                found.append((.bad, "ledger", nil, "the ledger cannot be read, so a run now would fail: \(reason)"))
+            } else if plan.rules.isEmpty {
+                found.append((.bad, "store", nil, "the store cannot be read now: \(reason)"))
+            } else {
+                found.append((.bad, "archive", nil, "a run now would fail: \(failure)"))
+            }
         }
         if let missed, missed.isOverdue, let gap = missed.gaps.last {
             found.append((.bad, "missed", nil, missed.sentence(gap)))

@@ -38,7 +38,10 @@ extension Review {
         let (found, last) = (attention, lastRun)
         let head = found.isEmpty ? "nothing" : "\(Figures.count(found.count, "finding")), the worst first"
         return [
-            ("Last run", last.map(words) ?? Self.noRun(policy), last?.outcome.style ?? .caution), next,
+            (
+                "Last run", last.map(words) ?? Self.noRun(policy, isLedgerUnreadable: isLedgerUnreadable),
+                last?.outcome.style ?? .caution
+            ), next,
             ("Attention", head, found.first?.style ?? .good),
         ]
     }
@@ -70,13 +73,16 @@ extension Review {
     }
 
     /// What is known if no run is.
-    static func noRun(_ policy: Policy) -> String {
-        policy.ledger == .none ? "not known: the policy keeps no ledger" : "none is recorded"
+    static func noRun(_ policy: Policy, isLedgerUnreadable: Bool) -> String {
+        guard !isLedgerUnreadable else { return "not known: the ledger cannot be read" }
+        return policy.ledger == .none ? "not known: the policy keeps no ledger" : "none is recorded"
     }
 
     /// Why it is not known when the next run is due.
-    static func nextIsNotKnown(_ policy: Policy) -> String {
-        "when is not known: the policy " + (policy.expectedEvery == nil ? "has no expected_every" : "keeps no ledger")
+    static func nextIsNotKnown(_ policy: Policy, isLedgerUnreadable: Bool) -> String {
+        guard !isLedgerUnreadable else { return "when is not known: the ledger cannot be read" }
+        return "when is not known: the policy "
+            + (policy.expectedEvery == nil ? "has no expected_every" : "keeps no ledger")
     }
 
     /// When the next run is due, and what it will delete.
@@ -94,7 +100,9 @@ extension Review {
             expiredNow.map { " · \(Figures.count($0, "row"))\(shares) \(verb)\(later)\(rest)" }
             ?? " · what a run would delete is not known"
         guard let missed else {
-            return ("Next", Self.nextIsNotKnown(policy) + rows, .caution)
+            return (
+                "Next", Self.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable) + rows, .caution
+            )
         }
         let next = Self.next(due, of: missed.expected, every: missed.expectedEvery, now: missed.now)
         return ("Next", next.text + rows, next.style)

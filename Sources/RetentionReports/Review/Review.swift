@@ -15,6 +15,8 @@ package struct Review {
     package var dates: [String: Series]
     /// The size of the store now; nil: the store cannot be read.
     package var storeSizeBytes: Int64?
+    /// Whether the ledger cannot be read, which is the failure of the plan. Then at most some of the past runs are known.
+    package var isLedgerUnreadable = false
     /// The entities, in lower case, from which the rules' deletes can take rows by cascades, by the names of the rules.
     private let reached: [String: Set<String>]
     /// The policy, completed from the store.
@@ -62,9 +64,9 @@ package struct Review {
     /// The newest run that is no undo and whose date may be right; nil: none is recorded.
     var lastRun: LedgerRun? { runs.newest(now: plan.started) }
 
-    /// The gaps between the runs; nil: the policy has no `expected_every` or no ledger.
+    /// The gaps between the runs; nil: the policy has no `expected_every`, or no ledger that can be read.
     var missed: MissedRuns? {
-        guard policy.ledger != .none else { return nil }
+        guard policy.ledger != .none, !isLedgerUnreadable else { return nil }
         return policy.expectedEvery.map {
             MissedRuns(runs, of: policy, every: $0, zone: policy.timezone, now: plan.started)
         }

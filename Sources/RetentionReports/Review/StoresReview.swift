@@ -16,6 +16,7 @@ package struct StoresReview {
         /// What is true of all stores of the policy.
         fileprivate var ofAll: [(text: String, style: Style)] = []
         fileprivate var json = ""
+        fileprivate var isLedgerUnreadable = false
 
         /// Takes what counts of the review of a store.
         package init(_ review: Review) {
@@ -24,10 +25,11 @@ package struct StoresReview {
             counts = [rows, review.expiredNow, review.expiredTomorrow, review.storeSizeBytes.map { Int($0) }]
             (lastRun, due) = (review.lastRun?.report.started, review.due)
             json = String(review.json.dropLast())
+            isLedgerUnreadable = review.isLedgerUnreadable
             // A new store waits for its first run.
             for (found, sentence) in zip(review.attention, review.sentences)
             where found.kind != "missed" || !review.runs.isEmpty {
-                if ["no_archive", "no_limit"].contains(found.kind) {
+                if ["ledger", "no_archive", "no_limit"].contains(found.kind) {
                     ofAll.append(sentence)
                 } else {
                     findings.append(sentence)
@@ -100,11 +102,18 @@ package struct StoresReview {
         let last = stores.compactMap(\.lastRun).max()
         // A store of which a run was left out has a finding.
         let due = stores.compactMap(\.due).max { $0.due < $1.due }
-        let every = policy.ledger == .none ? nil : policy.expectedEvery?.written
+        let isLedgerUnreadable = stores.contains(where: \.isLedgerUnreadable)
+        let every = policy.ledger == .none || isLedgerUnreadable ? nil : policy.expectedEvery?.written
         let next = every.map { Review.next(due, of: "run", every: $0, now: asOf) }
         return [
-            ("Last run", last.map(Review.time) ?? Review.noRun(policy), last == nil ? .caution : .plain),
-            ("Next", next?.text ?? Review.nextIsNotKnown(policy), next?.style ?? .caution),
+            (
+                "Last run", last.map(Review.time) ?? Review.noRun(policy, isLedgerUnreadable: isLedgerUnreadable),
+                last == nil ? .caution : .plain
+            ),
+            (
+                "Next", next?.text ?? Review.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable),
+                next?.style ?? .caution
+            ),
             ("Stores", text, stores.first?.findings.first?.style ?? .good),
         ]
     }
