@@ -98,11 +98,13 @@ struct ReportCommand: ConsoleCommand {
             log: LogOpening.Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }))
         session.ledger = opening.ledger
         do {
+            let past = try PastRuns(opening).ofPolicy()
+            session.due = past.own.due(of: policy, now: SystemClock.now())?.due
             let plan = try session.dryRun().report
             if let failure = plan.failure, plan.rules.isEmpty || !orOfLedger {
                 throw CommandFailure(exitCode: plan.exitCode, message: failure)
             }
-            return try reviewNow(plan, policy, opening, past: PastRuns(opening).ofPolicy())
+            return try reviewNow(plan, policy, opening, past: past)
         } catch let error as StoreError where opening.isOfLedger(error) {
             session.ignoresLedger = true
             var plan = try session.dryRun().report

@@ -28,6 +28,8 @@ struct RunSession {
     var planFile: PlanFile?
     /// How many rows of each kind a dry run shows.
     var sampleCount = 0
+    /// When the next run is due, up to which a dry run counts the rows that will expire; nil: it does not.
+    var due: Instant?
     /// Whether each distinct statement is shown with its query plan.
     var isVerbose = false
     /// When it began: a run that cannot begin may have waited for its store.
@@ -55,7 +57,7 @@ struct RunSession {
         try planFile?.check(reader, ledger)
         var dryRun = DryRun(
             setup: setup(try policy.completed(from: reader)), memory: memory, logger: log.logger)
-        dryRun.sampleCount = sampleCount
+        (dryRun.sampleCount, dryRun.due) = (sampleCount, due)
         var plan: SavedPlan?
         dryRun.planValidity = planValidity
         dryRun.takePlan = { plan = $0 }

@@ -43,7 +43,7 @@ struct ReportTests {
         #expect(text.contains("· completed · Deleted 40 rows in"), "\(text)")
         #expect(text.contains("no expired row is left · undo possible until"), "\(text)")
         #expect(text.contains("Next: due 20") && text.contains("; if you read this after 20"), "\(text)")
-        #expect(text.contains("0 rows expired now, 0 more within 24 hours Attention: nothing"), "\(text)")
+        #expect(text.contains("0 rows expired now, 0 more by then Attention: nothing"), "\(text)")
     }
 
     @Test func aRefusedRunAndItsSolutionAreTold() throws {

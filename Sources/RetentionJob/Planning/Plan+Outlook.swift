@@ -4,18 +4,22 @@ import RetentionPolicy
 extension Plan {
     /// Counts the rows that a rule will delete soon and that no rule deletes now; nil: the rule was not surveyed.
     ///
-    /// - Parameter clock: the system clock, by which holds end.
+    /// - Parameters:
+    ///   - clock: the system clock, by which holds end.
+    ///   - due: when the next run is due; nil: the rows up to then are not counted.
     func forecast(
-        of index: Int, asOf: Instant, clock: Instant, zone: CalendarZone, reader: any RetentionReader
+        of index: Int, asOf: Instant, clock: Instant, due: Instant? = nil, zone: CalendarZone,
+        reader: any RetentionReader
     ) throws -> Forecast? {
         guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
-        /// The request of a rule some days later.
-        func later(_ request: SurveyRequest, of step: Step, days: Int64) -> SurveyRequest {
+        let day: Int64 = 86_400_000_000
+        /// The request of a rule some microseconds later.
+        func later(_ request: SurveyRequest, of step: Step, by time: Int64) -> SurveyRequest {
             var request = request
-            let asOf = asOf.advanced(byMicroseconds: days * 86_400_000_000)
+            let asOf = asOf.advanced(byMicroseconds: time)
             request.cutoff = step.rule.cutoff(asOf: asOf, zone: zone)
             together?.keepRows(&request, of: step.rule, asOf: asOf)
-            let then = clock.advanced(byMicroseconds: days * 86_400_000_000)
+            let then = clock.advanced(byMicroseconds: time)
             let ended = Set(holds.inForce.map(\.hold).filter { $0.hasEnded(at: then) }.map(\.name))
             request.keepers.holds.removeAll { ended.contains($0.name) }
             return request
@@ -28,20 +32,22 @@ extension Plan {
             return (place, step, own)
         }
         func count(from first: Int64, to last: Int64) throws -> Int {
-            let now = later(request, of: steps[index], days: first)
-            let then = later(request, of: steps[index], days: last)
+            let now = later(request, of: steps[index], by: first)
+            let then = later(request, of: steps[index], by: last)
             // Rows before the current cutoff are deleted now, or are kept in any case unless a tier or a hold keeps them only for some time.
             let isReleased =
                 steps[index].rule.thin != nil || !request.keepers.others.isEmpty
                 || then.keepers.holds != now.keepers.holds
             let others =
-                related.filter { isReleased || $0.place != index }.map { later($0.request, of: $0.step, days: first) }
-                + related.filter { $0.place < index }.map { later($0.request, of: $0.step, days: last) }
+                related.filter { isReleased || $0.place != index }.map { later($0.request, of: $0.step, by: first) }
+                + related.filter { $0.place < index }.map { later($0.request, of: $0.step, by: last) }
             let rows = StoreFetchRequest(
                 entity: request.entity, predicate: then.expired(from: isReleased ? nil : now.cutoff))
             return try reader.count(rows.besides(others.map(\.expired)))
         }
-        return Forecast(nextDay: try count(from: 0, to: 1), nextWeek: try count(from: 1, to: 8))
+        var forecast = Forecast(nextDay: try count(from: 0, to: day), nextWeek: try count(from: day, to: 8 * day))
+        if let due, due > asOf { forecast.untilDue = try count(from: 0, to: due.since(asOf).wholeMicroseconds) }
+        return forecast
     }
 }
 

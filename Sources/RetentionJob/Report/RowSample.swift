@@ -28,6 +28,8 @@ package struct Forecast: Hashable, Sendable {
     package var nextDay: Int
     /// In the 7 days after that.
     package var nextWeek: Int
+    /// Until the next run is due; nil: it is due, or when is not known.
+    package var untilDue: Int?
 
     package init(nextDay: Int, nextWeek: Int) {
         self.nextDay = nextDay

@@ -16,6 +16,8 @@ package struct DryRun {
     package var logger: Logger
     /// The number of rows of each kind in a ``RowSample``; 0: none are read.
     package var sampleCount = 0
+    /// When the next run is due, up to which the rows are counted that will expire; nil: they are not.
+    package var due: Instant?
     /// How long a saved plan is valid; nil: no plan is saved.
     package var planValidity: Duration?
     /// Called with the plan to save.
@@ -86,7 +88,8 @@ package struct DryRun {
         for (index, tally) in zip(rolledUp, candles) { report.rules[index].take(tally) }
         for index in plan.steps.indices {
             report.rules[index].planned.forecast = try plan.forecast(
-                of: index, asOf: setup.asOf, clock: setup.clock(), zone: setup.policy.timezone, reader: rehearsal)
+                of: index, asOf: setup.asOf, clock: setup.clock(), due: due, zone: setup.policy.timezone,
+                reader: rehearsal)
             guard sampleCount > 0 else { continue }
             report.rules[index].planned.sample = try plan.steps[index].sample(
                 sampleCount, before: plan.steps[..<index], reader: rehearsal)

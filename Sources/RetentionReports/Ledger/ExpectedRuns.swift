@@ -35,7 +35,7 @@ extension [LedgerRun] {
     /// none is recorded.
     ///
     /// - Parameter now: the time of the clock.
-    func due(of policy: Policy, now: Instant) -> (due: Instant, late: Instant)? {
+    package func due(of policy: Policy, now: Instant) -> (due: Instant, late: Instant)? {
         guard let every = policy.expectedEvery, let last = expected(of: policy, now: now).last else { return nil }
         let start = last.report.started
         let due = Cutoff.end(of: every, from: start, zone: policy.timezone)

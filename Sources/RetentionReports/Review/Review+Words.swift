@@ -94,7 +94,8 @@ extension Review {
         let shares = cascaded > 0 ? " (\(Figures.grouped(cascaded)) by cascades)" : ""
         let verb = refused.isEmpty ? "expired now" : "would be deleted now"
         let without = cascaded > 0 ? " (without cascades)" : ""
-        let later = expiredTomorrow.map { ", \(Figures.grouped($0)) more within 24 hours\(without)" } ?? ""
+        let more = expiredUntilDue.map { ($0, "by then") } ?? expiredTomorrow.map { ($0, "within 24 hours") }
+        let later = more.map { ", \(Figures.grouped($0.0)) more \($0.1)\(without)" } ?? ""
         let rest = refused.isEmpty ? "" : "; a run would refuse \(refused.listed("and"))"
         let rows =
             expiredNow.map { " · \(Figures.count($0, "row"))\(shares) \(verb)\(later)\(rest)" }

@@ -84,9 +84,17 @@ package struct Review {
     var expiredNow: Int? { isCounted ? ready.reduce(0) { $0 + $1.planned.expired + $1.done.cascaded } : nil }
 
     /// The rows that will expire within 24 hours; nil: they were not counted.
-    var expiredTomorrow: Int? {
+    var expiredTomorrow: Int? { sum { $0.nextDay } }
+
+    /// The rows that will expire until the next run is due; nil: it is due, when is not known, or they were not counted.
+    var expiredUntilDue: Int? { due.flatMap { plan.asOf < $0.due ? sum { $0.untilDue } : nil } }
+
+    /// The sum of a forecast over the rules; nil: it is not known of all.
+    private func sum(_ rows: (Forecast) -> Int?) -> Int? {
         guard isCounted else { return nil }
-        return ready.reduce(0) { sum, rule in sum.flatMap { sum in rule.planned.forecast.map { sum + $0.nextDay } } }
+        return ready.reduce(0) { sum, rule in
+            sum.flatMap { sum in rule.planned.forecast.flatMap(rows).map { sum + $0 } }
+        }
     }
 
     /// What came and went of each rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
@@ -236,7 +244,7 @@ package struct Review {
         }
         let next: JSONText = [
             "due": (due?.due).json, "late_after": (due?.late).json, "expired": expiredNow.json,
-            "next_day": expiredTomorrow.json,
+            "until_due": expiredUntilDue.json, "next_day": expiredTomorrow.json,
         ]
         let document: JSONText = [
             "schema": "retention.report/1", "store": plan.store.json, "as_of": plan.asOf.json,

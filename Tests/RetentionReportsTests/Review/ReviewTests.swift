@@ -114,7 +114,7 @@ struct ReviewTests {
                 "gold: a run now would refuse it, as since 2026-11-20: refusing to"))
         #expect(
             standing.top[1].hasSuffix(
-                " · 0 rows would be deleted now, 0 more within 24 hours; a run would refuse gold (71,000 expired rows)"),
+                " · 0 rows would be deleted now, 0 more by then; a run would refuse gold (71,000 expired rows)"),
             "\(standing.top)")
     }
 
@@ -264,6 +264,11 @@ struct ReviewTests {
         #expect(
             due.top[1] == "Next: due 2026-11-21 03:00; if you read this after 2026-11-21 05:24, the job did not run"
                 + " · 5 rows expired now, 10 more within 24 hours")
+        var rule = Sample.rule(expired: 5)
+        rule.planned.forecast?.untilDue = 3
+        #expect(Sample.review([rule], [Sample.run(0)]).top[1].hasSuffix(" · 5 rows expired now, 3 more by then"))
+        // What is due is what is expired now.
+        #expect(Sample.review([rule], [Sample.run(1)]).top[1].hasSuffix(", 10 more within 24 hours"))
         let late = Sample.review([Sample.rule()], [Sample.run(1)])
         #expect(late.top[1].hasPrefix("Next: due 2026-11-20 03:00; no run has begun since"))
         #expect(late.sentences[0].text == "MISSED: the last run began 1 d 21 h ago; one is expected every 1d")
