@@ -1,6 +1,6 @@
 /// The look of the review page: light and dark, on a wide screen, a phone and paper. The contrast of colours with the background is at
-/// least 4.5 for text and 3 for graphics. Bars before and after the cutoff differ by lightness, by 3 at least, and in their edge. On paper
-/// tables are tables, and folded numbers stay folded.
+/// least 4.5 for text and 3 for graphics. Bars before and after the cutoff differ by lightness, by 3 at least, and in their edge. The first
+/// cells of all rows have the room of the mark of some. On paper tables are tables, and folded numbers stay folded.
 enum PageStyle {
     static let css = """
         :root { color-scheme: light dark; --ground: #ffffff; --ink: #1c2024; --soft: #565e68; --rule: #d5d9df;
@@ -20,7 +20,7 @@ enum PageStyle {
         .wide, .narrow { overflow-x: auto; margin: .5rem 0 1rem; } [tabindex]:focus-visible { outline: 2px solid var(--kept); }
         table { border-collapse: collapse; width: 100%; font-size: .85rem; font-variant-numeric: tabular-nums; }
         caption, th, td { text-align: start; vertical-align: top; padding: .35rem .5rem .35rem 0; overflow-wrap: break-word; }
-        th, td { border-bottom: 1px solid var(--rule); } th { font-weight: 600; } .number { text-align: end; } td.number, .short { white-space: nowrap; } td.long { min-width: 6rem; overflow-wrap: anywhere; }
+        th, td { border-bottom: 1px solid var(--rule); } tr > :first-child { padding-left: .6rem; } th { font-weight: 600; } .number { text-align: end; } td.number, .short { white-space: nowrap; } td.long { min-width: 6rem; overflow-wrap: anywhere; }
         tr.bad, tr.caution { color: inherit; } tr.bad > :first-child { box-shadow: inset 3px 0 var(--bad); padding-left: .6rem; }
         tr.caution > :first-child { box-shadow: inset 3px 0 var(--caution); padding-left: .6rem; }
         .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 21rem), 1fr)); gap: 1rem 1.5rem; }

@@ -112,6 +112,13 @@ struct ReviewPageTests {
         #expect(open.isEmpty)
     }
 
+    /// The text of a row with a mark begins where that of the others does.
+    @Test func theFirstCellsAreInLine() {
+        let rooms = PageStyle.css.matches(of: /(tr\S*) > :first-child \{[^}]*padding-left: ([^;]+);/)
+        #expect(rooms.map { String($0.1) } == ["tr", "tr.bad", "tr.caution"])
+        #expect(Set(rooms.map { String($0.2) }).count == 1)
+    }
+
     @Test func aStoreWithoutRunsHasAPage() {
         let html = ReviewPage(Sample.review([Sample.rule()], [])).html
         #expect(html.contains("none is recorded") && !html.contains("<figure>"))
