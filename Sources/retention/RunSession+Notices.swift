@@ -35,7 +35,10 @@ extension RunSession {
         let store = (try? opening.realStorePath()) ?? report.store
         var ends = ends ?? .init()
         // The ledger may be damaged, or there may be none.
-        ends.success = ends.success ?? MetricsText.success(of: report.config, store: store, in: path)
+        if ends.success == nil {
+            let past = figuresOfMany?.pastSuccesses ?? MetricsText.Successes(in: path)
+            ends.success = past.end(of: report.config, store: store)
+        }
         let figures = MetricsText(
             report, expectedEvery: expected, store: store, version: RetentionCommand.version, ends: ends, now: now)
         if let figuresOfMany { return try figuresOfMany.take(figures, of: policy) }

@@ -10,6 +10,8 @@ final class StoresFigures {
     private let ledger: OpenLedger?
     private var reached: [String: MetricsText] = [:]
     private var lastWrite = SystemClock.uptime()
+    /// What the file says that this run replaces, for stores of which the ledger knows no success. It is read once.
+    private(set) lazy var pastSuccesses = MetricsText.Successes(in: path)
 
     /// Nil: the policy asks for no figures.
     init?(_ policy: Policy, _ policies: [Policy], _ ledger: OpenLedger?) {

@@ -73,17 +73,33 @@ package struct MetricsText {
             hint: "check the folder and its permissions, or change metrics.textfile")
     }
 
-    /// When the last run with exit code 0 ended, as a file of figures says; nil: it does not say so.
-    ///
-    /// - Parameters:
-    ///   - config: the path of the policy as a label.
-    ///   - store: the real path or the address of the store.
-    package static func success(of config: String, store: String, in path: String) -> Instant? {
-        let figure = "retention_run_last_success_timestamp_seconds{\(joined([("store", store), ("policy", config)]))} "
-        let bytes = FilePlace(path).firstBytes(1 << 20) ?? []
-        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
-        let value = lines.first { $0.hasPrefix(figure) }.flatMap { Double($0.dropFirst(figure.count)) }
-        return value.flatMap { Int64(exactly: ($0 * 1_000_000).rounded()) }.map { Instant(microseconds: $0) }
+    /// When the last runs with exit code 0 ended, as a file of figures says.
+    package struct Successes {
+        /// By the labels of the figure.
+        private var ends: [String: Instant] = [:]
+
+        /// Reads the first MiB of the file, which may be missing.
+        package init(in path: String) {
+            let figure = "retention_run_last_success_timestamp_seconds{"
+            let bytes = FilePlace(path).firstBytes(1 << 20) ?? []
+            // The bytes may end in the middle of a line.
+            let lines = bytes[..<(bytes.lastIndex(of: UInt8(ascii: "\n")) ?? bytes.startIndex)]
+            for line in String(decoding: lines, as: UTF8.self).split(separator: "\n") where line.hasPrefix(figure) {
+                guard let space = line.lastIndex(of: " "), let seconds = Double(line[space...].dropFirst()),
+                    let time = Int64(exactly: (seconds * 1_000_000).rounded())
+                else { continue }
+                ends[String(line[..<space].dropFirst(figure.count).dropLast())] = Instant(microseconds: time)
+            }
+        }
+
+        /// When the last one ended; nil: the file does not say so.
+        ///
+        /// - Parameters:
+        ///   - config: the path of the policy as a label.
+        ///   - store: the real path or the address of the store.
+        package func end(of config: String, store: String) -> Instant? {
+            ends[MetricsText.joined([("store", store), ("policy", config)])]
+        }
     }
 
     /// The beginning of every such file.

@@ -1,3 +1,4 @@
+import Foundation
 import PriceStore
 import RetentionJob
 import RetentionReports
@@ -30,6 +31,28 @@ struct MetricsTextTests {
             "retention_run_exit_code\(store)} 65", "retention_run_in_progress\(store)} 0",
             "retention_run_duration_seconds\(store)} 12.345678",
         ] { #expect(text.contains(line + "\n"), "\(line)\n\(text)") }
+    }
+
+    /// Of many stores the file is read once, before this run replaces it.
+    @Test func theFileSaysWhenTheLastRunsSucceeded() throws {
+        let folder = FileManager.default.temporaryDirectory
+        let path = folder.appendingPathComponent("figures-\(UUID().uuidString).prom").path
+        let stores: [(store: String, seconds: Int64)] = [("/data/a \"b\" c} 5.sqlite", 7), ("/data/b.sqlite", 9)]
+        try MetricsText.write(
+            stores.map { store, seconds -> MetricsText in
+                var ends = LedgerHistory.Ends()
+                ends.success = Instant(unixSeconds: seconds)
+                var report = ReportSample.report(.run, rules: [ReportSample.refused])
+                report.exitCode = 65
+                return MetricsText(report, store: store, ends: ends)
+            }, to: path)
+        let past = MetricsText.Successes(in: path)
+        try FileManager.default.removeItem(atPath: path)
+        for (store, seconds) in stores {
+            #expect(past.end(of: "conf/retention.yaml", store: store) == Instant(unixSeconds: seconds))
+        }
+        #expect(past.end(of: "conf/other.yaml", store: "/data/b.sqlite") == nil)
+        #expect(MetricsText.Successes(in: path).end(of: "conf/retention.yaml", store: "/data/b.sqlite") == nil)
     }
 
     /// What is known only at the end is that of the run before.
