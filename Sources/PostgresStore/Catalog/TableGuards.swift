@@ -95,6 +95,8 @@ extension PostgresConnection {
     /// Why the server refuses every delete from a table, as a sentence; nil if it does not. A published delete must identify its row.
     /// Source: PostgreSQL manual, "Publication", on replica identity.
     func identityObstacle(_ table: PostgresTable) throws -> String? {
+        // The server plans the view of published tables for some milliseconds.
+        guard try exists(SQLFragment("SELECT 1 FROM pg_publication WHERE pubdelete LIMIT 1")) else { return nil }
         let published = TableGuards.publications(
             "SELECT \(table.oid)::oid AS oid UNION SELECT inhrelid FROM pg_inherits WHERE inhparent = \(table.oid) "
                 + "UNION SELECT relid FROM pg_partition_tree(\(table.oid)) WHERE isleaf")

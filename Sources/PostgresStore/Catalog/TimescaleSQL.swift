@@ -47,6 +47,13 @@ enum TimescaleSQL {
             + .bound(table.relation, "name") + " ORDER BY i.range_start, i.range_start_integer, c.oid"
     }
 
+    /// Finds the name of a chunk in SQL, if it is one of the hypertable's.
+    static func chunk(_ oid: Int, of table: PostgresTable) -> SQLFragment {
+        "SELECT format('%I.%I', n.nspname, c.relname) AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+            + "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = " + .bound("\(oid)", "oid")
+            + " AND i.inhparent = " + .bound(table.sql, "regclass")
+    }
+
     /// Drops and counts the chunks of a hypertable that begin at or after a value and end at or before another.
     ///
     /// - Parameter schema: the schema of the extension's functions, which the search path may not contain.
