@@ -148,7 +148,7 @@ struct LogCommand: ConsoleCommand {
         if let stores = ManyStores(policy) { return try showMissed(of: stores, since: since, console) }
         guard let missed = try missedRuns(policy, opening, since: since, isOnlyNow: since == nil) else { return 0 }
         try showMissed(missed.objects(), missed.lines, console)
-        return missed.gaps.isEmpty ? 0 : 65
+        return missed.isAlarm ? 65 : 0
     }
 
     private func showMissed(_ objects: [JSONText], _ lines: [String], _ console: Console) throws {
@@ -166,7 +166,7 @@ struct LogCommand: ConsoleCommand {
             all.append((policy.store.written, missed))
         }
         let known = all.filter { $0.missed.hasRuns }
-        let late = (known.isEmpty ? all : known).filter { !$0.missed.gaps.isEmpty }
+        let late = (known.isEmpty ? all : known).filter(\.missed.isAlarm)
         let lines = late.flatMap { store, missed in missed.lines.map { "\(SafeText.line(store)): \($0)" } }
         let none = known.first.map { Array($0.missed.lines.prefix(1)) } ?? []
         try showMissed(late.flatMap { $0.missed.objects(of: $0.store) }, late.isEmpty ? none : lines, console)

@@ -47,18 +47,23 @@ struct ReportCommand: ConsoleCommand {
         }
         let text: String
         var code: Int32 = 0
+        var failure: String?
         if let stores = ManyStores(policy) {
             let review = try review(stores, console, &code)
             text = html != nil ? review.html : format.isJSON ? review.json : review.text(console.layout)
+            failure = code == 0 ? nil : "not all stores are as they should be"
         } else {
             let review = try review(policy, opening, console, orOfLedger: true)
-            code = review.plan.failure == nil ? 0 : review.plan.exitCode
+            failure = review.plan.failure
+            code = failure == nil ? 0 : review.plan.exitCode
             text =
                 html != nil
                 ? ReviewPage(review).html : format.isJSON ? review.json : ReviewText(review, console.layout).text
         }
         if let file {
             try ReplacedFile.write(text, to: file, as: .page, hint: "check the folder and its permissions")
+            // Nothing else is printed that says it.
+            if let failure { console.diagnose("error", failure + "; see the page") }
         } else {
             try console.report(text)
         }

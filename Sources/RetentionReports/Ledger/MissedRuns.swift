@@ -30,6 +30,12 @@ package struct MissedRuns: Hashable, Sendable {
     /// Whether only a run that is missing now counts.
     private var isOnlyNow = false
 
+    /// How the last run that counts ended, as a sentence, if it crashed or failed before its first rule.
+    private let lastFault: String?
+
+    /// Whether `retention log --missed` reports something: a gap, or now that the last run did not get to its rules.
+    package var isAlarm: Bool { !gaps.isEmpty || isOnlyNow && lastFault != nil }
+
     /// Whether a run is missing now.
     package var isOverdue: Bool { gaps.last.map { $0.until == nil } ?? false }
 
@@ -47,7 +53,14 @@ package struct MissedRuns: Hashable, Sendable {
         _ runs: [LedgerRun], of policy: Policy? = nil, every: MaxAge, zone: CalendarZone, since: Instant? = nil,
         now: Instant
     ) {
-        let starts = runs.expected(of: policy, now: now).map(\.report.started)
+        let counted = runs.expected(of: policy, now: now)
+        let starts = counted.map(\.report.started)
+        lastFault = counted.last.flatMap { run in
+            let isCrashed = run.outcome == .crashed
+            guard isCrashed || run.outcome == .failed && run.report.rules.isEmpty else { return nil }
+            let end = isCrashed ? "crashed" : "failed before its first rule"
+            return "The last run, \(Figures.instant(run.report.started.toSecond)), \(end)."
+        }
         expected = "run" + (runs.contains { !$0.report.onlyRules.isEmpty } ? " of all rules" : "")
         /// The gap between two runs, or up to now; nil: there is none.
         func gap(_ start: Instant, _ until: Instant?) -> Gap? {
@@ -93,6 +106,7 @@ package struct MissedRuns: Hashable, Sendable {
         guard !gaps.isEmpty else {
             let found = isOnlyNow ? "No run is missing now" : "No run was missed"
             var lines = ["\(found); one is expected every \(SafeText.line(expectedEvery))."]
+            if isOnlyNow, let lastFault { lines = [lastFault] }
             if let due = lastPast?.due, let until = lastPast?.until {
                 let ends = "\(Figures.instant(due.toSecond)) to \(Figures.instant(until.toSecond))"
                 lines.append("The last gap was from \(ends); --since shows earlier gaps too.")

@@ -61,6 +61,11 @@ struct MissedRunsTests {
         #expect(missed(runs, nowHour: 50).gaps.isEmpty)
         #expect(missed(runs, nowHour: 80).text.contains("MISSED: the last run began 1 d 08 h ago; one is"))
         #expect(missed([runs[2]], nowHour: 50).gaps.isEmpty)
+        var now = missed(runs, nowHour: 50)
+        #expect(!now.isAlarm)
+        now.leaveOutPast()
+        #expect(now.isAlarm)
+        #expect(now.lines == ["The last run, 2026-11-23 00:00:00Z, failed before its first rule."], "\(now.lines)")
     }
 
     /// The other rules waited.
@@ -89,7 +94,7 @@ struct MissedRunsTests {
         #expect(missed(runs([0, 72, 96, 170]), nowHour: 171, since: 100).gaps.count == 1)
     }
 
-    /// A gap is shown when a run was due, so a later run that failed is below it.
+    /// A gap is shown when a run was due. A run that failed is not missed.
     @Test func theTableShowsGapsInOrderOfTime() {
         var runs = runs([0, 72, 97])
         (runs[2].outcome, runs[2].report.rules) = (.failed, [])
@@ -102,7 +107,7 @@ struct MissedRunsTests {
         #expect(
             lines == [
                 "STARTED (UTC) OUTCOME RESULT TIME", "21 Nov 00:00 ok nothing", "22 Nov 00:00 MISSED 3",
-                "24 Nov 00:00 ok nothing", "25 Nov 00:00 MISSED the", "25 Nov 01:00 FAILED locked",
+                "24 Nov 00:00 ok nothing", "25 Nov 01:00 FAILED locked", "26 Nov 01:00 MISSED the",
             ], "\(lines)")
     }
 
