@@ -96,7 +96,7 @@ struct ManyStores {
     }
 
     /// The ledger; nil: there is none, or each store says why it cannot be read.
-    var ledgerToRead: OpenLedger? { try? StoreOpening(policy).openLedger(isWritten: false, ofMany: true) }
+    var ledgerToRead: OpenLedger? { try? StoreOpening(policy).openLedger(isWritten: false) }
 
     /// What is wrong with a store, in one line.
     static func reason(_ error: any Error) -> String {

@@ -118,7 +118,7 @@ struct RunCommand: ConsoleCommand {
         try StoreOpening(stores.policy).outputs().check()
         let ledger =
             stores.files.paths.isEmpty
-            ? nil : try StoreOpening(stores.policy).openLedger(isWritten: !dryRun, ofMany: true)
+            ? nil : try StoreOpening(stores.policy).openLedger(isWritten: !dryRun)
         let end = budget.map { SystemClock.uptime() + $0 }
         let policies = try stores.policies(inTurnOf: budget == nil ? nil : ledger)
         let figures = dryRun ? nil : StoresFigures(stores.policy, policies, ledger)

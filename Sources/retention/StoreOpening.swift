@@ -105,13 +105,13 @@ struct StoreOpening {
     }
 
     /// Opens the ledger; nil: the policy turns it off, or it does not exist and is not written.
-    ///
-    /// - Parameter ofMany: whether it is for many stores.
-    func openLedger(isWritten: Bool, ofMany: Bool = false) throws -> OpenLedger? {
+    func openLedger(isWritten: Bool) throws -> OpenLedger? {
         if let ledger {
             _ = try ledgerPath()
             return ledger
         }
+        // A store that is new is compared with the others, also if the run is for it alone.
+        let ofMany = policy.stores != nil || policy.isOneOfMany
         if isWritten { return try ledgerWriter().map { try OpenLedger(writer: $0, ofMany: ofMany) } }
         return try ledgerReader().map { OpenLedger(reader: $0, ofMany: ofMany) }
     }

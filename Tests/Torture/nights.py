@@ -72,9 +72,7 @@ class NightLaws:
             rule = self.life.named(said["name"])
             if said["outcome"] == "disabled" or said["expired"] is None:
                 continue
-            held = judge.reached(rule, spares_held=False) & judge.held if judge.held else set()
-            if rule.chooses:
-                held -= judge.taken | judge.kept
+            held = judge.held_by_holds(rule)
             require(held <= set(after.rows), rule.name, "loses held rows:", sorted(held - set(after.rows))[:5])
             told = said["held"] + broken("hold", 0, 1)
             require(told == len(held), rule.name, "says that holds keep", told, "rows, and they keep", len(held))
@@ -173,8 +171,7 @@ class NightLaws:
 
     def held_by(self, rules, judge):
         """What a run knows for `check_moved`: the rows that holds keep of the rules, and the rules that left no expired row."""
-        held = {number: judge.rows[number]["table"] for rule in judge.rules
-                for number in judge.reached(rule, spares_held=False) & judge.held}
+        held = {number: judge.rows[number]["table"] for rule in judge.rules for number in judge.held_by_holds(rule)}
         done = {said["name"] for said in rules if said["outcome"] == "completed"}
         cutoffs = {rule.name: (judge.cutoffs[rule], rule.family.policy("", "")) for rule in judge.rules if rule.name in done
                    and not rule.chooses and rule.table not in held.values()}

@@ -395,6 +395,11 @@ class Judge:
         """The rows that a rule would delete if none chose rows to keep."""
         return self.before(rule) - self.held if spares_held else self.before(rule)
 
+    def held_by_holds(self, rule):
+        """The rows of a rule that holds alone keep."""
+        held = self.reached(rule, spares_held=False) & self.held if self.held else set()
+        return held - self.taken - self.kept if rule.chooses else held
+
     def candidates(self, rule):
         """The rows among which a rule chooses those that it keeps."""
         if rule not in self.left_to:

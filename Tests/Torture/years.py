@@ -55,7 +55,7 @@ class Years(NightLaws, Undos):
         self.refused, self.refused_rules, self.deleted = set(), set(), {}
         # The rules that wait for restored rows to be accepted, and what holds kept in the last run.
         self.waiting, self.held = set(), None
-        self.has_changed = False
+        self.has_changed = self.is_pattern_edited = False
         # When a table went.
         self.went = {}
         # What was seen last, and in which files; and the rows that were judged last, with their judges.
@@ -154,14 +154,16 @@ class Years(NightLaws, Undos):
             self.story.append(f"night {self.night}: people take their changes back")
         elif chance.random() < 0.25:
             for _ in range(chance.choice([1, 1, 2])):
-                self.story.append(f"night {self.night}: somebody {life.edit()}")
+                self.story.append(f"night {self.night}: somebody {(edit := life.edit())}")
+            self.is_pattern_edited |= " name " in edit
             self.has_changed = True
             self.counts["edits"] += 1
         holds, tables = life.holds, life.tables
         if done := life.edit_store(self.folder):
             self.story.append(f"night {self.night}: {done}")
             # A table that appears is no change; a hold that ends with its table is one.
-            self.has_changed = self.has_changed or life.feature in ("ages", "named") or life.holds != holds
+            # A table that a wider pattern names waits, however long ago that was.
+            self.has_changed = self.has_changed or life.feature in ("ages", "named") or life.holds != holds or self.is_pattern_edited
             # After a month nothing is known of a table any more, or not of all its rules.
             self.went |= {table: life.as_of for table in tables if table not in life.tables}
             self.has_changed |= any(life.as_of - self.went.pop(table, life.as_of) > 25 * DAY for table in life.tables if table not in tables)

@@ -5,7 +5,7 @@ import Testing
 
 /// A policy with a pattern of files.
 @Suite struct ManyStoresTests {
-    private static let policy = """
+    static let policy = """
         version: 1
         store: { files: "data/**/*.sqlite", except: ["data/test*"], busy_timeout: 100ms }
         rules:
@@ -13,21 +13,21 @@ import Testing
         """
 
     /// A folder with stores of ten expired rows and one other; each path is below `data`.
-    private func job(_ stores: [String], skips: Bool = false) throws -> LaunchedJob {
+    func job(_ stores: [String], skips: Bool = false) throws -> LaunchedJob {
         let text = Self.policy.replacing(skips ? "MISSING" : ", missing: MISSING", with: skips ? "skip" : "")
         let job = try LaunchedJob("CREATE TABLE other(i)", policy: text + "\n")
         for store in stores { try add(store, to: job) }
         return job
     }
 
-    private func add(_ store: String, to job: LaunchedJob) throws {
+    func add(_ store: String, to job: LaunchedJob) throws {
         let folder = URL(filePath: job.path("data/\(store)")).deletingLastPathComponent()
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try job.change(
             Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(1, daysAgo: 0), in: "data/\(store)")
     }
 
-    private func count(_ store: String, _ job: LaunchedJob) throws -> Int {
+    func count(_ store: String, _ job: LaunchedJob) throws -> Int {
         try job.number("SELECT count(*) FROM Price", in: "data/\(store)")
     }
 
@@ -217,51 +217,6 @@ import Testing
         }
     }
 
-    @Test func aStoreThatHasMovedIsTold() throws {
-        let job = try job(["a.sqlite", "b.sqlite"])
-        #expect(try job.retention("run").status == 0)
-        try job.move("data/a.sqlite", to: "data/c.sqlite")
-        let run = try job.retention("run")
-        #expect(run.output.contains("store not known: the ledger knows"), "\(run)")
-    }
-
-    /// A store with another name waits for a hold that was removed in the same night, until that is accepted for it.
-    @Test func aHeldStoreWithAnotherNameWaits() throws {
-        let job = try job(["a.sqlite", "held.sqlite"])
-        try job.change("DELETE FROM Price WHERE at < unixepoch() - 86400", in: "data/a.sqlite")
-        let policy = try job.text("retention.yaml")
-        try job.folder.write(policy + "holds: [{ name: h, entity: Price, reason: an audit }]\n", to: "retention.yaml")
-        #expect(try job.retention("run").status == 0)
-        try job.folder.write(policy, to: "retention.yaml")
-        try job.move("data/held.sqlite", to: "data/moved.sqlite")
-        for night in 1...2 {
-            let run = try job.retention("run")
-            #expect(run.status == 65 && run.output.contains("the hold h is removed or keeps less"), "\(night): \(run)")
-            #expect(try count("moved.sqlite", job) == 11)
-            let other = try job.retention("run", "--store", "data/a.sqlite", "--accept", "policy_widened")
-            #expect(other.status == 0, "\(other)")
-        }
-        #expect(try job.retention("run", "--store", "data/moved.sqlite", "--accept", "policy_widened").status == 0)
-        #expect(try count("moved.sqlite", job) == 1)
-    }
-
-    /// A shorter age that is accepted for one store is not accepted for those that appear.
-    @Test func aNewStoreWaitsLikeTheOthers() throws {
-        let job = try job(["a.sqlite", "b.sqlite"])
-        let policy = try job.text("retention.yaml")
-        try job.folder.write(policy.replacing("30d", with: "200d"), to: "retention.yaml")
-        #expect(try job.retention("run").status == 0)
-        try job.folder.write(policy, to: "retention.yaml")
-        try add("c.sqlite", to: job)
-        #expect(try job.retention("run", "--store", "data/a.sqlite", "--accept", "policy_widened").status == 0)
-        for night in 1...2 {
-            #expect(try job.retention("run").status == 65)
-            #expect(try count("c.sqlite", job) == 11, "\(night)")
-        }
-        #expect(try job.retention("run", "--accept", "policy_widened").status == 0)
-        #expect(try count("c.sqlite", job) == 1)
-    }
-
     @Test func aMissedNightIsThatOfAllStoresAndOfEach() throws {
         let job = try job(["a.sqlite", "b.sqlite"])
         try job.folder.write(try job.text("retention.yaml") + "expected_every: 1d\n", to: "retention.yaml")
@@ -299,32 +254,6 @@ import Testing
         let skipped = try run(", missing: skip")
         #expect(skipped.status == 0 && !skipped.output.contains("hold matches nothing"), "\(skipped)")
         #expect(try count("b.sqlite", job) == 1)
-    }
-
-    /// The application gives a file another name after an undo, and begins a new one: the restored rows stay.
-    @Test func restoredRowsStayInAFileWithANewName() throws {
-        let job = try job(["a.sqlite", "b.sqlite"])
-        try job.makeFolder("archive")
-        try job.folder.write(try job.text("retention.yaml") + "archive: { folder: archive }\n", to: "retention.yaml")
-        #expect(try job.retention("run").status == 0)
-        #expect(try job.retention("undo", "last", "--store", "data/a.sqlite").status == 0)
-        try job.change("DELETE FROM Price WHERE at < unixepoch() - 86400", in: "data/b.sqlite")
-        try job.move("data/a.sqlite", to: "data/a-2025.sqlite")
-        try add("c.sqlite", to: job)
-        try job.move("data/c.sqlite", to: "data/a.sqlite")
-        try job.change("DELETE FROM Price WHERE at < unixepoch() - 86400", in: "data/a.sqlite")
-        for night in 1...2 {
-            let run = try job.retention("run")
-            #expect(
-                run.status == 65 && run.output.contains("they may be in this store now"),
-                "\(night): \(run)")
-            #expect(try count("a-2025.sqlite", job) == 11)
-        }
-        #expect(try job.retention("run", "--accept", "restored_rows").status == 0)
-        #expect(try count("a-2025.sqlite", job) == 1)
-        // It is known now.
-        try job.change(Sample.rows(3, daysAgo: 40), in: "data/a-2025.sqlite")
-        #expect(try job.retention("run").status == 0)
     }
 
     @Test func twoStoresOfOneNameHaveNoPendingFiles() throws {
