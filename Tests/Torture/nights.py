@@ -34,7 +34,8 @@ class NightLaws:
         life, code = self.life, said["refusal"]
         is_fine = code in (None, "clock_jumped", "clock_moved_back", "would_empty_entity") or {
             "feed_stopped": self.as_of > self.began + 7 * DAY,
-            "policy_widened": self.has_changed, "restored_rows": bool(self.restored),
+            # A rule of a new table that was refused for another reason is new to it in the next run.
+            "policy_widened": self.has_changed or said["name"] in self.refused_rules, "restored_rows": bool(self.restored),
             "rows_came_back": life.max_late is not None or life.feature in ("tables", "named"),
             "hold_unusable": life.children == "trigger" or life.feature in ("tables", "named")}.get(code, False)
         require(is_fine, said["name"], "is refused:", said["message"])
