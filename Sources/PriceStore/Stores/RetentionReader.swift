@@ -85,13 +85,8 @@ package protocol RetentionReader: StoreReader {
     /// The space of an entity's rows and indexes in bytes; nil: the store does not know it.
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
 
-    /// The space that the rows and indexes of an entity would take without gaps, in bytes: what depends on the rows, and what does not; nil:
-    /// the store does not know it.
-    func compactBytes(ofEntity entity: String) throws(StoreError) -> (fixed: Int, rows: Int)?
-
-    /// The bytes of the values of the rows that a request finds, with a share for each row: only ratios of them mean something. A store
-    /// that knows ``compactBytes(ofEntity:)`` knows them.
-    func valueBytes(of request: StoreFetchRequest) throws(StoreError) -> Int
+    /// The space that the rows of a request and their entries in indexes take without gaps, in bytes; nil: the store does not know it.
+    func compactBytes(of request: StoreFetchRequest) throws(StoreError) -> Int?
 
     /// How the store holds an entity's rows if they are not in one plain table, as a phrase: their parts, their servers, and what the store
     /// itself does with them; nil: there is nothing to report.
@@ -319,7 +314,5 @@ package struct WantedPause: Hashable, Sendable {
 
 /// A store that cannot tell how much space rows take.
 extension RetentionReader {
-    package func compactBytes(ofEntity entity: String) throws(StoreError) -> (fixed: Int, rows: Int)? { nil }
-
-    package func valueBytes(of request: StoreFetchRequest) throws(StoreError) -> Int { 0 }
+    package func compactBytes(of request: StoreFetchRequest) throws(StoreError) -> Int? { nil }
 }

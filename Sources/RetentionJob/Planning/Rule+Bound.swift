@@ -21,13 +21,13 @@ extension Rule {
         else { return }
         let byAge = cutoff(asOf: asOf, zone: zone)
         let youngest = Cutoff.instant(asOf: asOf, maxAge: bound.neverYoungerThan, align: nil, zone: zone)
-        guard byAge < youngest, let scale = try SizeScale(bound, entity: entity.name, in: reader) else { return }
-        let search = BoundSearch(entity: entity.name, rows: rows, date: date, scale: scale, reader: reader)
+        guard byAge < youngest else { return }
+        let search = BoundSearch(entity: entity.name, rows: rows, date: date, measure: bound.measure, reader: reader)
         let young = try search.size(from: youngest, before: nil)
         let between = try search.size(from: byAge, before: youngest)
-        guard young + between > scale.tolerated else { return }
-        guard young < scale.limit else {
-            bounded = .init(cutoff: youngest, excess: young > scale.limit ? scale.amount(of: young) : nil)
+        guard young + between > search.tolerated else { return }
+        guard young < search.limit else {
+            bounded = .init(cutoff: youngest, excess: young > search.limit ? young : nil)
             return
         }
         bounded = .init(
@@ -81,47 +81,23 @@ extension SizeBound {
     }
 }
 
-/// What a bound limits: rows, or the bytes of their values.
-private struct SizeScale {
-    /// Whether the sizes are bytes of values.
-    let isInBytes: Bool
-    /// The most that may stay.
-    let limit: Int
-    /// Up to here nothing is deleted. The bytes are computed, and differ a little after each run.
-    var tolerated: Int { isInBytes ? limit + limit / 50 : limit }
-    /// The bytes of the store for a byte of a value; 1 for rows.
-    private let factor: Double
-
-    /// Nil: the entity has no rows.
-    init?(_ bound: SizeBound, entity: String, in reader: any RetentionReader) throws(StoreError) {
-        switch bound.measure {
-        case .rows(let count): (isInBytes, limit, factor) = (false, count, 1)
-        case .bytes(let bytes):
-            guard let stored = try reader.compactBytes(ofEntity: entity) else {
-                throw StoreError(
-                    .unsupported, store: reader.name,
-                    message:
-                        "max_size cannot be used for \(entity): the store does not know how much space its rows take; write newest_rows"
-                )
-            }
-            let values = try reader.valueBytes(of: StoreFetchRequest(entity: entity))
-            guard values > 0, stored.rows > 0 else { return nil }
-            let factor = Double(stored.rows) / Double(values)
-            let limit = Double(max(0, bytes - stored.fixed)) / factor
-            (isInBytes, self.limit, self.factor) = (true, Int(min(1e18, limit)), factor)
-        }
-    }
-
-    func amount(of size: Int) -> Int { isInBytes ? Int(Double(size) * factor) : size }
-}
-
 /// Finds the cutoff from which on the rows are as many as a bound allows, by halves of the time between two cutoffs.
 private struct BoundSearch {
     let entity: String
     let rows: StorePredicate
     let date: DateAttribute
-    let scale: SizeScale
+    let measure: SizeBound.Measure
     let reader: any RetentionReader
+
+    /// The most that may stay: rows, or bytes.
+    var limit: Int {
+        switch measure {
+        case .rows(let count), .bytes(let count): count
+        }
+    }
+    private var isInBytes: Bool { if case .bytes = measure { true } else { false } }
+    /// Up to here nothing is deleted. The bytes are computed, and differ a little after each run.
+    var tolerated: Int { isInBytes ? limit + limit / 50 : limit }
 
     private func request(_ from: Instant, _ before: Instant?) -> StoreFetchRequest {
         StoreFetchRequest(entity: entity, predicate: .date(DateRange(date, from: from, before: before)) && rows)
@@ -130,7 +106,15 @@ private struct BoundSearch {
     /// The size of the rows from one instant, and before another one.
     func size(from: Instant, before: Instant?) throws(StoreError) -> Int {
         let request = request(from, before)
-        return scale.isInBytes ? try reader.valueBytes(of: request) : try reader.count(request)
+        guard isInBytes else { return try reader.count(request) }
+        guard let bytes = try reader.compactBytes(of: request) else {
+            throw StoreError(
+                .unsupported, store: reader.name,
+                message:
+                    "max_size cannot be used for \(entity): the store does not know how much space its rows take; write newest_rows"
+            )
+        }
+        return bytes
     }
 
     /// The latest cutoff from which on the rows reach the limit: the date of the last row that stays. For bytes it may be a thousandth early.
@@ -142,8 +126,8 @@ private struct BoundSearch {
     ///   - between: the size of the rows between the two.
     func cutoff(after early: Instant, before late: Instant, young: Int, between: Int) throws(StoreError) -> Instant {
         var (low, high) = (early, late)
-        var (missing, between) = (scale.limit - young, between)
-        while between > (scale.isInBytes ? scale.limit / 1000 : Self.mostRead), high.microseconds - low.microseconds > 1
+        var (missing, between) = (limit - young, between)
+        while between > (isInBytes ? limit / 1000 : Self.mostRead), high.microseconds - low.microseconds > 1
         {
             let middle = Instant(microseconds: low.microseconds + (high.microseconds - low.microseconds) / 2)
             let found = try size(from: middle, before: high)
@@ -153,7 +137,7 @@ private struct BoundSearch {
                 (high, missing, between) = (middle, missing - found, between - found)
             }
         }
-        guard !scale.isInBytes, between <= Self.mostRead else { return low }
+        guard !isInBytes, between <= Self.mostRead else { return low }
         // A row is before a cutoff if all of its date is.
         let ends = try reader.fetch(request(low, high), attributes: [date.name]).compactMap { row -> Instant? in
             if case .span(_, let end) = date.encoding.read(row[0], zone: date.zone) { end } else { nil }

@@ -35,24 +35,24 @@ extension SQLiteFile {
         }
     }
 
-    /// The bytes of the values of rows as SQLite stores them (sqlite.org/fileformat2.html, section 2.1), and for each row a share for its
-    /// header and its entries in indexes.
-    package func valueBytes(of request: StoreFetchRequest) throws(StoreError) -> Int {
+    /// The space of the rows that a request finds, as ``RowSpace`` computes it; nil for an entity of a Core Data model, which may share its
+    /// table, and for a table with more columns than a function of SQLite can have arguments.
+    package func compactBytes(of request: StoreFetchRequest) throws(StoreError) -> Int? {
         try reading(request, "measuring the rows of \(request.entity)") { scope, db in
-            let names = scope.table.entity.attributes.map(\.name)
-            let found = try select(names, request, scope, db)
-            let columns = names.indices.map { "c\($0)" }
-            let sizes = columns.map { column in
-                let widths = [(1, 7), (2, 15), (3, 23), (4, 31), (6, 47)].map { bytes, bits in
-                    "WHEN \(column) BETWEEN \(-(1 << bits)) AND \((1 << bits) - 1) THEN \(bytes)"
-                }
-                return "CASE typeof(\(column)) WHEN 'null' THEN 0 WHEN 'real' THEN 8 WHEN 'integer' THEN CASE "
-                    + widths.joined(separator: " ") + " ELSE 8 END ELSE length(CAST(\(column) AS BLOB)) END"
-            }
+            let table = scope.table
+            let names = table.entity.attributes.map(\.name)
+            guard table.entity.kind == .table, table.entity.model == nil, names.count <= SpaceFunction.mostColumns
+            else { return nil }
+            let found = try select(
+                names, key: [table.rowID.map { "\(RowScope.alias).\($0.quotedIdentifier)" } ?? "0"], request, scope,
+                db)
+            let values = (0...names.count).map { "c\($0)" }.joined(separator: ", ")
             let query =
-                SQLFragment("WITH found (\(columns.joined(separator: ", "))) AS (") + found
-                + ") SELECT coalesce(sum(\(sizes.joined(separator: " + ")) + \(columns.count + 24)), 0) FROM found"
-            return try count(query, db)
+                SQLFragment("WITH found (\(values)) AS (") + found
+                + ") SELECT \(SpaceFunction.name)(\(values)) FROM found"
+            let isWide = try row(SQLFragment("PRAGMA main.encoding"), db) != [.text("UTF-8")]
+            let empty = RowSpace(of: table, page: try pragma("page_size", db), isWide: isWide)
+            return try functions.space(db).space(empty) { _ = try row(query, db) }.bytes
         }
     }
 
