@@ -385,18 +385,20 @@ extension RunMemory {
     ) -> [CarriedOut] {
         let families = Set(policy.rules.compactMap(\.family))
         var entities = Set(found.map { $0.key[1] })
+        let named = Set(policy.rules.map(\.entity.folded))
         return rules(of: policy).filter { former[$0.key] == $0 }.compactMap { rule in
             var rule = rule
             if let family = rule.record.rule.family, families.contains(family) {
                 let isAge = rule.record.rule.share != nil
-                // The table is missing, and may come back. What is accepted for all tables that are there is accepted for it.
-                if !isAge {
+                // The table is missing, and may come back; or a rule that names it has it now. What is accepted for all tables that are there
+                // is accepted for one that is missing.
+                if !isAge, !named.contains(rule.key[1]) {
                     let same = accepted.first { $0.record.rule.family == family }
                     if let same { rule.record = same.record.of(rule.record.rule.entity) }
                     return clock.since(rule.ended) < Self.missing ? rule : nil
                 }
                 // Its values have another age now, and a rule that was not carried out must know which one they had.
-                if !isWhole { return rule }
+                if isAge, !isWhole { return rule }
             }
             guard !awaited.contains(rule.key[1]) else { return rule }
             guard entities.insert(rule.key[1]).inserted || !isWhole else { return nil }
