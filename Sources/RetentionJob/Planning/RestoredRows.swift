@@ -43,7 +43,9 @@ package struct RestoredRows {
             let cutoff = restored.asOf.map { asOf in
                 let zone = planner.policy.timezone
                 let past = accepted.map { $0.rule.cutoff(asOf: asOf, zone: zone) }.max()
-                return min(rule.cutoff(asOf: asOf, zone: zone), past ?? .distantFuture)
+                // What a bound meant then is only known from the run.
+                let bounded = rule.bound == nil ? nil : restored.cutoffs[entity.name.folded]
+                return min(max(rule.cutoff(asOf: asOf, zone: zone), bounded ?? .distantPast), past ?? .distantFuture)
             }
             var alone = request
             alone.preceding = []
