@@ -42,12 +42,13 @@ struct FormerRule {
         }
         let past = try PastRule(step.rule, record, entity, planner, reader)
         stopped = past.feed(upTo: step.newest)
+        // Old rows arrive in a table of candles when old source rows arrive.
+        if !isHeld, !choosesLate, !planner.candleEntities.contains(step.rule.entity.folded) {
+            late = try comparison.late(since: past)
+        }
         let changes = past.changes
         narrowed = changes.narrowed
-        widened = try comparison.widened(from: past, changes.wider, together)
-        // Old rows arrive in a table of candles when old source rows arrive.
-        guard !isHeld, !choosesLate, !planner.candleEntities.contains(step.rule.entity.folded) else { return }
-        late = try comparison.late(since: past)
+        widened = try comparison.widened(from: past, changes.wider, together, late)
     }
 }
 
@@ -159,8 +160,12 @@ private struct Comparison {
 
     /// Why a rule deletes more than in its last run; nil: it does not.
     ///
-    /// - Parameter together: the other rules of its entity.
-    func widened(from past: PastRule, _ wider: [RuleChange], _ together: RulesTogether) throws -> WidenedRule? {
+    /// - Parameters:
+    ///   - together: the other rules of its entity.
+    ///   - late: the rows that came back.
+    func widened(
+        from past: PastRule, _ wider: [RuleChange], _ together: RulesTogether, _ late: LateRows?
+    ) throws -> WidenedRule? {
         let former = past.former
         // The list may be long: thousands of rules.
         func ofEntity() throws -> [RunMemory.CarriedOut] {
@@ -178,7 +183,8 @@ private struct Comparison {
             if let former, !isWider { ([former.record] + former.beside).map { ($0, former.ended) } } else {
                 try ofEntity().filter { try $0.isLive && $0.includes(entity, reader) }.map { ($0.record, $0.ended) }
             }
-        let before = try deletes(of: rules, isWider: isWider, removed.compactMap(\.found))
+        let waiting = waits(past, late) ? former?.record : nil
+        let before = try deletes(of: rules, isWider: isWider, waiting: waiting, removed.compactMap(\.found))
         var found = try WidenedRule(
             former: former, changes: wider, removedHolds: removed.map(\.name).unique, changedSiblings: changedSiblings,
             step, request, before: before.rows, isRefused: former.map { before.refused.contains($0.record) } ?? false,
@@ -194,9 +200,12 @@ private struct Comparison {
     /// What former rules would delete now, without those that would be refused, and these. Rows of a value are those of the age with which
     /// it was last carried out.
     ///
-    /// - Parameter removed: the holds that the policy has no more.
+    /// - Parameters:
+    ///   - waiting: one of them that would be refused because of earlier runs; nil: none would be.
+    ///   - removed: the holds that the policy has no more.
     private func deletes(
-        of rules: [(record: RecordedRule, ended: Instant)], isWider: Bool, _ removed: [HoldPlan.InForce]
+        of rules: [(record: RecordedRule, ended: Instant)], isWider: Bool, waiting: RecordedRule?,
+        _ removed: [HoldPlan.InForce]
     ) throws -> (rows: [StorePredicate], refused: [RecordedRule]) {
         let kept = request.keepers.holds + removed.map(\.rows)
         let requests = try rules.compactMap { rule, ended in
@@ -211,11 +220,23 @@ private struct Comparison {
         guard !rows.isEmpty, step.survey.unsupported == nil, step.survey.expiredCount > 0 else { return (rows, []) }
         var holds = holds
         holds.inForce += removed
-        let idle = try planner.refusedToday(requests.map(\.0), holds, reader)
+        let idle = try planner.refusedToday(requests.map(\.0), holds, reader).union(
+            requests.indices.filter { requests[$0].0 == waiting })
         rows = rows.indices.filter {
             !idle.contains($0) && !(isWider && planner.isLeftOut(requests[$0].0.rule))
         }.map { rows[$0] }
         return (rows, idle.map { requests[$0].0 })
+    }
+
+    /// Whether the rule as last carried out would be refused today because its feed has stopped or rows came back.
+    private func waits(_ past: PastRule, _ late: LateRows?) -> Bool {
+        guard let former = past.former?.record.rule else { return false }
+        if let feed = past.feed(upTo: step.newest), !former.accept.contains(.feedStopped),
+            feed.since < planner.memory.silence(former, clock: planner.clock, zone: planner.policy.timezone).since
+        {
+            return true
+        }
+        return late.map { $0.rowCount > former.limits.maxLateRows ?? $0.standardLimit ?? .max } ?? false
     }
 
     /// The expired rows that an earlier run had left none of; nil: no such run is known. Each row had the age of one of the former rules.

@@ -11,6 +11,8 @@ package struct LateRows: Sendable {
     package var cutoff: Instant
     /// The limit; nil: not needed.
     package var limit: Int?
+    /// The limit of a rule that sets none; nil: the rows are within it.
+    private(set) var standardLimit: Int?
     /// The hold on another table of the pattern that this one may be, with a new name; nil: there is none.
     var holdOfAnother: String?
 
@@ -43,14 +45,17 @@ package struct LateRows: Sendable {
             newest = [newest, found.dates.newestExpired].compactMap(\.self).max()
         }
         guard rowCount > 0 else { return }
+        if rowCount > Rule.Limits.lateRows {
+            let rows =
+                try survey.rowCount ?? reader.count(StoreFetchRequest(entity: entity.name, predicate: request.filter))
+            standardLimit = max(Rule.Limits.lateRows, rows / 100)
+        }
         if let own = step.rule.limits.maxLateRows {
             limit = own
         } else if let hold = try hold() {
             (limit, holdOfAnother) = (0, hold)
-        } else if rowCount > Rule.Limits.lateRows {
-            let rows =
-                try survey.rowCount ?? reader.count(StoreFetchRequest(entity: entity.name, predicate: request.filter))
-            limit = max(Rule.Limits.lateRows, rows / 100)
+        } else {
+            limit = standardLimit
         }
     }
 }
