@@ -76,7 +76,8 @@ struct TerminalTests {
         for _ in 0..<3 { _ = try job.retention("run") }
         for columns in [80, 120] {
             let lines = try lines("log", in: job, columns: columns)
-            #expect(lines.count == 4 && lines[1].contains("  REFUSED  refused: too_many_rows; 3,400 deleted  "), "\(lines)")
+            let refused = "  REFUSED  refused: too_many_rows; 3,400 deleted  "
+            #expect(lines.count == 4 && lines[1].contains(refused), "\(lines)")
             #expect(lines[2...].allSatisfy { $0.contains("  ok       nothing deleted  ") }, "\(lines)")
         }
     }

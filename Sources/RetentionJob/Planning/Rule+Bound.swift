@@ -127,8 +127,7 @@ private struct BoundSearch {
     func cutoff(after early: Instant, before late: Instant, young: Int, between: Int) throws(StoreError) -> Instant {
         var (low, high) = (early, late)
         var (missing, between) = (limit - young, between)
-        while between > (isInBytes ? limit / 1000 : Self.mostRead), high.microseconds - low.microseconds > 1
-        {
+        while between > (isInBytes ? limit / 1000 : Self.mostRead), high.microseconds - low.microseconds > 1 {
             let middle = Instant(microseconds: low.microseconds + (high.microseconds - low.microseconds) / 2)
             let found = try size(from: middle, before: high)
             if found >= missing {

@@ -211,11 +211,13 @@ extension RunReport {
         rules.contains { !Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
     }
 
-    /// Whether the date of the run may be right: no rule was refused because of the clock, or only because it had jumped ahead, and what
-    /// follows is not earlier.
+    /// Whether the date of the run may be right: it is not a day after what follows, and no rule was refused because the clock was set back.
     ///
-    /// - Parameter next: when the next run began, or the time of the clock.
+    /// - Parameter next: when the next run with a right date began, or the time of the clock.
     func isDated(through next: Instant) -> Bool {
-        !doubtsClock || started <= next && !rules.contains { $0.refusalCodes.contains(.clockMovedBack) }
+        !isAhead(of: next) && !rules.contains { $0.refusalCodes.contains(.clockMovedBack) }
     }
+
+    /// Whether the clock of the run was ahead: its date is more than a day after what follows.
+    func isAhead(of next: Instant) -> Bool { started > next.advanced(byMicroseconds: 86_400_000_000) }
 }

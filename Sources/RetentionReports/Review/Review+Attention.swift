@@ -119,10 +119,14 @@ extension Review {
         let first = start(daysAgo: Self.recentDays)
         for (at, run) in begun where at >= first {
             let shown = run.report.started
+            let isAhead = run.report.isAhead(of: at)
             if run.report.undo != nil || run.outcome != .completed {
                 let kind = run.report.undo == nil ? run.outcome.rawValue : "undo"
-                let clock = shown > at ? ", by a clock that was ahead" : ""
+                let clock = isAhead ? ", by a clock that was ahead" : ""
                 found.append((at, shown, .caution, kind, run.outcomeText + clock))
+            } else if isAhead {
+                let text = "carried out by a clock that was ahead: " + run.outcomeText
+                found.append((at, shown, .caution, "clock", text))
             }
             for code in RefusalCode.allCases {
                 // A rule that was refused for another reason was not carried out.

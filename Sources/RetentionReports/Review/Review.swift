@@ -46,18 +46,20 @@ package struct Review {
 
     private func dayNumber(_ instant: Instant) -> Int { policy.timezone.civil(of: instant).date.dayNumber }
 
-    /// The runs of these days. A run that is dated after today had a wrong clock.
+    /// The runs that began in these days.
     var recentRuns: [LedgerRun] {
-        runs.filter { (start(daysAgo: Self.recentDays)..<start(daysAgo: -1)).contains($0.report.started) }
+        let recent = start(daysAgo: Self.recentDays)..<start(daysAgo: -1)
+        return begun.filter { recent.contains($0.at) }.map(\.run)
     }
 
     /// The runs, and when they began. Of a clock that was ahead it is only known that the next run began later.
     var begun: [(at: Instant, run: LedgerRun)] {
-        let tomorrow = start(daysAgo: -1)
         var next = plan.asOf
         return runs.reversed().map { run in
-            next = run.report.started >= tomorrow ? next.advanced(byMicroseconds: -1) : run.report.started
-            return (at: next, run: run)
+            let isAhead = run.report.isAhead(of: next)
+            let at = isAhead ? next.advanced(byMicroseconds: -1) : run.report.started
+            if isAhead || run.report.isDated(through: next) { next = min(next, at) }
+            return (at: at, run: run)
         }.reversed()
     }
 
@@ -126,13 +128,14 @@ package struct Review {
             days.points.append(point)
             found[name] = days
         }
+        let begun = Dictionary(begun.map { ($0.run.number, $0.at) }) { first, _ in first }
         for run in (recentRuns + others).sorted(by: { $0.number < $1.number }) {
             let isOwn = ownNumbers.contains(run.number)
             let rules = run.report.rules.filter { isOwn && $0.outcome != .disabled && names.contains($0.name) }
             let takenByOthers = run.report.rules.filter {
                 (!isOwn || !names.contains($0.name)) && $0.done.goneCount > 0
             }
-            let start = policy.timezone.start(of: .day, at: run.report.started)
+            let start = policy.timezone.start(of: .day, at: begun[run.number] ?? run.report.started)
             let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
             if !run.isFinished || run.report.undo != nil {
                 let present = Set(rules.map(\.name))

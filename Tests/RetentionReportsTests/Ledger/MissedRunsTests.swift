@@ -68,6 +68,14 @@ struct MissedRunsTests {
         #expect(now.lines == ["The last run, 2026-11-23 00:00:00Z, failed before its first rule."], "\(now.lines)")
     }
 
+    /// A run of a clock that was ahead is no sign that the job lives, also if nothing refused it.
+    @Test func aRunByAClockThatWasAheadHidesNoMissingOne() {
+        #expect(missed(runs([0, 24, 24 * 60]), nowHour: 100).isOverdue)
+        let later = missed(runs([0, 24, 24 * 60, 48, 72]), nowHour: 80)
+        #expect(!later.isOverdue && later.gaps.isEmpty, "\(later.text)")
+        #expect(missed(runs([0, 24, 24 * 60, 48, 72]), nowHour: 24 * 61).gaps.count == 1)
+    }
+
     /// The other rules waited.
     @Test func aRunOfSomeRulesIsNotTheOneThatIsExpected() {
         var runs = runs([0, 24, 48])

@@ -303,6 +303,17 @@ struct ReviewTests {
 
     // MARK: Attention
 
+    /// Its rows are those of the night before the next one.
+    @Test func aNightThatNothingRefusedByAClockThatWasAheadIsTold() {
+        var ahead = Sample.run(0, [Sample.rule("gold", .completed, expired: 5)])
+        ahead.report.started = Sample.instant(40)
+        let review = Sample.review([Sample.rule()], [Sample.run(1), ahead, Sample.run(0)])
+        #expect(
+            review.top.contains { $0.hasPrefix("2026-12-31 00:00: carried out by a clock that was ahead: ") },
+            "\(review.top)")
+        #expect(review.recentRuns.count == 3)
+    }
+
     @Test func aNightByAClockThatWasAheadIsTold() {
         var rule = Sample.rule("gold", .refused, expired: 5)
         rule.refusal = .clockJumped
