@@ -86,15 +86,23 @@ package struct Review {
     var expiredNow: Int? { isCounted ? ready.reduce(0) { $0 + $1.planned.expired + $1.done.cascaded } : nil }
 
     /// The rows that will expire within 24 hours; nil: they were not counted.
-    var expiredTomorrow: Int? { sum { $0.nextDay } }
+    var expiredTomorrow: Int? { sum(of: ready) { $0.nextDay } }
 
     /// The rows that will expire until the next run is due; nil: it is due, when is not known, or they were not counted.
-    var expiredUntilDue: Int? { due.flatMap { plan.asOf < $0.due ? sum { $0.untilDue } : nil } }
+    var expiredUntilDue: Int? { due.flatMap { plan.asOf < $0.due ? sum(of: ready) { $0.untilDue } : nil } }
 
-    /// The sum of a forecast over the rules; nil: it is not known of all.
-    private func sum(_ rows: (Forecast) -> Int?) -> Int? {
+    /// The same as ``expiredNow`` and ``expiredTomorrow`` with the rows of rules that a run would refuse; nil: not all were counted.
+    var expiredOfAll: (now: Int?, tomorrow: Int?) {
+        let refused = plan.rules.filter { $0.outcome == .refused }
+        let isKnown = refused.allSatisfy { $0.planned.isCounted }
+        let now = isKnown ? expiredNow.map { refused.reduce($0) { $0 + $1.planned.expired } } : nil
+        return (now, sum(of: ready + refused) { $0.nextDay })
+    }
+
+    /// The sum of a forecast over some rules; nil: it is not known of all.
+    private func sum(of rules: [RunReport.RuleReport], _ rows: (Forecast) -> Int?) -> Int? {
         guard isCounted else { return nil }
-        return ready.reduce(0) { sum, rule in
+        return rules.reduce(0) { sum, rule in
             sum.flatMap { sum in rule.planned.forecast.flatMap(rows).map { sum + $0 } }
         }
     }

@@ -22,7 +22,8 @@ package struct StoresReview {
         package init(_ review: Review) {
             name = review.plan.store
             let rows = review.plan.rules.compactMap(\.planned.rows).reduce(0, +)
-            counts = [rows, review.expiredNow, review.expiredTomorrow, review.storeSizeBytes.map { Int($0) }]
+            let expired = review.expiredOfAll
+            counts = [rows, expired.now, expired.tomorrow, review.storeSizeBytes.map { Int($0) }]
             (lastRun, due) = (review.lastRun?.report.started, review.due)
             json = String(review.json.dropLast())
             isLedgerUnreadable = review.isLedgerUnreadable
