@@ -86,9 +86,12 @@ struct ReportCommand: ConsoleCommand {
             found.append(StoresReview.Store(opening.policy, trouble: reason, runs: runs, now: SystemClock.now()))
         }
         code = RunStatus.worst(of: [code, ledgerCode])
+        let now = SystemClock.now()
+        let gone = try? stores.ledgerToRead.map {
+            try GoneStores(stores.policy, stores.files, in: $0.history(), upTo: now)
+        }
         return StoresReview(
-            stores.pattern.written, of: stores.policy, asOf: SystemClock.now().toSecond, found,
-            problems: stores.problems)
+            stores.pattern.written, of: stores.policy, asOf: now.toSecond, found, problems: stores.problems, gone: gone)
     }
 
     /// The review of one store. If the ledger cannot be read, the plan has that as its failure.

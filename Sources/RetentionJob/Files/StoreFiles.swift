@@ -37,6 +37,12 @@ package struct StoreFiles {
         paths = found.map(\.real).sorted()
     }
 
+    /// Whether a path, which a pattern matches, leads to no file.
+    package static func isGone(_ path: String, of pattern: StorePattern) -> Bool {
+        FilePlace(path).facts == nil && matches(path, pattern, pattern.written)
+            && !pattern.except.contains { matches(path, pattern, $0) }
+    }
+
     /// Whether a pattern matches a path, or a folder of it. A `*` matches slashes too.
     private static func matches(_ path: String, _ pattern: StorePattern, _ text: String) -> Bool {
         let bases = [pattern.baseFolder, FilePlace.realPath(pattern.baseFolder) ?? pattern.baseFolder]

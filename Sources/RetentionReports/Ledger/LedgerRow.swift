@@ -96,6 +96,7 @@ enum LedgerRow {
             number: Int("number", of: row) ?? 0, report: report,
             outcome: String("outcome", of: row).flatMap(LedgerRun.Outcome.init) ?? .crashed, process: process)
         run.relativeStore = String(storeRelative, of: row)
+        run.firstOfCommand = Int(firstOfCommand, of: row)
         return run
     }
 

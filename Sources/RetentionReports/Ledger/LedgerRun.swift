@@ -20,6 +20,8 @@ package struct LedgerRun: Sendable {
     package var undoneBy: UndoneBy?
     /// The path of the store from the folder of the ledger; nil: it is not recorded, or the store is not a file.
     package var relativeStore: String?
+    /// The number of the first run of the command that it was a part of; nil: it was for one store alone, or that is not recorded.
+    package var firstOfCommand: Int?
 
     /// What undos did with the rows of a run.
     package struct UndoneBy: Hashable, Sendable {

@@ -73,6 +73,7 @@ package struct StoresReview {
     private let asOf: Instant
     private let stores: [Store]
     private let problems: [String]
+    private let gone: String?
 
     /// The largest number of stores that have a line.
     private static let mostShown = 50
@@ -84,8 +85,12 @@ package struct StoresReview {
     ///   - policy: the policy of all stores.
     ///   - asOf: the time of the clock.
     ///   - problems: what the pattern missed.
-    package init(_ title: String, of policy: Policy, asOf: Instant, _ stores: [Store], problems: [String]) {
+    ///   - gone: the stores that recent runs had and that are gone; nil: that is not known.
+    package init(
+        _ title: String, of policy: Policy, asOf: Instant, _ stores: [Store], problems: [String], gone: GoneStores? = nil
+    ) {
         (self.title, self.policy, self.asOf, self.problems) = (title, policy, asOf, problems)
+        self.gone = gone?.text
         self.stores = stores.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
             .map(\.element)
     }
@@ -120,7 +125,9 @@ package struct StoresReview {
     }
 
     private var sentences: [(text: String, style: Style)] {
-        problems.map { ($0, .bad) } + (stores.first { !$0.ofAll.isEmpty }?.ofAll ?? [])
+        var found: [(text: String, style: Style)] = problems.map { ($0, .bad) }
+        if let gone { found.append((gone, .caution)) }
+        return found + (stores.first { !$0.ofAll.isEmpty }?.ofAll ?? [])
     }
 
     private var table: ReviewTable {
