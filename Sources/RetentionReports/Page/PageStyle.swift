@@ -32,7 +32,7 @@ enum PageStyle {
         rect.kept { fill: var(--kept); } rect.expired { fill: var(--expired); stroke: var(--edge); stroke-width: .8; }
         rect.today { fill: var(--ground); stroke: var(--kept); stroke-width: .8; }
         .course { stroke: var(--kept); stroke-width: 2; } .course.archives { stroke: var(--edge); stroke-dasharray: 5 3; }
-        @media screen and (min-width: 70rem) and (max-width: 90rem) { .wide td.short { white-space: normal; } .wide table { font-size: .78rem; } }
+        @media screen and (min-width: 70rem) and (max-width: 90rem) { .wide:not(.few) td.short { white-space: normal; } .wide table { font-size: .78rem; } }
         @media screen and (max-width: 70rem) { .wide thead { display: none; } .wide table, .wide tbody, .wide caption { display: block; }
           .wide tr { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
           .wide th, .wide td { display: block; border: 0; padding: 0; text-align: start; } .wide tbody th { flex: 1 0 100%; }

@@ -9,7 +9,7 @@ package struct StoresReview {
         fileprivate var name: String
         /// Rows, rows that are expired now and within 24 hours, and bytes; nil: not known.
         fileprivate var counts: [Int?] = [nil, nil, nil, nil]
-        fileprivate var lastRun: Instant?
+        fileprivate var lastRun: LedgerRun?
         /// When its next run is due, and when that counts as missed; nil: that is not known.
         fileprivate var due: (due: Instant, late: Instant)?
         fileprivate var findings: [(text: String, style: Style)] = []
@@ -24,7 +24,7 @@ package struct StoresReview {
             let rows = review.plan.rules.compactMap(\.planned.rows).reduce(0, +)
             let expired = review.expiredOfAll
             counts = [rows, expired.now, expired.tomorrow, review.storeSizeBytes.map { Int($0) }]
-            (lastRun, due) = (review.lastRun?.report.started, review.due)
+            (lastRun, due) = (review.lastRun, review.due)
             json = String(review.json.dropLast())
             isLedgerUnreadable = review.isLedgerUnreadable
             // A new store waits for its first run.
@@ -46,7 +46,7 @@ package struct StoresReview {
         ///   - now: the time of the clock.
         package init(_ policy: Policy, trouble: String, runs: [LedgerRun], now: Instant) {
             (name, findings) = (policy.store.written, [(trouble, .bad)])
-            (lastRun, due) = (runs.newest(now: now)?.report.started, runs.due(of: policy, now: now))
+            (lastRun, due) = (runs.newest(now: now), runs.due(of: policy, now: now))
             json = (["schema": "retention.report/1", "store": name.json, "error": trouble.json] as JSONText).document
         }
 
@@ -62,7 +62,7 @@ package struct StoresReview {
             counts = counts.indices.map { index in
                 known.reduce(none) { sum, store in sum.flatMap { sum in store.counts[index].map { sum + $0 } } }
             }
-            lastRun = stores.compactMap(\.lastRun).max()
+            lastRun = stores.compactMap(\.lastRun).max { $0.report.started < $1.report.started }
         }
 
         fileprivate var rank: Int { [.bad, .caution].firstIndex { $0 == findings.first?.style } ?? 2 }
@@ -105,7 +105,7 @@ package struct StoresReview {
         let text =
             "\(Figures.grouped(stores.count)), of which \(bad), and \(Figures.grouped(counts[1])) "
             + (counts[1] == 1 ? "needs a look" : "need a look")
-        let last = stores.compactMap(\.lastRun).max()
+        let last = lastRun
         // A store of which a run was left out has a finding.
         let due = stores.compactMap(\.due).max { $0.due < $1.due }
         let isLedgerUnreadable = stores.contains(where: \.isLedgerUnreadable)
@@ -113,8 +113,8 @@ package struct StoresReview {
         let next = every.map { Review.next(due, of: "run", every: $0, now: asOf) }
         return [
             (
-                "Last run", last.map(Review.time) ?? Review.noRun(policy, isLedgerUnreadable: isLedgerUnreadable),
-                last == nil ? .caution : .plain
+                "Last run", last?.text ?? Review.noRun(policy, isLedgerUnreadable: isLedgerUnreadable),
+                last?.style ?? .caution
             ),
             (
                 "Next", next?.text ?? Review.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable),
@@ -123,6 +123,44 @@ package struct StoresReview {
             ("Stores", text, stores.first?.findings.first?.style ?? .good),
         ]
     }
+
+    /// What the last run did: the worst outcome of its stores, the sums, and how many stores it has not reached. Nil: none is known.
+    private var lastRun: (text: String, style: Style)? {
+        let all = stores.compactMap(\.lastRun)
+        guard let last = all.max(by: { $0.report.started < $1.report.started }) else { return nil }
+        let runs = all.filter { $0.firstOfCommand == last.firstOfCommand && $0.firstOfCommand != nil }
+        return runs.isEmpty ? Self.words(of: [last], storeCount: 1) : Self.words(of: runs, storeCount: stores.count)
+    }
+
+    /// - Parameters:
+    ///   - runs: the runs of one command, at least one.
+    ///   - storeCount: how many stores there are.
+    private static func words(of runs: [LedgerRun], storeCount: Int) -> (text: String, style: Style) {
+        let worst = outcomes.first { outcome in runs.contains { $0.outcome == outcome } } ?? .completed
+        let count = runs.count { $0.outcome == worst }
+        let part = count == runs.count ? "" : " in \(Figures.grouped(count)) of \(Figures.count(runs.count, "store"))"
+        let gone = runs.reduce(0) { $0 + $1.report.goneCount }
+        let left = runs.reduce(0) { $0 + $1.report.leftCount }
+        var done = "Deleted " + (gone == 0 ? "no rows" : Figures.count(gone, "row"))
+        if left > 0 {
+            let isWhole = runs.allSatisfy { $0.isFinished && $0.report.countedResidue != nil }
+            done += "; \(Figures.count(left, "expired row", "is", "are")) left"
+            done += isWhole ? "" : " where they were counted"
+        }
+        let open = runs.count { !$0.isFinished }
+        let missing = storeCount - runs.count
+        let parts = [
+            Review.time(runs.map(\.report.started).min()), worst.rawValue + part, gone == 0 && open > 0 ? "" : done,
+            open > 0 ? "what it deleted and left in \(Figures.count(open, "store")) is not known" : "",
+            missing > 0 ? "\(Figures.count(missing, "store", "was", "were")) not reached" : "",
+        ]
+        return (parts.filter { !$0.isEmpty }.joined(separator: " · "), worst.style)
+    }
+
+    /// The outcomes of a run, the worst first.
+    private static let outcomes: [LedgerRun.Outcome] = [
+        .crashed, .failed, .interrupted, .refused, .running, .completed,
+    ]
 
     private var sentences: [(text: String, style: Style)] {
         var found: [(text: String, style: Style)] = problems.map { ($0, .bad) }
@@ -150,7 +188,7 @@ package struct StoresReview {
                 ("Expired", true, count(1) { Figures.grouped($0) }),
                 ("Next 24 h", true, count(2) { Figures.grouped($0) }),
                 ("Size", true, count(3) { Figures.bytes(Int64($0)) }),
-                ("Last run (UTC)", false, { Review.time($0.lastRun) }),
+                ("Last run (UTC)", false, { Review.time($0.lastRun?.report.started) }),
                 ("Attention", false, { $0.findings.map(\.text).joined(separator: "; ") }),
             ])
     }
@@ -167,6 +205,6 @@ package struct StoresReview {
     package var html: String {
         ReviewPage.html(
             "Retention review: " + title, "As of \(Review.time(asOf)) UTC",
-            [ReviewPage.top(topLines, sentences), ReviewPage.section("Stores", HTMLText.table(table))])
+            [ReviewPage.top(topLines, sentences), ReviewPage.section("Stores", HTMLText.table(table, style: "wide few"))])
     }
 }

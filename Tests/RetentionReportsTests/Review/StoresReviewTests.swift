@@ -33,4 +33,44 @@ struct StoresReviewTests {
         unknown.planned.isCounted = false
         #expect(words([store("a", unknown)]).contains(" a 1,000 ? 10 3.0 MiB "))
     }
+
+    // MARK: The last run
+
+    /// A run of a command for many stores.
+    private func night(_ daysAgo: Int64, _ outcome: RunReport.Outcome, expired: Int, of command: Int?) -> LedgerRun {
+        var run = Sample.run(daysAgo, [Sample.rule("gold", outcome, expired: expired)])
+        run.firstOfCommand = command
+        return run
+    }
+
+    @Test func theLastRunHasTheWorstOutcomeAndTheSums() {
+        let runs = [night(0, .completed, expired: 24, of: 5), night(0, .refused, expired: 7, of: 5)]
+        let last = words([
+            store("a", Sample.rule(), [runs[0]]), store("b", Sample.rule(), [runs[1]]),
+            store("c", Sample.rule(), [night(1, .completed, expired: 3, of: 2)]),
+        ])
+        let says =
+            " Last run: 2026-11-20 03:00 · refused in 1 of 2 stores · Deleted 24 rows; 7 expired rows are left · "
+            + "1 store was not reached Next: "
+        #expect(last.contains(says), "\(last)")
+        let good = words([store("a", Sample.rule(), [runs[0]])])
+        #expect(good.contains(" Last run: 2026-11-20 03:00 · completed · Deleted 24 rows Next: "), "\(good)")
+    }
+
+    /// Which runs were those of one command is not recorded by an earlier version.
+    @Test func whatIsNotKnownOfTheLastRunIsNotSaid() {
+        let old = night(0, .completed, expired: 24, of: nil)
+        #expect(!words([store("a", Sample.rule(), [old]), store("b")]).contains("not reached"))
+        var crashed = night(0, .completed, expired: 0, of: 5)
+        (crashed.outcome, crashed.report.rules) = (.crashed, [])
+        let last = words([store("a", Sample.rule(), [crashed])])
+        let says = " Last run: 2026-11-20 03:00 · crashed · what it deleted and left in 1 store is not known Next: "
+        #expect(last.contains(says), "\(last)")
+    }
+
+    /// On a page of middle width the dates of the few columns stay in one line.
+    @Test func theTableOfStoresHasRoom() {
+        let page = review([store("a")]).html
+        #expect(page.contains("<div class=\"wide few\"") && page.contains(".wide:not(.few) td.short"))
+    }
 }
