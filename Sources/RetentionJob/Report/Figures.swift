@@ -54,7 +54,7 @@ package enum Figures {
         return "\(count < 0 ? "-" : "")\(tenths / 10).\(tenths % 10) \(units[unit])"
     }
 
-    /// A duration: `840 ms`, `12.3 s`, `4 min 05 s`, `2 h 04 min`, and from a day on `3 d 02 h`.
+    /// A duration: `840 ms`, `12.3 s`, `4 min 05 s`, `2 h 04 min`, and from a day on, to the nearest hour, `3 d 02 h`.
     package static func duration(_ duration: Duration) -> String {
         let milliseconds = max(0, duration.wholeMicroseconds / 1000)
         let seconds = milliseconds / 1000
@@ -63,8 +63,17 @@ package enum Figures {
         case ..<60: return "\(seconds).\(milliseconds % 1000 / 100) s"
         case ..<3600: return "\(seconds / 60) min \(twoDigits(seconds % 60)) s"
         case ..<86_400: return "\(seconds / 3600) h \(twoDigits(seconds % 3600 / 60)) min"
-        default: return "\(grouped(seconds / 86_400)) d \(twoDigits(seconds % 86_400 / 3600)) h"
+        default:
+            // A job that begins at the same time each night is milliseconds early or late.
+            let hours = (seconds + 1800) / 3600
+            return "\(grouped(hours / 24)) d \(twoDigits(hours % 24)) h"
         }
+    }
+
+    /// A duration in days, to the nearest one.
+    package static func days(_ duration: Duration) -> Int64 {
+        let (days, rest) = duration.wholeMicroseconds.quotientAndRemainder(dividingBy: 86_400_000_000)
+        return days + (rest >= 43_200_000_000 ? 1 : 0)
     }
 
     /// Seconds as a decimal number with at most six decimals and no trailing zeros: `12.3`, `0.01`, `0`.

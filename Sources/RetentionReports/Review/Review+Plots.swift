@@ -34,7 +34,7 @@ extension Review {
                 (point, 0, before, "expired"), (point, before, rows, point.start == today.start ? "today" : "kept"),
             ]
         }
-        let days = (first.end.since(first.start).wholeMicroseconds + 43_200_000_000) / 86_400_000_000
+        let days = Figures.days(first.end.since(first.start))
         return Plot(
             heading: "Rows by their date", summary: parts.joined(separator: "; ") + ".",
             unit: days == 1 ? "rows per day" : "rows per \(days) days", series: series, bars: bars,

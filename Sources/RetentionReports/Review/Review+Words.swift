@@ -29,7 +29,7 @@ extension Review {
 
     /// A length of time in its largest unit: `3 days`, `5 h 02 min`.
     static func age(_ duration: Duration) -> String {
-        let days = duration.wholeMicroseconds / 86_400_000_000
+        let days = Figures.days(duration)
         return days > 1 ? Figures.grouped(days) + " days" : Figures.duration(duration)
     }
 

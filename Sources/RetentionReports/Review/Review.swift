@@ -239,7 +239,10 @@ package struct Review {
 
     /// How the number of a rule's rows has changed; nil: unknown.
     func growth(of rule: RunReport.RuleReport) -> (text: String, isLarge: Bool)? {
-        days(of: rule.name).growth(2, now: plan.asOf, last: rule.planned.rows.map { Int64($0) }) { Figures.grouped($0) }
+        // The rows of past days stand at the starts of the days.
+        days(of: rule.name).growth(2, now: start(daysAgo: 0), last: rule.planned.rows.map { Int64($0) }) {
+            Figures.grouped($0)
+        }
     }
 
     /// The review as JSON, schema `retention.report/1`, ending with a line end.

@@ -40,7 +40,7 @@ package struct Series: Sendable {
     ) -> (text: String, isLarge: Bool)? {
         let known = values(index) + (last.map { [(now, $0)] } ?? [])
         guard let oldest = known.first, let last = known.last else { return nil }
-        func age(_ start: Instant) -> Int64 { last.instant.since(start).wholeMicroseconds / 86_400_000_000 }
+        func age(_ start: Instant) -> Int64 { Figures.days(last.instant.since(start)) }
         func isLarge(_ value: Int64) -> Bool { value > 0 && last.value - value >= (value + 9) / 10 }
         guard let week = known.last(where: { age($0.instant) >= 7 }) else { return nil }
         let first = isLarge(week.value) ? week : oldest

@@ -35,11 +35,19 @@ struct FiguresTests {
         Length(duration: .milliseconds(12_345), seconds: "12.345", text: "12.3 s"),
         Length(duration: .seconds(65), seconds: "65", text: "1 min 05 s"),
         Length(duration: .seconds(7440), seconds: "7440", text: "2 h 04 min"),
+        Length(duration: .milliseconds(3 * 86_400_000 - 20), seconds: "259199.98", text: "3 d 00 h"),
+        Length(duration: .seconds(86_400 + 5399), seconds: "91799", text: "1 d 01 h"),
+        Length(duration: .seconds(86_400 + 5400), seconds: "91800", text: "1 d 02 h"),
         Length(duration: .milliseconds(-1500), seconds: "-1.5", text: "0 ms"),
     ])
     func formatsDurations(_ row: Length) {
         #expect(Figures.seconds(row.duration) == row.seconds)
         #expect(Figures.duration(row.duration) == row.text)
+    }
+
+    @Test func daysAreToTheNearestOne() {
+        for days in [7, 8] as [Int64] { #expect(Figures.days(.milliseconds(days * 86_400_000 - 20)) == days) }
+        #expect(Figures.days(.seconds(129_599)) == 1 && Figures.days(.seconds(Int64.max)) == 106_751_991)
     }
 
     @Test func showsSizesInBinaryUnits() {

@@ -535,6 +535,15 @@ struct ReviewTests {
             [Sample.rule(rows: 1300)],
             [run(20, rows: 2010, bytes: 9), run(8, rows: 1010, bytes: 9), run(0, rows: 1300, bytes: 9)])
         #expect(again.top.contains("gold: rows grow: +33 a day (+30% in 9 days)"), "\(again.top)")
+        // A job begins at the same time each night, some milliseconds early or late, and a review is made at any hour.
+        var late = run(8, rows: 1000, bytes: 8 << 20)
+        late.report.finished = late.report.finished.advanced(byMicroseconds: 30_000)
+        let nightly = Sample.review([Sample.rule()], [late, run(0, rows: 1000, bytes: 16 << 20)])
+        #expect(nightly.top.contains("the store grows: +1.0 MiB a day (+100% in 8 days)"), "\(nightly.top)")
+        var evening = Sample.review(
+            [Sample.rule(rows: 1168)], [run(7, rows: 1010, bytes: 1), run(0, rows: 1178, bytes: 1)])
+        evening.plan.asOf = Sample.instant(0, hour: -3)
+        #expect(evening.growth(of: evening.plan.rules[0])?.text == "+24 a day (+17% in 7 days)")
         // Two days say nothing about growth.
         let young = Sample.review(
             [Sample.rule(rows: 1300)], [run(2, rows: 1010, bytes: 1), run(0, rows: 1300, bytes: 9)])
