@@ -16,4 +16,9 @@ extension PolicyError: CustomStringConvertible {
         case .invalid(let diagnostics, let source): DiagnosticText.render(diagnostics, source: source)
         }
     }
+    /// The same as one sentence without a full stop, for a record: mistakes without their places.
+    package var reason: String {
+        guard case .invalid(let diagnostics, _) = self else { return description }
+        return diagnostics.map(\.message).joined(separator: "; ")
+    }
 }

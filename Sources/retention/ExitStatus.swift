@@ -23,12 +23,8 @@ struct ExitStatus: Hashable {
     /// The lines for standard error.
     var lines: [String]
 
-    /// The error and its hint, for a record; for an invalid policy, all lines.
-    var reason: String {
-        guard let first = lines.first, first.hasPrefix(Self.prefix) else { return lines.joined(separator: "\n") }
-        let hints = lines.dropFirst().map { String($0.drop { $0 == " " }) }
-        return ([String(first.dropFirst(Self.prefix.count))] + hints).joined(separator: "; ")
-    }
+    /// The error and its hint, for a record.
+    var reason: String
 
     /// Whether the store is what cannot be used: it is missing, not reachable, damaged or locked.
     var isOfStore: Bool { [66, 69, 74, 75].contains(code) }
@@ -99,21 +95,24 @@ struct ExitStatus: Hashable {
         case .invalid(let diagnostics, let source):
             self.init(
                 code: 78,
-                lines: DiagnosticText.render(diagnostics, source: source).split(separator: "\n").map(String.init))
+                lines: DiagnosticText.render(diagnostics, source: source).split(separator: "\n").map(String.init),
+                reason: Self.line(error.reason))
         }
     }
 
     private init(code: Int32, message: String, hint: String?) {
+        let (message, hint) = (Self.line(message), hint.map(Self.line))
         self.init(
-            code: code,
-            lines: [Self.prefix + Self.line(message)] + (hint.map { ["  " + Self.line($0)] } ?? []))
+            code: code, lines: [Self.prefix + message] + (hint.map { ["  " + $0] } ?? []),
+            reason: message + (hint.map { "; " + $0 } ?? ""))
     }
 
     /// The text as one line that cannot control the terminal and shows no password.
     private static func line(_ text: String) -> String { SafeText.line(Secrets.hidden(in: text)) }
 
-    private init(code: Int32, lines: [String]) {
+    private init(code: Int32, lines: [String], reason: String) {
         self.code = code
         self.lines = lines
+        self.reason = reason
     }
 }

@@ -98,12 +98,6 @@ struct ManyStores {
     /// The ledger; nil: there is none, or each store says why it cannot be read.
     var ledgerToRead: OpenLedger? { try? StoreOpening(policy).openLedger(isWritten: false) }
 
-    /// What is wrong with a store, in one line.
-    static func reason(_ error: any Error) -> String {
-        guard case PolicyError.invalid(let mistakes, _) = error else { return ExitStatus(of: error).reason }
-        return mistakes.map(\.message).joined(separator: "; ")
-    }
-
     /// Does something with each store, and shows why it cannot be done with one of them.
     ///
     /// - Returns: the worst exit code.
@@ -118,9 +112,10 @@ struct ManyStores {
             do {
                 try body(opening)
             } catch {
-                code = RunStatus.worst(of: [code, ExitStatus(of: error).code])
-                let reason = Self.reason(error)
-                try otherwise?(opening, reason) ?? console.diagnose("error", "\(policy.store.written): \(reason)")
+                let status = ExitStatus(of: error)
+                code = RunStatus.worst(of: [code, status.code])
+                try otherwise?(opening, status.reason)
+                    ?? console.diagnose("error", "\(policy.store.written): \(status.reason)")
             }
         }
         return code

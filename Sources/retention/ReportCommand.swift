@@ -124,7 +124,7 @@ struct ReportCommand: ConsoleCommand {
             var review = try reviewNow(plan, policy, opening, past: past)
             review.isLedgerUnreadable = true
             return review
-        } catch  where orOfLedger && ExitStatus(of: error).isOfStore {
+        } catch  where orOfLedger && (error is PolicyError || ExitStatus(of: error).isOfStore) {
             let past = try PastRuns(opening).ofPolicy()
             guard !past.own.isEmpty else { throw error }
             return Review(

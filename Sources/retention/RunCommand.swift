@@ -144,7 +144,6 @@ struct RunCommand: ConsoleCommand {
                 var report = told ?? session.reportOfRunNotCarriedOut(error)
                 if !dryRun, told == nil { session.writeMetrics(&report) }
                 if dryRun { report.mode = .dryRun }
-                report.failure = ManyStores.reason(error)
                 reports.append(report)
             }
         }

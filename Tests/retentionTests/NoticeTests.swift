@@ -151,6 +151,14 @@ struct NoticeTests {
         #expect(try job.text("told").contains("(exit 74)") && end.errors.contains(help), "\(end)")
     }
 
+    @Test func theNoticeOfAPolicyThatDoesNotFitIsASentence() throws {
+        let job = try job("on_failure: [sh, -c, 'cat >told']")
+        try job.change("ALTER TABLE Price RENAME TO Price2")
+        #expect(try job.retention("run").status == 78)
+        let told = try job.text("told")
+        #expect(told.contains("\nfailure: the store has no entity 'Price'; did you mean 'Price2'?\n"), "\(told)")
+    }
+
     private static let promtool = ["/usr/bin/promtool", "/usr/local/bin/promtool"].first {
         FileManager.default.isExecutableFile(atPath: $0)
     }

@@ -85,6 +85,24 @@ struct ReportTests {
         #expect(try job.retention("report").words.contains("What came and went in the newest nights"))
     }
 
+    /// It may have another name now.
+    @Test func ofAStoreWithoutTheTableThePastRunsAreTold() throws {
+        let job = try job()
+        try job.report()
+        try job.change("ALTER TABLE Price RENAME TO Price2")
+        let run = try job.retention("run")
+        #expect(run.status == 78 && run.errors.contains("1 error\n"), "\(run)")
+        #expect(try job.log().last?.failure == "the store has no entity 'Price'; did you mean 'Price2'?")
+        for arguments in [["report"], ["report", "--html", "-"], ["report", "--format", "json"]] {
+            let end = try job.perform(arguments)
+            #expect(end.status == 78 && end.errors.isEmpty, "\(end)")
+            #expect(end.output.contains("a run now would fail: the store has no entity "), "\(end)")
+        }
+        let words = try job.retention("report").words
+        #expect(words.contains("failed: the store has no entity 'Price' · Deleted no rows"), "\(words)")
+        #expect(words.contains("what a run would delete is not known") && words.contains("The newest 2 runs"), "\(words)")
+    }
+
     /// What is in the store does not depend on the ledger.
     @Test func ofADamagedLedgerTheStoreIsTold() throws {
         let job = try job()

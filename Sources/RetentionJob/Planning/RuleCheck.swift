@@ -16,7 +16,7 @@ struct RuleCheck {
     mutating func run(includingAdvice: Bool) throws(StoreError) {
         guard let entity = try reader.entity(named: rule.entity) else {
             if isMade { return }
-            diagnostics = [StoreCheck.unknownEntity(rule.entity, at: rule.marks.value("entity"), reader, entityNames)]
+            diagnostics = [StoreCheck.unknownEntity(rule.entity, at: rule.marks.value("entity"), entityNames)]
             return
         }
         if let lacking = rule.lacking {

@@ -238,18 +238,16 @@ package enum StoreCheck {
         ]
     }
 
-    static func unknownEntity(
-        _ name: String, at mark: Mark, _ reader: any RetentionReader, _ entityNames: [String]
-    ) -> Diagnostic {
+    static func unknownEntity(_ name: String, at mark: Mark, _ entityNames: [String]) -> Diagnostic {
         if name == Entity.persistentHistory {
             return Diagnostic(
                 at: mark,
-                "the store \(reader.name) keeps no history of Core Data, for which '\(name)' stands; missing: skip leaves the rule out"
+                "the store keeps no history of Core Data, for which '\(name)' stands; missing: skip leaves the rule out"
             )
         }
         let known = entityNames.isEmpty ? "; the store has no entities" : ""
         let hint = NearestName.suggestion(for: name, in: entityNames, otherwise: known)
-        return Diagnostic(at: mark, "the store \(reader.name) has no entity '\(name)'\(hint)")
+        return Diagnostic(at: mark, "the store has no entity '\(name)'\(hint)")
     }
 
     /// Why an attribute is no price or volume; nil: it may be one.

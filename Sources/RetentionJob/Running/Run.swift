@@ -89,7 +89,7 @@ package final class Run {
         } catch let error as PolicyError {
             mistake = error
             status.hasPolicyError = true
-            report.failure = "the policy does not match the store; nothing was deleted"
+            report.failure = error.reason
         } catch {
             end(because: error)
         }

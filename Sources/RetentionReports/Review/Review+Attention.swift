@@ -64,7 +64,9 @@ extension Review {
             if isLedgerUnreadable {
                 found.append((.bad, "ledger", nil, "the ledger cannot be read, so a run now would fail: \(reason)"))
             } else if plan.rules.isEmpty {
-                found.append((.bad, "store", nil, "the store cannot be read now: \(reason)"))
+                // The store can be read, but lacks what the policy names.
+                let text = plan.exitCode == 78 ? "a run now would fail" : "the store cannot be read now"
+                found.append((.bad, "store", nil, "\(text): \(reason)"))
             } else {
                 found.append((.bad, "archive", nil, "a run now would fail: \(failure)"))
             }

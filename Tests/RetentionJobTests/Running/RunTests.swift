@@ -423,6 +423,8 @@ import Testing
             try bench.run(file, .prices(), .prices("b") { $0.entity = "prce" }, pending: true)
         }
         #expect(bench.recorder.finished.map(\.exitCode) == [78])
+        let failure = bench.recorder.finished.first?.failure
+        #expect(failure?.hasPrefix("the store has no entity 'prce'") == true, "\(failure ?? "")")
         #expect(try file.count() == 100)
         #expect(FileManager.default.fileExists(atPath: pending.path), "no pending file was taken")
     }
