@@ -170,7 +170,8 @@ struct StoresReport {
             }
         }
         for rule in rulesWithoutStore { lines.append("warning: no store has a table for the rule '\(rule)'\n") }
-        return lines.joined() + TextWidth.wrap(summary, width: layout.width).joined(separator: "\n") + "\n"
+        lines += (FirstRun(reports).lines(layout) + TextWidth.wrap(summary, width: layout.width)).map { $0 + "\n" }
+        return lines.joined()
     }
 
     /// The rules that no store has, if all stores were read.

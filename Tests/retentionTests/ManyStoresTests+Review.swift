@@ -32,4 +32,24 @@ extension ManyStoresTests {
         let names = (2...6).map { "data/\($0).sqlite" }.joined(separator: ", ")
         #expect(run.errors.contains("7 stores of the last run are gone: \(names) and 2 others\n"), "\(run)")
     }
+
+    @Test func theFirstRunOfAllStoresIsToldOnce() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        // A run without figures does not count all rows.
+        let policy = try job.text("retention.yaml") + "metrics: { textfile: m.prom }\n"
+        try job.folder.write(policy, to: "retention.yaml")
+        let dry = try job.retention("run", "--dry-run")
+        let says =
+            "This would be the first run: 20 of 22 rows (90.9%). Without an archive the rows could not be restored. To "
+            + "keep copies for 30 days: mkdir -m 700 archive archive: { folder: archive, keep: 30d } # in the policy 2 "
+        #expect(dry.words.contains(says), "\(dry)")
+        let run = try job.retention("run").words
+        let done =
+            "This was the first run: 20 of 22 rows (90.9%). Without an archive the rows cannot be restored. 2 stores "
+        #expect(run.contains(done), "\(run)")
+        #expect(try !job.retention("run").output.contains("first run"))
+        try add("c.sqlite", to: job)
+        let new = try job.retention("run").words
+        #expect(new.contains("This was the first run in 1 of 3 stores: 10 of 11 rows (90.9%). "), "\(new)")
+    }
 }

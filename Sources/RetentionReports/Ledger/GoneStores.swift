@@ -33,8 +33,8 @@ package struct GoneStores {
         guard !names.isEmpty else { return nil }
         let others = names.count - Self.most
         let shown = Array(names.prefix(Self.most)) + (others > 0 ? [Figures.count(others, "other")] : [])
-        let stores = "\(Figures.count(names.count, "store")) of the last \(runs) \(names.count == 1 ? "is" : "are") gone"
-        return "\(stores): \(shown.listed("and"))"
+        let verb = names.count == 1 ? "is" : "are"
+        return "\(Figures.count(names.count, "store")) of the last \(runs) \(verb) gone: \(shown.listed("and"))"
     }
 }
 

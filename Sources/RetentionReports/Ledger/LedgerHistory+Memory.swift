@@ -48,7 +48,8 @@ extension LedgerHistory {
             index.rulesOfOthers[first] = memory.rulesOfOthers
         }
         if isNew, let index {
-            (memory.otherStore, memory.isOtherGone) = (index.goneStore ?? index.lastStore, index.goneStore != nil)
+            // The other stores of the pattern say nothing about a new one, unless it may be one of them.
+            (memory.otherStore, memory.isOtherGone) = (index.goneStore, index.goneStore != nil)
         } else if isNew {
             func number(_ value: StoreValue) -> Int64 { if case .integer(let number) = value { number } else { 0 } }
             let others = try reader.figures(

@@ -16,9 +16,8 @@ final class LedgerIndex {
     var rulesOfOthers: [Int64: [RunMemory.CarriedOut]] = [:]
     /// The number that the first run of this command has.
     private(set) var firstOfCommand: Int64 = .max
-    /// The last run, and its store.
+    /// The last run.
     private(set) var last: Int64 = 0
-    private(set) var lastStore: String?
     /// Runs that had not ended.
     private var open: [Int64] = []
     var hasOpenRuns: Bool { !open.isEmpty }
@@ -52,7 +51,6 @@ final class LedgerIndex {
                     case ("mode", .text(RunReport.Mode.undo.rawValue)) where isNew: undos.append(number)
                     case ("store", .text(let text)), (LedgerRow.storeRelative, .text(let text)):
                         if isNew { self.runs["\(name)=\(text)", default: []].append(number) }
-                        if isNew, name == "store" { lastStore = text }
                     default: break
                     }
                 }

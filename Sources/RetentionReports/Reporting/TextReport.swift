@@ -66,7 +66,7 @@ package struct TextReport {
             let explained = (codes.isEmpty ? ["\(report.exitCode)"] : codes).map { "retention explain \($0), " }
             lines += layout.note("help", explained.joined() + "man retention, man retention-run", .plain)
         }
-        lines += firstRun + TextWidth.wrap(closing, width: layout.width)
+        lines += FirstRun([report]).lines(layout) + TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -320,41 +320,6 @@ package struct TextReport {
     private static let shortestShownLock = Duration.milliseconds(50)
 
     // MARK: Closing sentence
-
-    /// What part of their rows is deleted by rules that no run has carried out yet, if that is known exactly, and how the rows could be
-    /// restored; empty: there are no such rules.
-    private var firstRun: [String] {
-        let rules = report.rules.filter { $0.outcome != .disabled && $0.remembered.isFirst }
-        let gone = rules.reduce(0) { $0 + (isDryRun ? $1.planned.expired : $1.done.deleted) }
-        let isRefused = isDryRun && rules.contains { $0.outcome == .refused }
-        guard gone > 0,
-            rules.allSatisfy({ [.planned, .completed].contains($0.outcome) || isRefused && $0.planned.isCounted })
-        else { return [] }
-        let rows = rules.compactMap(\.planned.rows)
-        let isExact =
-            rows.count == rules.count && Set(rules.map(\.entity.folded)).count == rules.count
-            && rules.allSatisfy { $0.done.triggerCount == 0 && $0.planned.triggers.isEmpty }
-        let isArchived = rules.contains { $0.done.archived != nil }
-        guard isExact || isDryRun && !isArchived && !isRefused else { return [] }
-        var text = "\(isDryRun ? "This would be" : "This was") the first run"
-        let names = rules.inFamilies.map { SafeText.line($0.name) }
-        if !report.isFirst { text += names.count > 3 ? " of \(names.count) rules" : " of \(names.listed("and"))" }
-        if isExact {
-            let (all, related) = (rows.reduce(0, +), rules.reduce(0) { $0 + $1.done.cascaded })
-            text += ": \(Figures.grouped(gone)) of \(Figures.count(all, "row"))"
-            text += (Figures.percent(gone, of: all).map { " (\($0))" } ?? "") + (isRefused ? " are expired" : "")
-            text += related > 0 ? ", and \(Figures.count(related, "related row"))" : ""
-        }
-        text += isArchived ? "." : ". Without an archive the rows \(isDryRun ? "could not" : "cannot") be restored."
-        guard isDryRun, !isArchived else { return TextWidth.wrap(text, width: layout.width) }
-        let (make, key) =
-            report.engine == "sqlite"
-            ? ("mkdir -m 700 archive", "folder: archive")
-            : ("CREATE SCHEMA retention_archive", "schema: retention_archive")
-        return TextWidth.wrap(text + " To keep copies for 30 days:", width: layout.width) + [
-            "  \(make)", "  archive: { \(key), keep: 30d }    # in the policy",
-        ]
-    }
 
     /// What was done and what is left, ending with a full stop.
     var closing: String {

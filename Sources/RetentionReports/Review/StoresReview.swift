@@ -87,7 +87,8 @@ package struct StoresReview {
     ///   - problems: what the pattern missed.
     ///   - gone: the stores that recent runs had and that are gone; nil: that is not known.
     package init(
-        _ title: String, of policy: Policy, asOf: Instant, _ stores: [Store], problems: [String], gone: GoneStores? = nil
+        _ title: String, of policy: Policy, asOf: Instant, _ stores: [Store], problems: [String],
+        gone: GoneStores? = nil
     ) {
         (self.title, self.policy, self.asOf, self.problems) = (title, policy, asOf, problems)
         self.gone = gone?.text
