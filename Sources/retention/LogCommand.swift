@@ -84,12 +84,14 @@ struct LogCommand: ConsoleCommand {
         let runs = leavesOut ? Array(found.suffix(last)) : found
         // A rule of past runs may be in the policy no more.
         if runs.isEmpty, let rule { _ = try OptionValue.ruleName(rule, in: policy) }
-        let missedRuns =
+        var missedRuns =
             policy.stores != nil
             ? try missedRuns(policy, opening, between: found) : try missedRuns(policy, opening)
+        let others: Set<String> = policy.stores == nil ? try PastRuns(opening).otherPolicies() : []
+        if !others.isEmpty { missedRuns?.namePolicy() }
         let report = LogReport(
             runs, missed: missedRuns, names: try PastRuns(opening).names(), storeName: policy.stores?.display,
-            others: policy.stores == nil ? try PastRuns(opening).otherPolicies() : [], leavesOut: leavesOut)
+            others: others, leavesOut: leavesOut)
         try console.report(try text(of: runs, report, console))
         return 0
     }

@@ -214,6 +214,10 @@ struct ReportTests {
         try FileManager.default.removeItem(atPath: job.path("other.yaml"))
         #expect(try !said("retention.yaml").contains("too_many_rows"))
         #expect(try said("moved.yaml").contains("refused: too_many_rows (news)"))
+        // Newer runs of the other one may be beside the one that is missing.
+        try job.change("UPDATE run SET started_us = started_us - 3 * 86400000000", in: "retention.ledger.sqlite")
+        let log = try job.retention("log").words
+        #expect(log.contains("MISSED the last run of this policy began 3 d 00 h ago; one is"), "\(log)")
     }
 
     /// Two policies on one store are moved together; one of them has become wider on the way.

@@ -23,7 +23,7 @@ package struct MissedRuns: Hashable, Sendable {
     /// Whether any run is recorded, even one that does not count.
     package let hasRuns: Bool
     /// What is expected, in words: a run of all rules if some runs were not.
-    let expected: String
+    private(set) var expected: String
 
     /// The last gap that is over, if such gaps are left out.
     private var lastPast: Gap?
@@ -93,6 +93,9 @@ package struct MissedRuns: Hashable, Sendable {
             ?? "no \(expected) is recorded"
         return "\(found); one is expected every \(expectedEvery)"
     }
+
+    /// Says that the missing run is one of this policy, because runs of others are beside it.
+    package mutating func namePolicy() { expected += " of this policy" }
 
     /// Leaves out the gaps that are over.
     package mutating func leaveOutPast() {

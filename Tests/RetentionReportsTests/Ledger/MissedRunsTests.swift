@@ -119,6 +119,12 @@ struct MissedRunsTests {
             ], "\(lines)")
     }
 
+    @Test func besideRunsOfOthersTheMissingOneIsOfThisPolicy() {
+        var missed = missed(runs([0]), nowHour: 48)
+        missed.namePolicy()
+        #expect(missed.text.contains("MISSED: the last run of this policy began 2 d 00 h ago; one is"), "\(missed.text)")
+    }
+
     @Test func aRunIsMissingIfNoneIsRecorded() {
         #expect(missed([], nowHour: 1).text == "MISSED: no run is recorded; one is expected every 1d\n")
     }
