@@ -102,6 +102,7 @@ package struct LogReport {
             if report.leftCount > 0 { parts.append("\(Figures.grouped(report.leftCount)) left") }
         }
         if others.contains(report.config) { parts.append("by the policy \(report.config)") }
+        if let text = report.asOfText { parts.append(text) }
         let only = report.onlyRules.isEmpty ? [] : ["\(report.onlyRules.listed("and")) only"]
         return (report.exitCode == 0 || run.outcome == .refused ? "" : "exit \(report.exitCode): ")
             + (only + parts).joined(separator: "; ")

@@ -48,7 +48,8 @@ extension Review {
 
     /// What a run did.
     private func words(_ run: LedgerRun) -> String {
-        var parts = [Self.time(run.report.started), run.outcomeText]
+        let asOf = run.report.asOfText.map { ", " + $0 } ?? ""
+        var parts = [Self.time(run.report.started) + asOf, run.outcomeText]
         if run.isFinished {
             // An undo may have brought rows back since.
             let isRestored = (runs + others).contains { $0.number > run.number && $0.report.undo != nil }

@@ -315,6 +315,15 @@ extension RunReport {
     }
 }
 
+extension RunReport {
+    /// From when ages were computed, as a clause, if that was more than an hour before the run, as with `--as-of`; nil: from its start. What
+    /// has expired since was not expired for the run.
+    var asOfText: String? {
+        guard undo == nil, !rules.isEmpty, asOf.advanced(byMicroseconds: 3_600_000_000) < started else { return nil }
+        return "as of " + Review.time(asOf)
+    }
+}
+
 extension LedgerRun.Outcome {
     /// The style of a run with this outcome.
     var style: Style { self == .completed ? .plain : self == .interrupted || self == .running ? .caution : .bad }

@@ -150,8 +150,10 @@ package struct StoresReview {
         }
         let open = runs.count { !$0.isFinished }
         let missing = storeCount - runs.count
+        let first = runs.map(\.report).min { $0.started < $1.started }
+        let asOf = first?.asOfText.map { ", " + $0 } ?? ""
         let parts = [
-            Review.time(runs.map(\.report.started).min()), worst.rawValue + part, gone == 0 && open > 0 ? "" : done,
+            Review.time(first?.started) + asOf, worst.rawValue + part, gone == 0 && open > 0 ? "" : done,
             open > 0 ? "what it deleted and left in \(Figures.count(open, "store")) is not known" : "",
             missing > 0 ? "\(Figures.count(missing, "store", "was", "were")) not reached" : "",
         ]
@@ -206,6 +208,9 @@ package struct StoresReview {
     package var html: String {
         ReviewPage.html(
             "Retention review: " + title, "As of \(Review.time(asOf)) UTC",
-            [ReviewPage.top(topLines, sentences), ReviewPage.section("Stores", HTMLText.table(table, style: "wide few"))])
+            [
+                ReviewPage.top(topLines, sentences),
+                ReviewPage.section("Stores", HTMLText.table(table, style: "wide few")),
+            ])
     }
 }
