@@ -39,6 +39,7 @@ extension PolicyKey {
         ("max_rows: 1000", "maxdelete maxdeletes maxdeletions"), ("count: 5", "n number rows last"),
         ("per: [symbol]", "groupby group"),
         ("daily: 2y, which keeps a row of each day for two years", "every interval bucket"),
+        ("every: 1h", "interval bucket"), ("rows: 1000", "batchsize batchrows size"),
         ("lt: 5", "<"), ("le: 5", "<= lte"), ("gt: 5", ">"), ("ge: 5", ">= gte"), ("ne: 5", "!= <> not neq"),
     ]
 
@@ -46,6 +47,8 @@ extension PolicyKey {
         "a timer or cron starts the runs; to hear of a missed one write expected_every: 1d at the top of the file"
     private static let elsewhere = [
         "dryrun": "it is an option: retention run --dry-run", "schedule": schedule, "cron": schedule,
+        "interval": schedule, "batchsize": "for all rules write defaults: { batch: { rows: 1000 } }",
+        "groupby": "write per under keep_last, thin or rollup, such as keep_last: { count: 5, per: [symbol] }",
         "disabled": "write enabled: false", "cascade": "write relationships: cascade",
         "eq": "write the value itself, as in { symbol: XAUUSD }",
         "in": "write the list itself, as in { symbol: [XAUUSD, XAGUSD] }",
@@ -69,6 +72,20 @@ extension PolicyKey {
     static func age(for text: String) -> String? {
         frequencies[text.lowercased()]
             ?? text.wholeMatch(of: #/P(\d+)([YMWD])/#).map { "\($0.1)\($0.2 == "M" ? "mo" : $0.2.lowercased())" }
+    }
+
+    /// The pattern for a format of other libraries, such as `yyyy-MM-dd HH:mm:ss`; nil: the text is none, or has no separators.
+    static func pattern(for text: String) -> String? {
+        guard text.wholeMatch(of: #/(?:yyyy|YYYY|MM|dd|DD|HH|mm|ss|[-.\/:, T])+/#) != nil,
+            text.lowercased().contains("yyyy"), text.contains(where: { "-./".contains($0) })
+        else { return nil }
+        // Of two the first is the month, which SQL writes small.
+        let format = text.contains("MM") ? text : text.replacing("mm", with: "MM", maxReplacements: 1)
+        let letters = [
+            ("yyyy", "%Y"), ("YYYY", "%Y"), ("MM", "%m"), ("dd", "%d"), ("DD", "%d"), ("HH", "%H"), ("mm", "%M"),
+            ("ss", "%S"),
+        ]
+        return letters.reduce(format) { $0.replacing($1.0, with: $1.1) }
     }
 
     /// A comparison of SQL as a mapping; nil: the text is none, or more than one.

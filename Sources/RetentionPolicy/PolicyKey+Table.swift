@@ -249,14 +249,19 @@ extension PolicyKey {
         .iso8601: ["iso", "iso_8601", "iso-8601", "rfc3339", "rfc_3339", "datetime", "text"],
         .unixSeconds: [
             "unix", "unix_s", "unix_sec", "unixtime", "unix_time", "unixepoch", "epoch", "epoch_s", "epoch_seconds",
+            "timestamp", "unix_timestamp", "seconds", "sec",
         ],
         .unixMilliseconds: [
             "unix_ms", "unix_millis", "epoch_ms", "epoch_millis", "epoch_milliseconds", "ms", "millis",
+            "milliseconds",
         ],
         .unixMicroseconds: [
             "unix_us", "unix_micros", "epoch_us", "epoch_micros", "epoch_microseconds", "us", "micros",
+            "microseconds",
         ],
-        .unixNanoseconds: ["unix_ns", "unix_nanos", "epoch_ns", "epoch_nanos", "epoch_nanoseconds", "ns", "nanos"],
+        .unixNanoseconds: [
+            "unix_ns", "unix_nanos", "epoch_ns", "epoch_nanos", "epoch_nanoseconds", "ns", "nanos", "nanoseconds",
+        ],
         .appleSeconds: ["apple", "apple_s", "cocoa", "coredata", "core_data", "nsdate"],
         .appleNanoseconds: ["apple_ns"],
         .webkitMicroseconds: ["webkit", "webkit_us", "chrome", "chromium"],

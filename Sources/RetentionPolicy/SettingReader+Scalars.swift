@@ -52,6 +52,9 @@ extension SettingReader {
         case .storeAddress: return .text(try storeAddress(scalar, name: name))
         case .serverURL:
             let url = try self.text(scalar)
+            if let file = Self.file(ofURL: url) {
+                throw Complaint(message: "'\(name)' is for a server; write path: \(file)")
+            }
             // A build without the engine has already reported the key.
             if PolicyKey.noPostgreSQL != nil || StoreKind(url).isServer { return .text(url) }
             throw Complaint(message: "'\(name)' must begin with postgresql://")
@@ -69,6 +72,9 @@ extension SettingReader {
         case .word(let words): return .text(try word(scalar, words, name: name))
         case .wordOr(let words, let other):
             if words.contains(where: { $0.name == text && $0.unavailable == nil }) { return .text(text) }
+            if scalar.kind == .flag(false), words.contains(where: { $0.name == "none" }) {
+                throw Complaint(hint: "write none")
+            }
             return try read(scalar, other, name: name)
         case .flag:
             if case .flag(let flag) = scalar.kind { return .flag(flag) }
@@ -178,16 +184,37 @@ extension SettingReader {
     private func word(_ scalar: YAMLNode.Scalar, _ words: [PolicyWord], name: String) throws(Complaint) -> String {
         let text = scalar.text
         guard let word = words.first(where: { $0.name == text }) else {
+            if name == "date_format", let pattern = PolicyKey.pattern(for: text) {
+                let iso = pattern.hasPrefix("%Y-%m-%d") ? "iso8601, or " : ""
+                let write = "\(iso){ pattern: \"\(pattern)\" }"
+                throw Complaint(message: "'\(text)' is not a value of 'date_format'; write \(write)")
+            }
             let usable = words.filter { $0.unavailable == nil }.map(\.name)
             let meant = words.first { $0.unavailable == nil && $0.otherNames.contains(text.lowercased()) }?.name
             guard let near = meant ?? NearestName.match(text, in: usable) else {
-                let pattern = text.contains("%") ? text : "%d.%m.%Y %H:%M"
-                throw Complaint(hint: name == "date_format" ? "or write { pattern: \"\(pattern)\" }" : nil)
+                throw Complaint(hint: hint(for: name, scalar))
             }
             throw Complaint(message: "'\(text)' is not a value of '\(name)'; did you mean '\(near)'?")
         }
         if let reason = word.unavailable { throw Complaint(message: reason) }
         return text
+    }
+
+    /// What to write for a word that is far from all that a key takes; nil: that is not known.
+    private func hint(for name: String, _ scalar: YAMLNode.Scalar) -> String? {
+        switch name {
+        case "date_format":
+            "or write { pattern: \"\(scalar.text.contains("%") ? scalar.text : "%d.%m.%Y %H:%M")\" }"
+        case "archive":
+            "the folder is that of all rules: at the top of the file write archive: { folder: "
+                + "\(scalar.kind == .text ? scalar.text : "archive") }"
+        default: nil
+        }
+    }
+
+    /// The path in a URL of a SQLite file, as SQLAlchemy writes it; nil: the text is none.
+    static func file(ofURL text: String) -> String? {
+        text.wholeMatch(of: #/sqlite:///(.+)/#).map { String($0.1) }
     }
 
     private func storeAddress(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
@@ -216,10 +243,9 @@ extension SettingReader {
             throw Complaint(message: "'\(name)' cannot be a file: URI; write the path itself")
         }
         if lowercased.contains("://") {
-            // As SQLAlchemy writes a path.
-            let file = path.wholeMatch(of: #/sqlite:///(.+)/#)
             throw Complaint(
-                message: "'\(name)' must be a path; found the URL '\(path)'", hint: file.map { "write \($0.1)" })
+                message: "'\(name)' must be a path; found the URL '\(path)'",
+                hint: Self.file(ofURL: path).map { "write \($0)" })
         }
         try refuseHome(path)
         return absolutePath(path)

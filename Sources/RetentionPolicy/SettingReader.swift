@@ -43,10 +43,16 @@ struct SettingReader {
                 if let meant = reportUnknown(pair, among: keys, of: name) { group.misspelt.insert(meant) }
                 continue
             }
-            if let reason = key.unavailable { report(pair.keyMark, reason) }
+            if let reason = key.unavailable, !isFile(pair) { report(pair.keyMark, reason) }
             group[pair.key] = setting(pair, key.shape)
         }
         return group
+    }
+
+    /// Whether the URL of a server is that of a file, for which another key is named.
+    private func isFile(_ pair: YAMLNode.Pair) -> Bool {
+        guard pair.key == "url", case .scalar(let scalar) = pair.value.content else { return false }
+        return Self.file(ofURL: scalar.text) != nil
     }
 
     /// What to write for a value in place of a mapping, if it is probably meant for one of the keys; nil: it is not.
@@ -124,9 +130,8 @@ struct SettingReader {
         }
         let near = NearestName.match(pair.key, in: keys.map(\.name))
         var hint = near.map { "; did you mean '\($0)'?" }
-        if hint == nil, let home = keys.first(where: { $0.shape.holds(key: pair.key) }) {
-            hint = "; it belongs under '\(home.name)'"
-        }
+        let homes = keys.filter { $0.shape.holds(key: pair.key) }.map { "'\($0.name)'" }
+        if hint == nil, !homes.isEmpty { hint = "; it belongs under \(homes.listed("or"))" }
         report(pair.keyMark, "unknown key '\(pair.key)'" + (hint ?? "; expected \(keys.map(\.name).listed("or"))"))
         return near
     }
@@ -148,9 +153,11 @@ struct SettingReader {
         default:
             guard case .scalar(let scalar) = node.content else {
                 let isList = if case .sequence = node.content { true } else { false }
-                mismatch(
-                    node, shape, name: name,
-                    hint: isList && name == "entity" ? "; write a rule for each, or a pattern such as ohlcv_*" : "")
+                let hint =
+                    isList && name == "entity"
+                    ? "; write a rule for each, or a pattern such as ohlcv_*"
+                    : name == "archive" ? "; the folder is that of all rules: write it at the top of the file" : ""
+                mismatch(node, shape, name: name, hint: hint)
                 return nil
             }
             return scalarValue(scalar, node, shape, name: name)

@@ -92,6 +92,7 @@ enum CommandLineHints {
         ("--timeout", "write --max-runtime 10min, or --wait 10min for a locked store"),
         ("-o", "write --output FILE"), ("-o --output", "write --html FILE"), ("-o", "write --format json"),
         ("--head", "the hash of an earlier run is for the ledger: retention log --verify --head HASH"),
+        ("--failed --errors --error", "write --outcome failed"),
         ("--last", "--list shows the runs; the newest one is undone with: undo last"),
     ]
 }

@@ -62,8 +62,11 @@ struct LogCommand: ConsoleCommand {
         guard head == nil || verify else {
             throw CommandFailure.usage("--head needs --verify", hint: "add --verify")
         }
-        let outcome = try outcome.map {
-            try OptionValue.word($0, option: "--outcome", of: Self.outcomes, otherNames: Self.otherNames)
+        let outcome = try outcome.map { word in
+            if let hint = Self.noOutcomes[word.lowercased()] {
+                throw CommandFailure.usage("--outcome '\(word)' is no outcome of a run", hint: hint)
+            }
+            return try OptionValue.word(word, option: "--outcome", of: Self.outcomes, otherNames: Self.otherNames)
         }
         let policy = try policyOption.read(orInstalled: true, takesMany: true)
         let since = try since.map { try OptionValue.past($0, option: "--since", zone: policy.timezone) }
@@ -204,6 +207,12 @@ struct LogCommand: ConsoleCommand {
 
     private static let otherNames = [
         "success": "completed", "ok": "completed", "error": "failed", "failure": "failed", "killed": "crashed",
+    ]
+
+    /// Words in the table that are no outcomes, and what to write.
+    private static let noOutcomes = [
+        "missed": "write --missed",
+        "undo": "an undo has an outcome, too; retention undo --list shows which runs were undone",
     ]
 
     /// The words for the outcome of a run or a rule.

@@ -25,7 +25,11 @@ struct PolicyOption: ParsableArguments {
     ///   - orInstalled: whether that in /etc is read if none is named and none is in the working folder.
     ///   - takesMany: whether the command is for all stores of a pattern.
     func read(orInstalled: Bool = false, takesMany: Bool = false) throws -> Policy {
-        let policy = try PolicyAccess.read(Self.path(config, orInstalled: orInstalled), allowsInsecure: allowInsecure)
+        let path = Self.path(config, orInstalled: orInstalled)
+        if let hint = Self.hint(for: path) {
+            throw CommandFailure(exitCode: 66, message: "\(path): policy file not found", hint: hint)
+        }
+        let policy = try PolicyAccess.read(path, allowsInsecure: allowInsecure)
         guard let store else {
             guard policy.stores == nil || takesMany else {
                 throw CommandFailure.usage("the policy is for many stores", hint: "name one of them: --store FILE")
@@ -47,6 +51,11 @@ struct PolicyOption: ParsableArguments {
         if let named { return named }
         if let environment, !environment.isEmpty { return environment }
         return orInstalled && !exists(usual) && exists(installed) ? installed : usual
+    }
+
+    /// What to write if only the policy in /etc is there, which a command that changes the store takes by its name only; nil: it is not so.
+    static func hint(for path: String, exists: (String) -> Bool = { access($0, F_OK) == 0 }) -> String? {
+        path == usual && !exists(usual) && exists(installed) ? "name the installed one: -c \(installed)" : nil
     }
 
     private static let usual = "retention.yaml"

@@ -91,6 +91,20 @@ struct AdviceTests {
         Mistake(rule: ["max_size: 2 GB", "never_younger_than: 7d"], says: "found the text '2 GB'; write 2GB"),
         .top("limits: { max_rows: 5 }", "for all rules write defaults: { limits: { max_rows: 5 } }"),
         .top("notify: me@example.org", "write on_failure: [mail, -s, retention, root]"),
+        .rule("archive: folder", "at the top of the file write archive: { folder: folder }"),
+        .rule("archive: { folder: a }", "the folder is that of all rules: write it at the top of the file"),
+        .rule("per: symbol", "it belongs under 'rollup', 'keep_last' or 'thin'"),
+        .rule("group_by: symbol", "such as keep_last: { count: 5, per: [symbol] }"),
+        .rule("rollup: { into: c, interval: 4h, price: p }", "write every: 4h"),
+        .rule("batch: { size: 500 }", "write rows: 500"),
+        .top("batch_size: 10", "for all rules write defaults: { batch: { rows: 1000 } }"),
+        .top("interval: 1d", "write expected_every: 1d"),
+        .rule(
+            "date_format: yyyy-MM-dd", "is not a value of 'date_format'; write iso8601, or { pattern: \"%Y-%m-%d\" }",
+            for: "date_format"),
+        .rule("date_format: dd.mm.yyyy HH:mm", "write { pattern: \"%d.%m.%Y %H:%M\" }", for: "date_format"),
+        .rule("date_format: timestamp", "did you mean 'unix_seconds'?", for: "date_format"),
+        .rule("date_format: milliseconds", "did you mean 'unix_milliseconds'?", for: "date_format"),
         .top("pending: { files: a.csv }", "begin each entry with \"- files: …\""),
     ]
 
@@ -126,7 +140,10 @@ struct AdviceTests {
             "keep_last: { count: 5, per: [symbol] }", "where: { price: { ne: 5 } }", "where: { price: [\"> 5\"] }",
             "where: { symbol: \"“XAUUSD”\" }",
         ] { _ = try PolicyFixtures.read(PolicyFixtures.text(rule: [line])) }
-        for line in ["on_failure: [mail, -s, retention, root]", "defaults: { limits: { max_rows: 5 } }"] {
+        for line in [
+            "on_failure: [mail, -s, retention, root]", "defaults: { limits: { max_rows: 5 } }",
+            "defaults: { batch: { rows: 1000 } }",
+        ] {
             _ = try PolicyFixtures.read(PolicyFixtures.text(top: line))
         }
         for age in PolicyKey.frequencies.values { _ = try MaxAge(parsing: age) }

@@ -129,6 +129,13 @@ import Testing
         #expect(path == place.path)
     }
 
+    @Test func thatOnlyTheInstalledOneIsThereIsSaid() {
+        let hint = PolicyOption.hint(for: "retention.yaml") { $0 == Self.installed }
+        #expect(hint == "name the installed one: -c /etc/retention/retention.yaml")
+        #expect(PolicyOption.hint(for: "retention.yaml") { _ in true } == nil)
+        #expect(PolicyOption.hint(for: "b.yaml") { $0 == Self.installed } == nil)
+    }
+
     @Test(arguments: ["run -n", "check", "log", "undo --list", "report --html page.html"])
     func theEnvironmentNamesThePolicy(command: String) throws {
         let job = try job()
@@ -180,6 +187,7 @@ import Testing
         }
         #expect(try explain("policy_widened").contains("Accept: by hand, with --accept policy_widened"))
         #expect(try explain("not_archivable").hasSuffix("Accept: no"))
+        #expect(try explain("feed_stopped").contains("write accept: [feed_stopped] in the rule; if it has long pauses"))
         #expect(try explain("75").hasSuffix("see docs/operations.md: \"It does not keep up\""))
         #expect(try explain("held").hasPrefix("restored_rows: "), "the name in earlier versions")
     }

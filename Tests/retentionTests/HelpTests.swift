@@ -120,6 +120,8 @@ struct HelpTests {
             Wrong("-V", "write --version"), Wrong("-v", "write --version"), Wrong("version", "retention --version"),
             Wrong("run --apply", "leave it out"), Wrong("run -r gold", "--rule NAME"),
             Wrong("run --batch-size 5", "batch: { rows: 1000 }"),
+            Wrong("log --failed", "write --outcome failed"), Wrong("log --outcome ok", "did you mean 'completed'?"),
+            Wrong("log --outcome MISSED", "write --missed"), Wrong("log --outcome undo", "retention undo --list"),
             Wrong("status", "write retention report"), Wrong("dry-run", "write retention run --dry-run"),
             Wrong("restore last", "write retention undo RUN"), Wrong("validate", "write retention check"),
         ],
