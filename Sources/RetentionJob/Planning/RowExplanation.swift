@@ -53,12 +53,11 @@ package struct RowExplanation {
             } else if let share = rule.share, !(try matches(share.rows)) {
                 (verdict.text, verdict.date) = ("the row has a value of \(share.attribute) with another age", nil)
             } else if !(try matches(.readable(date))) {
-                verdict.text = "stays, because its date cannot be read"
+                verdict.text = "stays, because its date cannot be read: \(Self.trouble(value, date).reportPhrase)"
             } else if let request = step.surveyRequest {
                 let isOld = try matches(.date(DateRange(date, before: step.cutoff)))
                 if !isOld, let last {
-                    let hold = try request.keepers.holds.first { try $0.entity == entity.name && matches($0.rows) }
-                    let keeper = hold.map { "the hold '\($0.name)' still" } ?? "something"
+                    let keeper = try Self.laterKeeper(request, entity, matches)
                     verdict.text =
                         Self.expiry(of: last, rule, after: asOf, policy.timezone).map { end in
                             let run = Self.run(after: end, lastRun, policy).map { "the run that is due at \($0)" }
@@ -92,6 +91,29 @@ package struct RowExplanation {
             }
             verdicts.append(verdict)
         }
+    }
+
+    /// Why a rule cannot read a date, as a survey counts it.
+    private static func trouble(_ value: StoreValue, _ date: DateAttribute) -> Survey.Unreadable {
+        if [.integer(0), .real(0)].contains(value), !date.trustsZero { return .sentinel }
+        switch date.encoding.read(value, zone: date.zone) {
+        case .unreadable(let reason): return reason
+        case .span(let start, _): return start < date.earliest ? .beforeEarliest : .afterLatest
+        }
+    }
+
+    /// What may keep a row once it is expired.
+    private static func laterKeeper(
+        _ request: SurveyRequest, _ entity: Entity, _ matches: (StorePredicate) throws -> Bool
+    ) throws -> String {
+        let keepers = request.keepers
+        if let hold = try keepers.holds.first(where: { try $0.entity == entity.name && matches($0.rows) }) {
+            return "the hold '\(hold.name)' still"
+        }
+        let names: [String] =
+            (keepers.keepLast == nil ? [] : ["keep_last"]) + (keepers.thinning == nil ? [] : ["thin"])
+            + (keepers.others.isEmpty ? [] : ["another rule"])
+        return names.isEmpty ? "something" : names.listed("or")
     }
 
     /// The name of a hold that keeps an expired row; nil: none does.
