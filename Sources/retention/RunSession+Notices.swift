@@ -102,7 +102,7 @@ extension RunSession {
             report.runID = runID
             let file = (error as? StoreError)?.store
             guard file == nil || file != (cause as? StoreError)?.store else { return }
-            log.warn("run not recorded", "\(error)", console)
+            report.warn(log.logger, "run not recorded", "\(error)")
         }
     }
 

@@ -103,6 +103,10 @@ struct RunSession {
             if !(error is RunLock.Failure) { writeMetrics(&report) }
             // The process ends with the code of the error.
             report.exitCode = code
+            // No report is printed.
+            if log.isSilent, !policy.isOneOfMany {
+                for warning in report.warnings { console.diagnose("warning", warning, of: log.origin) }
+            }
             notifyOfRunNotCarriedOut(report)
             tell(report)
             if !policy.isOneOfMany, !(error is PolicyError) {

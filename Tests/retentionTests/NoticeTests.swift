@@ -151,6 +151,19 @@ struct NoticeTests {
         #expect(try job.text("told").contains("(exit 74)") && end.errors.contains(help), "\(end)")
     }
 
+    /// As on a full disk: the store, the ledger and the figures. The notice and standard error say the same.
+    @Test func allThatCouldNotBeWrittenIsTold() throws {
+        let job = try job("metrics: { textfile: nowhere/retention.prom }\non_failure: [sh, -c, 'cat >told']")
+        for file in ["prices.sqlite", "retention.ledger.sqlite"] {
+            try job.folder.write(String(repeating: "no database ", count: 99), to: file)
+        }
+        #expect(try LaunchedProgram.shell("retention run --quiet >shown 2>&1", in: job.folder.url).status == 74)
+        for text in try [job.text("shown"), job.text("told")] {
+            #expect(text.matches(of: /warning: run not recorded: /).count == 1, "\(text)")
+            #expect(text.matches(of: /warning: metrics not written: /).count == 1, "\(text)")
+        }
+    }
+
     @Test func theNoticeOfAPolicyThatDoesNotFitIsASentence() throws {
         let job = try job("on_failure: [sh, -c, 'cat >told']")
         try job.change("ALTER TABLE Price RENAME TO Price2")
