@@ -97,6 +97,7 @@ struct ForeignLedgerTests {
         #expect(try job.retention("run").status == 0)
         let head = try #require(job.text("a.log").firstMatch(of: /ledger_hash=([0-9a-f]{64})/)).1
         #expect(try job.text("told.json").contains("\"ledger_hash\": \"\(head)\""))
+        #expect(try job.retention("log", "--json").output.contains("\"ledger_hash\": \"\(head)\""))
         let verify = try job.retention("log", "--verify", "--head", String(head).uppercased())
         #expect(verify.status == 0 && verify.output.contains("It is the given one."), "\(verify)")
         try FileManager.default.copyItem(atPath: job.path("ledger.db"), toPath: job.path("old.db"))

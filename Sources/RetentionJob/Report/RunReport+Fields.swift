@@ -39,7 +39,7 @@ extension RunReport: Reported {
         .stored("warnings", \.warnings), .stored("failure", \.failure),
         .stored("store_bytes_before", \.storeBytesBefore),
         .stored("store_bytes", \.storeSizeBytes, metric: ("store_bytes", "The size of the store after the last run.")),
-        .unrecorded("ledger_hash", .log) { $0.ledgerHash.json },
+        ledgerHash,
         .object("archive", \.archive, blank: Archive(path: "", rows: 0, isComplete: false)),
         .object("undo", \.undo, blank: Undo(run: "", archive: "", rules: [], tables: [])),
         .unrecorded("holds") { report in
@@ -60,6 +60,16 @@ extension RunReport: Reported {
         waited,
         .stored("only_rules", \.recordedOnlyRules, .start),
     ]
+
+    private static let ledgerHash: ReportField<Self> = {
+        var field: ReportField<Self> = .unrecorded("ledger_hash", .log) { $0.ledgerHash.json }
+        // The chain of the ledger has recorded it.
+        field.read = { report, row in
+            report.ledgerHash = String("hash", of: row)
+            return report.ledgerHash != nil
+        }
+        return field
+    }()
 
     private static let waited: ReportField<Self> = {
         var field: ReportField<Self> = .stored("waited", \.waits)
