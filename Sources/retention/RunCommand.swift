@@ -119,6 +119,8 @@ struct RunCommand: ConsoleCommand {
         let ledger =
             stores.files.paths.isEmpty
             ? nil : try StoreOpening(stores.policy).openLedger(isWritten: !dryRun)
+        let gone = try ledger.flatMap { try GoneStores(stores.policy, stores.files, in: $0.history()).text }
+        if let gone { console.diagnose("warning", gone) }
         let end = budget.map { SystemClock.uptime() + $0 }
         let policies = try stores.policies(inTurnOf: budget == nil ? nil : ledger)
         let figures = dryRun ? nil : StoresFigures(stores.policy, policies, ledger)

@@ -159,8 +159,8 @@ struct NoticeTests {
         }
         #expect(try LaunchedProgram.shell("retention run --quiet >shown 2>&1", in: job.folder.url).status == 74)
         for text in try [job.text("shown"), job.text("told")] {
-            #expect(text.matches(of: /warning: run not recorded: /).count == 1, "\(text)")
-            #expect(text.matches(of: /warning: metrics not written: /).count == 1, "\(text)")
+            #expect(text.matches(of: #/warning: run not recorded: /#).count == 1, "\(text)")
+            #expect(text.matches(of: #/warning: metrics not written: /#).count == 1, "\(text)")
         }
     }
 
