@@ -220,7 +220,7 @@ def start(stack, extension, settings):
 
 
 def measure(shop):
-    found, skipped = Measurements(shop), ""
+    found, skipped, versions = Measurements(shop), "", []
     for extension, settings, shapes in [
             ("", "", PLAIN), ("timescaledb", TIMESCALE_SETTINGS, HYPERTABLES), ("citus", CITUS_SETTINGS, DISTRIBUTED)]:
         if extension and not has(extension):
@@ -228,6 +228,8 @@ def measure(shop):
             continue
         with contextlib.ExitStack() as stack:
             cluster = start(stack, extension, settings)
+            version = f"SELECT extversion FROM pg_extension WHERE extname = '{extension}'" if extension else "SHOW server_version"
+            versions.append(f"{extension or 'PostgreSQL'} {cluster.psql(version).split()[0]}")
             for shape in shapes:
                 found.compare(shape, cluster)
                 if shape.counts:
@@ -236,4 +238,4 @@ def measure(shop):
                     found.live(shape, cluster)
     heads = ["", "rows", "beside", "job, wall ms", "`psql`, wall ms", "ratio"]
     waits = ["beside a writer", "", "writer p50, ms", "p99", "worst", "longest lock, ms"]
-    return f"{table(heads, found.lines)}{skipped}\n\n{table(waits, found.waits)}", found.goals
+    return f"On {', '.join(versions)}.\n\n{table(heads, found.lines)}{skipped}\n\n{table(waits, found.waits)}", found.goals
