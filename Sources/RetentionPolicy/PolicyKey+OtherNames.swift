@@ -101,7 +101,8 @@ extension PolicyKey {
     /// What to write for a comparison in quotes, such as `> 5`; nil: the text is none. Only a number or a date can be meant, because
     /// `<none>` may be a value.
     static func condition(ofComparison text: String) -> String? {
-        text.wholeMatch(of: #/\s*([=<>!]+)\s*(-?\d[-\d.:TZ]*)\s*/#).flatMap { match in
+        guard text.contains(where: "=<>!".contains) else { return nil }
+        return text.wholeMatch(of: #/\s*([=<>!]+)\s*(-?\d[-\d.:TZ]*)\s*/#).flatMap { match in
             ["=", "=="].contains(match.1)
                 ? String(match.2) : sqlOperators[String(match.1)].map { "{ \($0): \(match.2) }" }
         }

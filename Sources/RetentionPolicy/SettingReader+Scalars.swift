@@ -168,7 +168,9 @@ extension SettingReader {
 
     /// Throws if a text is in curly quotes only: to YAML they are a part of it.
     private func refuseCurlyQuotes(_ scalar: YAMLNode.Scalar) throws(Complaint) {
-        if scalar.isPlain, scalar.text.wholeMatch(of: #/[“”„‘’].*[“”„‘’]/#) != nil { throw Complaint() }
+        // No regular expression, because each value of a policy is asked.
+        guard scalar.isPlain, let first = scalar.text.first, Self.curlyQuotes.contains(first) else { return }
+        if let last = scalar.text.dropFirst().last, Self.curlyQuotes.contains(last) { throw Complaint() }
     }
 
     /// Text that is not blank. A number or a boolean must be quoted to be text.
@@ -251,13 +253,15 @@ extension SettingReader {
         return absolutePath(path)
     }
 
+    private static let curlyQuotes = "“”„‘’"
+
     /// Throws if the path begins with `~`, a variable or a curly quote, because that is never meant as a name.
     private func refuseHome(_ path: String) throws(Complaint) {
-        if path.first.map("“”„‘’".contains) == true { throw Complaint() }
+        if path.first.map(Self.curlyQuotes.contains) == true { throw Complaint() }
         if path == "~" || path.hasPrefix("~/") {
             throw Complaint(message: "'~' is not expanded in '\(path)'; write the folder in full")
         }
-        if path.prefixMatch(of: #/\$\{?[A-Za-z_]/#) != nil {
+        if path.hasPrefix("$"), path.prefixMatch(of: #/\$\{?[A-Za-z_]/#) != nil {
             throw Complaint(message: "$VARIABLES are not expanded in '\(path)'; write the folder in full")
         }
     }

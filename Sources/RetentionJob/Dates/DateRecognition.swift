@@ -47,6 +47,8 @@ package struct DateRecognition: Hashable, Sendable {
     package var shapes: [Shape] = []
     /// Whether all dates are more than a day after the clock: they say when something ends, or the format is wrong.
     package var isInFuture = false
+    /// Whether more than a quarter of the dates are: they are those of a calendar or a plan.
+    package var isOftenInFuture = false
     /// Whether the store, the name or the type says that the values are dates.
     package var isNamedAsDate: Bool
 
@@ -84,6 +86,7 @@ package struct DateRecognition: Hashable, Sendable {
             (encoding, self.certainty, alternatives) = (best.encoding, certainty, rivals)
             sentinels += best.sentinels
             isInFuture = best.pastCount == 0
+            isOftenInFuture = best.pastCount * 4 < best.plausibleCount * 3
             reason = judge.reason
         } else {
             guard let hint = words.hint else { return nil }

@@ -21,12 +21,6 @@ extension PolicyDraft {
         {
             return "it has one row for each \(key.map(\.name).joined(separator: ", ")), which is changed"
         }
-        if let oldest = date.oldest, let newest = date.newest, let rows = entity.rowCount, !isEnd(date, of: entity),
-            newest.since(inspection.clock) > .seconds(86_400), newest.since(inspection.clock) < .seconds(1000 * 86_400),
-            rows < Int(newest.since(oldest) / .seconds(86_400))
-        {
-            return "it has dates up to \(newest.civil.date), and less than a row a day: it is a list, such as holidays"
-        }
         let history = sources(of: entity.entity).first { source in
             guard let rows = entity.rowCount, let newest = bestDate(of: source)?.newest, let oldest = date.oldest
             else { return false }
