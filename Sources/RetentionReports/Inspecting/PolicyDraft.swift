@@ -149,7 +149,8 @@ package struct PolicyDraft {
             return "all of its dates are in the future: it says when something ends, not how old a row is"
         }
         if recognition.isOftenInFuture, !isEnd(date, of: entity) {
-            return "many of its dates are in the future: they are those of a calendar or a plan, not of when a row was made"
+            return "many of its dates are in the future: they are those of a calendar or a plan, not of when a row was "
+                + "made"
         }
         let words = AttributeWords(date.attribute)
         // A price may look like a date.
