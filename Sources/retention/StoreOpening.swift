@@ -112,8 +112,12 @@ struct StoreOpening {
         }
         // A store that is new is compared with the others, also if the run is for it alone.
         let ofMany = policy.stores != nil || policy.isOneOfMany
-        if isWritten { return try ledgerWriter().map { try OpenLedger(writer: $0, ofMany: ofMany) } }
-        return try ledgerReader().map { OpenLedger(reader: $0, ofMany: ofMany) }
+        let opened =
+            isWritten
+            ? try ledgerWriter().map { try OpenLedger(writer: $0, ofMany: ofMany) }
+            : try ledgerReader().map { OpenLedger(reader: $0, ofMany: ofMany) }
+        opened?.isForAll = !policy.isOneOfMany
+        return opened
     }
 
     /// The history in the ledger; nil: the policy turns it off, or it does not exist.

@@ -89,6 +89,23 @@ extension ManyStoresTests {
         #expect(try count("b.sqlite", job) == 11)
     }
 
+    /// What is accepted for one store is not accepted for one that waits, also not under another name.
+    @Test func aWaitingStoreWithAnotherNameWaits() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        let policy = try job.text("retention.yaml")
+        try job.folder.write(policy.replacing("30d", with: "200d"), to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        try job.folder.write(policy, to: "retention.yaml")
+        #expect(try job.retention("run").status == 65)
+        #expect(try job.retention("run", "--store", "data/a.sqlite", "--accept", "policy_widened").status == 0)
+        try job.move("data/b.sqlite", to: "data/c.sqlite")
+        for words in [["--store", "data/c.sqlite"], []] {
+            let run = try job.perform(["run"] + words)
+            #expect(run.status == 65 && run.output.contains("the policy is wider"), "\(run)")
+        }
+        #expect(try count("c.sqlite", job) == 11)
+    }
+
     /// What an undo has restored in one store binds no other store.
     @Test func anUndoKeepsTheRowsOfItsStoreOnly() throws {
         let job = try job(["a.sqlite", "b.sqlite"])

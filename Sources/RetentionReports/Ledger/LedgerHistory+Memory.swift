@@ -273,7 +273,7 @@ extension LedgerHistory {
     }
 
     /// The rules as the last runs of the stores before some run left them: of stores that are there, and of those that are gone and were
-    /// refused since somebody last accepted a wider policy, because a new one may be such a store with another name.
+    /// refused since somebody last accepted a wider policy in a run of all stores, because a new one may be such a store with another name.
     private func rulesOfOthers(
         before number: Int64, _ index: LedgerIndex, _ records: inout RecordedRules
     ) throws -> [RunMemory.CarriedOut] {
@@ -282,7 +282,12 @@ extension LedgerHistory {
             LedgerRow.runEntity, where: .isIn("number", stores.values.sorted().map { .integer($0) }), order: [],
             limit: nil, attributes: ["number", "store", "outcome", "rules"])
         let accepted = try namesOfRules(where: .compare("run_number", .less, .integer(number)), despite: .policyWidened)
-        let lastAccepted = accepted.keys.max() ?? 0
+        // What was accepted with --store is accepted for that store.
+        let ofAll = try rows(
+            LedgerRow.runEntity,
+            where: .isIn("number", accepted.keys.sorted().map { .integer($0) }) && .isNotNull(LedgerRow.firstOfCommand),
+            order: [], limit: nil, attributes: ["number"])
+        let lastAccepted = ofAll.compactMap { $0["number"]?.number }.max() ?? 0
         var found: [String: RunMemory.CarriedOut] = [:]
         for run in runs {
             guard let store = run["store"]?.string, let last = stores[store] else { continue }

@@ -16,6 +16,8 @@ package final class OpenLedger {
     /// The runs that are not recorded yet, and the last run of their store that was.
     private var waiting: [(run: RunLedger, report: RunReport, last: Int64?)] = []
     private var lastTrim: Instant?
+    /// Whether the runs are for all stores of a pattern, and not for one of them.
+    package var isForAll = true
 
     /// The largest number of runs that wait.
     private static let most = 500

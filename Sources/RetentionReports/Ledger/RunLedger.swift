@@ -70,7 +70,7 @@ package final class RunLedger: RunRecorder {
     private func beginning(_ report: RunReport, _ number: Int64) -> [String: StoreValue] {
         var values = LedgerRow.values(
             starting: report, number: number, store: store, relative: names.relative, process: process)
-        values[LedgerRow.firstOfCommand] = ledger.index.map { .integer($0.firstOfCommand) }
+        if ledger.isForAll { values[LedgerRow.firstOfCommand] = ledger.index.map { .integer($0.firstOfCommand) } }
         return values.recordable
     }
 

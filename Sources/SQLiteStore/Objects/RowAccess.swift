@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 public import PriceStore
 
 /// Access to rows by request: fetch, count, sample and update.
@@ -51,7 +52,11 @@ extension SQLiteFile {
                 SQLFragment("WITH found (\(values)) AS (") + found
                 + ") SELECT \(SpaceFunction.name)(\(values)) FROM found"
             let isWide = try row(SQLFragment("PRAGMA main.encoding"), db) != [.text("UTF-8")]
-            let empty = RowSpace(of: table, page: try pragma("page_size", db), isWide: isWide)
+            var reserved: Int32 = -1
+            try requireResult(
+                sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved))
+            let empty = RowSpace(
+                of: table, page: try pragma("page_size", db), reserved: Int(reserved), isWide: isWide)
             return try functions.space(db).space(empty) { _ = try row(query, db) }.bytes
         }
     }

@@ -18,57 +18,59 @@ struct RowSpace {
         /// Whether an entry ends with the rowid.
         var endsWithRowID = false
 
-        /// The bytes of pages that hold what is too long for an entry's own page.
-        fileprivate var overflow = 0.0
-        /// The bytes of the pages of the entries if entries of different sizes are side by side, and if all have one size.
-        fileprivate var mixed = 0.0
-        fileprivate var even = 0.0
-        fileprivate var least = Int.max
-        fileprivate var most = 0
+        /// The pages that hold what is too long for an entry's own page, and those that are full of entries.
+        fileprivate var overflowCount = 0
+        fileprivate var fullCount = 0
+        /// The bytes of entries in the page that is being filled.
+        fileprivate var filled = 0
 
-        fileprivate mutating func add(_ payload: Int, rowID: Int64, page: Int) {
+        /// Adds an entry as SQLite does in the order of a tree: what does not fit in the page begins the next one.
+        ///
+        /// - Parameter usable: the bytes of a page that SQLite uses.
+        fileprivate mutating func add(_ payload: Int, rowID: Int64, usable: Int) {
             // The most that an entry may have on its page, and the least if it continues on others.
-            let local = isTable ? page - 35 : (page - 12) * 64 / 255 - 23
-            let least = (page - 12) * 32 / 255 - 23
+            let local = isTable ? usable - 35 : (usable - 12) * 64 / 255 - 23
+            let least = (usable - 12) * 32 / 255 - 23
             var size = payload
             if payload > local {
-                let rest = least + (payload - least) % (page - 4)
+                let rest = least + (payload - least) % (usable - 4)
                 size = rest <= local ? rest : least
-                overflow += Double((payload - size + page - 5) / (page - 4) * page)
+                overflowCount += (payload - size + usable - 5) / (usable - 4)
                 size += 4
             }
             // The length of the entry, the rowid, and the place of the entry in its page.
             size += RowSpace.varint(payload) + (isTable ? RowSpace.varint(Int(rowID)) : 0) + 2
-            (self.least, most) = (min(self.least, size), max(most, size))
             // A page has a header of 8 bytes.
-            let count = Double(page - 8) / Double(size)
-            even += Double(page) / max(1, count.rounded(.down))
-            // At its end half an entry does not fit, on average; but as many as fit do of entries that are nearly alike.
-            mixed += Double(page) / (count < 2 ? 1 : max(count - 0.5, count.rounded(.down)))
+            if filled + size > usable - 8 { (fullCount, filled) = (fullCount + 1, 0) }
+            filled += size
         }
 
-        fileprivate var bytes: Double { overflow + (Double(most) < 1.1 * Double(least) ? even : mixed) }
+        fileprivate func pages(usable: Int) -> Double {
+            Double(overflowCount + fullCount) + Double(filled) / Double(usable - 8)
+        }
     }
 
     private var trees: [Tree] = []
-    /// The usable bytes of a page.
+    /// The bytes of a page, and those of them that SQLite uses.
     private let page: Int
+    private let usable: Int
     /// The column that is the rowid, and the columns that store a whole number as one though they are declared REAL.
     private let alias: Int?
     private let reals: Set<Int>
-    /// How many bytes a text has for each of its bytes in UTF-8.
-    private let textFactor: Int
+    /// Whether texts are stored in UTF-16.
+    private let isWide: Bool
     /// The bytes of the values of the last row.
     private var sizes: [Int] = []
 
     /// - Parameters:
     ///   - page: the bytes of a page.
+    ///   - reserved: the bytes at the end of each page that are kept for others.
     ///   - isWide: whether texts are stored in UTF-16.
-    init(of table: SQLiteTable, page: Int, isWide: Bool) {
+    init(of table: SQLiteTable, page: Int, reserved: Int, isWide: Bool) {
         let names = table.entity.attributes.map(\.name.folded)
         func places(_ columns: [String]) -> [Int] { columns.compactMap { names.firstIndex(of: $0.folded) } }
         let key = table.isWithoutRowID ? places(table.entity.primaryKey) : []
-        (self.page, textFactor) = (page, isWide ? 2 : 1)
+        (self.page, usable, self.isWide) = (page, page - reserved, isWide)
         alias = table.rowIDAlias.flatMap { places([$0]).first }
         reals = Set(table.entity.attributes.indices.filter { table.entity.attributes[$0].affinity == .real })
         trees = [Tree(isTable: !table.isWithoutRowID, columns: Array(names.indices))]
@@ -82,7 +84,7 @@ struct RowSpace {
     }
 
     /// The bytes of the pages of the rows that were added.
-    var bytes: Int { Int(trees.reduce(0) { $0 + $1.bytes }) }
+    var bytes: Int { Int(trees.reduce(0) { $0 + $1.pages(usable: usable) } * Double(page)) }
 
     /// Adds a row with its rowid, or 0, and the values of all its columns.
     fileprivate mutating func add(_ rowID: Int64, _ values: SQLValues) {
@@ -96,7 +98,7 @@ struct RowSpace {
                 payload += trees[tree].isTable && column == alias ? 1 : sizes[column]
             }
             if trees[tree].endsWithRowID { payload += 1 + Self.width(rowID) }
-            trees[tree].add(payload, rowID: rowID, page: page)
+            trees[tree].add(payload, rowID: rowID, usable: usable)
         }
     }
 
@@ -109,7 +111,7 @@ struct RowSpace {
             return 1 + (whole.map(Self.width) ?? 8)
         case SQLITE_TEXT, SQLITE_BLOB:
             let isText = sqlite3_value_type(value) == SQLITE_TEXT
-            let length = Int(sqlite3_value_bytes(value)) * (isText ? textFactor : 1)
+            let length = Int(isWide && isText ? sqlite3_value_bytes16(value) : sqlite3_value_bytes(value))
             return Self.varint(13 + 2 * length) + length
         default: return 1
         }
