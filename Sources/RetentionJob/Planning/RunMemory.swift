@@ -313,8 +313,8 @@ extension RunMemory {
         let isAccepted = report.rules.contains { $0.accepted.contains(.rowsCameBack) }
         let waiting = policy.rules.filter { $0.share != nil && $0.isEnabled && done($0) == nil }
         var found: [CarriedOut] = []
-        // A former rule may be a renamed rule that is still to be carried out.
-        var awaited: Set<String> = []
+        // A former rule may be one that is still to be carried out, with another name or on another table.
+        var awaited: (entities: Set<String>, names: Set<String>) = ([], [])
         for rule in policy.rules {
             var record = recorded(rule)
             if let name = rule.family?.name, let last = families[name] { record = record.matched(by: last) }
@@ -322,7 +322,8 @@ extension RunMemory {
             let (last, done) = (former.removeValue(forKey: key), done(rule))
             let keepsLast = rule.isEnabled ? done == nil && !isFirst : !isWhole && last != nil
             guard !keepsLast else {
-                if last?.isLive != true { awaited.insert(key[1]) }
+                if last?.isLive != true { awaited.entities.insert(key[1]) }
+                if rule.isEnabled { awaited.names.insert(rule.name) }
                 if let last { found.append(last) }
                 continue
             }
@@ -380,8 +381,8 @@ extension RunMemory {
 
     /// Former rules that the policy has no more, as far as they stay known.
     private func gone(
-        _ former: [[String]: CarriedOut], besides found: [CarriedOut], _ accepted: [CarriedOut], _ awaited: Set<String>,
-        isWhole: Bool, _ policy: Policy, _ clock: Instant
+        _ former: [[String]: CarriedOut], besides found: [CarriedOut], _ accepted: [CarriedOut],
+        _ awaited: (entities: Set<String>, names: Set<String>), isWhole: Bool, _ policy: Policy, _ clock: Instant
     ) -> [CarriedOut] {
         let families = Set(policy.rules.compactMap(\.family))
         var entities = Set(found.map { $0.key[1] })
@@ -400,7 +401,7 @@ extension RunMemory {
                 // Its values have another age now, and a rule that was not carried out must know which one they had.
                 if isAge, !isWhole { return rule }
             }
-            guard !awaited.contains(rule.key[1]) else { return rule }
+            guard !awaited.entities.contains(rule.key[1]), !awaited.names.contains(rule.key[0]) else { return rule }
             guard entities.insert(rule.key[1]).inserted || !isWhole else { return nil }
             rule.state = .removed
             return rule
