@@ -3,6 +3,16 @@ import Testing
 
 /// What one store of a pattern means for another: one that is new, has moved, or has had an undo.
 extension ManyStoresTests {
+    /// Stores that were carried out with a longer age than their policy has now.
+    private func shortenedJob(_ stores: [String]) throws -> LaunchedJob {
+        let job = try job(stores)
+        let policy = try job.text("retention.yaml")
+        try job.folder.write(policy.replacing("30d", with: "200d"), to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        try job.folder.write(policy, to: "retention.yaml")
+        return job
+    }
+
     @Test func aStoreThatHasMovedIsTold() throws {
         let job = try job(["a.sqlite", "b.sqlite"])
         #expect(try job.retention("run").status == 0)
@@ -33,11 +43,7 @@ extension ManyStoresTests {
 
     /// A shorter age that is accepted for one store is not accepted for those that appear.
     @Test func aNewStoreWaitsLikeTheOthers() throws {
-        let job = try job(["a.sqlite", "b.sqlite"])
-        let policy = try job.text("retention.yaml")
-        try job.folder.write(policy.replacing("30d", with: "200d"), to: "retention.yaml")
-        #expect(try job.retention("run").status == 0)
-        try job.folder.write(policy, to: "retention.yaml")
+        let job = try shortenedJob(["a.sqlite", "b.sqlite"])
         try add("c.sqlite", to: job)
         #expect(try job.retention("run", "--store", "data/a.sqlite", "--accept", "policy_widened").status == 0)
         for night in 1...2 {
@@ -76,11 +82,7 @@ extension ManyStoresTests {
 
     /// The others are asked also if the run is for the new store alone.
     @Test func aNewStoreWaitsAlsoAlone() throws {
-        let job = try job(["a.sqlite"])
-        let policy = try job.text("retention.yaml")
-        try job.folder.write(policy.replacing("30d", with: "200d"), to: "retention.yaml")
-        #expect(try job.retention("run").status == 0)
-        try job.folder.write(policy, to: "retention.yaml")
+        let job = try shortenedJob(["a.sqlite"])
         try add("b.sqlite", to: job)
         for words in [["--dry-run"], []] {
             let run = try job.perform(["run", "--store", "data/b.sqlite"] + words)
@@ -91,11 +93,7 @@ extension ManyStoresTests {
 
     /// What is accepted for one store is not accepted for one that waits, also not under another name.
     @Test func aWaitingStoreWithAnotherNameWaits() throws {
-        let job = try job(["a.sqlite", "b.sqlite"])
-        let policy = try job.text("retention.yaml")
-        try job.folder.write(policy.replacing("30d", with: "200d"), to: "retention.yaml")
-        #expect(try job.retention("run").status == 0)
-        try job.folder.write(policy, to: "retention.yaml")
+        let job = try shortenedJob(["a.sqlite", "b.sqlite"])
         #expect(try job.retention("run").status == 65)
         #expect(try job.retention("run", "--store", "data/a.sqlite", "--accept", "policy_widened").status == 0)
         try job.move("data/b.sqlite", to: "data/c.sqlite")
@@ -111,7 +109,7 @@ extension ManyStoresTests {
         let job = try job(["a.sqlite", "b.sqlite"])
         let policy = try job.text("retention.yaml") + "archive: { folder: archive }\n"
         try job.folder.write(policy, to: "retention.yaml")
-        try FileManager.default.createDirectory(atPath: job.path("archive"), withIntermediateDirectories: true)
+        try job.makeFolder("archive")
         for store in ["data/a.sqlite", "data/b.sqlite"] {
             try job.change(
                 "CREATE TABLE Note(id INTEGER PRIMARY KEY, price REFERENCES Price ON DELETE CASCADE);"
