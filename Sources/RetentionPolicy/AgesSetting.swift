@@ -3,10 +3,14 @@ package import PriceStore
 /// The ages of a rule's rows by the value of an attribute: `max_age: { by: symbol, default: 30d, XAUUSD: 5y, "BTC*": 90d }`.
 package struct AgesSetting: Sendable {
     /// Where the store keeps ages: an entity, and its attributes for the value and for its age.
-    package struct Source: Sendable {
+    package struct Source: Hashable, Sendable {
         package var entity: String
         package var key: String
         package var age: String
+
+        var canonical: String {
+            CanonicalText.object([("entity", entity), ("key", key), ("age", age)].map { ($0, CanonicalText.text($1)) })
+        }
     }
 
     package var attribute: String
@@ -15,6 +19,46 @@ package struct AgesSetting: Sendable {
     package var source: Source?
     /// The age of all other rows, those without a value too; nil: each row needs an age of its own.
     package var standard: MaxAge?
+
+    /// The setting as the ledger records it, with the keys of a policy.
+    var canonical: String {
+        func text(_ age: MaxAge) -> String { CanonicalText.text(age.canonical) }
+        var members = [("by", CanonicalText.text(attribute))]
+        if let source { members.append(("from", source.canonical)) }
+        if let standard { members.append(("default", text(standard))) }
+        return CanonicalText.object(members + ages.map { ($0.value, text($0.age)) })
+    }
+
+    /// What has changed since another setting. Beginnings are only compared one by one if they are the same.
+    func changes(since old: AgesSetting, isUTC: Bool) -> [RuleChange] {
+        var found: [RuleChange] = []
+        func add(_ key: String, _ was: String?, _ now: String?, isWider: Bool = true) {
+            if was != now { found.append(RuleChange(key: "max_age." + key, was: was, now: now, isWider: isWider)) }
+        }
+        func listed(_ setting: AgesSetting) -> String {
+            CanonicalText.list(setting.beginnings.map { CanonicalText.text($0.value) })
+        }
+        func compare(_ key: String, _ was: MaxAge?, _ now: MaxAge?) {
+            let isLonger = now.map { now in was.map { now.isAtLeast($0, isUTC: isUTC) } ?? false } ?? true
+            add(
+                key, was.map { CanonicalText.text($0.canonical) }, now.map { CanonicalText.text($0.canonical) },
+                isWider: !isLonger)
+        }
+        add("by", CanonicalText.text(old.attribute), CanonicalText.text(attribute))
+        add("from", old.source?.canonical, source?.canonical)
+        add("*", listed(old), listed(self))
+        for value in Set((ages + old.ages).map(\.value)).sorted() { compare(value, old.age(of: value), age(of: value)) }
+        compare(AgeShare.standard, old.standard, standard)
+        return found
+    }
+
+    private var beginnings: [(value: String, age: MaxAge)] { ages.filter { $0.value.hasSuffix("*") } }
+
+    /// The age of a value, without those of the store; nil: it has none.
+    private func age(of value: String) -> MaxAge? {
+        ages.first { $0.value == value }?.age ?? beginnings.first { value.hasPrefix($0.value.dropLast()) }?.age
+            ?? standard
+    }
 }
 
 /// The rows of a rule that have one of its ages. An age by a value precedes one by a beginning, and of several beginnings the first counts.
@@ -43,44 +87,31 @@ package struct AgeShare: Hashable, Sendable {
             $0 && .notTrue(.begins(attribute, with: $1))
         }
     }
-
-    /// Whether another share has the same values or beginning.
-    package func isOfSameValues(as other: AgeShare?) -> Bool {
-        guard let other else { return false }
-        return attribute.utf8.elementsEqual(other.attribute.utf8) && beginning == other.beginning
-            && Set(values) == Set(other.values)
-    }
-
-    /// The share with the values that it had before and that one of several other shares has now.
-    package func keeping(_ former: AgeShare, in others: [AgeShare]) -> AgeShare {
-        var share = self
-        func isElsewhere(_ value: StoreValue) -> Bool { others.contains { $0.has(value) } }
-        if values.isEmpty {
-            share.others = self.others.filter { former.others.contains($0) || !isElsewhere($0) }
-        } else {
-            share.values += former.values.filter { !values.contains($0) && isElsewhere($0) }
-        }
-        return share
-    }
-
-    /// Whether rows with a value are rows of the share.
-    private func has(_ value: StoreValue) -> Bool {
-        guard values.isEmpty else { return values.contains(value) }
-        func begins(_ beginning: String) -> Bool {
-            if case .text(let text) = value { text.hasPrefix(beginning) } else { beginning.isEmpty }
-        }
-        return begins(beginning) && !others.contains(value) && !otherBeginnings.contains(where: begins)
-    }
-
-    /// Whether all rows of this share were rows of another one.
-    func isWithin(_ other: AgeShare) -> Bool {
-        attribute.utf8.elementsEqual(other.attribute.utf8) && beginning == other.beginning
-            && values.isEmpty == other.values.isEmpty && Set(values).isSubset(of: other.values)
-            && Set(other.others).isSubset(of: others) && Set(other.otherBeginnings).isSubset(of: otherBeginnings)
-    }
 }
 
 extension AgeShare {
+    /// Whether a change of a rule concerns the rows of the share: another age concerns those that have it.
+    package func isConcerned(by change: RuleChange) -> Bool {
+        guard let value = change.key.hasPrefix("max_age.") ? change.key.dropFirst(8) : nil,
+            !["by", "from", "*"].contains(value)
+        else { return true }
+        if value == Self.standard || value.hasSuffix("*") { return value == name }
+        let text = String(value)
+        guard values.isEmpty else {
+            return values.contains { $0 == .text(text) || $0 == Int64(text).map(StoreValue.integer) }
+        }
+        return text.hasPrefix(beginning) && !others.contains(.text(text))
+            && !otherBeginnings.contains(where: text.hasPrefix)
+    }
+
+    /// The share with the values of another one too.
+    package func joined(with other: AgeShare) -> AgeShare {
+        var share = self
+        share.values += other.values.filter { !values.contains($0) }
+        if values.isEmpty { share.others = others.filter(other.others.contains) }
+        return share
+    }
+
     /// The keys of a recorded share.
     static let keys = [
         PolicyKey("name", .text, ""), PolicyKey("by", .text, ""), PolicyKey("values", .list(.value, atLeast: 0), ""),

@@ -36,6 +36,10 @@ package struct Policy: Sendable {
     package var metricsFile: String?
     /// The rules, in file order; at least one.
     package var rules: [Rule]
+    /// The rules as written, if ``rules`` are those for the tables and ages of a store; set after the store was read.
+    package var written: [Rule]?
+    /// The rules as written.
+    package var rulesAsWritten: [Rule] { written ?? rules }
     /// What is wrong with the patterns of the rules; set after the store was read.
     package var problems: [Diagnostic] = []
     /// The positions of the keys in the file.

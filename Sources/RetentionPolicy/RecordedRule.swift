@@ -27,13 +27,6 @@ package struct RecordedRule: Hashable, Sendable {
         canonical = Self.canonical(settings, zone)
     }
 
-    /// The record with another pattern.
-    package func matched(by family: Rule.Family) -> RecordedRule {
-        var rule = rule
-        (rule.family, rule.except) = (family, family.except.sorted())
-        return RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
-    }
-
     /// The record with other values that have its age.
     package func matched(by share: AgeShare) -> RecordedRule {
         var rule = rule
@@ -103,14 +96,6 @@ package struct RecordedRule: Hashable, Sendable {
         return zone.identifier == other.zone.identifier && Self.areEqual(choice(self), choice(other))
     }
 
-    /// Whether another record is of the same rule, for this table or another one.
-    package func differsInTableOnly(from other: RecordedRule) -> Bool {
-        func others(_ rule: RecordedRule) -> [(key: String, text: String)] {
-            rule.settings.filter { $0.key != "entity" }
-        }
-        return zone.identifier == other.zone.identifier && Self.areEqual(others(self), others(other))
-    }
-
     /// Whether settings have the same bytes; texts with different bytes may be equal.
     static func areEqual(_ some: [(key: String, text: String)], _ others: [(key: String, text: String)]) -> Bool {
         some.elementsEqual(others) { $0.key == $1.key && $0.text.utf8.elementsEqual($1.text.utf8) }
@@ -119,7 +104,7 @@ package struct RecordedRule: Hashable, Sendable {
     /// The settings that do not choose rows.
     private static let withoutChoice: Set<String> = [
         "name", "pattern", "except", "max_age", "newest_rows", "max_size", "never_younger_than", "accept", "archive",
-        "allow_empty",
+        "allow_empty", "enabled",
     ]
 
     package static func == (a: RecordedRule, b: RecordedRule) -> Bool { a.canonical == b.canonical }
@@ -141,7 +126,7 @@ package struct RecordedRule: Hashable, Sendable {
                 let name = CanonicalText.text(format.rawValue)
                 return format.datePattern == nil ? name : CanonicalText.object([("pattern", name)])
             })
-        add("max_age", word: rule.maxAge.canonical)
+        add("max_age", rule.ages?.canonical ?? CanonicalText.text(rule.maxAge.canonical))
         if let bound = rule.bound {
             switch bound.measure {
             case .rows(let count): add(bound.key, "\(count)")
@@ -171,6 +156,7 @@ package struct RecordedRule: Hashable, Sendable {
         add("limits.max_fraction", rule.limits.maxFraction.map { "\($0)" })
         add("limits.max_late_rows", rule.limits.maxLateRows.map { "\($0)" })
         add("limits.max_silence", word: rule.limits.maxSilence?.canonical)
+        add("enabled", rule.isEnabled ? nil : "false")
         add("archive", word: rule.isArchived ? nil : "none")
         return settings
     }

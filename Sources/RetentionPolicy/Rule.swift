@@ -76,11 +76,6 @@ package struct Rule: Sendable {
             (self.name, self.entity, self.except) = (name, entity, Set(except))
         }
 
-        /// Whether it may match entities that another one does not match.
-        package func isWider(than other: Family) -> Bool {
-            entity != other.entity || !other.except.isSubset(of: except)
-        }
-
         /// Whether the pattern matches the name of an entity, regardless of `except`.
         package func mayMatch(_ entity: String) -> Bool {
             EntityPattern(self.entity)?.matches(in: [entity]).isEmpty == false

@@ -9,21 +9,28 @@ package struct RuleChange: Hashable, Sendable {
     package var now: String?
     /// Whether the change must be accepted: it may make more rows expire, or removes a limit.
     package var isWider: Bool
+    /// What a pattern no longer leaves out, by `except` or because another rule names it.
+    package var noLonger: [String] = []
 
-    private init(key: String, was: String?, now: String?, isWider: Bool) {
+    init(key: String, was: String?, now: String?, isWider: Bool) {
         (self.key, self.was, self.now, self.isWider) = (key, was, now, isWider)
     }
 
-    /// All differences, in the order of the keys in a policy. The name is not compared, and the caller compares the entity.
+    /// All differences, in the order of the keys in a policy. The name is not compared.
     package static func changes(from old: RecordedRule, to new: RecordedRule) -> [RuleChange] {
         if old.zone == new.zone, RecordedRule.areEqual(old.settings, new.settings) { return [] }
         let was = Dictionary(old.settings.map { ($0.key, $0.text) }) { first, _ in first }
         let now = Dictionary(new.settings.map { ($0.key, $0.text) }) { first, _ in first }
-        var found: [RuleChange] = comparators.compactMap { key, isNarrower in
+        var found: [RuleChange] = comparators.flatMap { key, isNarrower -> [RuleChange] in
             // Not ==, because texts with different bytes may be equal.
-            guard was[key].map({ Array($0.utf8) }) != now[key].map({ Array($0.utf8) }) else { return nil }
-            return RuleChange(
+            guard was[key].map({ Array($0.utf8) }) != now[key].map({ Array($0.utf8) }) else { return [] }
+            if key == "max_age", let ages = new.rule.ages(like: old.rule), let former = old.rule.ages(like: new.rule) {
+                return ages.changes(since: former, isUTC: new.zone.isUTC)
+            }
+            var change = RuleChange(
                 key: key, was: was[key], now: now[key], isWider: !isNarrower(new.rule, old.rule, new.zone))
+            if key == "except" { change.noLonger = old.rule.except.filter { !new.rule.except.contains($0) } }
+            return [change]
         }
         if old.zone != new.zone {
             found.append(
@@ -34,22 +41,15 @@ package struct RuleChange: Hashable, Sendable {
         return found
     }
 
-    /// Another pattern, for a table without a recorded rule.
-    package init(from old: Rule.Family, to new: Rule.Family) {
-        func text(_ family: Rule.Family) -> String {
-            family.entity + (family.except.isEmpty ? "" : " except " + family.except.sorted().joined(separator: ", "))
-        }
-        self.init(key: "entity", was: text(old), now: text(new), isWider: true)
-    }
-
     /// Whether the new rule is narrower than the old one in a key. It is called only if the key has changed.
     private typealias Comparator = @Sendable (_ new: Rule, _ old: Rule, CalendarZone) -> Bool
 
     private static let comparators: [(key: String, isNarrower: Comparator)] = [
+        ("entity", never), ("except", { new, old, _ in Set(old.except).isSubset(of: new.except) }),
         ("date_attribute", never), ("date_format", never),
+        // Ages by value are compared by value.
         ("max_age", { $0.maxAge.isAtLeast($1.maxAge, isUTC: $2.isUTC) }),
         ("newest_rows", bound), ("max_size", bound), ("never_younger_than", bound),
-        ("share", { new, old, _ in old.share.map { new.share?.isWithin($0) ?? false } ?? true }),
         ("where", { new, old, _ in new.filter.implies(old.filter) }),
         (
             "keep_last",
@@ -75,7 +75,7 @@ package struct RuleChange: Hashable, Sendable {
                 return new.limits.maxSilence.map { before.isAtLeast($0, isUTC: zone.isUTC) } ?? false
             }
         ),
-        ("archive", { new, _, _ in new.isArchived }),
+        ("enabled", { new, _, _ in !new.isEnabled }), ("archive", { new, _, _ in new.isArchived }),
     ]
 
     /// Narrower if the bound is removed or allows more.
@@ -102,5 +102,12 @@ package struct RuleChange: Hashable, Sendable {
             guard let now = new[keyPath: path] else { return false }
             return (old[keyPath: path] ?? unset).map { now <= $0 } ?? true
         }
+    }
+}
+
+extension Rule {
+    /// The ages by value; of a rule with one age, that age for the values of another rule; nil: the other one has one age too.
+    fileprivate func ages(like other: Rule) -> AgesSetting? {
+        ages ?? other.ages.map { AgesSetting(attribute: $0.attribute, ages: [], standard: maxAge) }
     }
 }

@@ -104,7 +104,7 @@ struct CheckCommand: ConsoleCommand {
         let opening = StoreOpening(policy)
         guard !offline, try opening.outputs().diagnostics.isEmpty else { return "" }
         let memory = try opening.memory()
-        guard memory.rules.isEmpty else { return "" }
+        guard memory.agreed.isEmpty else { return "" }
         let reason = policy.ledger == .none ? "without a ledger" : "before the first run"
         return "; \(reason) nothing is compared with earlier runs"
     }

@@ -165,6 +165,7 @@ struct RunSession {
             policy: policy, runID: runID, asOf: asOf, options: options, maxRuntime: maxRuntime,
             clock: SystemClock.now, uptime: SystemClock.uptime, sleep: SystemClock.sleep, observer: observer)
         setup.planSHA256 = planFile?.sha256
+        setup.isForAll = opening.isForAll
         setup.openArchive = { try StoreOpening.archiveReader($0) }
         return setup
     }

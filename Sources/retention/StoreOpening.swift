@@ -116,9 +116,12 @@ struct StoreOpening {
             isWritten
             ? try ledgerWriter().map { try OpenLedger(writer: $0, ofMany: ofMany) }
             : try ledgerReader().map { OpenLedger(reader: $0, ofMany: ofMany) }
-        opened?.isForAll = !policy.isOneOfMany
+        opened?.isForAll = isForAll
         return opened
     }
+
+    /// Whether the store is the only one, or one of all that are opened.
+    var isForAll: Bool { ledger != nil || !policy.isOneOfMany }
 
     /// The history in the ledger; nil: the policy turns it off, or it does not exist.
     func history() throws -> LedgerHistory? { try openLedger(isWritten: false)?.history(links: storeLinks) }

@@ -64,10 +64,36 @@ import Testing
         #expect(read == record)
         #expect(read.rule.name == "a:BTC*")
         #expect(read.rule.rows == rule.rows)
-        share.others = [.integer(7)]
-        rule.share = share
-        let more = RecordedRule(rule, entity: "Price", date: "t", zone: .utc)
-        #expect(RuleChange.changes(from: record, to: more).map(\.isWider) == [true])
-        #expect(RuleChange.changes(from: more, to: record).map(\.isWider) == [false])
+    }
+
+    /// Each value is compared, listed or not.
+    @Test(
+        arguments: [
+            ("default: 30d, XAU: 5y", "default: 30d, XAU: 6y", [:]),
+            ("default: 30d, XAU: 5y", "default: 31d, XAU: 5y", [:]),
+            ("default: 30d, XAU: 5y", "default: 30d, XAU: 4y", ["max_age.XAU": true]),
+            ("default: 30d, XAU: 5y, EUR: 1y", "default: 30d, EUR: 1y", ["max_age.XAU": true]),
+            ("default: 30d, XAU: 5y", "default: 29d, XAU: 5y", ["max_age.default": true]),
+            ("XAU: 5y", "XAU: 5y, EUR: 9y", ["max_age.EUR": true]), ("XAU: 5y, EUR: 9y", "XAU: 5y", [:]),
+            ("XAU: 5y", "XAU: 5y, default: 30d", ["max_age.default": true]),
+            ("default: 30d, BTC: 9d", "default: 30d, BTC: 30d", [:]),
+            ("default: 30d, XAU: 5y", "default: 30d, XAU: 5y, EUR: 1y", [:]),
+            ("default: 30d, \"BTC*\": 90d", "default: 30d, \"BTC*\": 90d, BTCUSD: 80d", ["max_age.BTCUSD": true]),
+            ("default: 30d, \"BTC*\": 90d", "default: 30d, XAU: 1y", ["max_age.*": true, "max_age.BTC*": true]),
+        ] as [(String, String, [String: Bool])])
+    func agesAreComparedByValue(_ old: String, _ new: String, _ wider: [String: Bool]) throws {
+        func record(_ ages: String) throws -> RecordedRule {
+            let text =
+                "version: 1\nstore: a.sqlite\nrules:\n  - { name: a, entity: p, date_attribute: t, date_format: unix_seconds, "
+                + "max_age: { by: symbol, \(ages) } }\n"
+            let policy = try PolicyFile.policy(bytes: Array(text.utf8), path: "p.yaml", baseFolder: "/")
+            let rule = try #require(policy.rules.first)
+            let record = RecordedRule(rule, entity: "p", date: "t", zone: .utc)
+            #expect(RecordedRule(canonical: record.canonical) == record)
+            return record
+        }
+        let changes = try RuleChange.changes(from: record(old), to: record(new))
+        #expect(Dictionary(uniqueKeysWithValues: changes.filter(\.isWider).map { ($0.key, true) }) == wider)
+        #expect(!changes.isEmpty)
     }
 }

@@ -33,6 +33,15 @@ class Store(Years):
         return self.many.call(*arguments, **options)
 
     @property
+    def agreed(self):
+        """One policy is agreed for all stores."""
+        return self.many.agreed
+
+    @agreed.setter
+    def agreed(self, policies):
+        self.many.agreed = policies
+
+    @property
     def path(self):
         return f"{self.folder}/{self.file}"
 
@@ -179,10 +188,6 @@ class Many(Years):
             if store is not ailing:
                 require(report["exit_code"] in (0, 65), name, "ends with", report["exit_code"], report["failure"])
                 store.checked(report)
-            elif "--dry-run" not in arguments:
-                # What was accepted for a locked store counts as begun.
-                begun = [rule["name"] for rule in report["rules"] if rule["outcome"] == "interrupted"]
-                store.known |= {f"perhaps {name}": self.life.snapshot() for name in begun}
         return found
 
     def healthy(self, ailing):

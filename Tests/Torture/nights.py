@@ -3,11 +3,9 @@
 They must complain when they are wrong: YEARS_BREAK in the environment falsifies what they see. Its words are in `broken(…)`."""
 
 import collections
-import copy
 import glob
 import os
 import sqlite3
-import types
 
 from families import is_pattern, matches
 from scenario import require
@@ -34,8 +32,8 @@ class NightLaws:
         life, code = self.life, said["refusal"]
         is_fine = code in (None, "clock_jumped", "clock_moved_back", "would_empty_entity") or {
             "feed_stopped": self.as_of > self.began + 7 * DAY,
-            # A rule of a new table that was refused for another reason is new to it in the next run.
-            "policy_widened": self.has_changed or said["name"] in self.refused_rules, "restored_rows": bool(self.restored),
+            # A wider pattern may match a table only later.
+            "policy_widened": self.has_changed, "restored_rows": bool(self.restored),
             "rows_came_back": life.max_late is not None or life.feature in ("tables", "named"),
             "hold_unusable": life.children == "trigger" or life.feature in ("tables", "named")}.get(code, False)
         require(is_fine, said["name"], "is refused:", said["message"])
@@ -128,107 +126,26 @@ class NightLaws:
                 by_rule[rule] = judge.deleted_by(rule) - gone
                 gone |= by_rule[rule]
         if broken("widened", "policy_widened" not in accept, True):
-            names = {name.removeprefix("perhaps ") for name in self.known}
-            new = set().union(*(rows for rule, rows in by_rule.items() if rule.family.name not in names))
-            self.check_widened(before.rows, gone, Judge.deleted_by, new)
+            self.check_widened(before.rows, gone, Judge.deleted_by)
         if broken("restored", "restored_rows" not in accept, True) and any(by_rule.values()):
-            if self.life.feature == "named":
-                self.check_restored(by_rule, before)
-            for run in self.restored if self.life.feature != "named" or "restored" in BREAK else []:
+            for run in self.restored:
                 # Their table may have another name now.
                 now = {number: before.rows[number]["table"] for number in run.gone if before.whole.get(number) == run.gone[number]}
                 then = self.life.judge(
                     self.life, run.rows | {number: dict(run.rows[number], table=now[number]) for number in now}, run.as_of, self.clock)
                 for rule, rows in by_rule.items():
-                    def is_restored(number, pattern=rule.family.entity):
-                        table = run.rows[number]["table"]
-                        return table == now[number] or is_pattern(rule.family) and matches(pattern, table)
-                    if rule.name not in run.accepted or "restored" in BREAK:
-                        wrong = rows & then.deleted_by(rule) & {number for number in now if is_restored(number)}
+                    if not run.is_accepted(rule.name, self.life.former_names) or "restored" in BREAK:
+                        wrong = rows & then.deleted_by(rule) & {number for number in now if run.rows[number]["table"] == now[number]}
                         require(not wrong, rule.name, "deletes rows that were restored:", sorted(wrong)[:5])
 
-    def check_restored(self, by_rule, before):
-        """Restored rows stay while they are not accepted, from each rule that would have deleted them in the undone run: in the tables that
-        got rows back, and once it shows that they are not all where they were, in any table. A rule that was accepted has its own only."""
-        for run in self.restored:
-            now = {number: before.rows[number] for number in run.gone if before.whole.get(number) == run.gone[number]}
-            moved = {number for number, row in now.items() if row["table"] != run.rows[number]["table"]}
-            owned = {number for number in now if run.is_accepted(run.owners.get(number), self.life.former_names)}
-            moved -= owned
-            rows_now = {number: dict(run.rows[number], table=row["table"]) for number, row in now.items()}
-            then = self.life.judge(self.life, run.rows | rows_now, run.as_of, self.clock)
-            shows = run.owners and run.shows(before.rows, owned)
-            self.counts["nights with restored rows elsewhere"] += bool(moved)
-            self.counts["nights when it shows"] += bool(moved and shows)
-            tables = {row["table"] for number, row in run.rows.items() if number in run.gone}
-            for rule, rows in by_rule.items():
-                safe = now.keys() & then.reached(rule, spares_held=False) if shows or rule.table in tables else set()
-                if run.is_accepted(rule.name, self.life.former_names):
-                    is_same = run.accepted.get(rule.name) == rule.family.policy("", "")
-                    safe = safe & moved if shows and is_same else set()
-                wrong = rows & safe
-                elsewhere = ["of which", sorted(moved)[:5], "are elsewhere:"] if moved else []
-                require(not wrong, rule.name, "deletes rows that were restored:", *elsewhere, sorted(wrong)[:5])
-
-    def held_by(self, rules, judge):
-        """What a run knows for `check_moved`: the rows that holds keep of the rules, and the rules that left no expired row."""
-        held = {number: judge.rows[number]["table"] for rule in judge.rules for number in judge.held_by_holds(rule)}
-        done = {said["name"] for said in rules if said["outcome"] == "completed"}
-        cutoffs = {rule.name: (judge.cutoffs[rule], rule.family.policy("", "")) for rule in judge.rules if rule.name in done
-                   and not rule.chooses and rule.table not in held.values()}
-        return types.SimpleNamespace(held=held, cutoffs=cutoffs, holds=[hold.policy() for hold in self.life.holds])
-
-    def check_moved(self, judge, before, after, accept):
-        """While fewer expired rows are in a table with a hold than the last run kept in it, no other table loses rows that came back: held
-        rows may be among them."""
-        past, life = self.held, self.life
-        if life.feature != "named" or not past or self.restored or accept or life.max_late is not None:
-            return
-        if past.holds != [hold.policy() for hold in life.holds]:
-            return
-        for table in set(past.held.values()):
-            expired = set().union(*(judge.reached(rule, spares_held=False) for rule in judge.rules if rule.table == table))
-            kept = {number for number in past.held if past.held[number] == table}
-            moved = {number for number in kept & before.rows.keys() if before.rows[number]["table"] != table}
-            self.counts["nights with held rows elsewhere"] += bool(moved)
-            if len(expired) >= len(kept):
-                continue
-            for rule in judge.rules:
-                cutoff, text = past.cutoffs.get(rule.name, (None, None))
-                if text == rule.family.policy("", ""):
-                    late = {number for number in moved if before.rows[number]["table"] == rule.table
-                            and before.rows[number]["dates"][rule.attribute].is_before(cutoff)}
-                    lost = broken("moved", late - after.rows.keys(), late)
-                    self.counts["held rows that may not go"] += len(late)
-                    require(not lost, rule.name, "deletes rows that a hold kept in", table, sorted(lost)[:5])
-
-    def check_widened(self, rows, gone, deleted_by, new):
-        """Each row that is gone is one that a rule deletes by the policy with which it was last carried out; or a new rule, from a table
-        that no rule named before."""
-        if gone and self.known:
-            allowed, named = set(), set()
-            for policy in {id(policy): policy for policy in self.known.values()}.values():
+    def check_widened(self, rows, gone, deleted_by):
+        """Each row that is gone is one that an agreed policy deletes: the first one, and each that was accepted or that nothing refused."""
+        if gone and self.agreed:
+            allowed = set()
+            for policy in {id(policy): policy for policy in self.agreed}.values():
                 former = self.judge(rows, policy, is_loose=deleted_by is Judge.reached)
                 allowed |= set().union(*(deleted_by(former, rule) for rule in former.rules))
-                named |= {rule.table for rule in former.world.rules}
-            allowed |= {number for number in gone & new if rows[number]["table"] not in named}
-            if self.life.feature == "named":
-                allowed |= {number for number in gone & self.followed(rows, deleted_by) if rows[number]["table"] not in named}
             require(gone <= allowed, "only a change of the policy lets go:", sorted(gone - allowed)[:5])
-
-    def followed(self, rows, deleted_by):
-        """What the rules delete as they were carried out last, but from the tables that they name now."""
-        found = set()
-        entities = {rule.name: rule.entity for rule in self.life.written}
-        for policy in {id(policy): policy for policy in self.known.values()}.values():
-            policy = copy.copy(policy)
-            policy.written = [copy.copy(rule) for rule in policy.written]
-            for rule in policy.written:
-                rule.entity = entities.get(rule.name, rule.entity)
-            policy.content = policy.content, *entities.items()
-            former = self.judge(rows, policy, is_loose=deleted_by is Judge.reached)
-            found |= set().union(*(deleted_by(former, rule) for rule in former.rules))
-        return found
 
     def check_same(self, one, other, what):
         is_same = one.whole == other.whole and one.notes == other.notes

@@ -1,6 +1,5 @@
 """Undos of runs, for years.py: they restore the rows that the run deleted, and nothing else."""
 
-import collections
 import json
 import os
 
@@ -18,22 +17,14 @@ class Run:
         gone = set(before.rows) - set(after.rows)
         self.gone = {number: before.whole[number] for number in gone}
         self.notes = {number: note for number, note in before.notes.items() if after.notes.get(number) != note}
-        # The rules that were carried out since with these rows accepted, by name, as they were; the rule that deleted each row; and the
-        # newest cutoff of each table.
-        self.accepted, self.owners, self.cutoffs = {}, {}, {}
+        # The names of the rules that were carried out since with these rows accepted.
+        self.accepted = set()
 
     def is_accepted(self, name, former_names):
         """Whether a rule was accepted, under this name or one that it had."""
         while name in former_names and name not in self.accepted:
             name = former_names[name]
         return name in self.accepted
-
-    def shows(self, rows, owned):
-        """Whether it shows that restored rows are not all where they were: a table has fewer rows as old as they are than were restored."""
-        counts = collections.Counter(self.rows[number]["table"] for number in self.gone.keys() - owned)
-        old = collections.Counter(row["table"] for row in rows.values()
-                                  if row["dates"]["at"] and row["dates"]["at"].is_before(self.cutoffs.get(row["table"], self.as_of)))
-        return any(old[table] < count for table, count in counts.items())
 
 
 class Undos:

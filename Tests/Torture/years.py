@@ -44,17 +44,17 @@ class Years(NightLaws, Undos):
         self.last_count = 100
         self.story = collections.deque(maxlen=12)
         self.counts = collections.Counter()
+        # The policies that may be agreed: two, if it is unknown whether a run was recorded.
+        self.agreed = []
         self.begin()
 
     def begin(self):
         """A store without a past."""
-        # The policy with which each rule was last carried out, by its name.
-        self.known = {}
         self.good = None
         self.runs, self.restored = [], []
         self.refused, self.refused_rules, self.deleted = set(), set(), {}
-        # The rules that wait for restored rows to be accepted, and what holds kept in the last run.
-        self.waiting, self.held = set(), None
+        # The rules that wait for restored rows to be accepted.
+        self.waiting = set()
         self.has_changed = self.is_pattern_edited = False
         # When a table went.
         self.went = {}
@@ -199,14 +199,13 @@ class Years(NightLaws, Undos):
         self.check_rest(before, after)
         self.check_totals(report, before, after)
         self.check_guards(rules, judge, before, accept)
-        self.keep_for_undo(report, before, after, judge)
+        self.keep_for_undo(report, before, after)
         if rules[0]["outcome"] == "completed":
             self.story.append(f"night {self.night}: {name} is carried out alone, and restored rows are accepted")
             self.counts["accepted for one rule"] += 1
             self.waiting.discard(name)
-            self.known |= {name: self.life.snapshot()}
             for run in self.restored:
-                run.accepted |= self.accepted_rules([name])
+                run.accepted.add(name)
 
     def carry_out(self, accept):
         before = self.look()
@@ -264,10 +263,8 @@ class Years(NightLaws, Undos):
         self.check_held(rules, judge, report["holds"], after)
         self.check_totals(report, before, after)
         self.check_guards(rules, judge, before, accept)
-        self.check_moved(judge, before, after, accept)
         self.remember(report, accept)
-        self.keep_for_undo(report, before, after, judge)
-        self.held = self.held_by(rules, judge)
+        self.keep_for_undo(report, before, after)
         return after
 
     def remember(self, report, accept):
@@ -279,31 +276,22 @@ class Years(NightLaws, Undos):
         self.deleted = {rule["name"]: rule["deleted"] for rule in rules}
         self.counts.update(f"refused {code}" for code in self.refused)
         self.counts["rows deleted"] += report["totals"]["deleted"]
-        carried_out = {rule["name"]: policy for rule in rules if rule["outcome"] == "completed"}
-        if self.refused or any(rule["outcome"] == "failed" for rule in rules):
-            self.known |= carried_out
-        else:
-            self.known, self.has_changed, self.good = carried_out, False, policy
+        carried_out = [rule["name"] for rule in rules if rule["outcome"] == "completed"]
+        if "policy_widened" in accept or "policy_widened" not in self.refused:
+            # A disabled rule that is wider may keep narrower ones beside it from being agreed.
+            is_waiting = "policy_widened" not in accept and not all(rule.is_enabled for rule in self.life.written)
+            self.agreed = [*(self.agreed if is_waiting else []), policy]
+        if "policy_widened" in accept:
+            self.has_changed = False
+        if not self.refused and all(rule["outcome"] != "failed" for rule in rules):
+            self.good = policy
         if "restored_rows" in accept:
-            # A run of all rules releases the rows of rules that the policy has no more.
-            is_accepted = any(rule["outcome"] == "completed" and "restored_rows" in rule["accepted"] for rule in rules)
-            names = {rule["name"] for rule in rules}
             for run in self.restored:
-                run.accepted |= self.accepted_rules(carried_out)
-                run.accepted |= {name: None for name in run.owners.values() if is_accepted and name not in names | run.accepted.keys()}
+                run.accepted |= set(carried_out)
 
-    def accepted_rules(self, names):
-        """What is remembered of the rules that were carried out with restored rows accepted."""
-        return {rule.name: rule.family.policy("", "") for rule in self.life.rules if rule.name in names}
-
-    def keep_for_undo(self, report, before, after, judge):
+    def keep_for_undo(self, report, before, after):
         if report["archive"] and set(before.rows) - set(after.rows):
-            self.runs.append(run := Run(report["run"], self.as_of, before, after))
-            for said in report["rules"]:
-                if said["outcome"] == "completed":
-                    rule = self.life.named(said["name"])
-                    run.owners = dict.fromkeys(judge.deleted_by(rule), rule.name) | run.owners
-                    run.cutoffs[rule.table] = max(judge.cutoffs[rule], run.cutoffs.get(rule.table, judge.cutoffs[rule]))
+            self.runs.append(Run(report["run"], self.as_of, before, after))
 
     def fix(self, rules):
         """Lets the judge of a disturbed run have the cutoffs that its plan computed from rows which are not known."""
@@ -360,8 +348,8 @@ class Years(NightLaws, Undos):
             said = report["totals"]["deleted"] + broken("full", 0, 1)
             require(said == count, "the report says", said, "rows, gone are", count)
             # Whether the run was recorded is unknown.
-            completed = [rule["name"] for rule in report["rules"] if rule["outcome"] == "completed"]
-            self.known |= {f"perhaps {name}": self.life.snapshot() for name in completed}
+            if "policy_widened" in accept or all(rule["refusal"] != "policy_widened" for rule in report["rules"]):
+                self.agreed = self.agreed + [self.life.snapshot()]
         return after
 
     def stopped(self, before, gone, what):
@@ -399,7 +387,7 @@ class Years(NightLaws, Undos):
             gone += laws.check(one, other)[0]
             if "policy_widened" not in accept:
                 gone_now = set(one[0]) - set(other[0])
-                self.check_widened(one[0], gone_now, Judge.reached, gone_now)
+                self.check_widened(one[0], gone_now, Judge.reached)
         said = report["totals"]["deleted"] + broken("writer", 0, 1)
         require(said == gone, "the report says", said, "rows, gone are", gone)
         self.remember(report, accept)

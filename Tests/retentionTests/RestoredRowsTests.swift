@@ -63,41 +63,6 @@ struct RestoredRowsTests {
         #expect(try refused(job, "--accept", "policy_widened") == [["restored_rows"], ["restored_rows"]])
     }
 
-    /// The rows are the same, whatever their table is called.
-    @Test func theNameOfTheTableEndsNothing() throws {
-        let (job, run) = try job()
-        try job.change("ALTER TABLE Price RENAME TO Gold; CREATE TABLE Price(x)")
-        try job.change("DROP TABLE Price; CREATE TABLE Other(at INTEGER); INSERT INTO Other SELECT at FROM Gold")
-        try write(Sample.rule(entity: "Gold"), to: job)
-        for arguments in [["--dry-run"], []] {
-            let rule = try job.report(arguments).rules[0]
-            #expect(rule.refusals.map(\.code) == ["restored_rows"] && rule.deleted == 0, "\(rule)")
-            #expect(
-                rule.message?.contains("run \(run) had deleted; they may be in Gold now") == true,
-                "\(rule)")
-        }
-        #expect(try job.retention("check").output.contains("(restored_rows)"))
-        // Nobody can tell which table it is.
-        try write(Sample.rule(entity: "Gold"), Sample.rule(name: "other", entity: "Other"), to: job)
-        #expect(try job.report().rules.map(\.refusal) == ["restored_rows", "restored_rows"])
-        #expect(try job.report("--accept", "restored_rows").totals.deleted == 10)
-    }
-
-    /// A table that is gone may be any other: of these only rows that came back are refused.
-    @Test func aTableThatIsGoneStopsOldRowsOfTheOthers() throws {
-        let other = Sample.rule(name: "other", entity: "Other")
-        let (job, _) = try job(
-            Sample.rule(), other, sql: "CREATE TABLE Other(at INTEGER); INSERT INTO Other VALUES (unixepoch());")
-        try job.change("DROP TABLE Price")
-        try write(other, to: job)
-        #expect(try job.report().rules.map(\.refusal) == [nil])
-        for refusal in ["restored_rows", nil] {
-            try job.change("INSERT INTO Other VALUES (unixepoch() - 8640000)")
-            #expect(try job.report().rules.map(\.refusal) == [refusal])
-            try #require(try job.report("--accept", "restored_rows").exitCode == 0)
-        }
-    }
-
     @Test func aLongerAgeEndsItOnlyIfItKeepsTheRows() throws {
         let (job, _) = try job()
         try write(Sample.rule(age: "60d"), to: job)

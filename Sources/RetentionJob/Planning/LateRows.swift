@@ -11,17 +11,12 @@ package struct LateRows: Sendable {
     package var cutoff: Instant
     /// The limit; nil: not needed.
     package var limit: Int?
-    /// The limit of a rule that sets none; nil: the rows are within it.
-    private(set) var standardLimit: Int?
-    /// The hold on another table of the pattern that this one may be, with a new name; nil: there is none.
-    var holdOfAnother: String?
 
     /// - Parameters:
     ///   - past: the rules that had left none, at least one. No row was of two of them.
-    ///   - hold: the hold of another table, which has lost rows; nil: there is none.
     init(
         _ past: [RunMemory.CarriedOut], _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
-        hold: () throws -> String?, asOf: Instant, reader: any RetentionReader
+        asOf: Instant, reader: any RetentionReader
     ) throws {
         let past = past.sorted { $0.cutoff > $1.cutoff }
         (run, cutoff) = (past[0].run, past[0].cutoff)
@@ -48,15 +43,9 @@ package struct LateRows: Sendable {
         if rowCount > Rule.Limits.lateRows {
             let rows =
                 try survey.rowCount ?? reader.count(StoreFetchRequest(entity: entity.name, predicate: request.filter))
-            standardLimit = max(Rule.Limits.lateRows, rows / 100)
+            limit = max(Rule.Limits.lateRows, rows / 100)
         }
-        if let own = step.rule.limits.maxLateRows {
-            limit = own
-        } else if let hold = try hold() {
-            (limit, holdOfAnother) = (0, hold)
-        } else {
-            limit = standardLimit
-        }
+        limit = step.rule.limits.maxLateRows ?? limit
     }
 }
 

@@ -6,7 +6,7 @@ extension Plan {
     func keepers(asOf: Instant) -> [(rule: Rule, request: SurveyRequest)] { together?.keepers(asOf: asOf) ?? [] }
 
     /// Notes the rows that no cascade of a rule's batches may take: held rows, rows that `thin` and `keep_last` keep, rows of tables that
-    /// an undo of this store has restored, and the last readable row of an entity. Refusals that are accepted for the rule are left out.
+    /// an undo has restored, and the last readable row of an entity. Refusals that are accepted for the rule are left out.
     mutating func noteRowsToKeep(_ planner: Planner, reader: any RetentionReader) throws {
         let held = holds.inForce.filter(\.isThere).map {
             RowsToKeep.Kept($0.rows, keeper: "the hold '\($0.hold.name)'")
@@ -25,8 +25,7 @@ extension Plan {
             steps[index].rowsToKeep.rows = held + (accepted.contains(.keptRowsDeleted) ? [] : kept)
             if !accepted.contains(.wouldEmptyEntity) { steps[index].rowsToKeep.entities = entities }
             guard !accepted.contains(.restoredRows), let record = steps[index].record else { continue }
-            let undos = planner.memory.restorations.filter { $0.store == nil }
-            for restored in undos where !restored.accepted.contains(where: record.choosesRows) {
+            for restored in planner.memory.restorations where !planner.isAccepted(restored, record) {
                 steps[index].rowsToKeep.rows += restored.tables.sorted().map {
                     .init(
                         HeldRows(name: restored.undo, entity: $0, rows: .all), keeper: "the undo \(restored.undo)")

@@ -41,21 +41,20 @@ package struct Planner {
     /// The system clock, for the guards; `--as-of` does not move it.
     package var clock: Instant
     package let memory: RunMemory
-    /// The policy's rules as its runs last carried them out, by the names of rule and entity.
-    let former: [[String]: RunMemory.CarriedOut]
-    /// The recorded rules by the names of their entities, in lower case.
-    let recordedRules: [String: [RunMemory.CarriedOut]]
-    let formerPatterns: FormerPatterns
-    /// The holds with which the rules were last carried out.
-    let formerHolds: [Hold]
+    /// The rules of the policy that are agreed, by name; nil: there are none yet.
+    let agreed: [String: AgreedRule]?
+    /// The rules as they may be agreed now, by name.
+    let agreeable: [String: AgreedRule]
+    /// What past runs have left, by the names of rule and entity.
+    let past: [[String]: [RunMemory.CarriedOut]]
     let candleEntities: Set<String>
     package var options: Options
     /// Whether rows are counted also for a rule that expires nothing.
     package var countsAllRows: Bool
     /// Why no rows of an entity can be imported, by entity name. What its rules may delete depends on them.
     package var pendingFailures: [String: String] = [:]
-    /// What the rules, as last carried out, would do today.
-    let formerPlans = FormerPlans()
+    /// What the agreed rules would do today, by the holds; made when a rule is wider.
+    private let formerPlans = FormerPlans()
 
     package init(
         policy: Policy, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(), options: Options = Options(),
@@ -65,10 +64,12 @@ package struct Planner {
         self.asOf = asOf
         self.clock = clock
         self.memory = memory
-        former = memory.rulesByKey(of: policy)
-        formerPatterns = FormerPatterns(former.isEmpty ? memory.ofOthers(policy) : Array(former.values), policy)
-        formerHolds = Set(former.values.flatMap(\.holds)).sorted { $0.name < $1.name }
-        recordedRules = Dictionary(grouping: memory.rules) { $0.record.rule.entity.folded }
+        let agreed = memory.agreed(of: policy)
+        self.agreed = agreed
+        let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
+        let now = agreed == nil ? [] : policy.rulesAsWritten.map { AgreedRule($0, of: policy, holds: holds) }
+        agreeable = Dictionary(now.map { ($0.name, $0) }) { first, _ in first }
+        past = Dictionary(grouping: memory.rules) { $0.tableKey }
         candleEntities = policy.candleEntities
         self.options = options
         self.countsAllRows = countsAllRows
@@ -84,7 +85,7 @@ package struct Planner {
     package func plan(
         reader: any RetentionReader, uptime: () -> Duration = { .zero }, holds: HoldPlan? = nil
     ) throws -> Plan {
-        formerPlans.refused = [:]
+        formerPlans.byHolds = [:]
         var bounded = self
         bounded.policy = try policy.bounded(asOf: asOf, in: reader)
         return try bounded.plan(reader, uptime, holds)
@@ -169,7 +170,7 @@ package struct Planner {
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
         // The dates of a hold are those of the rules, so rules that are removed since the last run are included.
         var former = policy
-        former.rules += self.former.values.filter { $0.state != .removed }.map(\.record.rule)
+        former.rules += (agreed ?? [:]).values.map(\.record.rule)
         func dates(_ rules: [Rule], _ hold: Hold) -> Set<[String?]> {
             guard hold.from != nil || hold.until != nil else { return [] }
             return Set(
@@ -185,6 +186,15 @@ package struct Planner {
             let reached = try HoldPlan().reachable([found.rows], from: rule, entity, hasTriggers, in: reader)
             return found.hasRows && !reached.isEmpty ? (hold.name, found) : nil
         }
+    }
+
+    /// What the agreed rules would delete today beside some holds.
+    func formerPlan(_ holds: HoldPlan, _ reader: any RetentionReader) throws -> FormerPlan {
+        let key = holds.inForce.map(\.rows)
+        if let known = formerPlans.byHolds[key] { return known }
+        let plan = try FormerPlan(Array((agreed ?? [:]).values), self, holds, reader)
+        formerPlans.byHolds[key] = plan
+        return plan
     }
 
     // MARK: One rule
@@ -330,8 +340,8 @@ package struct Planner {
         }
         doubts.restored = try RestoredRows.find(step, entity, hasTriggers: hasTriggers, planner: self, reader: reader)
         let former = try FormerRule(
-            step, entity, together: around.together, holds: around.holds, hasTriggers: hasTriggers,
-            isHeld: doubts.restored != nil, choosesLate: around.choosesLate, planner: self, reader: reader)
+            step, entity, holds: around.holds, hasTriggers: hasTriggers, isHeld: doubts.restored != nil,
+            choosesLate: around.choosesLate, planner: self, reader: reader)
         (doubts.widened, doubts.late, doubts.stopped) = (former.widened, former.late, former.stopped)
         doubts.settings = try settings(past: look.survey, of: look.request, reader)
         return (doubts, former)

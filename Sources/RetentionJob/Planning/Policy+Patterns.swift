@@ -9,7 +9,7 @@ extension Policy {
     /// tables, tables of the program, parts of a table that matches too, and with `missing: skip` tables that lack an attribute.
     func expanded(in reader: any RetentionReader) throws(StoreError) -> Policy {
         var policy = self
-        policy.rules = []
+        (policy.rules, policy.written) = ([], rulesAsWritten)
         var names: [String]?
         let (named, candles) = (Set(rules.map(\.entity.folded)), candleEntities)
         for rule in rules {
@@ -140,7 +140,7 @@ extension String {
 
 extension Rule {
     /// Whether an entity has all attributes that the rule names.
-    fileprivate func fits(_ entity: Entity) -> Bool {
+    func fits(_ entity: Entity) -> Bool {
         let names =
             [dateAttribute] + filter.allAttributeNames + [ages?.attribute].compactMap(\.self) + (keepLast?.per ?? [])
             + (thin?.names ?? [])

@@ -135,7 +135,6 @@ package struct Refusals {
         guard let restored = doubts.restored else { return nil }
         let (undo, run) = (restored.restoration.undo, restored.restoration.run)
         let count = Figures.count(restored.rowCount, "row")
-        let moved = restored.moved.joined(separator: ", ")
         let began = "undo \(undo) has \(restored.restoration.foundAll ? "found" : "restored") rows"
         // Without a record of the run its cutoff is not known.
         let age = restored.restoration.asOf == nil ? "" : " older than its cutoff in that run"
@@ -143,9 +142,6 @@ package struct Refusals {
             if let store = restored.restoration.store {
                 "\(began) in \(SafeText.line(store)) that run \(run) had deleted; they may be in this store now, and this "
                     + "rule would delete \(count)\(age)"
-            } else if !moved.isEmpty {
-                "\(began) of \(moved) that run \(run) had deleted; they may be in \(rule.entity) now, and this rule "
-                    + "would delete \(count)\(age)"
             } else if restored.reached.isEmpty {
                 "\(began) that run \(run) had deleted, and this rule would delete them again, with all expired rows of their "
                     + "age: \(count)\(age)"
@@ -178,8 +174,7 @@ package struct Refusals {
             reason: begin(
                 "\(Figures.count(late.rowCount, "expired row"))\(Figures.span(late.oldest, late.newest)) came back: run \(late.run) had "
                     + "left none before \(late.cutoff.toSecond.rfc3339), and max_late_rows allows "
-                    + Figures.grouped(limit)
-                    + (late.holdOfAnother.map { "; the table may be that of the hold \($0) with a new name" } ?? "")),
+                    + Figures.grouped(limit)),
             remedy: "if they may be deleted, pass --accept rows_came_back once; to keep them, write a hold")
     }
 

@@ -6,8 +6,6 @@ import RetentionPolicy
 struct RulesTogether: Sendable {
     /// By entity name, each rule with its request, without an instant and without the rows that it keeps.
     private var rules: [String: [(rule: Rule, request: SurveyRequest)]] = [:]
-    /// By entity name, its enabled rules; empty if no rule keeps rows.
-    private(set) var enabled: [String: [Rule]] = [:]
     private let zone: CalendarZone
 
     init(_ policy: Policy, reader: any RetentionReader) throws(StoreError) {
@@ -15,7 +13,6 @@ struct RulesTogether: Sendable {
         guard policy.rules.contains(where: { $0.isEnabled && $0.keepsRows }) else { return }
         for rule in policy.rules where rule.isEnabled {
             guard let entity = try reader.entity(named: rule.entity) else { continue }
-            enabled[entity.name, default: []].append(rule)
             guard let date = rule.date(zone: zone) else { continue }
             var request = SurveyRequest(
                 entity: entity.name, date: date, cutoff: .distantPast, filter: rule.considered)
@@ -54,9 +51,6 @@ struct RulesTogether: Sendable {
 }
 
 extension Rule {
-    /// Whether the rule keeps some of its own rows.
-    var keepsRows: Bool { keepLast != nil || thin != nil }
-
     /// The rows with a price, if the rule is about prices; nil: all.
     func isPriced(_ date: DateAttribute) -> StorePredicate? {
         rollupRequest(date)?.isPriced ?? thin?.pick.isPriced

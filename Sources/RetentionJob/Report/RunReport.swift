@@ -149,8 +149,10 @@ package struct RunReport: Sendable {
     package var waits: [String: Int] = [:]
     /// The holds of the policy, in file order; empty until the store is read.
     package var holds: [HoldReport] = []
-    /// The rules as last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
+    /// What the run has left of the rows of each rule, as the ledger records it: ``RunMemory/CarriedOut/line``.
     package var ruleLines: [String] = []
+    /// The rules of the policy that are agreed after the run, as the ledger records them; nil: the same as before.
+    package var agreedLines: [String]?
     /// The rules that `--rule` named; empty: it left out no enabled rule.
     package var onlyRules: [String] = []
     /// The SHA-256 of the saved plan that the run carries out; nil: there is none.

@@ -1,7 +1,7 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// A rule that deletes more than the rule last carried out for its entity.
+/// A rule that deletes more than what is agreed.
 package struct WidenedRule: Sendable {
     /// The settings that make it wider.
     package var changes: [RuleChange]
@@ -11,9 +11,9 @@ package struct WidenedRule: Sendable {
     package var changedSiblings: [String] = []
     /// The hold or the rule of another table that this one may be, with a new name: `the hold h`; nil: none.
     var ownerOfAnother: String?
-    /// The other ages with which the rows were last carried out, if only that is known of the past; nil: more or nothing is known.
+    /// The other ages that the rows had by the table of ages in the store, if nothing else has changed; nil: none.
     var formerAges: [String]?
-    /// The run for comparison, and its end; nil: no run carried out such a rule for the entity.
+    /// The last run with the agreed rule, and its end; nil: the rule is new.
     package var run: String?
     package var ended: Instant?
     /// Whether the ledger's record of the former rules is damaged.
@@ -32,7 +32,8 @@ package struct WidenedRule: Sendable {
 
     /// What is wider, as a clause: `max_age was "300d" and is "60d"`.
     package var text: String {
-        var parts = changes.map(\.text)
+        var parts = changes.prefix(Self.mostChanges).map(\.text)
+        if changes.count > parts.count { parts.append(Figures.count(changes.count - parts.count, "other change")) }
         if !removedHolds.isEmpty {
             let isOne = removedHolds.count == 1
             parts.append(
@@ -52,15 +53,12 @@ package struct WidenedRule: Sendable {
         }
         if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
         guard parts.isEmpty else { return parts.joined(separator: "; ") }
-        guard let formerAges else {
-            return "the rule is new or has a new name, or was disabled or refused in the last run"
-        }
-        return formerAges.isEmpty
-            ? Self.otherValues
-            : "the values had another age, \(formerAges.listed("or")), when they were last carried out"
+        guard let formerAges else { return "the rule is new, or has a new name" }
+        return "the store gave its values another age, \(formerAges.listed("or")), when the rule was last carried out"
     }
 
-    fileprivate static let otherValues = "other values have this age than before"
+    /// The most changes that are told.
+    private static let mostChanges = 5
 
     /// The number of rows, and their dates.
     package var rowText: String {
@@ -73,8 +71,9 @@ package struct WidenedRule: Sendable {
 extension RuleChange {
     /// The setting before and now, as a clause.
     package var text: String {
-        // Thousands of values, perhaps.
-        guard key != "share" else { return WidenedRule.otherValues }
+        guard noLonger.isEmpty else {
+            return "the pattern no longer leaves out \(noLonger.map(SafeText.line).listed("and"))"
+        }
         return "\(key) was \(Self.plain(was)) and is \(Self.plain(now))"
     }
 

@@ -76,7 +76,7 @@ package final class Run {
             }
             report.takeHolds(of: plan)
             // Another policy's run has not told what concerns this one.
-            let told = memory.rules(of: setup.policy).map(\.ended).max()
+            let told = memory.lastEnd(of: setup.policy)
             for warning in plan.warnings where warning.isNew(after: told, clock: setup.clock()) {
                 report.warn(logger, "\(warning.title)", warning.text)
             }
@@ -84,7 +84,9 @@ package final class Run {
             for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)
             forecast(plan)
-            report.ruleLines = memory.ruleLines(after: plan, report, policy: setup.policy, clock: setup.clock())
+            report.ruleLines = memory.ruleLines(after: plan, report, clock: setup.clock())
+            report.agreedLines = memory.agreedLines(
+                after: report.runID, of: setup.policy, setup.options, isForAll: setup.isForAll, clock: setup.clock())
             reclaim(after: plan)
         } catch let error as PolicyError {
             mistake = error

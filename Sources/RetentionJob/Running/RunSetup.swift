@@ -23,6 +23,8 @@ package struct RunSetup {
     package var didProgress: ((RunReport) -> Void)?
     /// How long the store was waited for before the run began.
     package var waited = Duration.zero
+    /// Whether the run is one of all stores of the policy.
+    package var isForAll = true
     /// The SHA-256 of the file of ``Planner/Options/savedPlan``.
     package var planSHA256: String?
     /// Opens an archive's file for reading; throws if it does not have the application id of archives. Nil: old archives are not searched

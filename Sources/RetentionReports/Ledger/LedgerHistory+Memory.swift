@@ -42,10 +42,12 @@ extension LedgerHistory {
             }
         }
         let isNew = memory == RunMemory()
-        if let index, memory.rules.isEmpty, memory.damagedRules.isEmpty {
-            let first = try firstOfCommand(in: index, store)
-            memory.rulesOfOthers = try index.rulesOfOthers[first] ?? rulesOfOthers(before: first, index, &records)
-            index.rulesOfOthers[first] = memory.rulesOfOthers
+        for line in try agreedLines(before: number) {
+            if let rule = AgreedRule(line: line) {
+                memory.agreed.append(rule)
+            } else {
+                memory.damagedAgreed.append(line)
+            }
         }
         if isNew, let index {
             // The other stores of the pattern say nothing about a new one, unless it may be one of them.
@@ -73,29 +75,36 @@ extension LedgerHistory {
         _ names: StoreNames, of store: String, before number: Int?
     ) throws -> [RunMemory.Restored] {
         let undos = try undos()
+        guard !undos.all.isEmpty else { return [] }
+        let first = try firstRun(of: names)
         return undos.all.filter { $0.run.number < number ?? .max }.compactMap { undo in
-            let isOwn = names.include(undo.run) || mayBePlace(undo.run, of: store)
-            guard isOwn || names.relative != nil && undo.run.report.store.hasPrefix("/") else { return nil }
             var restored = undo.restored
-            let accepted = undos.accepted(after: undo) { names.include($0) }
-            restored.accepted = accepted.flatMap(\.rules)
-            let there = accepted.filter { isOwn || $0.inode != nil && $0.inode == undo.inode }
-            restored.acceptedThere = Set(there.flatMap(\.rules).map(\.rule.name))
-            restored.waiting = there.compactMap(\.had).reduce(restored.rules) { $0.intersection($1) }
-                .subtracting(restored.acceptedThere)
-            if isOwn { return restored }
-            restored.store = undo.run.report.store
+            let isOther = !names.include(undo.run)
+            if isOther {
+                // A store that the ledger knew before is another one.
+                let isHere = FilePlace.realPath(undo.run.report.store) == store
+                guard first.map({ $0 > undo.run.number }) ?? true, isHere || !undo.isInPlace else { return nil }
+                restored.store = undo.run.report.store
+            }
+            restored.accepted = undos.accepted(after: undo) { names.include($0) }.flatMap(\.rules)
             return restored
         }
     }
 
+    /// The number of the first run of a store; nil: there was none.
+    private func firstRun(of names: StoreNames) throws -> Int? {
+        let first = try rows(
+            LedgerRow.runEntity, where: runs(of: names), order: [StoreSortDescriptor("number")], limit: 1,
+            attributes: ["number"])
+        return first.first.flatMap { $0["number"]?.number }.map(Int.init)
+    }
+
     /// The undos of the ledger that have restored rows, and the runs that were allowed to delete them again.
     struct Undos {
-        /// A run that has restored rows, and the number of its store's file; nil: it is none.
-        typealias Undo = (run: LedgerRun, restored: RunMemory.Restored, inode: Int64?)
-        /// A run that completed rules although an undo had restored rows of them, and the names of all rules of its policy; nil: it was a run
-        /// of some rules.
-        typealias Acceptance = (run: LedgerRun, rules: [RecordedRule], had: Set<String>?, inode: Int64?)
+        /// A run that has restored rows, and whether its store's file is still where it was.
+        typealias Undo = (run: LedgerRun, restored: RunMemory.Restored, isInPlace: Bool)
+        /// A run that completed rules although an undo had restored rows of them.
+        typealias Acceptance = (run: LedgerRun, rules: [RecordedRule])
 
         var all: [Undo] = []
         fileprivate var accepted: [Acceptance] = []
@@ -106,7 +115,7 @@ extension LedgerHistory {
         fileprivate func accepted(
             after undo: Undo, _ isOfStore: (LedgerRun) -> Bool = { _ in false }
         ) -> [Acceptance] {
-            accepted.filter { run, _, _, _ in
+            accepted.filter { run, _ in
                 run.number > undo.run.number
                     && (isOfStore(run) || run.report.store == undo.run.report.store
                         || run.relativeStore != nil && run.relativeStore == undo.run.relativeStore)
@@ -130,19 +139,20 @@ extension LedgerHistory {
         found.all = try rows(
             LedgerRow.runEntity, where: isUndo, order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
         ).compactMap { row in
-            try restored(row).map { (LedgerRow.run(row), $0, row[LedgerRow.storeInode]?.number) }
+            try restored(row).map { (LedgerRow.run(row), $0, isInPlace(row)) }
         }
         guard let first = found.all.last?.run.number else { return found }
         found.accepted = try runsThatAccepted(.restoredRows, after: Int64(first))
         return found
     }
 
-    /// Whether the path that a run has recorded leads to a store now, or to no file any more: then any store may have been moved from there.
-    private func mayBePlace(_ run: LedgerRun, of store: String) -> Bool {
-        let path = run.report.store
-        guard path.hasPrefix("/"), store.hasPrefix("/") else { return false }
-        if let place = FilePlace.realPath(path) { return place == store }
-        return fromLedger(run).flatMap(FilePlace.realPath) == nil
+    /// Whether the file of a run's store is still where it was. Otherwise any store that is new may be it, with another name.
+    private func isInPlace(_ row: [String: StoreValue]) -> Bool {
+        let run = LedgerRow.run(row)
+        // A server has no file.
+        guard run.report.store.hasPrefix("/") else { return true }
+        let inodes = [run.report.store, fromLedger(run)].compactMap { $0.flatMap { FilePlace($0).inode } }
+        return row[LedgerRow.storeInode]?.number.map(inodes.contains) == true
     }
 
     /// The path of a run's store from the folder of the ledger, where it is if both were moved together; nil: it is no file.
@@ -164,7 +174,6 @@ extension LedgerHistory {
         var restored = RunMemory.Restored(
             undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
             rules: Set(figures.rules), tables: Set(row.lines("undo_tables")))
-        restored.rowCounts = [String: Int](LedgerRow.undoRows, of: row)
         restored.foundAll = isEnded && figures.done.restoredCount + figures.done.referenceCount == 0
         if let number = undone?.number {
             let rules = try rows(
@@ -172,10 +181,7 @@ extension LedgerHistory {
                 limit: nil
             ).map(LedgerRow.rule)
             restored.cutoffs = Dictionary(rules.map { ($0.entity.folded, $0.cutoff) }, uniquingKeysWith: max)
-            restored.owners = Dictionary(grouping: rules, by: \.entity.folded).mapValues { Set($0.map(\.name)) }
         }
-        let inodes = [undo.report.store, fromLedger(undo)].compactMap { $0.flatMap { FilePlace($0).inode } }
-        restored.isInPlace = row[LedgerRow.storeInode]?.number.map(inodes.contains) == true
         return restored
     }
 
@@ -186,30 +192,26 @@ extension LedgerHistory {
         let accepted = try namesOfRules(where: .compare("run_number", .greater, .integer(number)), despite: code)
         guard !accepted.isEmpty else { return [] }
         let numbers = accepted.keys.sorted().map { StoreValue.integer($0) }
-        let all = try namesOfRules(where: .isIn("run_number", numbers))
         var records = RecordedRules()
         return try rows(LedgerRow.runEntity, where: .isIn("number", numbers), order: [], limit: nil).map { row in
             let run = LedgerRow.run(row)
             let number = Int64(run.number)
             let rules = row.lines("rules").compactMap { RunMemory.CarriedOut(line: $0, &records)?.record }
-            return (
-                run, rules.filter { accepted[number]?.contains($0.rule.name) == true },
-                run.report.onlyRules.isEmpty ? all[number] : nil, row[LedgerRow.storeInode]?.number
-            )
+            return (run, rules.filter { accepted[number]?.contains($0.rule.name) == true })
         }
     }
 
-    /// The names of rules in the records of runs, by the run's number: all, or those that were carried out despite a refusal.
+    /// The names of rules that runs carried out despite a refusal, by the run's number.
     private func namesOfRules(
-        where predicate: StorePredicate, despite accepted: RefusalCode? = nil
+        where predicate: StorePredicate, despite accepted: RefusalCode
     ) throws -> [Int64: Set<String>] {
         let isCompleted =
             StorePredicate.compare("accepted", .notEqual, .text(""))
             && .compare("outcome", .equal, .text(RunReport.Outcome.completed.rawValue))
         let found = try rows(
-            LedgerRow.ruleEntity, where: accepted == nil ? predicate : predicate && isCompleted, order: [], limit: nil,
+            LedgerRow.ruleEntity, where: predicate && isCompleted, order: [], limit: nil,
             attributes: ["run_number", "name", "accepted"]
-        ).filter { row in accepted.map { [RefusalCode]("accepted", of: row)?.contains($0) == true } ?? true }
+        ).filter { row in [RefusalCode]("accepted", of: row)?.contains(accepted) == true }
         return Dictionary(grouping: found) { $0["run_number"]?.number ?? 0 }
             .mapValues { Set($0.compactMap { $0["name"]?.string }) }
     }
@@ -261,49 +263,22 @@ extension LedgerHistory {
         return lines.isEmpty && value != .null ? ["damaged"] : lines
     }
 
-    /// The first run of the command that came upon a store first.
-    private func firstOfCommand(in index: LedgerIndex, _ store: String) throws -> Int64 {
-        guard let number = index.runs(of: names(of: store)).first, number < index.firstOfCommand else {
-            return index.firstOfCommand
+    /// The lines of the rules that are agreed, of all policies.
+    func agreedLines(before number: Int? = nil) throws -> [String] {
+        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: LedgerRow.agreed) != nil else {
+            return []
         }
-        let run = try rows(
-            LedgerRow.runEntity, where: .compare("number", .equal, .integer(number)), order: [], limit: 1,
-            attributes: [LedgerRow.firstOfCommand])
-        return run.first?[LedgerRow.firstOfCommand]?.number ?? number
-    }
-
-    /// The rules as the last runs of the stores before some run left them: of stores that are there, and of those that are gone and were
-    /// refused since somebody last accepted a wider policy in a run of all stores, because a new one may be such a store with another name.
-    private func rulesOfOthers(
-        before number: Int64, _ index: LedgerIndex, _ records: inout RecordedRules
-    ) throws -> [RunMemory.CarriedOut] {
-        let stores = index.lastRuns(before: number)
-        let runs = try rows(
-            LedgerRow.runEntity, where: .isIn("number", stores.values.sorted().map { .integer($0) }), order: [],
-            limit: nil, attributes: ["number", "store", "outcome", "rules"])
-        let accepted = try namesOfRules(where: .compare("run_number", .less, .integer(number)), despite: .policyWidened)
-        // What was accepted with --store is accepted for that store.
-        let ofAll = try rows(
-            LedgerRow.runEntity,
-            where: .isIn("number", accepted.keys.sorted().map { .integer($0) }) && .isNotNull(LedgerRow.firstOfCommand),
-            order: [], limit: nil, attributes: ["number"])
-        let lastAccepted = ofAll.compactMap { $0["number"]?.number }.max() ?? 0
-        var found: [String: RunMemory.CarriedOut] = [:]
-        for run in runs {
-            guard let store = run["store"]?.string, let last = stores[store] else { continue }
-            let wasRefused = run["outcome"]?.string == RunReport.RunOutcome.refused.rawValue
-            guard wasRefused && last > lastAccepted || FilePlace(store).facts != nil else { continue }
-            let isEarlier = StorePredicate.compare("number", .lessOrEqual, .integer(last))
-            let lines = run.lines("rules")
-            for line in try lines.isEmpty ? carriedOut(self.runs(of: names(of: store)) && isEarlier) : lines {
-                guard let rule = RunMemory.CarriedOut(line: line, &records) else { continue }
-                let parts = [rule.policy, rule.state.rawValue, rule.record.canonical] + rule.holds.map(\.record)
-                let key = parts.joined(separator: "\t")
-                if let other = found[key], other.ended > rule.ended { continue }
-                found[key] = rule
-            }
+        var run = StorePredicate.isNotNull(LedgerRow.agreed)
+        if let index {
+            guard let last = index.lastAgreed else { return [] }
+            run = .compare("number", .equal, .integer(last))
+        } else if let number {
+            run = run && .compare("number", .less, .integer(Int64(number)))
         }
-        return found.values.sorted { ($0.ended, $0.key[0]) < ($1.ended, $1.key[0]) }
+        let last = try rows(
+            LedgerRow.runEntity, where: run, order: [StoreSortDescriptor("number", ascending: false)], limit: 1,
+            attributes: [LedgerRow.agreed])
+        return last.first?.lines(LedgerRow.agreed) ?? []
     }
 
     /// Whether a run crashed and every later one failed.

@@ -12,8 +12,11 @@ final class LedgerIndex {
     var undosRead: (count: Int, undos: LedgerHistory.Undos)?
     /// Reads the rules of all stores.
     var records = RecordedRules()
-    /// The rules of the stores as they were before some run, for stores that have carried out none.
-    var rulesOfOthers: [Int64: [RunMemory.CarriedOut]] = [:]
+    /// The last run before this command that recorded which rules are agreed; nil: none did. All stores of a command are compared with the
+    /// same rules, so that its dry run says what it does.
+    private(set) var lastAgreed: Int64?
+    /// What this command has recorded of them; nil: nothing yet.
+    var agreed: [String]?
     /// The number that the first run of this command has.
     private(set) var firstOfCommand: Int64 = .max
     /// The last run.
@@ -28,7 +31,7 @@ final class LedgerIndex {
         $0.key.hasPrefix("store=/") && FilePlace(String($0.key.dropFirst(6))).facts == nil
     }.max { ($0.value.last ?? 0) < ($1.value.last ?? 0) }.map { String($0.key.dropFirst(6)) }
 
-    private static let names = ["number", "place", "mode", "store", LedgerRow.storeRelative]
+    private static let names = ["number", "place", "mode", "store", LedgerRow.storeRelative, LedgerRow.agreed]
     /// The number of runs that are read at a time.
     private static let portion = 10_000
 
@@ -48,6 +51,8 @@ final class LedgerIndex {
                     case ("place", .integer(let place)):
                         if place > newest?.place ?? .min { newest = (place, number) }
                     case ("place", _): open.append(number)
+                    case (LedgerRow.agreed, .text):
+                        if number < firstOfCommand { lastAgreed = max(lastAgreed ?? number, number) }
                     case ("mode", .text(RunReport.Mode.undo.rawValue)) where isNew: undos.append(number)
                     case ("store", .text(let text)), (LedgerRow.storeRelative, .text(let text)):
                         if isNew { self.runs["\(name)=\(text)", default: []].append(number) }
@@ -63,15 +68,6 @@ final class LedgerIndex {
         if !waiting.isEmpty { _ = try note(.isIn("number", waiting.map { .integer($0) }), isNew: false) }
         while try note(.compare("number", .greater, .integer(last)), isNew: true) == Self.portion {}
         firstOfCommand = min(firstOfCommand, last + 1)
-    }
-
-    /// The last run of each store before a run, by the path of the store.
-    func lastRuns(before number: Int64) -> [String: Int64] {
-        let ofStores = runs.filter { $0.key.hasPrefix("store=/") }
-        let last = ofStores.compactMap { key, runs in
-            runs.last { $0 < number }.map { (String(key.dropFirst(6)), $0) }
-        }
-        return Dictionary(uniqueKeysWithValues: last)
     }
 
     /// The runs with one of some values.

@@ -12,6 +12,8 @@ enum LedgerRow {
     static let storeInode = "store_inode"
     /// The number of the first run of the command that recorded the run, of those for many stores.
     static let firstOfCommand = "first_of_command"
+    /// The rules that are agreed after the run, of all policies: ``AgreedRule/line``.
+    static let agreed = "agreed"
     /// How many rows of each table an undo has restored, or found.
     static let undoRows = "undo_rows"
 
@@ -20,7 +22,7 @@ enum LedgerRow {
         runEntityName, key: ["number"],
         Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
-            + LedgerChain.columns + ["undo_tables", "rules", storeRelative].flatMap(String.columns)
+            + LedgerChain.columns + ["undo_tables", "rules", agreed, storeRelative].flatMap(String.columns)
             + [storeInode, firstOfCommand].flatMap(Int64.columns) + [String: Int].columns(undoRows))
 
     /// The entity of the rules of runs.

@@ -115,6 +115,7 @@ package final class RunLedger: RunRecorder {
             LedgerRow.values(of: rule, position: position, runNumber: begun["number"]?.number ?? 0).recordable
         }
         for rule in rules { try insert(LedgerRow.ruleEntityName, rule) }
+        let agreed = try self.agreed(after: report)
         // If the clock is in doubt, the ages of records are not known.
         let age = report.trustsClock && ledger.isTrimDue(at: report.finished) ? keep : nil
         let through = try age.flatMap {
@@ -122,10 +123,30 @@ package final class RunLedger: RunRecorder {
                 before: Cutoff.instant(asOf: report.finished, maxAge: $0, align: nil, zone: zone),
                 now: report.finished)
         }
-        let end = LedgerRow.values(finishing: report).recordable
+        var end = LedgerRow.values(finishing: report).recordable
+        if !agreed.isEmpty { end[LedgerRow.agreed] = .text(agreed.joined(separator: "\n")) }
         let place = try LedgerChain.end(
             for: begun.merging(end) { $1 }, rules: rules, after: last, trimmedThrough: through, in: writer)
         return (end.merging(place) { $1 }, place)
+    }
+
+    /// The lines of the rules that are agreed after a run: those of its policy, and those of other policies, but for a file that has become
+    /// this one. Of many stores the first run of a command records them, and each that changes them.
+    private func agreed(after report: RunReport) throws -> [String] {
+        if report.agreedLines == nil, ledger.index?.agreed != nil { return [] }
+        let last = try ledger.index?.agreed ?? history.agreedLines()
+        var found = last
+        defer { ledger.index?.agreed = found }
+        guard let own = report.agreedLines else { return found }
+        let rules = own.compactMap(AgreedRule.init)
+        let (files, names) = (Set(rules.map(\.file)), Set(rules.map(\.name)))
+        let others = last.filter { line in
+            guard let rule = AgreedRule(line: line) else { return false }
+            // The file may have become this one.
+            return !files.contains(rule.file) && (FilePlace(rule.file).facts != nil || !names.contains(rule.name))
+        }
+        found = others + own
+        return found
     }
 
     /// Throws unless what was appended is what is read.

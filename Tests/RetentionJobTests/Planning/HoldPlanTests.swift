@@ -281,14 +281,9 @@ import Testing
 
     // MARK: A hold that is gone
 
-    private func memory(_ holds: Hold...) -> RunMemory {
-        var memory = RunMemory()
-        let record = RecordedRule(.prices(), entity: "price", date: "at", zone: .utc)
-        memory.rules = [
-            RunMemory.CarriedOut(
-                record, state: .some, run: "01RUN", ended: PriceFile.now, cutoff: PriceFile.now, keptCount: 0,
-                holds: holds)
-        ]
+    private func memory(_ file: PriceFile, _ holds: Hold...) -> RunMemory {
+        var memory = RunMemory(lastRun: PriceFile.now)
+        memory.agreed = [AgreedRule(.prices(), of: file.policy(.prices()), holds: holds)]
         return memory
     }
 
@@ -298,7 +293,7 @@ import Testing
         let old = Self.hold { $0.until = Self.instant(daysAgo: 60) }
         /// The rows for which the rule is refused; nil: it is not.
         func released(_ holds: Hold..., rules: [Rule] = [.prices()]) throws -> Int? {
-            let step = try plan(file, holds, rules, memory: memory(old)).steps[0]
+            let step = try plan(file, holds, rules, memory: memory(file, old)).steps[0]
             guard let widened = step.widened else { return nil }
             #expect(widened.removedHolds == ["audit"] && step.refusals.map(\.code).contains(.policyWidened))
             return widened.rowCount
@@ -328,7 +323,7 @@ import Testing
     @Test func aHoldThatCanNoLongerBeEvaluatedRefusesTheRule() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
-        let step = try plan(file, [], memory: memory(Self.hold { $0.entity = "gone" })).steps[0]
+        let step = try plan(file, [], memory: memory(file, Self.hold { $0.entity = "gone" })).steps[0]
         #expect(step.widened?.removedHolds == ["audit"] && step.refusals.map(\.code) == [.policyWidened])
     }
 }

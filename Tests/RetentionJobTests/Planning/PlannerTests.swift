@@ -64,26 +64,6 @@ import Testing
         #expect(try entities { $0.allowEmpty = true } == [[], []])
     }
 
-    /// The record of a table that the policy does not have any more may have an older pattern.
-    @Test func theNewestRecordSaysWhichPatternARuleHad() {
-        typealias Record = (except: String, state: RunMemory.CarriedOut.State)
-        /// What the pattern excepts if the records ended one after the other.
-        func excepted(_ records: Record...) -> Set<String>? {
-            let rules = records.enumerated().map { place, one in
-                let rule = Rule.prices("prices:\(place)") {
-                    $0.family = Rule.Family(name: "prices", entity: "p*", except: [one.except])
-                }
-                return RunMemory.CarriedOut(
-                    RecordedRule(rule, entity: "p\(place)", date: "at", zone: .utc), state: one.state, run: "",
-                    ended: Instant(unixSeconds: Int64(place)), cutoff: PriceFile.now, keptCount: 0)
-            }
-            return FormerPatterns.families(rules)["prices"]?.except
-        }
-        #expect(excepted(("a", .none), ("b", .some), ("c", .disabled), ("d", .none)) == ["d"])
-        #expect(excepted(("a", .none), ("b", .some), ("c", .removed)) == ["b"])
-        #expect(excepted(("a", .removed), ("b", .removed)) == ["b"])
-    }
-
     @Test func aRuleWithoutAFormatOrAnEntityIsNotCarriedOut() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])

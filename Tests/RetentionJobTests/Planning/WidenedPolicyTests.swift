@@ -75,7 +75,7 @@ import Testing
             "max_age: 30d, thin: { daily: 90d, pick: ohlc, price: v }", .wider),
         Change(
             "max_age: 30d, thin: { daily: 90d, per: [symbol] }", "max_age: 30d, thin: { daily: 90d, per: [SYMBOL] }",
-            .same),
+            .wider),
         Change(
             "max_age: 30d, thin: { daily: 12w, per: [symbol, v] }",
             "max_age: 30d, thin: { per: [v, symbol], pick: last, daily: 84d }", .same),
@@ -144,21 +144,15 @@ import Testing
         return try PolicyFile.read(path: path)
     }
 
-    /// What the ledger remembers of a run of a policy that left no row.
+    /// What the ledger remembers of a run of a policy.
     private static func memory(of policy: Policy) throws -> RunMemory {
         var memory = RunMemory(lastRun: PriceFile.now.advanced(byMicroseconds: -1))
-        var records = RecordedRules()
-        memory.rules = try policy.rules.map { rule in
-            let record = RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: policy.timezone)
-            let line = RunMemory.CarriedOut(
-                record, state: .some, run: "01RUN", ended: PriceFile.now, cutoff: PriceFile.now, keptCount: 0,
-                holds: policy.holds,
-                beside: policy.rules.filter { $0.name != rule.name }.map {
-                    RecordedRule($0, entity: $0.entity, date: $0.dateAttribute, zone: policy.timezone)
-                }
+        memory.agreed = try policy.rules.map { rule in
+            let line = AgreedRule(
+                rule, of: policy, holds: policy.holds, file: "policy", run: "01RUN", ended: PriceFile.now
             ).line
             #expect(!line.contains("\n"))
-            let again = try #require(RunMemory.CarriedOut(line: line, &records), "\(line)")
+            let again = try #require(AgreedRule(line: line), "\(line)")
             #expect(again.line == line)
             return again
         }
@@ -288,14 +282,6 @@ import Testing
         let second = try verdict(["name: a, max_age: 90d"], ["name: a, max_age: 90d", "name: b, max_age: 85d"])
         #expect(second[0] == nil && (second[1] ?? 0) > 0)
         #expect((try verdict(["name: a, max_age: 90d"], ["name: b, max_age: 85d"])[0] ?? 0) > 0)
-        // A rule that was removed, and comes back.
-        var memory = try Self.memory(of: Self.read("", ["name: a, max_age: 90d"], in: file))
-        memory.rules[0].state = .removed
-        let again = try Self.step(file, Self.read("", ["name: a, max_age: 90d"], in: file), memory)
-        #expect(again.widened?.run == nil && (again.widened?.rowCount ?? 0) > 0)
-        #expect(
-            again.report.message?.contains(
-                "the rule is new or has a new name, or was disabled or refused in the last run") == true)
         // Without a run nothing is known.
         #expect(try Self.step(file, Self.read("", ["max_age: 90d"], in: file), RunMemory()).widened == nil)
     }
@@ -305,8 +291,8 @@ import Testing
         let file = try Self.store()
         let rest = "name: rest, max_age: 300d"
         let wider = "name: rest, max_age: 60d"
-        func count(_ other: String, accept: Set<RefusalCode> = [], rules: [String] = []) throws -> Int? {
-            var options = Planner.Options(accept: accept, ruleNames: rules)
+        func count(_ other: String, accept: Set<RefusalCode> = []) throws -> Int? {
+            var options = Planner.Options(accept: accept)
             options.accept.insert(.policyWidened)
             let memory = try Self.memory(of: Self.read("", [other, rest], in: file))
             let plan = try Planner(
@@ -321,8 +307,6 @@ import Testing
         #expect(try count("name: all, max_age: 60d, limits: { max_rows: 5 }") == between)
         #expect(try count("name: all, max_age: 60d, limits: { max_rows: 5 }", accept: [.tooManyRows]) == 0)
         #expect(try count("name: all, max_age: 60d, limits: { max_fraction: 0.1 }") == between)
-        // A rule that --rule leaves out deletes nothing today.
-        #expect(try count("name: all, max_age: 60d, where: { symbol: [XAU, EUR] }", rules: ["rest"]) == between)
     }
 
     /// Rows that the former setting could not delete are all due to the change, with those that cascades take.
@@ -371,7 +355,7 @@ import Testing
         #expect(try Self.step(file, Self.read(less, ["max_age: 90d"], in: file), memory).widened != nil)
         let sooner = hold.replacing("reason", with: "expires: 2999-01-01, reason")
         #expect(try Self.step(file, Self.read(sooner, ["max_age: 90d"], in: file), memory).widened != nil)
-        memory.rules[0].holds[0].expires = PriceFile.now
+        memory.agreed[0].holds[0].expires = PriceFile.now
         #expect(try Self.step(file, Self.read("", ["max_age: 90d"], in: file), memory).widened == nil)
     }
 

@@ -402,7 +402,7 @@ struct LedgerChainTests {
                     report.rules[0].outcome = .completed
                     // The rule that was accepted, not another one that has its name later.
                     let rule = #"{"name": "r", "entity": "t", "date_attribute": "at", "max_age": "30d"}"#
-                    report.ruleLines = ["none\t01R12\t0\t0\t0\tp\t{\"timezone\": \"UTC\", \"rule\": " + rule + "}"]
+                    report.ruleLines = ["none\t01R12\t0\t0\t0\t{\"timezone\": \"UTC\", \"rule\": " + rule + "}"]
                 }
                 try ledger.begin(report)
                 try ledger.finish(report)

@@ -1,0 +1,83 @@
+import PriceStore
+import RetentionPolicy
+
+/// What somebody has agreed to, before and after a run.
+///
+/// The first run of a policy agrees to all of its rules. After that a rule is compared with the one of its name that is agreed: it needs to
+/// be accepted if it is new, or if it is wider, or the holds, or what the rules of its table keep from each other.
+extension RunMemory {
+    /// The rules of a policy that are agreed, by name; nil: there are none yet.
+    ///
+    /// If the ledger does not know the policy's file, it was moved or copied: the policy is then the one that was agreed last of those with
+    /// the name of a rule of this one, or else the one that was agreed last. A ledger that knows neither the file nor the store knows nothing
+    /// of them.
+    func agreed(of policy: Policy) -> [String: AgreedRule]? {
+        let file = Self.file(of: policy)
+        var own = agreed.filter { $0.file == file }
+        if own.isEmpty, policy.isOneOfMany || lastRun != nil {
+            let names = Set(policy.rulesAsWritten.map(\.name))
+            let alike = agreed.filter { names.contains($0.name) }
+            let last = (alike.isEmpty ? agreed : alike).max { $0.ended < $1.ended }
+            own = agreed.filter { $0.file == last?.file }
+        }
+        guard !own.isEmpty || isDamaged else { return nil }
+        return Dictionary(own.map { ($0.name, $0) }) { first, _ in first }
+    }
+
+    /// The lines of the rules of a policy that are agreed after a run of it; nil: they are the same as before.
+    ///
+    /// - Parameters:
+    ///   - options: what the run was asked for.
+    ///   - isForAll: whether the run is one of all stores; what is accepted for one of them is accepted for that run.
+    func agreedLines(
+        after run: String, of policy: Policy, _ options: Planner.Options, isForAll: Bool, clock: Instant
+    ) -> [String]? {
+        let file = Self.file(of: policy)
+        let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
+        let former = agreed(of: policy)
+        let isAccepted = options.accept.contains(.policyWidened) && isForAll
+        var now = policy.rulesAsWritten.map {
+            AgreedRule($0, of: policy, holds: holds, file: file, run: run, ended: clock)
+        }
+        let byName = Dictionary(now.map { ($0.name, $0) }) { first, _ in first }
+        var waiting: Set<String> = []
+        for (index, rule) in now.enumerated() where former != nil && !(isAccepted && options.includesAll(of: rule)) {
+            guard options.includesAll(of: rule), let last = former?[rule.name],
+                !rule.changes(since: last).contains(where: \.isWider),
+                rule.changedBeside(from: former, to: byName).isEmpty
+            else {
+                waiting.insert(rule.name)
+                continue
+            }
+            now[index].holds += last.holds.filter { hold in
+                !hold.hasEnded(at: clock) && !holds.contains { $0.covers(hold) }
+            }
+        }
+        // What a rule keeps depends on the others of its table, so they are agreed together.
+        while let (rule, _) = now.lazy.flatMap({ rule in now.map { (rule, $0) } }).first(where: { rule, other in
+            !waiting.contains(rule.name) && waiting.contains(other.name) && rule.isBeside(other)
+        }) {
+            waiting.insert(rule.name)
+        }
+        let isWhole = waiting.isEmpty
+        var found = now.compactMap { waiting.contains($0.name) ? former?[$0.name] : $0 }
+        // A rule that the policy has no more deletes nothing, but says what was agreed until the others are.
+        if !isWhole, let former {
+            let names = Set(policy.rulesAsWritten.map(\.name))
+            found += former.values.filter { !names.contains($0.name) }.sorted { $0.name < $1.name }
+        }
+        for index in found.indices { found[index].file = file }
+        let isSame =
+            policy.isOneOfMany && found.count == former?.count
+            && found.allSatisfy { rule in former?[rule.name]?.isSame(as: rule) == true }
+        return isSame ? nil : found.map(\.line) + (isWhole ? [] : damagedAgreed)
+    }
+
+    /// A link to the file may lead to another file after each deployment.
+    private static func file(of policy: Policy) -> String { SafeText.line(FilePlace(policy.file.path).path) }
+}
+
+extension Planner.Options {
+    /// Whether a rule is carried out for all of its tables and ages.
+    fileprivate func includesAll(of rule: AgreedRule) -> Bool { ruleNames.isEmpty || ruleNames.contains(rule.name) }
+}

@@ -1,0 +1,97 @@
+package import PriceStore
+
+/// A rule of a policy as somebody has agreed to it: by the first run of the policy, or by accepting it since.
+///
+/// A rule that is the same or narrower needs no one: it is agreed once a run has had it.
+package struct AgreedRule: Hashable, Sendable {
+    /// The rule as written. What its pattern leaves out includes the tables that other rules name.
+    package let record: RecordedRule
+    /// The holds of the policy.
+    package var holds: [Hold]
+    /// The policy's file, as one line of text.
+    package var file: String
+    /// The run, and when it ended.
+    package var run: String
+    package var ended: Instant
+
+    package var name: String { record.rule.name }
+
+    /// - Parameters:
+    ///   - rule: a rule of the policy as written.
+    ///   - holds: those that keep rows.
+    package init(
+        _ rule: Rule, of policy: Policy, holds: [Hold], file: String = "", run: String = "",
+        ended: Instant = .distantPast
+    ) {
+        var rule = rule
+        if let pattern = EntityPattern(rule.entity) {
+            let others = policy.rulesAsWritten.map(\.entity.folded).filter { $0 != rule.entity.folded }
+            rule.except += pattern.matches(in: others).keys.filter { !rule.except.contains($0) }.sorted()
+        }
+        record = RecordedRule(
+            rule, entity: rule.entity, date: rule.column ?? rule.dateAttribute, zone: policy.timezone)
+        (self.holds, self.file, self.run, self.ended) = (holds, file, run, ended)
+    }
+
+    /// What has changed in the rule itself since another agreement.
+    package func changes(since other: AgreedRule) -> [RuleChange] {
+        RuleChange.changes(from: other.record, to: record)
+    }
+
+    /// Whether what another rule keeps may depend on this one, or the reverse: both may have the same table, and one of them keeps rows.
+    package func isBeside(_ other: AgreedRule) -> Bool {
+        (record.rule.keepsRows || other.record.rule.keepsRows) && record.rule.mayHaveTable(of: other.record.rule)
+    }
+
+    /// The names of the other rules of its table that have changed, if what it keeps depends on them.
+    ///
+    /// - Parameters:
+    ///   - former: the agreed rules, by name.
+    ///   - now: those of the policy.
+    package func changedBeside(from former: [String: AgreedRule]?, to now: [String: AgreedRule]) -> [String] {
+        guard record.rule.keepsRows else { return [] }
+        func texts(_ rules: [String: AgreedRule]) -> [String: String] {
+            rules.filter { $0 != name && $1.record.rule.isEnabled && $1.isBeside(self) }.mapValues(\.record.canonical)
+        }
+        let (was, now) = (texts(former ?? [:]), texts(now))
+        return Set(was.keys).union(now.keys).filter { was[$0] != now[$0] }.sorted()
+    }
+
+    /// Whether another agreement is the same, whatever its run.
+    package func isSame(as other: AgreedRule) -> Bool {
+        record == other.record && holds == other.holds && file == other.file
+    }
+
+    // MARK: The ledger
+
+    /// The ledger's line, separated by tabs: file, run, end, rule, and each hold.
+    package var line: String {
+        ([file, run, "\(ended.microseconds)", record.canonical] + holds.map(\.record)).joined(separator: "\t")
+    }
+
+    /// Nil: the line is damaged, or this version does not know it.
+    package init?(line: String) {
+        let parts = line.fields(separatedBy: "\t")
+        guard parts.count >= 4, let ended = Int64(parts[2]), let record = RecordedRule(canonical: parts[3]) else {
+            return nil
+        }
+        holds = parts.dropFirst(4).compactMap { Hold(record: $0) }
+        guard holds.count == parts.count - 4 else { return nil }
+        (self.record, file, run, self.ended) = (record, parts[0], parts[1], Instant(microseconds: ended))
+    }
+}
+
+extension Rule {
+    /// The name in the policy.
+    package var writtenName: String { family?.name ?? name }
+
+    /// Whether the rule keeps some of its own rows.
+    package var keepsRows: Bool { keepLast != nil || thin != nil }
+
+    /// Whether a table may be one of both rules.
+    fileprivate func mayHaveTable(of other: Rule) -> Bool {
+        let (own, its) = (EntityPattern(entity), EntityPattern(other.entity))
+        return entity.folded == other.entity.folded || own != nil && its != nil
+            || own?.matches(in: [other.entity]).isEmpty == false || its?.matches(in: [entity]).isEmpty == false
+    }
+}
