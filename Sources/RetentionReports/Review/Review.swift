@@ -145,7 +145,10 @@ package struct Review {
             }
             let start = policy.timezone.start(of: .day, at: begun[run.number] ?? run.report.started)
             let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
-            if !run.isFinished || run.report.undo != nil {
+            if run.report.undo != nil {
+                let changed = rulesChanged(by: run)
+                last = last.filter { !changed.contains($0.key) }
+            } else if !run.isFinished {
                 let present = Set(rules.map(\.name))
                 last = last.filter { present.contains($0.key) }
             }
@@ -171,11 +174,7 @@ package struct Review {
                 let isUndone = run.undoneBy?.rules.contains(SafeText.line(name)) == true
                 var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
                 let left = rows.map { $0 - Int64(figures.done.deleted) }
-                // A trigger may delete rows of any entity.
-                let takesOthers = takers.contains {
-                    $0.name != name
-                        && (!$0.done.byTriggers.isEmpty || reached[$0.name]?.contains(figures.entity.folded) != false)
-                }
+                let takesOthers = takers.contains { $0.name != name && mayReach(figures.entity, $0) }
                 let isShared =
                     !isAlone.contains(name)
                     && rules.contains {
@@ -199,6 +198,31 @@ package struct Review {
             }
         }
         return found
+    }
+
+    /// Whether what a rule took with its rows may be of an entity. A trigger may delete rows of any.
+    private func mayReach(_ entity: String, _ taker: RunReport.RuleReport) -> Bool {
+        !taker.done.byTriggers.isEmpty || reached[taker.name]?.contains(entity.folded) != false
+    }
+
+    /// The rules whose numbers of rows an undo may have changed: those of the entities of which it restored rows, or took candles back. All,
+    /// if it is not known what the undone run or triggers did.
+    private func rulesChanged(by undo: LedgerRun) -> Set<String> {
+        let figures = undo.report.undo
+        let names = Set(figures?.rules ?? [])
+        let undone = (runs + others).last { $0.report.runID == figures?.run }
+        // The rules of an undo are recorded as lines.
+        let rules = undone?.report.rules.filter { names.contains(SafeText.line($0.name)) } ?? []
+        let firesTriggers = figures?.triggers.isEmpty == false && figures?.triggerChoice != .skip
+        guard undo.isFinished, undone?.isFinished == true, !firesTriggers, !rules.isEmpty, rules.count == names.count
+        else { return Set(policy.rules.map(\.name)) }
+        func changes(_ entity: String, _ rule: RunReport.RuleReport) -> Bool {
+            let isTaker = rule.done.goneCount > rule.done.deleted
+            let hasCandles = (rule.candles.created ?? 0) + (rule.candles.changed ?? 0) > 0
+            return rule.entity.folded == entity.folded || isTaker && mayReach(entity, rule)
+                || hasCandles && policy.rules.first { $0.name == rule.name }?.makes(entity) != false
+        }
+        return Set(policy.rules.filter { own in rules.contains { changes(own.entity, $0) } }.map(\.name))
     }
 
     private static let dayFigures = ["arrived", "deleted", "rows", "left"]

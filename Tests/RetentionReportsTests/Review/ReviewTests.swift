@@ -238,6 +238,39 @@ struct ReviewTests {
         #expect(days()[1] == [[nil, 10, nil, nil]])
     }
 
+    /// Nor what has arrived until the next night, unless triggers may have changed any rows.
+    @Test func anUndoOfOneRuleHidesNoArrivalsOfAnother() {
+        var runs = [Int64(2), 0].map { daysAgo in
+            var run = Sample.run(daysAgo, ["gold", "silver"].map { Sample.rule($0, .completed, expired: 10) })
+            run.report.rules[1].entity = "Silver"
+            return run
+        }
+        var undo = Sample.undo(1, of: runs[0], restored: 10)
+        var silver = Sample.rule("silver")
+        silver.entity = "Silver"
+        func arrived() -> [[Int64?]] {
+            let review = Sample.review([Sample.rule(), silver], [runs[0], undo, runs[1]], reached: ["gold": ["fill"]])
+            return ["gold", "silver"].map { review.days(of: $0).points.map { $0.values[0] } }
+        }
+        #expect(arrived() == [[nil, nil], [nil, 10]])
+        undo.report.undo?.triggers = ["audit of Price"]
+        undo.report.undo?.triggerChoice = .skip
+        #expect(arrived()[1] == [nil, 10])
+        undo.report.undo?.triggerChoice = .fire
+        #expect(arrived()[1] == [nil, nil])
+        undo.report.undo?.triggers = []
+        // It has restored what a cascade took, which reaches another entity or this one; or it was stopped at an unknown place.
+        runs[0].report.rules[0].done.cascaded = 3
+        #expect(arrived()[1] == [nil, 10])
+        silver.entity = "Fill"
+        for index in runs.indices { runs[index].report.rules[1].entity = "Fill" }
+        #expect(arrived()[1] == [nil, nil])
+        runs[0].report.rules[0].done.cascaded = 0
+        #expect(arrived()[1] == [nil, 10])
+        undo.outcome = .crashed
+        #expect(arrived()[1] == [nil, nil])
+    }
+
     @Test func whatAnUndoBroughtBackIsNotDeleted() {
         let names = ["gold", "silver", "ticks"]
         var run = Sample.run(1, names.map { Sample.rule($0, .completed, expired: 10) })
