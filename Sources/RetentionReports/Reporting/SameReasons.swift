@@ -4,7 +4,16 @@ import RetentionPolicy
 extension String {
     /// What a refusal says, without the entity that it begins with and without numbers of rows: refusals that differ only in these are shown once.
     var withoutEntityAndCounts: String {
-        replacing(#/^refusing to delete from .*?: /#, with: "").replacing(#/\b[\d,]+ rows?\b/#, with: "")
+        replacing(#/^refusing to delete from .*?: /#, with: "").withoutFigures
+    }
+
+    /// A reason without its numbers, dates and times, which differ each night, and without plurals. Names with digits stay.
+    var withoutFigures: String {
+        split(separator: " ").map { word -> Substring in
+            let isFigure =
+                word.contains(where: \.isNumber) && word.allSatisfy { $0.isNumber || "(),.:;-TZ%".contains($0) }
+            return isFigure ? "#" : word.hasSuffix("s") ? word.dropLast() : word
+        }.joined(separator: " ")
     }
 }
 

@@ -114,44 +114,85 @@ extension Review {
         }
     }
 
-    /// What happened in recent runs, the newest first, the same once; and whether it stands: nobody knows yet whether what ended the last run
-    /// is over. What refused it is among what a run would refuse now, or over.
-    private var nights: [(stands: Bool, finding: Finding)] {
-        var found: [(at: Instant, shown: Instant, style: Style, kind: String, text: String)] = []
+    /// What happened in a run, to one of its rules or to all of it.
+    private struct Event {
+        var at: Instant
+        /// The time by the clock of the run.
+        var shown: Instant
+        var style = Style.caution
+        var kind: String
+        /// The text in parts: the rules with the same reason are named between them.
+        var text: String
+        var end = ""
+        var rule: String?
+        /// The same for the same in another night, whatever its figures are.
+        var key: [String]
+    }
+
+    /// What happened in recent runs.
+    private var events: [Event] {
         let first = start(daysAgo: Self.recentDays)
+        var found: [Event] = []
         for (at, run) in begun where at >= first {
             let shown = run.report.started
-            let isAhead = run.report.isAhead(of: at)
-            if run.report.undo != nil || run.outcome != .completed {
-                let kind = run.report.undo == nil ? run.outcome.rawValue : "undo"
-                let clock = isAhead ? ", by a clock that was ahead" : ""
-                found.append((at, shown, .caution, kind, run.outcomeText + clock))
-            } else if isAhead {
-                let text = "carried out by a clock that was ahead: " + run.outcomeText
-                found.append((at, shown, .caution, "clock", text))
+            func add(_ kind: String, _ text: String, _ style: Style = .caution) {
+                found.append(Event(at: at, shown: shown, style: style, kind: kind, text: text, key: [text]))
+            }
+            let clock = run.report.isAhead(of: at) ? ", by a clock that was ahead" : ""
+            let stops = run.stops
+            if run.report.undo != nil {
+                add("undo", run.outcomeText + clock)
+            } else if run.outcome == .completed {
+                if !clock.isEmpty { add("clock", "carried out by a clock that was ahead: " + run.outcomeText) }
+            } else if stops.isEmpty {
+                add(run.outcome.rawValue, run.outcomeText + clock)
+            } else {
+                found += stops.map { stop in
+                    Event(
+                        at: at, shown: shown, kind: stop.outcome,
+                        text: "\(stop.outcome)\(run.onlyText): \(stop.reason)", end: clock, rule: stop.rule,
+                        key: [stop.outcome, stop.cause, stop.rule ?? "", clock])
+                }
             }
             for code in RefusalCode.allCases {
                 // A rule that was refused for another reason was not carried out.
                 let names = run.report.rules.filter { $0.outcome != .refused && $0.accepted.contains(code) }.map(\.name)
                 guard !names.isEmpty else { continue }
-                let text = "\(code.rawValue) was accepted for \(names.listed("and"))"
-                found.append((at, shown, .plain, "accepted", text))
+                add("accepted", "\(code.rawValue) was accepted for \(names.listed("and"))", .plain)
             }
         }
         for gap in missed?.gaps ?? [] {
             guard let until = gap.until, until >= first else { continue }
-            let due = gap.due ?? gap.after ?? until
-            found.append((due, due, .caution, "missed", missed?.sentence(gap) ?? ""))
+            let (due, text) = (gap.due ?? gap.after ?? until, missed?.sentence(gap) ?? "")
+            found.append(Event(at: due, shown: due, kind: "missed", text: text, key: [text]))
         }
-        found.sort { $0.at > $1.at }
-        var told: Set<String> = []
-        return found.filter { told.insert($0.text).inserted }.map { newest in
-            let same = found.filter { $0.text == newest.text }
+        return found
+    }
+
+    /// What happened in recent runs, the newest first, the same once, as it was last; and whether it stands: nobody knows yet whether what
+    /// ended the last run is over. What refused it is among what a run would refuse now, or over.
+    private var nights: [(stands: Bool, finding: Finding)] {
+        let found = events.sorted { $0.at > $1.at }
+        let nights = Dictionary(grouping: found, by: \.key)
+        var told: [(newest: Event, same: [Event], rules: [String])] = []
+        // The rules with the same reason in the same nights are together.
+        var (seen, places): (Set<[String]>, [[String]: Int]) = ([], [:])
+        for newest in found where seen.insert(newest.key).inserted {
+            let same = nights[newest.key] ?? []
+            let whole = [newest.text, newest.end] + same.map { "\($0.at.microseconds)" }
+            let place = places[whole] ?? told.count
+            if place == told.count { told.append((newest, same, [])) }
+            if let rule = newest.rule { told[place].rules.append(rule) }
+            places[whole] = place
+        }
+        let lastRun = lastRun
+        return told.map { newest, same, rules in
             let times = same.count == 1 ? "" : "\(Self.time(same.last?.shown)) to "
             let count = same.count == 1 ? "" : ", \(same.count) times"
             let last = newest.at == lastRun?.report.started ? lastRun?.outcome : nil
             let stands = [.failed, .crashed, .interrupted].contains(last) && last?.rawValue == newest.kind
-            let text = "\(times)\(Self.time(newest.shown))\(count): \(newest.text)"
+            let names = rules.isEmpty ? "" : " (\(rules.joined(separator: ", ")))"
+            let text = "\(times)\(Self.time(newest.shown))\(count): \(newest.text)\(names)\(newest.end)"
             return (stands, (stands ? last?.style ?? .bad : newest.style, newest.kind, nil, text))
         }
     }

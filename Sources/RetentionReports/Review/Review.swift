@@ -205,8 +205,8 @@ package struct Review {
         !taker.done.byTriggers.isEmpty || reached[taker.name]?.contains(entity.folded) != false
     }
 
-    /// The rules whose numbers of rows an undo may have changed: those of the entities of which it restored rows, or took candles back. All,
-    /// if it is not known what the undone run or triggers did.
+    /// The rules whose numbers of rows an undo may have changed: those of the entities of which it restored rows, or took candles back.
+    /// All, if it is not known what the undone run or triggers did.
     private func rulesChanged(by undo: LedgerRun) -> Set<String> {
         let figures = undo.report.undo
         let names = Set(figures?.rules ?? [])
@@ -300,32 +300,54 @@ extension LedgerRun {
     /// Whether the end of the run is recorded.
     var isFinished: Bool { outcome != .running && outcome != .crashed }
 
-    /// The outcome and its reasons: `refused: policy_widened (ticks)`. What a refusal advised is left out, because it may be solved.
-    var outcomeText: String {
-        func reason(_ rule: RunReport.RuleReport) -> String {
-            let codes = rule.refusalCodes.map(\.rawValue).joined(separator: ", ")
+    /// Why a run did not do everything.
+    struct Stop {
+        var outcome: String
+        var reason: String
+        /// What tells it from other reasons, whatever the figures are.
+        var cause: String
+        /// The rule that it stopped; nil: the whole run, or files.
+        var rule: String?
+    }
+
+    /// What stopped the run or its rules. What a refusal advised is left out, because it may be solved.
+    var stops: [Stop] {
+        // What follows is advice, which may be done, or has the numbers of rows, which differ each night.
+        func start(_ text: String) -> String { String(text.prefix { $0 != ";" }) }
+        if let failure = report.failure.map(report.short).map(start) {
+            return [Stop(outcome: outcome.rawValue, reason: failure, cause: failure.withoutFigures)]
+        }
+        let ofRules = report.rules.filter { [.refused, .failed, .interrupted].contains($0.outcome) }.map { rule in
+            let codes = rule.refusalCodes.map(\.rawValue)
             let text = report.short(rule.message ?? rule.outcome.rawValue)
-            // How many rows an interrupted rule left differs each night.
-            return codes.isEmpty ? String(text.prefix { $0 != ";" || rule.outcome != .interrupted }) : codes
+            let reason = rule.outcome == .interrupted ? start(text) : text
+            return Stop(
+                outcome: rule.outcome.rawValue, reason: codes.isEmpty ? reason : codes.joined(separator: ", "),
+                cause: codes.first ?? start(text).withoutFigures, rule: rule.name)
         }
-        let stopped = report.rules.filter { [.refused, .failed, .interrupted].contains($0.outcome) }
-        let ofRules = Dictionary(grouping: stopped, by: reason).sorted { $0.key < $1.key }.map { text, rules in
-            "\(text) (\(rules.map(\.name).joined(separator: ", ")))"
-        }
+        return ofRules
+            + report.pending.refused.map { Stop(outcome: outcome.rawValue, reason: $0, cause: $0.withoutFigures) }
+    }
+
+    /// The rules that `--rule` named, as a clause; empty: all.
+    var onlyText: String { report.onlyRules.isEmpty ? "" : ", \(report.onlyRules.listed("and")) only" }
+
+    /// The outcome and its reasons: `refused: policy_widened (ticks)`.
+    var outcomeText: String {
+        let stops = stops
+        let ofRules = Dictionary(grouping: stops.filter { $0.rule != nil }, by: \.reason).sorted { $0.key < $1.key }
+            .map { reason, stops in "\(reason) (\(stops.compactMap(\.rule).joined(separator: ", ")))" }
         let undo = report.undo.map {
             outcome == .completed ? "undo of \($0.run): \($0.result)" : "undo of \($0.run) \(outcome.rawValue)"
         }
-        let only = report.onlyRules.isEmpty ? "" : ", \(report.onlyRules.listed("and")) only"
-        let head = undo ?? outcome.rawValue + only
-        // What follows is advice, which may be done.
-        let failure = report.failure.map(report.short)?.prefix { $0 != ";" }
-        let texts = failure.map { [String($0)] } ?? ofRules + report.pending.refused
+        let head = undo ?? outcome.rawValue + onlyText
+        let texts = ofRules + stops.filter { $0.rule == nil }.map(\.reason)
         return texts.isEmpty ? head : "\(head): \(texts.joined(separator: "; "))"
     }
 }
 
 extension RunReport {
-    /// A reason without the store, which its reader knows. The path of another file becomes its name, because tables cut long lines. That of
+    /// A reason without the store, which its reader knows. The path of another file becomes its name, so that a line is short. That of
     /// the archive of the run is left out: the reason says that it is the archive.
     func short(_ reason: String) -> String {
         guard let range = reason.firstRange(of: store + ": ") else {

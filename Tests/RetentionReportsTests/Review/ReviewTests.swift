@@ -473,7 +473,45 @@ struct ReviewTests {
         #expect(texts.count { $0.contains("MISSED") } == 2, "\(texts)")
     }
 
-    /// A table on a narrow terminal shows only the beginning.
+    /// With the newest text. Another rule is another one, even if its name differs in a figure only.
+    @Test func theSameReasonWithOtherFiguresIsOneLine() {
+        func reason(_ count: Int) -> String {
+            "\(Figures.count(count, "row")) locked since 2026-11-\(count + 10)T03:00:00Z; \(count) deleted"
+        }
+        func run(_ daysAgo: Int64, _ count: Int, _ names: [String], _ codes: [RefusalCode]) -> LedgerRun {
+            var silver = Sample.rule("silver", .refused)
+            silver.refusals = codes.map { .init(code: $0, message: "", isAcceptable: true) }
+            let failed = names.map { name in
+                var rule = Sample.rule(name, .failed)
+                rule.message = reason(count)
+                return rule
+            }
+            return Sample.run(daysAgo, failed + [silver])
+        }
+        let texts = Sample.review(
+            [Sample.rule()],
+            [
+                run(3, 1, ["ohlcv-5", "ohlcv-1"], [.tooManyRows]), run(2, 2, ["ohlcv-5"], [.tooManyRows]),
+                run(1, 3, ["ohlcv-5", "gold"], [.tooManyRows, .tooLargeFraction]),
+            ]
+        ).attention.map(\.text)
+        #expect(
+            texts.filter { $0.contains(" failed: ") } == [
+                "2026-11-17 03:00 to 2026-11-19 03:00, 3 times: failed: \(reason(3)) (ohlcv-5)",
+                "2026-11-19 03:00: failed: \(reason(3)) (gold)", "2026-11-17 03:00: failed: \(reason(1)) (ohlcv-1)",
+            ], "\(texts)")
+        #expect(
+            texts.filter { $0.contains(" refused: ") } == [
+                "2026-11-17 03:00 to 2026-11-19 03:00, 3 times: refused: too_many_rows, too_large_fraction (silver)"
+            ], "\(texts)")
+        let full = ([(3, "12.3"), (2, "8"), (1, "1,024")] as [(Int64, String)]).map { daysAgo, size in
+            Sample.run(daysAgo, [], failure: "disk full: \(size) MiB needed; free some space")
+        }
+        #expect(
+            Sample.review([Sample.rule()], full).attention.map(\.text).contains(
+                "2026-11-17 03:00 to 2026-11-19 03:00, 3 times: failed: disk full: 1,024 MiB needed"))
+    }
+
     @Test func aReasonDoesNotBeginWithAPath() {
         let archive = "/data/archive/\(Sample.run(0).report.runID).sqlite"
         for (failure, text) in [
