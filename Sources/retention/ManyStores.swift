@@ -157,7 +157,7 @@ struct StoresReport {
     var text: String {
         let shown = reports.filter { $0.exitCode != 0 || !$0.warnings.isEmpty }
         var lines = shown.prefix(Self.mostShown).flatMap {
-            [TextReport($0, host: MachineFacts.process.host, layout).text + "\n"]
+            [TextReport($0, host: MachineFacts.process.host, layout, isOneOfMany: true).text + "\n"]
         }
         if shown.count > Self.mostShown {
             let others = Figures.count(shown.count - Self.mostShown, "other store", "needs", "need")

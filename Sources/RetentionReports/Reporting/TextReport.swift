@@ -22,6 +22,7 @@ package struct TextReport {
     private let report: RunReport
     private let host: String?
     private let layout: TextLayout
+    private let isOneOfMany: Bool
     /// The rules as they are shown.
     private let rules: [RunReport.RuleReport]
     /// Advice that is the same for several refused rules, with their names.
@@ -34,8 +35,11 @@ package struct TextReport {
     /// - Parameters:
     ///   - host: the machine that carried out the run; nil: it is not shown.
     ///   - layout: the reader's terminal, or a page.
-    package init(_ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout()) {
-        (self.report, self.host, self.layout) = (report, host, layout)
+    ///   - isOneOfMany: whether what is said of a first run is said once for all stores, not here.
+    package init(
+        _ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout(), isOneOfMany: Bool = false
+    ) {
+        (self.report, self.host, self.layout, self.isOneOfMany) = (report, host, layout, isOneOfMany)
         (rules, remedies) = report.rules.inFamilies.sayingOnce
         sameReasons = rules.sameReasons
     }
@@ -46,7 +50,7 @@ package struct TextReport {
         lines += pendingLines
         if !rules.isEmpty { lines += [""] + table.lines(layout) }
         lines += remedies.flatMap { layout.note($0.names.map(SafeText.line).joined(separator: ", "), $0.text, .bad) }
-        lines += rules.flatMap(notes)
+        lines += notes
         lines += report.rules.flatMap(sample)
         if let archive = report.archive {
             lines += layout.note("archive", archive.text, archive.isComplete ? .plain : .caution)
@@ -66,7 +70,8 @@ package struct TextReport {
             let explained = (codes.isEmpty ? ["\(report.exitCode)"] : codes).map { "retention explain \($0), " }
             lines += layout.note("help", explained.joined() + "man retention, man retention-run", .plain)
         }
-        lines += FirstRun([report]).lines(layout) + TextWidth.wrap(closing, width: layout.width)
+        lines += isOneOfMany ? [] : FirstRun([report]).lines(layout)
+        lines += TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -184,16 +189,31 @@ package struct TextReport {
         return "\(Figures.count(created, "candle"))\(verb) created, \(Figures.grouped(changed)) changed"
     }
 
-    private func notes(_ rule: RunReport.RuleReport) -> [String] {
-        var lines: [String] = []
-        func note(_ text: String, _ style: Style, of names: [String]? = nil) {
-            let names = (names ?? [rule.name]).map(SafeText.line)
-            lines += layout.note(names.joined(separator: ", "), text, style)
+    /// The sentences about the rules. One that is the same for several rules is there once, with their names.
+    private var notes: [String] {
+        var found: [(names: [String], text: String, style: Style)] = []
+        var places: [String: Int] = [:]
+        for rule in rules {
+            for (text, style) in sentences(rule) {
+                // What continues the line above stays there.
+                let key = text.hasPrefix("nor ") ? "\(rule.name): \(text)" : text
+                let place = places[key] ?? found.count
+                if place == found.count { found.append(([], text, style)) }
+                found[place].names.append(SafeText.line(rule.name))
+                places[key] = place
+            }
         }
+        return found.flatMap { names, text, style -> [String] in
+            let each = names.count > 1 && text.first?.isNumber == true ? ", each" : ""
+            return layout.note(names.joined(separator: ", ") + each, text, style)
+        }
+    }
+
+    private func sentences(_ rule: RunReport.RuleReport) -> [(text: String, style: Style)] {
+        var found: [(text: String, style: Style)] = []
+        func note(_ text: String, _ style: Style) { found.append((text, style)) }
         if let message = rule.message, rule.outcome != .refused, !isFailure(message) {
-            // What ended several rules is said once.
-            let names = rules.filter { $0.message == message }.map(\.name)
-            if names.first == rule.name { note(message, rule.outcome.style, of: names) }
+            note(message, rule.outcome.style)
         }
         for text in rule.otherRefusalTexts { note(rule.withoutOption(text), .bad) }
         if let command = acceptance(rule) { note(command, .plain) }
@@ -244,7 +264,7 @@ package struct TextReport {
                     + "\(Figures.grouped(forecast.nextWeek)) in the 7 days after", .plain)
         }
         for text in rule.advice { note("advice: " + text, .plain) }
-        return lines
+        return found
     }
 
     /// The command that accepts why a rule is refused, with the other tables of its pattern and the rules of the same reason; nil: there is

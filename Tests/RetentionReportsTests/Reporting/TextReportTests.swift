@@ -189,6 +189,27 @@ struct TextReportTests {
         #expect(TextReport(dryRun([rules[0], rules[2]])).text.contains("3 rows; to accept it, write it down\n"))
     }
 
+    /// A count is that of each rule, and what continues the line above stays below it.
+    @Test func aSentenceAboutSeveralRulesIsThereOnce() {
+        let rules = ["a", "b", "c"].map { name in
+            var rule = ReportSample.rule(name)
+            rule.planned.expired = 1
+            rule.method.reason = "a reason"
+            rule.planned.forecast = .init(nextDay: name == "c" ? 2 : 1, nextWeek: 7)
+            rule.planned.silent = .init(count: 2, newest: [("symbol \(name)", ReportSample.asOf)])
+            return rule
+        }
+        let text = lines(dryRun(rules))
+        #expect(text.filter { $0.contains("a reason") } == ["a, b, c: a reason"], "\(text)")
+        #expect(
+            text.filter { $0.contains("will expire") } == [
+                "a, b, each: 1 row will expire within 24 hours, 7 in the 7 days after",
+                "c: 2 rows will expire within 24 hours, 7 in the 7 days after",
+            ], "\(text)")
+        let others = text.filter { $0.contains("nor of") }
+        #expect(others == ["a", "b", "c"].map { "\($0): nor of 1 other group of keep_last" }, "\(text)")
+    }
+
     @Test func theFirstRunSaysHowMuchItDeletesAndWhetherItCanBeUndone() {
         var report = dryRun([ReportSample.gold])
         func found() -> String {
