@@ -41,7 +41,7 @@ package struct LogReport {
         }
         var table = TextTable(columns: [
             .init("STARTED (UTC)", .right), .init("OUTCOME"), .init("STORE", leaving: 1),
-            .init("RESULT", label: "", tooLong: .isBelow), .init("TIME", .right), .init("RUN"),
+            .init("RESULT", label: "", isText: true), .init("TIME", .right), .init("RUN"),
         ])
         var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
         func appendGaps(before start: Instant?) {

@@ -49,10 +49,11 @@ extension ReviewTable {
     /// The columns of a terminal.
     fileprivate var text: TextTable {
         TextTable(
-            columns: columns.prefix(shortCount).enumerated().map { index, column in
-                .init(
+            columns: columns.prefix(shortCount).enumerated().map { index, column -> TextTable.Column in
+                let isText = endsWithText && index == shortCount - 1
+                return .init(
                     column.heading.uppercased(), column.isNumber ? .right : .left, isAlwaysShown: endsWithText,
-                    tooLong: endsWithText && index == shortCount - 1 ? .isCut : nil)
+                    label: isText ? "" : nil, isText: isText)
             },
             rows: rows.map { .init(cells: $0.prefix(shortCount).map(SafeText.line), style: $1) })
     }

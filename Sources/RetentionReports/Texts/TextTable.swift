@@ -7,9 +7,6 @@ struct TextTable {
     /// The alignment of a column.
     enum Alignment { case left, right }
 
-    /// What becomes of a text that is too long for its row: it is cut, or written in full below the row.
-    enum TooLong { case isCut, isBelow }
-
     /// A column: its heading and its alignment.
     struct Column {
         var heading: String
@@ -20,15 +17,15 @@ struct TextTable {
         var leaving: Int
         /// What precedes a cell below its row.
         var label: String
-        /// What becomes of cells that are too long, before any column moves; nil: none is.
-        var tooLong: TooLong?
+        /// Whether a cell that is too long for its row is below it, before any column moves.
+        var isText: Bool
 
         init(
             _ heading: String, _ alignment: Alignment = .left, isAlwaysShown: Bool = false, leaving: Int = 0,
-            label: String? = nil, tooLong: TooLong? = nil
+            label: String? = nil, isText: Bool = false
         ) {
             (self.heading, self.alignment, self.isAlwaysShown) = (heading, alignment, isAlwaysShown)
-            (self.leaving, self.label, self.tooLong) = (leaving, label ?? heading.lowercased(), tooLong)
+            (self.leaving, self.label, self.isText) = (leaving, label ?? heading.lowercased(), isText)
         }
     }
 
@@ -46,7 +43,7 @@ struct TextTable {
     private static let gap = "  "
     /// What is below a row is indented by this.
     private static let indent = "    "
-    /// The least width of a column whose cells may be too long.
+    /// The least width of a column of texts.
     private static let leastText = 14
 
     /// The lines of the table.
@@ -65,7 +62,7 @@ struct TextTable {
                 shown.reduce(alone == nil ? -most : 2 - most) { $0 + widths[$1] + Self.gap.count }
                     - Self.gap.count
             }
-            let text = shown.first { columns[$0].tooLong != nil }
+            let text = shown.first { columns[$0].isText }
             let whole = text.map { widths[$0] } ?? 0
             if let text { widths[text] = min(whole, max(Self.leastText, whole - excess())) }
             // A long name has a line of its own.
@@ -83,12 +80,11 @@ struct TextTable {
             if let text { widths[text] = min(whole, widths[text] + max(0, -excess())) }
         }
         func isBelow(_ index: Int, _ cells: [String]) -> Bool {
-            below.contains(index)
-                || columns[index].tooLong == .isBelow && TextWidth.of(cells[index]) > widths[index]
+            below.contains(index) || columns[index].isText && TextWidth.of(cells[index]) > widths[index]
         }
         func line(_ cells: [String]) -> [String] {
             let cells = shown.filter { $0 < cells.count }.map { index in
-                fitted(isBelow(index, cells) ? "" : cells[index], to: widths[index], index)
+                padded(isBelow(index, cells) ? "" : cells[index], to: widths[index], index)
             }
             var line = (alone == nil ? "" : Self.gap) + cells.joined(separator: Self.gap)
             while line.last == " " { line.removeLast() }
@@ -113,13 +109,8 @@ struct TextTable {
         return lines
     }
 
-    /// A cell with spaces up to the width of its column, or cut to it.
-    private func fitted(_ text: String, to width: Int, _ column: Int) -> String {
-        var text = text
-        if TextWidth.of(text) > width {
-            while TextWidth.of(text) >= width { text.removeLast() }
-            text += "…"
-        }
+    /// A cell with spaces up to the width of its column.
+    private func padded(_ text: String, to width: Int, _ column: Int) -> String {
         let padding = String(repeating: " ", count: max(0, width - TextWidth.of(text)))
         return columns[column].alignment == .left ? text + padding : padding + text
     }

@@ -685,6 +685,16 @@ struct ReviewTests {
         #expect(lines.count { $0 == name } == 1 && lines.count { $0.hasPrefix("  2026-11-") } == 3, "\(text)")
     }
 
+    /// A long outcome is below its row, and no word of it is left out.
+    @Test(arguments: [40, 60, 80]) func noOutcomeIsCut(width: Int) {
+        let reason = "the disk of the archive is full: 12.3 MiB are needed for the rows of this night, 4.5 are there"
+        let runs = [Sample.run(1, [], failure: reason), Sample.run(0)]
+        let text = ReviewText(Sample.review([Sample.rule()], runs), TextLayout(width: width, tableWidth: width)).text
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= width }, "\(text)")
+        let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(words.contains(" 2026-11-19 03:00 0 failed: \(reason)"), "\(text)")
+    }
+
     @Test(arguments: [40, 60, 80]) func fewColumnsAreEnough(width: Int) {
         let runs = [
             Sample.run(3), Sample.run(2, [refused()]), Sample.run(1, [], failure: "database is locked"), Sample.run(0),
