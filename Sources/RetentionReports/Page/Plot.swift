@@ -37,8 +37,10 @@ struct Plot {
     func svg(_ identifier: String) -> String {
         let lines = bars.isEmpty ? [series.values(0), series.values(1)] : []
         let values = bars.flatMap { [$0.low, $0.high] } + lines.flatMap { $0.map(\.value) }
-        let up = scaleEnd(values.filter { $0 > 0 })
-        let down = values.contains { $0 < 0 } ? scaleEnd(values.filter { $0 < 0 }.map(-)) : 0
+        let (above, below) = (scaleEnd(values.filter { $0 > 0 }), scaleEnd(values.filter { $0 < 0 }.map(-)))
+        // Each side has room for the number at its end.
+        let up = max(above, scaleEnd([below / 8]))
+        let down = values.contains { $0 < 0 } ? max(below, scaleEnd([above / 8])) : 0
         let length = max(1, Int128(span.end.microseconds) - Int128(span.start.microseconds))
         // Places are tenths of a unit of the picture.
         let (left, right, top, bottom) = (Self.left * 10, Self.right * 10, Self.top * 10, Self.bottom * 10)

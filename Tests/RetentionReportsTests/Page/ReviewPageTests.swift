@@ -209,6 +209,22 @@ struct ReviewPageTests {
         #expect(!plot([500, 90, 100, 95]).svg("a").contains(">500</text>"))
     }
 
+    /// Nothing arrives, or few rows do, beside many that are deleted; or the reverse.
+    @Test(
+        arguments: [
+            (0, -1442, ["0", "400", "2,000"]), (480, -4320, ["0", "800", "6,000"]),
+            (4320, -10, ["0", "6,000", "800", "3,000"]),
+        ] as [(Int64, Int64, [String])])
+    func bothEndsOfTheScaleHaveANumber(arrived: Int64, deleted: Int64, numbers: [String]) {
+        var picture = plot([arrived])
+        picture.bars.append((picture.series.points[0], deleted, 0, "expired"))
+        let found = picture.svg("a").matches(of: #/y="([0-9.]+)" text-anchor="end">([0-9,]+)<\/text>/#)
+        #expect(found.map { String($0.2) } == numbers)
+        // As far from each other as a line is high.
+        let places = found.compactMap { Double($0.1) }.sorted()
+        #expect(zip(places, places.dropFirst()).allSatisfy { $1 - $0 >= 15 }, "\(places)")
+    }
+
     @Test func oneRunIsABarOfADay() throws {
         let review = Sample.review([Sample.rule()], [Sample.run(0)])
         let svg = review.plots(of: Sample.rule())[0].svg("a")
