@@ -12,6 +12,7 @@ extension String {
         split(separator: " ").map { word -> Substring in
             let isFigure =
                 word.contains(where: \.isNumber) && word.allSatisfy { $0.isNumber || "(),.:;-TZ%".contains($0) }
+            let word = word[...(word.lastIndex { !"),.:;".contains($0) } ?? word.startIndex)]
             return isFigure ? "#" : word.hasSuffix("s") ? word.dropLast() : word
         }.joined(separator: " ")
     }
