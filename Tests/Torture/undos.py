@@ -22,9 +22,10 @@ class Run:
 
     def is_accepted(self, name, former_names):
         """Whether a rule was accepted, under this name or one that it had."""
-        while name in former_names and name not in self.accepted:
-            name = former_names[name]
-        return name in self.accepted
+        rule, colon, part = name.partition(":")
+        while rule in former_names and rule + colon + part not in self.accepted:
+            rule = former_names[rule]
+        return rule + colon + part in self.accepted
 
 
 class Undos:

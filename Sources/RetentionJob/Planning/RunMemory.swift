@@ -218,9 +218,9 @@ extension RunMemory {
 
     private static let outcomesOfDone: Set<RunReport.Outcome> = [.completed, .interrupted, .failed]
 
-    /// The lines of what is known of the rules after a run has ended. A rule that the run did not carry out stays unchanged. While one age of
-    /// a rule does, the others keep their former values too: values may have moved between them.
-    func ruleLines(after plan: Plan, _ report: RunReport, clock: Instant) -> [String] {
+    /// The lines of what is known of the rules after a run has ended. Of a rule that the run did not carry out only the newest date changes.
+    /// While one age of a rule waits, the others keep their former values too: values may have moved between them.
+    func ruleLines(after plan: Plan, _ report: RunReport, policy: Policy, clock: Instant) -> [String] {
         var known = Dictionary(rules.map { ($0.key, $0) }) { first, _ in first }
         let steps = zip(plan.steps, report.rules).filter { $0.0.rule.isEnabled }
         func isDone(_ step: Plan.Step, _ report: RunReport.RuleReport) -> Bool {
@@ -233,7 +233,12 @@ extension RunMemory {
             guard let record = step.record else { continue }
             let key = [step.rule.name, record.rule.entity.folded]
             present.insert(key)
-            guard isDone(step, done) else { continue }
+            guard isDone(step, done) else {
+                if let last = known[key], !plan.doubtsClock, last.record.choosesRowsOfValues(as: record) {
+                    known[key]?.feed = .init(last, record, newest: step.newest, clock)
+                }
+                continue
+            }
             isCarriedOut = true
             var now = carriedOut(step, record, done, report.runID, clock, after: known[key])
             if waiting.contains(step.rule.writtenName), let share = now.record.rule.share,
@@ -244,9 +249,14 @@ extension RunMemory {
             }
             known[key] = now
         }
+        let own = Set(policy.rulesAsWritten.map(\.name))
+        let others = Set(agreed.map(\.name)).subtracting(own)
         return known.values.filter { rule in
-            present.contains(rule.key) || waiting.contains(rule.record.rule.writtenName)
-                || rule.record.rule.share == nil && clock.since(rule.ended) < Self.missing
+            let name = rule.record.rule.writtenName
+            // Values without this age have another one.
+            let isGone = own.contains(name) && rule.record.rule.share != nil
+            return present.contains(rule.key) || waiting.contains(name) || others.contains(name)
+                || !isGone && clock.since(rule.ended) < Self.missing
         }.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.line) + (isCarriedOut ? [] : damagedRules)
     }
 

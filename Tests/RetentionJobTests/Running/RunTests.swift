@@ -476,6 +476,24 @@ import Testing
         #expect(try night(18).refusal == .feedStopped)
     }
 
+    /// A rule that waits for another reason still sees how far its rows have come.
+    @Test func aFeedStopsAlsoWhileItsRuleWaits() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<60)
+        func night(_ number: Int64, accept: Set<RefusalCode> = []) throws -> RefusalCode? {
+            bench.now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
+            bench.options.accept = accept
+            let report = try bench.run(file, .prices { $0.limits.maxRows = 1 })
+            var records = RecordedRules()
+            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+            return report.rules[0].refusal
+        }
+        #expect(try night(0, accept: [.tooManyRows]) == nil)
+        try file.addPrices(daysOld: [-1])
+        for number in 2...9 { #expect(try night(Int64(number)) == .tooManyRows) }
+        #expect(try night(10, accept: [.tooManyRows]) == .feedStopped)
+    }
+
     /// A row of the future does not make a feed live.
     @Test func aFeedWithARowOfTheFutureHasStoppedToo() throws {
         let file = try PriceFile()
