@@ -70,7 +70,7 @@ package struct RecordedRule: Hashable, Sendable {
             guard let group = builder.reader.group(pairs[1].value, keys, name: nil), var rule = builder.rule(group)
             else { return nil }
             if let pattern = group.text("pattern") {
-                let family = Rule.Family(name: rule.name, entity: pattern, except: rule.except)
+                let family = Rule.Family(name: rule.name, entity: pattern)
                 rule.family = family
                 rule.share = group.group("share").flatMap(AgeShare.init)
                 rule.name = family.member(rule.share?.name ?? rule.entity)

@@ -68,13 +68,10 @@ package struct Rule: Sendable {
     /// A rule of the policy for all entities that match a pattern, or with several ages.
     package struct Family: Hashable, Sendable {
         package var name: String
-        /// The pattern, and what it does not match.
+        /// The pattern, or the table of the ages.
         package var entity: String
-        package var except: Set<String>
 
-        package init(name: String, entity: String, except: [String]) {
-            (self.name, self.entity, self.except) = (name, entity, Set(except))
-        }
+        package init(name: String, entity: String) { (self.name, self.entity) = (name, entity) }
 
         /// Whether the pattern matches the name of an entity, regardless of `except`.
         package func mayMatch(_ entity: String) -> Bool {

@@ -53,7 +53,7 @@ import Testing
         var rule = Rule(
             name: "a:BTC*", entity: "Price", dateAttribute: "t", maxAge: try MaxAge(parsing: "90d"),
             marks: Marks(whole: Mark(line: 1, column: 1)))
-        rule.family = .init(name: "a", entity: "Price", except: [])
+        rule.family = .init(name: "a", entity: "Price")
         var share = AgeShare(name: "BTC*", attribute: "symbol")
         (share.beginning, share.others, share.otherBeginnings) = (
             "BTC", [.text("BTCEUR"), .integer(7)], ["BTCU", "\"*"]

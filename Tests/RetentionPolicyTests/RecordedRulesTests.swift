@@ -18,7 +18,7 @@ import Testing
                         marks: Marks(whole: Mark(line: 1, column: 1)))
                     rule.filter = filter
                     if let pattern {
-                        rule.family = .init(name: rule.name, entity: pattern, except: [])
+                        rule.family = .init(name: rule.name, entity: pattern)
                         rule.name = rule.family?.member(entity) ?? ""
                     }
                     texts.append(RecordedRule(rule, entity: entity, date: "at", zone: .utc).canonical)

@@ -143,6 +143,37 @@ struct ChangedPolicyTests {
         }
     }
 
+    /// A narrower rule is agreed by the run that has it, but not beside one of its table that waits, if one of them keeps rows.
+    @Test(arguments: [("", ["policy_widened"]), ("keep_last: { count: 2 }", [])])
+    func whatIsNarrowerIsAgreed(_ keeping: String, _ refused: [String]) throws {
+        let job = try job()
+        func run(_ first: String, _ second: String) throws -> [String?] {
+            try set(
+                Sample.rule(keeping, name: "a", age: first), Sample.rule("where: { symbol: B }", name: "b", age: second),
+                of: job)
+            return try job.report().rules.map(\.refusal)
+        }
+        #expect(try run("60d", "60d") == [nil, nil])
+        #expect(try run("30d", "80d") == ["policy_widened", nil])
+        #expect(try run("60d", "60d").compactMap(\.self) == refused)
+    }
+
+    /// What one table or store accepts, and what `--rule` accepts for another rule, holds for that run.
+    @Test func whatIsAcceptedInPartHoldsForThatRun() throws {
+        let job = try LaunchedJob(
+            ["p_a", "p_b"].map { "CREATE TABLE \($0)(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);" }.joined()
+                + ["p_a", "p_b"].flatMap { [Sample.rows(3, daysAgo: 40, in: $0), Sample.rows(3, daysAgo: 1, in: $0)] }.joined(),
+            policy: "")
+        func set(_ age: String) throws { try self.set(Sample.rule(name: "p", entity: "p_*", age: age), of: job) }
+        try set("60d")
+        #expect(try job.report().exitCode == 0)
+        try set("30d")
+        #expect(try job.report("--rule", "p:p_a", "--accept", "policy_widened").totals.deleted == 3)
+        #expect(try job.report().rules.map(\.refusal) == ["policy_widened", "policy_widened"])
+        #expect(try job.report("--rule", "p", "--accept", "policy_widened").totals.deleted == 3)
+        #expect(try job.report().exitCode == 0)
+    }
+
     @Test func aRuleThatTheFirstRunLeftOutIsNotNew() throws {
         let job = try job()
         try set(

@@ -38,7 +38,7 @@ extension Policy {
                     message: "\(value.isNull ? "a row without a value" : SafeText.example(value)) in "
                         + "\(entity.name).\(attribute.name) has no age: name it, or write a 'default'")
             }
-            let family = Rule.Family(name: rule.name, entity: rule.entity, except: [])
+            let family = Rule.Family(name: rule.name, entity: rule.entity)
             return parts.map { share, age in
                 var part = rule
                 (part.name, part.family) = (family.member(share.name), family)

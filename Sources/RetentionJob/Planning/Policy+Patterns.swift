@@ -109,7 +109,7 @@ extension Policy {
             problems.append(
                 Diagnostic(.advice, at: rule.marks.value("except"), "no table of the store matches '\(text)'"))
         }
-        let family = Rule.Family(name: rule.name, entity: rule.entity, except: rule.except)
+        let family = Rule.Family(name: rule.name, entity: rule.entity)
         func candles(_ entity: Entity) -> String? {
             rule.rollup.map { EntityPattern.filled($0.target, found[entity.name] ?? []) }
         }

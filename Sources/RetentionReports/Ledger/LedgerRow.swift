@@ -14,8 +14,6 @@ enum LedgerRow {
     static let firstOfCommand = "first_of_command"
     /// The rules that are agreed after the run, of all policies: ``AgreedRule/line``.
     static let agreed = "agreed"
-    /// How many rows of each table an undo has restored, or found.
-    static let undoRows = "undo_rows"
 
     /// The entity of runs. Instants are stored twice: as text for people, and in microseconds since 1970 (`…_us`).
     static let runEntity = entity(
@@ -23,7 +21,7 @@ enum LedgerRow {
         Int64.columns("number") + String.columns("outcome") + RunReport.columns + LedgerProcess.columns
             + Bool.columns("clock_believed") + Bool.columns("pending_sources")
             + LedgerChain.columns + ["undo_tables", "rules", agreed, storeRelative].flatMap(String.columns)
-            + [storeInode, firstOfCommand].flatMap(Int64.columns) + [String: Int].columns(undoRows))
+            + [storeInode, firstOfCommand].flatMap(Int64.columns))
 
     /// The entity of the rules of runs.
     static let ruleEntity = entity(
@@ -64,10 +62,6 @@ enum LedgerRow {
         values["outcome"] = .text(report.runOutcome.rawValue)
         values["clock_believed"] = report.trustsClock.stored
         values["pending_sources"] = report.hasPendingSources.stored
-        values[undoRows] = report.undo.map { undo in
-            undo.tables.reduce(into: [String: Int]()) { $0[$1.name] = $1.done.restoredCount + $1.done.presentCount }
-                .stored
-        }
         if !report.ruleLines.isEmpty { values["rules"] = .text(report.ruleLines.joined(separator: "\n")) }
         return values
     }

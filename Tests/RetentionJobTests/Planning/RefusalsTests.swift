@@ -335,7 +335,7 @@ import Testing
         },
         Row("name Price in 'except' of the rule", []) {
             $0.survey.unsupported = "Price is a view"
-            $0.rule.family = .init(name: "prices", entity: "P*", except: [])
+            $0.rule.family = .init(name: "prices", entity: "P*")
         },
         Row("days lacks rows. Other rules of the policy delete rows of Price, and a refresh makes a bucket of", []) {
             $0.survey.losses.aggregates = .init("days lacks rows", oldest: clock, statement: "REFRESH days")
