@@ -277,7 +277,7 @@ class Years(NightLaws, Undos):
         self.counts.update(f"refused {code}" for code in self.refused)
         self.counts["rows deleted"] += report["totals"]["deleted"]
         carried_out = [rule["name"] for rule in rules if rule["outcome"] == "completed"]
-        if "policy_widened" in accept or "policy_widened" not in self.refused:
+        if "policy_widened" in accept or not self.waits(rules):
             # A disabled rule that is wider may keep narrower ones beside it from being agreed.
             is_waiting = "policy_widened" not in accept and not all(rule.is_enabled for rule in self.life.written)
             self.agreed = [*(self.agreed if is_waiting else []), policy]
@@ -288,6 +288,11 @@ class Years(NightLaws, Undos):
         if "restored_rows" in accept:
             for run in self.restored:
                 run.accepted |= set(carried_out)
+
+    @staticmethod
+    def waits(rules):
+        """Whether a rule is refused because it is wider, perhaps beside other reasons."""
+        return any(refusal["code"] == "policy_widened" for rule in rules for refusal in rule["refusals"] or [])
 
     def keep_for_undo(self, report, before, after):
         if report["archive"] and set(before.rows) - set(after.rows):
@@ -348,7 +353,7 @@ class Years(NightLaws, Undos):
             said = report["totals"]["deleted"] + broken("full", 0, 1)
             require(said == count, "the report says", said, "rows, gone are", count)
             # Whether the run was recorded is unknown.
-            if "policy_widened" in accept or all(rule["refusal"] != "policy_widened" for rule in report["rules"]):
+            if "policy_widened" in accept or not self.waits(report["rules"]):
                 self.agreed = self.agreed + [self.life.snapshot()]
         return after
 
