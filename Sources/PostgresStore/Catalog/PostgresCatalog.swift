@@ -165,6 +165,10 @@ extension PostgresConnection {
             refusingTriggers: Set((triggers + updateTriggers).filter(\.mayRefuse).map(\.name)),
             schema: try row.isTrue("is_visible") ? nil : row.text("nspname"))
         if try row.isTrue("is_part") { entity.containers = try containers(oid) }
+        let indexes = try indexes(oid)
+        entity.uniqueAttributes = indexes.compactMap {
+            $0.isUnique && $0.isOrdered && $0.columns.count == 1 ? $0.columns[0] : nil
+        }
         var table = PostgresTable(
             oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
@@ -172,7 +176,7 @@ extension PostgresConnection {
                 uniqueKeysWithValues: columns.compactMap { column in
                     column.enumType.map { (column.attribute.name, $0) }
                 }),
-            indexes: try indexes(oid), isPartitioned: isPartitioned,
+            indexes: indexes, isPartitioned: isPartitioned,
             hasChildren: try !isPartitioned && (aggregate != nil || row.isTrue("relhassubclass")),
             isDistributed: try hasExtension("citus") && exists(CitusSQL.isDistributed(oid)),
             isHypertable: try hasExtension("timescaledb")

@@ -42,6 +42,8 @@ public struct Entity: Hashable, Sendable {
     public let refusingTriggers: Set<String>
     /// The other entities that have its rows too: the tables of which it is a partition, or from which it inherits, the whole last.
     package var containers: [String] = []
+    /// The names of the attributes of which each has a unique index over all rows.
+    package var uniqueAttributes: [String] = []
     /// The database schema with which the name begins; nil: the name is the table's alone.
     public let schema: String?
 

@@ -27,6 +27,8 @@ package struct AttributeWords {
     /// Whether any word of the name suggests a date.
     let hasDateWord: Bool
     package let role: Role
+    /// Whether the last word says that the value is an instant or a day, as in `rented_on`.
+    private let saysInstant: Bool
     private let words: [String]
 
     package init(_ attribute: Attribute) {
@@ -46,33 +48,52 @@ package struct AttributeWords {
         let stems = words + words.compactMap(Self.stem)
         let isEvent = words.allSatisfy { Self.dateWords.contains($0) || Self.eventWords.contains($0) }
         role = lists.first { list in stems.contains(where: list.1.contains) }?.0 ?? (isEvent ? .event : .happened)
-        self.words = words
+        (self.words, self.saysInstant) = (words, saysInstant)
     }
 
     /// Whether this date says when something ends, and the other one when the same thing begins: `close_date` and `open_date`.
     ///
     /// - Parameter isOfRow: whether the row may have begun, or was stored or changed, at the other one, whatever its name.
     package func isEnd(of other: AttributeWords, isOfRow: Bool) -> Bool {
-        let (end, begin) = (marked, other.marked)
-        let isBegin = other.role != .other && other.role != .event && other.role != .happened
-        return end.words.contains(where: Self.endMarks.contains) && !begin.words.contains(where: Self.endMarks.contains)
-            && (end.subject == begin.subject
-                || isOfRow && other.hint != nil && (isBegin || begin.words.contains(where: Self.beginMarks.contains)))
+        let (end, begin, ends) = (marked, other.marked, Self.endMarks.union(Self.outcomeMarks))
+        guard end.words.contains(where: ends.contains), !begin.words.contains(where: ends.contains) else {
+            return false
+        }
+        let isStored = other.role != .other && other.role != .event && other.role != .happened
+        let hasBegun = begin.words.contains(where: Self.beginMarks.contains)
+        if !end.words.contains(where: Self.endMarks.contains) {
+            // Most of what was made is never cancelled, returned or deleted.
+            guard isOfRow && isStored || hasBegun && !begin.words.contains("created") else { return false }
+        }
+        return end.subject == begin.subject
+            || isOfRow && (isStored && other.hint != nil || hasBegun && (other.hint != nil || other.saysInstant))
     }
 
     /// The words, compound ones as their marks, and those that say what begins or ends.
     private var marked: (words: [String], subject: [String]) {
-        let marks = Self.beginMarks.union(Self.endMarks)
-        let words = words.map { word in Self.stem(word).flatMap { marks.contains($0) ? $0 : nil } ?? word }
-        return (words, words.filter { !marks.contains($0) && !Self.dateWords.contains($0) })
+        let marks = Self.beginMarks.union(Self.endMarks).union(Self.outcomeMarks)
+        var words = words.map { word in Self.stem(word).flatMap { marks.contains($0) ? $0 : nil } ?? word }
+        for place in words.indices.dropFirst() where Self.passageWords.contains(words[place - 1]) {
+            words[place] = ["in": "entered", "out": "exited"][words[place]] ?? words[place]
+        }
+        return (words, words.filter { !marks.contains($0) && !Self.dateWords.contains($0) && $0 != "on" })
     }
 
     private static let beginMarks: Set<String> = [
-        "began", "begin", "created", "entered", "entry", "from", "open", "opened", "since", "start", "started",
+        "activated", "began", "begin", "begins", "borrowed", "bought", "buy", "checkin", "created", "enrolled",
+        "entered", "entry", "from", "hire", "hired", "joined", "open", "opened", "opens", "rented", "reported",
+        "signed", "since", "start", "started", "starts",
     ]
     private static let endMarks: Set<String> = [
-        "close", "closed", "completed", "end", "ended", "exit", "exited", "expiration", "expire", "expired", "expires",
-        "expiry", "finish", "finished", "maturity", "to", "until",
+        "checkout", "close", "closed", "closes", "completed", "end", "ended", "ends", "exit", "exited", "expiration",
+        "expire", "expired", "expires", "expiry", "finish", "finished", "finishes", "left", "maturity", "resolved",
+        "revoked", "sell", "sold", "stop", "stopped", "terminated", "to", "until",
+    ]
+    /// What ends some of what has begun.
+    private static let outcomeMarks: Set<String> = ["canceled", "cancelled", "deleted", "removed", "returned"]
+    /// What is before `in` and `out` where they say that something begins and ends.
+    private static let passageWords: Set<String> = [
+        "check", "checked", "clock", "clocked", "log", "logged", "sign", "signed", "time",
     ]
 
     /// Whether the name ends with a unit, as in `time_ms`, that is not the unit of a format.

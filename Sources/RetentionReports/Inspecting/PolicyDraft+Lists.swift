@@ -13,14 +13,8 @@ extension PolicyDraft {
         {
             return "its name says that it is a list, such as settings or members, and not a history"
         }
-        let key = entity.entity.primaryKey.compactMap(entity.entity.attribute(named:))
-        let isChanged = AttributeWords(date.attribute).role == .changed
-        let ends = key.map { AttributeWords.split($0.name).last ?? "" }
-        if !key.isEmpty, key.allSatisfy({ $0.affinity == .text }),
-            isChanged ? Self.idWords.isDisjoint(with: ends) : Self.symbolWords.isSuperset(of: ends)
-        {
-            return "it has one row for each \(key.map(\.name).joined(separator: ", ")), which is changed"
-        }
+        // What has ended is no longer a member.
+        if !isEnd(date, of: entity), let reason = memberReason(entity, date) { return reason }
         let history = sources(of: entity.entity).first { source in
             guard let rows = entity.rowCount, let newest = bestDate(of: source)?.newest, let oldest = date.oldest
             else { return false }
@@ -28,6 +22,26 @@ extension PolicyDraft {
             return rows < weeks && source.rowCount ?? 0 >= rows * 10
         }
         return history.map { "it is a list to which \($0.entity.name) refers: it gets less than a row a week" }
+    }
+
+    /// Why each row of an entity is a thing with its latest values, or a member, and not one of many events, as a clause; nil: it may be
+    /// one of many.
+    private func memberReason(_ entity: Inspected, _ date: StoreInspection.DateInspection) -> String? {
+        func saysThing(_ attribute: Attribute) -> Bool {
+            attribute.affinity == .text
+                && AttributeWords.split(attribute.name).last.map(Self.thingWords.contains) ?? false
+        }
+        let key = entity.entity.primaryKey.compactMap(entity.entity.attribute(named:))
+        let isChanged = AttributeWords(date.attribute).role == .changed
+        let isID = key.contains { AttributeWords.split($0.name).last.map(Self.idWords.contains) ?? false }
+        let isOfKey = !key.isEmpty && key.allSatisfy { $0.affinity == .text } && isChanged && !isID
+        let thing =
+            isOfKey || !key.isEmpty && key.allSatisfy(saysThing)
+            ? key : entity.entity.uniqueAttributes.compactMap(entity.entity.attribute(named:)).filter(saysThing)
+        if !thing.isEmpty {
+            return "it has one row for each \(thing.map(\.name).joined(separator: ", ")): a list, or the latest values"
+        }
+        return entity.namesItsRows ? "each of its rows has its own name: it is a list, and not a history" : nil
     }
 
     private static let listWords: Set<String> = [
@@ -39,8 +53,11 @@ extension PolicyDraft {
         "alembic", "current", "databasechangelog", "efmigrations", "goose", "latest", "liquibase", "migrations",
         "schema",
     ]
-    private static let symbolWords: Set<String> = [
-        "asset", "ccy", "currency", "exchange", "instrument", "isin", "market", "pair", "symbol", "ticker",
+    /// Last words of texts that name a thing which has one row, if they are unique.
+    private static let thingWords: Set<String> = [
+        "account", "asset", "ccy", "currency", "device", "email", "exchange", "figi", "host", "hostname", "iban",
+        "imei", "instrument", "isin", "market", "name", "pair", "portfolio", "product", "sensor", "serial", "sku",
+        "station", "symbol", "ticker", "username", "wallet",
     ]
     private static let idWords: Set<String> = ["guid", "hash", "id", "ids", "uid", "uuid"]
 

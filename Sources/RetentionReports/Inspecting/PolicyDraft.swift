@@ -153,14 +153,15 @@ package struct PolicyDraft {
                 + "made"
         }
         let words = AttributeWords(date.attribute)
-        // A price may look like a date.
-        if let end = entity.dates.first(where: { $0.recognition.isNamedAsDate && isEnd($0, of: words, entity) }) {
+        // A price may look like a date, but not like this one.
+        func isDate(_ date: DateRecognition) -> Bool { date.isNamedAsDate || date.encoding == .iso8601 }
+        if let end = entity.dates.first(where: { isDate($0.recognition) && isEnd($0, of: words, entity) }) {
             return "\(end.attribute.name) says when it ends, and what has not ended must not expire"
         }
         if words.role == .other, !isEnd(date, of: entity) {
             return "its name does not say how old a row is: it may be the date of a birth, a hire, an end or a deadline"
         }
-        guard recognition.isNamedAsDate || date.recognition.encoding == .iso8601 else {
+        guard isDate(recognition) else {
             return "its values look like \(recognition.encoding?.rawValue ?? ""), but neither its name nor its type "
                 + "suggests a date"
         }
@@ -173,13 +174,13 @@ package struct PolicyDraft {
         entity.dates.contains { isEnd(date, of: AttributeWords($0.attribute), entity) }
     }
 
-    /// Whether a date says when what begins at another one ends; without a common name most rows need such an end.
+    /// Whether a date says when what begins at another one ends; without a common name at least half of the rows need such an end. It may
+    /// also lie ahead: then nothing has ended yet.
     private func isEnd(
         _ end: StoreInspection.DateInspection, of date: AttributeWords, _ entity: StoreInspection.EntityInspection
     ) -> Bool {
-        !end.recognition.isInFuture
-            && AttributeWords(end.attribute).isEnd(
-                of: date, isOfRow: (end.readableCount ?? 0) * 2 >= entity.rowCount ?? 0)
+        AttributeWords(end.attribute).isEnd(
+            of: date, isOfRow: (end.readableCount ?? 0) * 2 >= entity.rowCount ?? 0)
     }
 
     /// Whether any entity has rows with a date. If so, empty entities need no rule.

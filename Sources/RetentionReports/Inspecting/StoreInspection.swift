@@ -29,6 +29,8 @@ package struct StoreInspection: Hashable, Sendable {
         package var layout: String?
         /// Its date attributes.
         package var dates: [DateInspection] = []
+        /// Whether each of its rows has a name of its own, in an attribute `name`; false also if there are too many rows to look.
+        package var namesItsRows = false
         /// Why something could not be read; nil: everything was read.
         package var trouble: String?
     }
@@ -97,10 +99,21 @@ extension StoreInspection.EntityInspection {
                 guard let recognition = DateRecognition(attribute, samples: samples, clock: clock) else { continue }
                 inspection.dates.append(try .read(attribute, recognition, of: entity, reader))
             }
+            inspection.namesItsRows = try inspection.readNames(reader)
         } catch  where error.isOfOneEntity {
             inspection.trouble = error.message
         }
         return inspection
+    }
+
+    private func readNames(_ reader: any RetentionReader) throws(StoreError) -> Bool {
+        // Lists are short.
+        guard !dates.isEmpty, let rowCount, (3...10_000).contains(rowCount),
+            let name = entity.attribute(named: "name"), name.affinity == .text
+        else { return false }
+        let rows = try reader.fetch(StoreFetchRequest(entity: entity.name), attributes: [name.name])
+        let names = rows.compactMap(\.first).filter { !$0.isNull }
+        return names.count == rowCount && Set(names).count == rowCount
     }
 }
 

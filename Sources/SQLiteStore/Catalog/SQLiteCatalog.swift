@@ -224,12 +224,16 @@ struct SQLiteCatalog {
         let rowID =
             isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
         let texts = try readTexts(of: spelled, db)
+        var entity = Entity(
+            name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
+            attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: .delete),
+            updateTriggers: texts.updateTriggers, refusingTriggers: texts.refusingTriggers)
+        entity.uniqueAttributes = indexes.map(\.index).compactMap {
+            $0.isUnique && !$0.isPartial && $0.columns.count == 1 ? $0.columns[0].name : nil
+        }
         return SQLiteTable(
-            entity: Entity(
-                name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
-                attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: .delete),
-                updateTriggers: texts.updateTriggers, refusingTriggers: texts.refusingTriggers),
-            isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
+            entity: entity, isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias,
+            indexes: indexes.map(\.index),
             keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
             insertTriggers: texts.triggers(on: .insert),
             isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
@@ -301,11 +305,13 @@ struct SQLiteCatalog {
     private mutating func withRelationships(_ entity: Entity, _ db: Database) throws -> Entity {
         if incoming == nil { incoming = try readRelationships(db) }
         let all = incoming ?? [:]
-        return Entity(
+        var related = Entity(
             name: entity.name, kind: entity.kind, attributes: entity.attributes, primaryKey: entity.primaryKey,
             relationships: all.values.joined().filter { $0.source.folded == entity.name.folded },
             incomingRelationships: all[entity.name.folded] ?? [], deleteTriggers: entity.deleteTriggers,
             updateTriggers: entity.updateTriggers, refusingTriggers: entity.refusingTriggers)
+        related.uniqueAttributes = entity.uniqueAttributes
+        return related
     }
 
     /// Every foreign key of the schema, by the lower-cased name of the table that it refers to.
