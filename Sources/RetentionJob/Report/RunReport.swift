@@ -141,6 +141,9 @@ package struct RunReport: Sendable {
     package var rules: [RuleReport] = []
     /// Whether the ledger knows no earlier run of the store. It is only for texts.
     package var isFirst = false
+    /// Whether the policy has an archive, and a ledger. They are only for texts.
+    package var hasArchive = false
+    package var hasLedger = true
     /// The archive of the run; nil: there is none.
     package var archive: Archive?
     /// What was restored; nil: the run is not an undo.

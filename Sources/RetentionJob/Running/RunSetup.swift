@@ -55,6 +55,7 @@ package struct RunSetup {
             configSHA256: policy.file.sha256, store: policy.store.written, engine: engine)
         if policy.isOneOfMany { report.storeOption = ["--store", policy.store.kind.file ?? policy.store.written] }
         report.hasPendingSources = !policy.pending.isEmpty
+        (report.hasArchive, report.hasLedger) = (policy.archive != nil, policy.ledger != .none)
         report.planSHA256 = planSHA256
         report.onlyRules = options.onlyRules(of: policy)
         report.note(wait: waited, because: "a locked store")

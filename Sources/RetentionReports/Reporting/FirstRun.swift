@@ -13,14 +13,22 @@ package struct FirstRun {
         var isDryRun: Bool
 
         init(_ report: RunReport) {
-            rules = report.rules.filter { $0.outcome != .disabled && $0.remembered.isFirst }
+            // Without a ledger no rule is known to have been carried out.
+            rules = report.rules.filter { $0.outcome != .disabled && ($0.remembered.isFirst || !report.hasLedger) }
             (isFirst, isDryRun) = (report.isFirst, report.mode == .dryRun)
         }
 
-        var gone: Int { rules.reduce(0) { $0 + (isDryRun ? $1.planned.expired : $1.done.deleted) } }
+        var gone: Int { rules.reduce(0) { $0 + gone(of: $1) } }
         var related: Int { rules.reduce(0) { $0 + $1.done.cascaded } }
         var isRefused: Bool { isDryRun && rules.contains { $0.outcome == .refused } }
-        var isArchived: Bool { rules.contains { $0.done.archived != nil } }
+        /// The rules that delete rows without an archive.
+        var unarchived: [RunReport.RuleReport] {
+            rules.filter { $0.outcome != .refused && $0.done.archived == nil && gone(of: $0) > 0 }
+        }
+
+        private func gone(of rule: RunReport.RuleReport) -> Int {
+            isDryRun ? rule.planned.expired : rule.done.deleted
+        }
 
         /// Whether there are such rules, and the rows of all of them are counted.
         var isCounted: Bool {
@@ -43,6 +51,8 @@ package struct FirstRun {
     private let parts: [Part]
     private let storeCount: Int
     private let isDryRun: Bool
+    private let hasArchive: Bool
+    private let hasLedger: Bool
     private let engine: String
 
     /// - Parameter reports: the reports of all stores.
@@ -50,44 +60,57 @@ package struct FirstRun {
         parts = reports.map(Part.init).filter(\.isCounted)
         storeCount = reports.count
         (isDryRun, engine) = (reports.first?.mode == .dryRun, reports.first?.engine ?? "")
+        (hasArchive, hasLedger) = (reports.first?.hasArchive == true, reports.first?.hasLedger != false)
     }
 
     /// The lines; empty: there are no such rules.
     package func lines(_ layout: TextLayout) -> [String] {
+        let unarchived = parts.flatMap(\.unarchived).map { $0.family ?? $0.name }
+        let state = isDryRun ? "could not be restored" : "cannot be restored"
+        guard hasLedger else {
+            let text = "Without an archive the rows \(state). To keep copies for 30 days, without ledger: none:"
+            return isDryRun && !unarchived.isEmpty ? advice(text, layout) : []
+        }
         let gone = parts.reduce(0) { $0 + $1.gone }
-        let (isRefused, isArchived) = (parts.contains(where: \.isRefused), parts.contains(where: \.isArchived))
+        let isRefused = parts.contains(where: \.isRefused)
         let counts = parts.compactMap(\.all)
         let isExact = counts.count == parts.count
-        guard gone > 0, isExact || isDryRun && !isArchived && !isRefused else { return [] }
-        var text = "\(isDryRun ? "This would be" : "This was") the first run" + scope
+        let mayLose = !hasArchive || !unarchived.isEmpty
+        guard gone > 0, isExact || isDryRun && mayLose && !isRefused else { return [] }
+        var text = "\(isDryRun ? "This would be" : "This was") the first run"
+        text += parts.allSatisfy(\.isFirst) ? "" : " of \(Self.list(parts.flatMap(\.rules.inFamilies).map(\.name)))"
+        if parts.count < storeCount {
+            text += " in \(Figures.grouped(parts.count)) of \(Figures.count(storeCount, "store"))"
+        }
         if isExact {
             let (all, related) = (counts.reduce(0, +), parts.reduce(0) { $0 + $1.related })
             text += ": \(Figures.grouped(gone)) of \(Figures.count(all, "row"))"
             text += (Figures.percent(gone, of: all).map { " (\($0))" } ?? "") + (isRefused ? " are expired" : "")
             text += related > 0 ? ", and \(Figures.count(related, "related row"))" : ""
         }
-        text += isArchived ? "." : ". Without an archive the rows \(isDryRun ? "could not" : "cannot") be restored."
-        guard isDryRun, !isArchived else { return TextWidth.wrap(text, width: layout.width) }
+        guard hasArchive else {
+            text += ". Without an archive the rows \(state)."
+            return isDryRun
+                ? advice(text + " To keep copies for 30 days:", layout) : TextWidth.wrap(text, width: layout.width)
+        }
+        text += unarchived.isEmpty ? "." : ". The rows of \(Self.list(unarchived)) \(state)."
+        return TextWidth.wrap(text, width: layout.width)
+    }
+
+    /// A text, and how to keep copies.
+    private func advice(_ text: String, _ layout: TextLayout) -> [String] {
         let (make, key) =
             engine == "sqlite"
             ? ("mkdir -m 700 archive", "folder: archive")
             : ("CREATE SCHEMA retention_archive", "schema: retention_archive")
-        return TextWidth.wrap(text + " To keep copies for 30 days:", width: layout.width) + [
+        return TextWidth.wrap(text, width: layout.width) + [
             "  \(make)", "  archive: { \(key), keep: 30d }    # in the policy",
         ]
     }
 
-    /// The rules and the stores, as far as others have been carried out.
-    private var scope: String {
-        var text = ""
-        if !parts.allSatisfy(\.isFirst) {
-            let names = parts.flatMap { $0.rules.inFamilies.map { SafeText.line($0.name) } }
-                .reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
-            text += names.count > 3 ? " of \(names.count) rules" : " of \(names.listed("and"))"
-        }
-        if parts.count < storeCount {
-            text += " in \(Figures.grouped(parts.count)) of \(Figures.count(storeCount, "store"))"
-        }
-        return text
+    /// The names of some rules, or their number if they are many.
+    private static func list(_ rules: [String]) -> String {
+        let names = rules.map(SafeText.line).reduce(into: [String]()) { if !$0.contains($1) { $0.append($1) } }
+        return names.count > 3 ? "\(names.count) rules" : names.listed("and")
     }
 }

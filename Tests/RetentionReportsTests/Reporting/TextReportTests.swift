@@ -230,16 +230,17 @@ struct TextReportTests {
         report.engine = "postgresql"
         #expect(
             found().contains("  CREATE SCHEMA retention_archive\n  archive: { schema: retention_archive, keep: 30d }"))
-        report.rules[0].done.archived = 0
+        (report.rules[0].done.archived, report.hasArchive) = (0, true)
         #expect(found().contains("(92.0%).\nNothing was changed."), "\(found())")
         // Only what is known exactly is said, and without an archive the rest.
-        report.rules[0].done.archived = nil
+        (report.rules[0].done.archived, report.hasArchive) = (nil, false)
         report.rules[0].planned.triggers = ["t of u"]
         #expect(found().contains("This would be the first run. Without an archive the rows could"), "\(found())")
-        report.rules[0].done.archived = 0
+        (report.rules[0].done.archived, report.hasArchive) = (0, true)
         #expect(!found().contains("first run"), "what triggers delete is not counted")
         report.rules[0].planned.triggers = []
         var other = ReportSample.gold
+        other.done.archived = 0
         report.rules.append(other)
         #expect(!found().contains("first run"), "two rules may count the same rows")
         (other.entity, other.planned.rows) = ("Tick", nil)
@@ -265,7 +266,7 @@ struct TextReportTests {
         let text =
             "This was the first run: 500,000 of 543,200 rows (92.0%). Without an archive the rows cannot be restored.\nDeleted"
         #expect(TextReport(report).text.contains(text), "\(TextReport(report).text)")
-        report.rules[0].done.archived = 500_000
+        (report.rules[0].done.archived, report.hasArchive) = (500_000, true)
         #expect(TextReport(report).text.contains("(92.0%).\nDeleted"))
         report.rules[0].done.cascaded = 1
         #expect(TextReport(report).text.contains("first run: 500,000 of 543,200 rows (92.0%), and 1 related row.\n"))
