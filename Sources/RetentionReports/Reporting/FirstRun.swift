@@ -93,7 +93,11 @@ package struct FirstRun {
             return isDryRun
                 ? advice(text + " To keep copies for 30 days:", layout) : TextWidth.wrap(text, width: layout.width)
         }
-        text += unarchived.isEmpty ? "." : ". The rows of \(Self.list(unarchived)) \(state)."
+        if !unarchived.isEmpty {
+            text += ". The rows of \(Self.list(unarchived)) \(state)"
+            text += isDryRun ? "; to keep copies, remove archive: none there" : ""
+        }
+        text += "."
         return TextWidth.wrap(text, width: layout.width)
     }
 
