@@ -165,7 +165,7 @@ extension Plan.Step {
         }
         if surveyRequest?.deleting.archiveRule != nil { report.done.archived = 0 }
         report.accepted = accepted
-        report.planned.rows = survey.rowCount
+        (report.planned.rows, report.planned.filter) = (survey.rowCount, rule.rows)
         report.planned.isCounted = !refusals.contains {
             [.unsupportedSchema, .holdUnusable, .wrongUnit].contains($0.code)
         }

@@ -7,6 +7,8 @@ extension RunReport {
         /// The plan's findings, before any delete.
         package struct Planned: Sendable {
             package var rows: Int?
+            /// Which rows of its entity the rule counts. It is only for texts.
+            package var filter = StorePredicate.all
             /// Whether expired rows were counted. They are not if the rule was refused earlier, or its dates have a wrong unit.
             package var isCounted = true
             package var expired = 0

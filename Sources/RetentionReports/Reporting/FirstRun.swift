@@ -42,9 +42,22 @@ package struct FirstRun {
         var all: Int? {
             let rows = rules.compactMap(\.planned.rows)
             let isExact =
-                rows.count == rules.count && Set(rules.map(\.entity.folded)).count == rules.count
+                rows.count == rules.count && countsEachRowOnce
                 && rules.allSatisfy { $0.done.triggerCount == 0 && $0.planned.triggers.isEmpty }
             return isExact ? rows.reduce(0, +) : nil
+        }
+
+        /// Whether no row is counted by two of the rules: those for one entity are ages of one rule, or their `where` differ.
+        private var countsEachRowOnce: Bool {
+            Dictionary(grouping: rules, by: \.entity.folded).values.allSatisfy { rules in
+                rules.indices.allSatisfy { index in
+                    rules[..<index].allSatisfy { other in
+                        let (rule, family) = (rules[index], rules[index].family)
+                        return family != nil && other.family == family
+                            || other.planned.filter.isDisjoint(from: rule.planned.filter)
+                    }
+                }
+            }
         }
     }
 

@@ -243,6 +243,9 @@ struct TextReportTests {
         other.done.archived = 0
         report.rules.append(other)
         #expect(!found().contains("first run"), "two rules may count the same rows")
+        report.rules[0].planned.filter = .isIn("symbol", [.text("XAUUSD")])
+        report.rules[1].planned.filter = .isIn("symbol", [.text("XAGUSD")])
+        #expect(found().contains("first run: 1,000,000 of 1,086,400 rows (92.0%)."), "\(found())")
         (other.entity, other.planned.rows) = ("Tick", nil)
         report.rules[1] = other
         #expect(!found().contains("first run"), "the rows of a rule are not counted")
