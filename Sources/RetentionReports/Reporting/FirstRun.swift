@@ -67,12 +67,15 @@ package struct FirstRun {
     private let hasArchive: Bool
     private let hasLedger: Bool
     private let engine: String
+    /// The policy, as the user named it.
+    private let config: String
 
     /// - Parameter reports: the reports of all stores.
     package init(_ reports: [RunReport]) {
         parts = reports.map(Part.init).filter(\.isCounted)
         storeCount = reports.count
         (isDryRun, engine) = (reports.first?.mode == .dryRun, reports.first?.engine ?? "")
+        config = reports.first?.config ?? ""
         (hasArchive, hasLedger) = (reports.first?.hasArchive == true, reports.first?.hasLedger != false)
     }
 
@@ -116,9 +119,11 @@ package struct FirstRun {
 
     /// A text, and how to keep copies.
     private func advice(_ text: String, _ layout: TextLayout) -> [String] {
+        // Paths in a policy begin at its folder, and those of a command where the person is.
+        let folder = config.lastIndex(of: "/").map { String(config[...$0]) + "archive" } ?? "archive"
         let (make, key) =
             engine == "sqlite"
-            ? ("mkdir -m 700 archive", "folder: archive")
+            ? (SafeText.line(SafeText.command(["mkdir", "-m", "700", folder])), "folder: archive")
             : ("CREATE SCHEMA retention_archive", "schema: retention_archive")
         return TextWidth.wrap(text, width: layout.width) + [
             "  \(make)", "  archive: { \(key), keep: 30d }    # in the policy",

@@ -222,11 +222,15 @@ struct TextReportTests {
         let text = """
             This would be the first run: 500,000 of 543,200 rows (92.0%). Without an archive
             the rows could not be restored. To keep copies for 30 days:
-              mkdir -m 700 archive
+              mkdir -m 700 conf/archive
               archive: { folder: archive, keep: 30d }    # in the policy
             Nothing was changed.
             """
         #expect(found().contains(text), "\(found())")
+        report.config = "retention.yaml"
+        #expect(found().contains("\n  mkdir -m 700 archive\n"), "\(found())")
+        report.config = "/my data/retention.yaml"
+        #expect(found().contains("\n  mkdir -m 700 '/my data/archive'\n"), "\(found())")
         report.engine = "postgresql"
         #expect(
             found().contains("  CREATE SCHEMA retention_archive\n  archive: { schema: retention_archive, keep: 30d }"))
