@@ -245,6 +245,17 @@ struct ArrivalsTests {
         }
     }
 
+    /// Rows that are newer than an earlier instant of `--as-of` are not in the future.
+    @Test func rowsAfterAnEarlierInstantHaveArrived() throws {
+        let job = try LaunchedJob(Self.store([2, 3, 4]), policy: Sample.policy(Sample.rule(age: "30d")))
+        let end = try job.retention("run", "--dry-run", "--as-of", "2020-01-01")
+        #expect(end.status == 0 && !end.output.contains("no new rows"), "\(end)")
+        // What lies ahead of the clock too does not hide them.
+        try job.change("INSERT INTO Price(at) VALUES (unixepoch('2130-01-01'))")
+        let other = try job.retention("run", "--dry-run", "--as-of", "2020-01-01", "--accept", "future_dates")
+        #expect(!other.output.contains("no new rows"), "\(other)")
+    }
+
     /// A row in the future, though accepted, does not hide that none arrives; one of tomorrow is no future date.
     @Test func rowsInTheFutureDoNotArrive() throws {
         for index in [true, false] {

@@ -19,16 +19,18 @@ enum Arrivals {
     /// Rules for candles are left out: their newest candle is always as old as the `max_age` of the source rows. So are those for Core
     /// Data's history, to which an app adds nothing while nobody uses it.
     ///
-    /// - Parameter now: the instant at which ages are computed, at most the clock.
+    /// - Parameters:
+    ///   - now: the instant at which ages are computed, at most the clock.
+    ///   - clock: rows up to it have arrived, also if they are newer than that instant.
     static func warnings(
-        _ plan: Plan, _ policy: Policy, _ memory: RunMemory, now: Instant, reader: any RetentionReader
+        _ plan: Plan, _ policy: Policy, _ memory: RunMemory, now: Instant, clock: Instant, reader: any RetentionReader
     ) throws(StoreError) -> [Plan.Warning] {
         let candles = policy.candleEntities
         let steps = plan.steps.filter {
             $0.survey.unsupported == nil && $0.survey.dates.newestOfEntity != nil
                 && !candles.contains($0.rule.entity.folded) && $0.rule.entity != Entity.persistentHistory
         }
-        return withoutMatches(steps, memory) + (try withoutNewRows(steps, now, reader))
+        return withoutMatches(steps, memory) + (try withoutNewRows(steps, now, clock, reader))
     }
 
     // MARK: Rules that match no row
@@ -100,12 +102,12 @@ enum Arrivals {
     }
 
     private static func withoutNewRows(
-        _ steps: [Plan.Step], _ now: Instant, _ reader: any RetentionReader
+        _ steps: [Plan.Step], _ now: Instant, _ clock: Instant, _ reader: any RetentionReader
     ) throws(StoreError) -> [Plan.Warning] {
         var found: [Stale] = []
         let entities = Dictionary(grouping: steps.indices) { steps[$0].surveyRequest?.entity }
         for indices in entities.values.sorted(by: { $0[0] < $1[0] }) {
-            if let stale = try stale(indices.map { steps[$0] }, now, reader) { found.append(stale) }
+            if let stale = try stale(indices.map { steps[$0] }, now, clock, reader) { found.append(stale) }
         }
         return lines(found.filter { $0.gap != nil }, "more than three times their usual gap")
             + lines(found.filter { $0.gap == nil }, "longer than their rules keep rows")
@@ -124,10 +126,10 @@ enum Arrivals {
     /// with fewer than two there is none. So the shortest usual gap is a day, and an entity whose newest row is at most three days old
     /// costs no query. If rules use several dates, the one with the newest row decides.
     private static func stale(
-        _ steps: [Plan.Step], _ now: Instant, _ reader: any RetentionReader
+        _ steps: [Plan.Step], _ now: Instant, _ clock: Instant, _ reader: any RetentionReader
     ) throws(StoreError) -> Stale? {
         // The guards do not count a row dated at most a day ahead as a future date either.
-        let recent = now.advanced(byMicroseconds: -3 * day)...now.advanced(byMicroseconds: day)
+        let recent = now.advanced(byMicroseconds: -3 * day)...clock.advanced(byMicroseconds: day)
         guard !steps.contains(where: { $0.survey.dates.newestOfEntity.map(recent.contains) == true }) else {
             return nil
         }
@@ -136,7 +138,7 @@ enum Arrivals {
         for step in steps {
             guard let request = step.surveyRequest, dates.insert(request.date).inserted,
                 let ofAll = step.survey.dates.newestOfEntity,
-                let newest = ofAll > now ? try self.newest(before: now, request, reader) : ofAll
+                let newest = ofAll > clock ? try self.newest(before: clock, request, reader) : ofAll
             else { continue }
             if last.map({ $0.newest < newest }) ?? true { last = (newest, step, request) }
         }

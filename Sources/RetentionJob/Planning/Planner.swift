@@ -157,7 +157,8 @@ package struct Planner {
                     title: "rule of the plan is gone",
                     text: "the plan has a rule \(gone.name), whose table or age is gone; its rows stay"))
         }
-        plan.arrivals += try Arrivals.warnings(plan, policy, memory, now: min(asOf, clock), reader: reader)
+        plan.arrivals += try Arrivals.warnings(
+            plan, policy, memory, now: min(asOf, clock), clock: clock, reader: reader)
         return plan
     }
 
