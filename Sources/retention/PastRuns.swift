@@ -66,6 +66,18 @@ struct PastRuns {
         return (runs[false] ?? [], runs[true] ?? [])
     }
 
+    /// What to do with archives in the policy's folder whose runs the ledger does not know; nil: there are none.
+    func noteOfUnknownArchives() throws -> String? {
+        guard let folder = opening.policy.archive?.folder, case let found = OldArchives.runs(in: folder), !found.isEmpty
+        else { return nil }
+        let known = Set(try runs(.init()).map(\.report.runID))
+        let unknown = found.filter { !known.contains($0) }
+        guard let newest = unknown.last else { return nil }
+        return "\(folder) has \(Figures.count(unknown.count, "archive")) of runs that the ledger does not know, the "
+            + "newest is \(newest).sqlite: to undo these runs, put their ledger back; any program for SQLite reads an "
+            + "archive"
+    }
+
     /// The runs of this store that have an archive.
     func withArchives() throws -> [LedgerRun] {
         var found = try ofStore()

@@ -66,8 +66,12 @@ struct UndoCommand: ConsoleCommand {
         let store = StoreOpening(policy)
         let past = PastRuns(store)
         guard let runID else {
+            let runs = try past.withArchives()
+            if runs.isEmpty, !output.format.isJSON, let text = try past.noteOfUnknownArchives() {
+                console.diagnose("warning", text)
+            }
             return try show(
-                past.withArchives(), names: past.names(), unknownStore: store.memory().unknownStoreText(for: policy),
+                runs, names: past.names(), unknownStore: store.memory().unknownStoreText(for: policy),
                 console)
         }
         let run = try withLedger(of: policy) { try past.run(runID) }

@@ -163,7 +163,7 @@ package struct OldArchives {
     private static let ending = ".sqlite"
 
     /// The runs for which the folder has a file with the name of an archive, the oldest first.
-    private static func runs(in folder: String) -> [String] {
+    package static func runs(in folder: String) -> [String] {
         PendingPattern.names(in: folder, matching: "*" + ending).map { String($0.dropLast(ending.count)) }
             .filter(RunID.isRunID)
     }
