@@ -32,12 +32,15 @@ import Testing
     }
 
     private func makeStore() throws {
-        try FileManager.default.createDirectory(
-            at: folder.url.appending(path: "pending"), withIntermediateDirectories: false)
+        for name in ["pending", "archive"] {
+            try FileManager.default.createDirectory(
+                at: folder.url.appending(path: name), withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700])
+        }
         let end = try LaunchedProgram.run(
             "goldprices",
             [
-                "prices.sqlite", "--rows", "2000", "--every", "3600", "--pending", "pending/day.csv", "--pending-rows",
+                "prices.sqlite", "--rows", "1200", "--every", "3600", "--pending", "pending/day.csv", "--pending-rows",
                 "24",
             ],
             in: folder.url)
@@ -76,6 +79,18 @@ import Testing
         #expect(try number("min(updateTime)") >= cutoff)
     }
 
+    /// With the sample nothing is deleted without a copy, nor most rows at once.
+    @Test func theSamplePolicyIsCareful() throws {
+        try makeStore()
+        let policy = try Self.shipped("retention.yaml")
+        #expect(policy.contains("\ndefaults: { limits: { max_fraction: 0.5 } }\n"))
+        try folder.write(policy, to: "retention.yaml")
+        try FileManager.default.removeItem(at: folder.url.appending(path: "archive"))
+        let end = try run()
+        #expect(end.status == 73 && end.words.contains("create it: mkdir -m 700"), "\(end)")
+        #expect(try number("min(updateTime)") < number("max(updateTime)") - 40 * Int(Sample.day))
+    }
+
     struct Trouble: CustomTestStringConvertible, Sendable {
         var testDescription: String
         /// Nil: there is no policy file.
@@ -97,7 +112,7 @@ import Testing
         let end = try run()
         #expect(end.status == trouble.status)
         #expect((end.output + end.errors).contains(trouble.word))
-        #expect(try number() == 2000)
+        #expect(try number() == 1200)
     }
 
     private static func policy(age: String) -> String {
