@@ -99,7 +99,7 @@ package struct LogReport {
             if gone > 0 || parts.isEmpty {
                 parts.append(gone == 0 ? "nothing deleted" : "\(Figures.grouped(gone)) deleted")
             }
-            if report.leftCount > 0 { parts.append("\(Figures.grouped(report.leftCount)) left") }
+            if report.leftCount > 0, run.undoneBy == nil { parts.append("\(Figures.grouped(report.leftCount)) left") }
         }
         if others.contains(report.config) { parts.append("by the policy \(report.config)") }
         if let text = report.asOfText { parts.append(text) }
@@ -142,7 +142,8 @@ package struct LogReport {
             return (lines + TextWidth.fit(unfinished(run), width: width)).joined(separator: "\n") + "\n"
         }
         let text =
-            run.report.undo.map { UndoText(run.report, $0, layout).text } ?? TextReport(run.report, layout).text
+            run.report.undo.map { UndoText(run.report, $0, layout).text }
+            ?? TextReport(run.report, layout, tellsLeft: run.undoneBy == nil).text
         let deleted = deletedRows(run.report).flatMap { layout.entry("deleted", $0, width: width) }
         return (lines + deleted).joined(separator: "\n") + "\n\n" + text
     }

@@ -23,6 +23,7 @@ package struct TextReport {
     private let host: String?
     private let layout: TextLayout
     private let isOneOfMany: Bool
+    private let tellsLeft: Bool
     /// The rules as they are shown.
     private let rules: [RunReport.RuleReport]
     /// Advice that is the same for several refused rules, with their names.
@@ -36,10 +37,13 @@ package struct TextReport {
     ///   - host: the machine that carried out the run; nil: it is not shown.
     ///   - layout: the reader's terminal, or a page.
     ///   - isOneOfMany: whether what is said of a first run is said once for all stores, not here.
+    ///   - tellsLeft: whether what the run left is said; an undo has changed that.
     package init(
-        _ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout(), isOneOfMany: Bool = false
+        _ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout(), isOneOfMany: Bool = false,
+        tellsLeft: Bool = true
     ) {
         (self.report, self.host, self.layout, self.isOneOfMany) = (report, host, layout, isOneOfMany)
+        self.tellsLeft = tellsLeft
         (rules, remedies) = report.rules.inFamilies.sayingOnce
         sameReasons = rules.sameReasons
     }
@@ -372,7 +376,7 @@ package struct TextReport {
             if rejected > 0 { parts.append("reject \(Figures.count(rejected, "pending line"))") }
             return "Nothing was changed. A run would \(parts.listed("and"))\(exit)."
         }
-        parts += left
+        parts += tellsLeft ? left : []
         let (cascaded, byTriggers) = (report.cascadedCount, report.triggerDeletedCount)
         let total = report.deletedCount + cascaded + byTriggers
         let deleted =

@@ -53,8 +53,7 @@ extension Review {
         if run.isFinished {
             // An undo may have brought rows back since.
             let isRestored = (runs + others).contains { $0.number > run.number && $0.report.undo != nil }
-            let closing = String(TextReport(run.report).closing.dropLast())
-            parts.append(isRestored ? closing.replacing(/; no expired row[^.(]* is left/, with: "") : closing)
+            parts.append(String(TextReport(run.report, tellsLeft: !isRestored).closing.dropLast()))
         }
         if run.outcome == .crashed { parts.append("what it deleted and left is not known") }
         let gone = run.report.rules.filter { $0.done.goneCount > 0 }.sorted { $0.done.goneCount > $1.done.goneCount }

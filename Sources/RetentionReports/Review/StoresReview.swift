@@ -143,7 +143,8 @@ package struct StoresReview {
         let gone = runs.reduce(0) { $0 + $1.report.goneCount }
         let left = runs.reduce(0) { $0 + $1.report.leftCount }
         var done = "Deleted " + (gone == 0 ? "no rows" : Figures.count(gone, "row"))
-        if left > 0 {
+        // An undo may have brought rows back since.
+        if left > 0, runs.allSatisfy({ $0.undoneBy == nil }) {
             let isWhole = runs.allSatisfy { $0.isFinished && $0.report.countedResidue != nil }
             done += "; \(Figures.count(left, "expired row", "is", "are")) left"
             done += isWhole ? "" : " where they were counted"

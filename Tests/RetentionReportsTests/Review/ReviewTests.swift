@@ -73,6 +73,22 @@ struct ReviewTests {
         #expect(review.runTable.rows.contains { $0.cells[2].hasPrefix("undo of") && $0.cells[1].isEmpty })
     }
 
+    @Test func whatAnUndoneRunLeftIsNotLeftNow() {
+        let gold = Sample.rule("gold", .completed, expired: 10)
+        var silver = Sample.rule("silver", .refused, expired: 244)
+        silver.entity = "Silver"
+        var run = Sample.run(0, [gold, silver])
+        let text = "Deleted 10 rows in 900 ms; 1 rule refused and 244 expired rows are left (exit 65)"
+        #expect(Sample.review([Sample.rule()], [run]).top[0].contains(text))
+        #expect(LogReport([run]).table().contains("; 10 deleted; 244 left"))
+        let undo = Sample.undo(0, of: run, restored: 10)
+        run.undoneBy = .init()
+        if let figures = undo.report.undo { run.undoneBy?.note(figures, by: undo, deletedAgainBy: nil) }
+        let top = Sample.review([Sample.rule()], [run, undo]).top
+        #expect(top[0].contains("Deleted 10 rows in 900 ms; 1 rule refused (exit 65) · undone by"), "\(top)")
+        #expect(!LogReport([run]).table().contains("left") && !LogReport.full(run).contains("rows are left"))
+    }
+
     @Test func anUnknownOverdueTimeIsNotNone() {
         var rule = Sample.rule(expired: 46_713)
         rule.left.oldest = nil
