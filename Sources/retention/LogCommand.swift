@@ -95,13 +95,13 @@ struct LogCommand: ConsoleCommand {
         let report = LogReport(
             runs, missed: missedRuns, names: try PastRuns(opening).names(), storeName: policy.stores?.display,
             others: others, leavesOut: leavesOut)
-        try console.report(try text(of: runs, report, console))
+        try console.report(try text(of: runs, report, PastRuns(opening), console))
         return 0
     }
 
     private func text(
-        of runs: [LedgerRun], _ report: LogReport, _ console: Console
-    ) throws(CommandFailure) -> String {
+        of runs: [LedgerRun], _ report: LogReport, _ past: PastRuns, _ console: Console
+    ) throws -> String {
         if let runID {
             guard let first = runs.first else {
                 throw CommandFailure(
@@ -111,10 +111,10 @@ struct LogCommand: ConsoleCommand {
                     hint: "retention log shows the IDs, and with --last more of them; --run last is the newest")
             }
             guard runs.count == 1 || first.report.runID == runID else {
-                throw .usage(
+                throw CommandFailure.usage(
                     "--run '\(runID)' matches \(runs.count) runs", hint: "give more characters of the ID")
             }
-            if !format.isJSON { return LogReport.full(first, console.layout) }
+            if !format.isJSON { return try LogReport.full(first, console.layout, isLast: past.isLast(first)) }
         }
         return format.isJSON ? report.json : report.table(console.layout)
     }

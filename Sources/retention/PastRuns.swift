@@ -78,6 +78,15 @@ struct PastRuns {
             + "archive"
     }
 
+    /// Whether a run is the newest of the policy on its store that is no undo.
+    func isLast(_ run: LedgerRun) throws -> Bool {
+        let store = run.report.store
+        let own =
+            try opening.policy.stores == nil
+            ? ofPolicy().own : runs(.init(), of: store).filter { $0.report.store == store }
+        return own.last { $0.report.undo == nil }?.number == run.number
+    }
+
     /// The runs of this store that have an archive.
     func withArchives() throws -> [LedgerRun] {
         var found = try ofStore()

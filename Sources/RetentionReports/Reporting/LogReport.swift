@@ -126,7 +126,9 @@ package struct LogReport {
     }
 
     /// One run in full, ending with a line end.
-    package static func full(_ run: LedgerRun, _ layout: TextLayout = TextLayout()) -> String {
+    ///
+    /// - Parameter isLast: whether it is the last run of its policy. A refusal of an earlier one may be solved.
+    package static func full(_ run: LedgerRun, _ layout: TextLayout = TextLayout(), isLast: Bool = true) -> String {
         let (process, width) = (run.process, layout.tableWidth ?? .max)
         let heading: [(String, String)] =
             [
@@ -143,7 +145,7 @@ package struct LogReport {
         }
         let text =
             run.report.undo.map { UndoText(run.report, $0, layout).text }
-            ?? TextReport(run.report, layout, tellsLeft: run.undoneBy == nil).text
+            ?? TextReport(run.report, layout, tellsLeft: run.undoneBy == nil, showsCommands: isLast).text
         let deleted = deletedRows(run.report).flatMap { layout.entry("deleted", $0, width: width) }
         return (lines + deleted).joined(separator: "\n") + "\n\n" + text
     }

@@ -24,6 +24,7 @@ package struct TextReport {
     private let layout: TextLayout
     private let isOneOfMany: Bool
     private let tellsLeft: Bool
+    private let showsCommands: Bool
     /// The rules as they are shown.
     private let rules: [RunReport.RuleReport]
     /// Advice that is the same for several refused rules, with their names.
@@ -38,12 +39,13 @@ package struct TextReport {
     ///   - layout: the reader's terminal, or a page.
     ///   - isOneOfMany: whether what is said of a first run is said once for all stores, not here.
     ///   - tellsLeft: whether what the run left is said; an undo has changed that.
+    ///   - showsCommands: whether the commands that accept refusals are shown; those of an earlier run may be solved.
     package init(
         _ report: RunReport, host: String? = nil, _ layout: TextLayout = TextLayout(), isOneOfMany: Bool = false,
-        tellsLeft: Bool = true
+        tellsLeft: Bool = true, showsCommands: Bool = true
     ) {
         (self.report, self.host, self.layout, self.isOneOfMany) = (report, host, layout, isOneOfMany)
-        self.tellsLeft = tellsLeft
+        (self.tellsLeft, self.showsCommands) = (tellsLeft, showsCommands)
         (rules, remedies) = report.rules.inFamilies.sayingOnce
         sameReasons = rules.sameReasons
     }
@@ -272,9 +274,9 @@ package struct TextReport {
     }
 
     /// The command that accepts why a rule is refused, with the other tables of its pattern and the rules of the same reason; nil: there is
-    /// none, or it is beside the first of them.
+    /// none, it is beside the first of them, or commands are not shown.
     private func acceptance(_ rule: RunReport.RuleReport) -> String? {
-        guard let options = rule.acceptOptions, sameReasons[rule.name] == nil else { return nil }
+        guard showsCommands, let options = rule.acceptOptions, sameReasons[rule.name] == nil else { return nil }
         let same = rules.filter { $0.family == rule.family && $0.acceptOptions == options }
         guard rule.family == nil || same.first?.name == rule.name else { return nil }
         let name = same.count > 1 ? rule.family ?? rule.name : rule.name
