@@ -210,7 +210,7 @@ package struct TextReport {
             }
         }
         return found.flatMap { names, text, style -> [String] in
-            let each = names.count > 1 && text.first?.isNumber == true ? ", each" : ""
+            let each = names.count > 1 && text.contains(where: \.isNumber) ? ", each" : ""
             return layout.note(names.joined(separator: ", ") + each, text, style)
         }
     }

@@ -150,11 +150,13 @@ struct TextReportTests {
             .run,
             rules: [
                 rule("a", "locked; nothing was deleted"), rule("b", "the run ended before"),
-                rule("c", "the run ended before"),
+                rule("c", "the run ended before"), rule("d", "it ended; 48 rows are left"),
+                rule("e", "it ended; 48 rows are left"),
             ])
         (report.failure, report.exitCode) = ("locked; 3 rows are deleted and committed", 75)
         let text = TextReport(report).text
         #expect(text.matches(of: #/locked/#).count == 1 && text.contains("\nb, c: the run ended before\n"), "\(text)")
+        #expect(text.contains("\nd, e, each: it ended; 48 rows are left\n"), "a sum is not 48")
         #expect(text.contains("\nhelp: retention explain 75, man retention, man retention-run\n"))
     }
 
