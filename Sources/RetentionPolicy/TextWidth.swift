@@ -30,15 +30,18 @@ package enum TextWidth {
         return lines
     }
 
-    /// The words of a text. A number and its unit are one word.
+    /// The words of a text. A number and its unit are one word, and so is a command at the end, because a broken one cannot be copied.
     private static func words(_ text: String) -> [String] {
-        text.split(separator: " ").reduce(into: []) { words, part in
+        let command = text.firstRange(of: "retention run -c ")?.lowerBound ?? text.endIndex
+        var words: [String] = []
+        for part in text[..<command].split(separator: " ") {
             if let number = words.last, number.last?.isNumber == true, units.contains(part.prefix { $0.isLetter }) {
                 words[words.count - 1] = number + " " + part
             } else {
                 words.append(String(part))
             }
         }
+        return command < text.endIndex ? words + [String(text[command...])] : words
     }
 
     private static let units: Set<Substring> = [

@@ -448,11 +448,11 @@ extension RunReport.RuleReport {
 }
 
 extension RunReport {
-    /// The command that accepts all reasons why rules, or all tables of a pattern, are refused.
+    /// The command that accepts all reasons why rules, or all tables of a pattern, are refused. It works in each folder.
     func acceptance(of names: [String], _ options: [String]) -> String {
         let rules = names.flatMap { ["--rule", $0] }
-        return "to accept that for one run: "
-            + SafeText.command(["retention", "run", "-c", config] + storeOption + rules + options)
+        let start = ["retention", "run", "-c", FilePlace.realPath(config) ?? config]
+        return "to accept that for one run: " + SafeText.command(start + storeOption + rules + options)
     }
 }
 

@@ -166,6 +166,8 @@ struct TextReportTests {
         rule.refusal = .tooManyRows
         let command = "retention run -c conf/retention.yaml --rule 'a b' --accept too_many_rows"
         #expect(TextReport(dryRun([rule])).text.contains("a b: to accept that for one run: \(command)\n"))
+        let narrow = lines(dryRun([rule]), width: 40)
+        #expect(narrow.contains("     " + command), "it is on one line: \(narrow)")
         rule.refusals.append(.init(code: .futureDates, message: "refusing to", isAcceptable: true))
         #expect(!TextReport(dryRun([rule])).text.contains("to accept that"))
     }
