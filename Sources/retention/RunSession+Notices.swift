@@ -114,8 +114,11 @@ extension RunSession {
     private func notifyCommand(of report: RunReport) -> String? {
         let words = report.exitCode == 0 ? policy.onSuccess : policy.onFailure
         guard !words.isEmpty else { return nil }
+        // Standard error and the log name also a run that is not recorded.
+        var named = report
+        named.runID = runID
         let problem = NoticeCommand(words, sleep: SystemClock.sleep).run(
-            input: TextReport(report, host: MachineFacts.process.host).text, document: report.document,
+            input: TextReport(named, host: MachineFacts.process.host).text, document: report.document,
             variables: [
                 ("RETENTION_RUN", report.runID), ("RETENTION_OUTCOME", report.runOutcome.rawValue),
                 ("RETENTION_EXIT_CODE", "\(report.exitCode)"), ("RETENTION_CONFIG", report.config),

@@ -246,10 +246,13 @@ struct NoticeTests {
     }
 
     @Test func aRunThatFindsAnotherAtWorkHasNoRecordOfItsOwn() throws {
-        let job = try job("on_failure: [sh, -c, 'cp $RETENTION_REPORT report.json']")
+        let job = try job("on_failure: [sh, -c, 'cp $RETENTION_REPORT report.json; cat >mail']")
         let lock = try RunLock.acquire(storePath: job.path("prices.sqlite"))
         defer { withExtendedLifetime(lock) {} }
-        #expect(try job.retention("run").status == 75)
+        let end = try job.retention("run")
+        #expect(end.status == 75)
+        let run = try #require(end.errors.firstMatch(of: #/retention: run (\w+) on /#)?.1, "\(end)")
+        #expect(try job.text("mail").hasPrefix("run · \(run) on "), "the mail has the ID of standard error")
         let text = try job.text("report.json")
         #expect(text.contains("\"run\": null") && text.contains("\"engine\": null"), "\(text)")
         #expect(try job.log().isEmpty)
