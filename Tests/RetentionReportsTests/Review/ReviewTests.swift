@@ -319,7 +319,7 @@ struct ReviewTests {
         // What is due is what is expired now.
         #expect(Sample.review([rule], [Sample.run(1)]).top[1].hasSuffix(", 10 more within 24 hours"))
         let late = Sample.review([Sample.rule()], [Sample.run(1)])
-        #expect(late.top[1].hasPrefix("Next: due 2026-11-20 03:00; no run has begun since"))
+        #expect(late.top[1].hasPrefix("Next: due 2026-11-20 03:00; no run is recorded since"))
         #expect(late.sentences[0].text == "MISSED: the last run began 1 d 21 h ago; one is expected every 1d")
         // A run that failed has run.
         let failed = Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0, [], failure: "locked")])
@@ -346,7 +346,7 @@ struct ReviewTests {
         for runs in wrong {
             let top = Sample.review([Sample.rule()], runs).top
             #expect(top[0].hasPrefix("Last run: 2026-11-19 03:00 · completed"), "\(top)")
-            #expect(top[1].hasPrefix("Next: due 2026-11-20 03:00; no run has begun since"), "\(top)")
+            #expect(top[1].hasPrefix("Next: due 2026-11-20 03:00; no run is recorded since"), "\(top)")
         }
     }
 
