@@ -187,12 +187,16 @@ extension Review {
         }
         let lastRun = lastRun
         return told.map { newest, same, rules in
-            let times = same.count == 1 ? "" : "\(Self.time(same.last?.shown)) to "
-            let count = same.count == 1 ? "" : ", \(same.count) times"
+            let (first, newestTime) = (Self.time(same.last?.shown), Self.time(newest.shown))
+            var times = same.count == 1 ? newestTime : "\(first) to \(newestTime), \(same.count) times"
+            if same.count > 1, newest.kind == "missed" {
+                // What is said of each would read as the length of all.
+                times = "\(same.count) times, first \(first), last \(newestTime)"
+            }
             let last = newest.at == lastRun?.report.started ? lastRun?.outcome : nil
             let stands = [.failed, .crashed, .interrupted].contains(last) && last?.rawValue == newest.kind
             let names = rules.isEmpty ? "" : " (\(rules.joined(separator: ", ")))"
-            let text = "\(times)\(Self.time(newest.shown))\(count): \(newest.text)\(names)\(newest.end)"
+            let text = "\(times): \(newest.text)\(names)\(newest.end)"
             return (stands, (stands ? last?.style ?? .bad : newest.style, newest.kind, nil, text))
         }
     }

@@ -483,7 +483,8 @@ struct ReviewTests {
         let texts = sparseReview.top
         #expect(
             texts.contains(
-                "2026-11-07 03:00 to 2026-11-19 03:00, 4 times: MISSED: 2 d 00 h without a run; one is expected every 1d"
+                "4 times, first 2026-11-07 03:00, last 2026-11-19 03:00: MISSED: 2 d 00 h without a run; "
+                    + "one is expected every 1d"
             ),
             "\(texts)")
         #expect(texts.count { $0.contains("MISSED") } == 2, "\(texts)")
