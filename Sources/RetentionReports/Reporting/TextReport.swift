@@ -293,16 +293,19 @@ package struct TextReport {
     /// The requested rows, in one table with the columns of the store.
     private func sample(_ rule: RunReport.RuleReport) -> [String] {
         guard let sample = rule.planned.sample else { return [] }
-        let groups = [("deleted", sample.oldest), ("deleted", sample.newest), ("kept", sample.kept)]
+        // A refused rule deletes nothing.
+        let isRefused = rule.outcome == .refused
+        let state = isRefused ? "expired" : "deleted"
+        let groups = [(state, sample.oldest), (state, sample.newest), ("kept", sample.kept)]
         let rows = groups.flatMap { state, rows in
             rows.map { row in TextTable.Row(cells: [state] + row.map { SafeText.example($0) }) }
         }
         let name = SafeText.line(rule.name)
         guard !rows.isEmpty else { return ["", "\(name): no row to show"] }
-        let table = TextTable(
-            columns: [.init("WOULD BE")] + sample.columns.map { .init(SafeText.line($0), isAlwaysShown: true) },
-            rows: rows)
-        let title = "\(name): oldest and newest rows to delete, first rows to keep"
+        let columns = sample.columns.map { TextTable.Column(SafeText.line($0), isAlwaysShown: true) }
+        let table = TextTable(columns: [.init(isRefused ? "IS" : "WOULD BE")] + columns, rows: rows)
+        let rowWords = isRefused ? "expired rows" : "rows to delete"
+        let title = "\(name): oldest and newest \(rowWords), first rows to keep"
         return [""] + TextWidth.fit(title, width: layout.width, indent: 4) + table.lines(layout)
     }
 

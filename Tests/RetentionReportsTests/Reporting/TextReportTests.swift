@@ -172,6 +172,16 @@ struct TextReportTests {
         #expect(!TextReport(dryRun([rule])).text.contains("to accept that"))
     }
 
+    @Test func noRowOfARefusedRuleWouldBeDeleted() {
+        var rule = ReportSample.rule("fx", outcome: .refused)
+        rule.planned.sample = .init(columns: ["id"])
+        rule.planned.sample?.oldest = [[.integer(1)]]
+        let text = TextReport(dryRun([rule])).text
+        #expect(text.contains("\nfx: oldest and newest expired rows, first rows to keep\nIS       id\nexpired  1\n"))
+        rule.outcome = .planned
+        #expect(TextReport(dryRun([rule])).text.contains("\nWOULD BE  id\ndeleted   1\n"))
+    }
+
     @Test func whatSeveralRulesAreToldToDoIsSaidOnce() {
         func rule(_ name: String, _ reason: String, _ remedy: String) -> RunReport.RuleReport {
             var rule = ReportSample.rule(name, outcome: .refused)
