@@ -42,7 +42,7 @@ struct ReportTests {
         let text = try everywhere(job)[0]
         #expect(text.contains("· completed · Deleted 40 rows in"), "\(text)")
         #expect(text.contains("no expired row is left · undo possible until"), "\(text)")
-        #expect(text.contains("Next: due 20") && text.contains("; if you read this after 20"), "\(text)")
+        #expect(text.contains("Next: due by 20") && text.contains("; if you read this after 20"), "\(text)")
         #expect(text.contains("0 rows expired now, 0 more by then Attention: nothing"), "\(text)")
     }
 

@@ -121,8 +121,8 @@ extension Review {
     ) -> (text: String, style: Style) {
         guard let (due, late) = due else { return ("a run is expected every \(every), and none is recorded", .bad) }
         return now > late
-            ? ("due \(time(due)); no \(run) is recorded since", .bad)
-            : ("due \(time(due)); if you read this after \(time(late)), the job did not run", .plain)
+            ? ("due by \(time(due)); no \(run) is recorded since", .bad)
+            : ("due by \(time(due)); if you read this after \(time(late)), the job did not run", .plain)
     }
 
     /// The rows before the cutoff that stay, and why.

@@ -311,7 +311,7 @@ struct ReviewTests {
     @Test func theNextRunIsDueOrMissed() {
         let due = Sample.review([Sample.rule(expired: 5)], [Sample.run(0)])
         #expect(
-            due.top[1] == "Next: due 2026-11-21 03:00; if you read this after 2026-11-21 05:24, the job did not run"
+            due.top[1] == "Next: due by 2026-11-21 03:00; if you read this after 2026-11-21 05:24, the job did not run"
                 + " · 5 rows expired now, 10 more within 24 hours")
         var rule = Sample.rule(expired: 5)
         rule.planned.forecast?.untilDue = 3
@@ -319,11 +319,11 @@ struct ReviewTests {
         // What is due is what is expired now.
         #expect(Sample.review([rule], [Sample.run(1)]).top[1].hasSuffix(", 10 more within 24 hours"))
         let late = Sample.review([Sample.rule()], [Sample.run(1)])
-        #expect(late.top[1].hasPrefix("Next: due 2026-11-20 03:00; no run is recorded since"))
+        #expect(late.top[1].hasPrefix("Next: due by 2026-11-20 03:00; no run is recorded since"))
         #expect(late.sentences[0].text == "MISSED: the last run began 1 d 21 h ago; one is expected every 1d")
         // A run that failed has run.
         let failed = Sample.review([Sample.rule()], [Sample.run(1), Sample.run(0, [], failure: "locked")])
-        #expect(failed.top[1].hasPrefix("Next: due 2026-11-21 03:00; if you read this"))
+        #expect(failed.top[1].hasPrefix("Next: due by 2026-11-21 03:00; if you read this"))
         #expect(!failed.words.contains("MISSED"))
         #expect(Sample.review([Sample.rule()], []).top[1].contains("expected every 1d, and none is recorded"))
     }
@@ -337,7 +337,7 @@ struct ReviewTests {
         }
         let jumped = Sample.review([Sample.rule()], [Sample.run(9), doubted(0, .clockJumped)])
         #expect(jumped.top[0].hasPrefix("Last run: 2026-11-20 03:00 · refused: clock_jumped (gold)"), "\(jumped.top)")
-        #expect(jumped.top[1].hasPrefix("Next: due 2026-11-21 03:00; if you read this"), "\(jumped.top)")
+        #expect(jumped.top[1].hasPrefix("Next: due by 2026-11-21 03:00; if you read this"), "\(jumped.top)")
         #expect(jumped.top.contains("2026-11-12 03:00: MISSED: 9 d 00 h without a run; one is expected every 1d"))
         let wrong = [
             [Sample.run(1), doubted(-9, .clockJumped)], [Sample.run(1), doubted(9, .clockMovedBack)],
@@ -346,7 +346,7 @@ struct ReviewTests {
         for runs in wrong {
             let top = Sample.review([Sample.rule()], runs).top
             #expect(top[0].hasPrefix("Last run: 2026-11-19 03:00 · completed"), "\(top)")
-            #expect(top[1].hasPrefix("Next: due 2026-11-20 03:00; no run is recorded since"), "\(top)")
+            #expect(top[1].hasPrefix("Next: due by 2026-11-20 03:00; no run is recorded since"), "\(top)")
         }
     }
 
