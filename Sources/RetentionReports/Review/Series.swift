@@ -33,8 +33,8 @@ package struct Series: Sendable {
     func sum(_ index: Int) -> Int64 { values(index).reduce(0) { $0 + $1.value } }
 
     /// How a figure has changed up to its last value, which may be that of now: `+120 a day (+12% in 30 days)`, and whether it grew by a tenth
-    /// or more. It is measured from a week before if it grew by a tenth in that week, otherwise from the first value. Nil: the values span
-    /// less than a week.
+    /// or more and still does. It is measured from a week before if it grew by a tenth in that week, otherwise from the first value. Nil: the
+    /// values span less than a week.
     func growth(
         _ index: Int, now: Instant, last: Int64? = nil, _ format: (Int64) -> String
     ) -> (text: String, isLarge: Bool)? {
@@ -52,7 +52,8 @@ package struct Series: Sendable {
         }
         let (aDay, percent) = (rounded(change, by: days), rounded(change * 100, by: first.value))
         let share = signed(percent, "\(percent)% in \(days) days")
-        return ("\(signed(aDay, format(aDay))) a day (\(share))", isLarge(first.value))
+        // What has not grown for a week grows no more.
+        return ("\(signed(aDay, format(aDay))) a day (\(share))", last.value > week.value && isLarge(first.value))
     }
 
     var json: JSONText {

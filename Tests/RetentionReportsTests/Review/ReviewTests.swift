@@ -632,6 +632,15 @@ struct ReviewTests {
             [Sample.rule(rows: 1168)], [run(7, rows: 1010, bytes: 1), run(0, rows: 1178, bytes: 1)])
         evening.plan.asOf = Sample.instant(0, hour: -3)
         #expect(evening.growth(of: evening.plan.rules[0])?.text == "+24 a day (+17% in 7 days)")
+        // What grew before the newest week grows no more.
+        let stopped = Sample.review(
+            [Sample.rule(rows: 1290)],
+            [
+                run(20, rows: 1000, bytes: 1 << 20), run(8, rows: 1300, bytes: 3 << 20),
+                run(0, rows: 1300, bytes: 3 << 20),
+            ])
+        #expect(!stopped.top.contains { $0.contains("grow") }, "\(stopped.top)")
+        #expect(stopped.sizePlot?.summary.contains("(+200% in 20 days)") == true)
         // Two days say nothing about growth.
         let young = Sample.review(
             [Sample.rule(rows: 1300)], [run(2, rows: 1010, bytes: 1), run(0, rows: 1300, bytes: 9)])
