@@ -182,6 +182,11 @@ struct StoreOpening {
         if error.message.hasSuffix(" table that does not belong to it: link") {
             error.hint = "if an earlier version wrote it, move it away, and the next run begins a new ledger"
         }
+        if error.kind == .inputOutput, error.hint == nil {
+            error.hint =
+                "if it is the ledger, it is damaged: restore it from a backup, or move it away, and the next run begins "
+                + "a new ledger, which knows no earlier run"
+        }
         return error
     }
 

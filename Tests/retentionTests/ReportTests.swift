@@ -119,6 +119,8 @@ struct ReportTests {
         }
         let words = try job.retention("report").words
         #expect(words.contains("Attention: 1 finding, the worst first - " + attention), "\(words)")
+        #expect(words.contains("it is damaged: restore it from a backup"), "\(words)")
+        #expect(words.contains(" gold would fail "), "\(words)")
         let json = try job.retention("report", "--json")
         #expect(json.status == 74 && json.output.contains("\"kind\": \"ledger\""), "\(json)")
     }

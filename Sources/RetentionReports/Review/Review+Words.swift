@@ -142,13 +142,14 @@ extension Review {
             rule.outcome == .disabled ? "" : count.map { Figures.grouped($0) } ?? "?"
         }
         func positive(_ count: Int) -> String { count > 0 ? Figures.grouped(count) : "" }
+        let ready = plan.failure == nil ? "ready" : "would fail"
         return ReviewTable(
             "What a run would do now, the rules that need attention first\(leftOut). ?: not known", shownRules,
             shortCount: 6,
             style: { $0.outcome.style },
             [
                 ("Rule", false, { $0.name }),
-                ("State", false, { $0.outcome == .planned ? "ready" : $0.outcome.rawValue }),
+                ("State", false, { $0.outcome == .planned ? ready : $0.outcome.rawValue }),
                 ("Rows", true, { number($0, $0.planned.rows) }),
                 ("Expired", true, { number($0, $0.planned.isCounted ? $0.planned.expired : nil) }),
                 ("Next 24 h", true, { number($0, $0.planned.forecast?.nextDay) }),
