@@ -268,6 +268,22 @@ extension Review {
             let rows = Figures.count(late, "expired row")
             found.append((.caution, "late", rule.name, "\(rows) came back or arrived late"))
         }
+        if let text = emptied(rule) { found.append((.caution, "no_new_rows", rule.name, text)) }
         return found
+    }
+
+    /// That the entity of a rule has lost all rows, which the policy does not expect; nil: it has not. Where there is no row, there is no
+    /// newest one that could be too old.
+    private func emptied(_ rule: RunReport.RuleReport) -> String? {
+        guard rule.planned.rows == 0, let own = policy.rules.first(where: { $0.name == rule.name }), own.rows == .all,
+            !own.allowEmpty, !own.accept.contains(.wouldEmptyEntity)
+        else { return nil }
+        for run in runs.reversed() {
+            let found = run.report.rules.first { $0.name == rule.name }?.planned
+            guard let found, found.rows ?? 0 > 0 || found.newest != nil else { continue }
+            let rows = found.rows.map { Figures.count($0, "row") } ?? "rows"
+            return "has no rows; the run of \(Self.time(run.report.started)) found \(rows)"
+        }
+        return nil
     }
 }

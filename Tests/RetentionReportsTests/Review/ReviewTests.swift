@@ -565,6 +565,17 @@ struct ReviewTests {
         #expect(!review.words.contains("no longer in the policy"))
     }
 
+    @Test func aTableThatWasEmptiedIsTold() {
+        let runs = [Sample.run(1), Sample.run(0, [Sample.rule("gold", .completed, rows: 0)])]
+        let text = "gold: has no rows; the run of 2026-11-19 03:00 found 1,000 rows"
+        var review = Sample.review([Sample.rule(rows: 0)], runs)
+        #expect(review.top.contains(text), "\(review.top)")
+        review.policy.rules[0].allowEmpty = true
+        #expect(!review.top.contains(text))
+        // One that never had rows waits for them.
+        #expect(!Sample.review([Sample.rule(rows: 0)], [runs[1]]).words.contains("has no rows"))
+    }
+
     @Test func aRuleThatFallsBehindIsTold() {
         func run(_ daysAgo: Int64, left: Int) -> LedgerRun {
             var rule = Sample.rule("gold", .interrupted, expired: left + 10)
