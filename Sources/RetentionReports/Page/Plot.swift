@@ -72,6 +72,7 @@ struct Plot {
             line("grid", [(left, y(value)), (right, y(value))])
             text(format(abs(value)), left - 60, y(value) + 40, "end")
         }
+        var cutCount = 0
         for bar in bars where bar.low < bar.high {
             let (from, to) = (x(bar.point.start), x(bar.point.end))
             // Even the smallest value is visible.
@@ -83,7 +84,9 @@ struct Plot {
             // A bar that is longer than the scale has its number.
             guard bar.high > up || bar.low < -down else { continue }
             let (place, anchor) = from > (left + right) / 2 ? (from - 30, "end") : (to + 30, "start")
-            text(format(max(bar.high, -bar.low)), place, bar.high > up ? top + 110 : bottom - 30, anchor, "strong")
+            let level = bar.high > up ? top + 110 + cutCount * 160 : bottom - 30 - cutCount * 160
+            text(format(max(bar.high, -bar.low)), place, level, anchor, "strong")
+            cutCount += 1
         }
         for (points, style) in zip(lines, ["kept", "archives"]) where !points.isEmpty {
             line("course \(style)", points.map { (x($0.instant), y($0.value)) })
@@ -102,12 +105,15 @@ struct Plot {
         return (parts + ["</svg>"]).joined(separator: "\n")
     }
 
-    /// The next of 2, 4, 6, 8, 10, 20, 40 … after the largest value, or after the second largest if the largest would hide the others. Bytes
+    /// The next of 2, 4, 6, 8, 10, 20, 40 … after the largest value, without the largest one, or two of many, that would hide the others. Bytes
     /// are counted in their unit.
     private func scaleEnd(_ values: [Int64]) -> Int64 {
         let sorted = values.sorted(by: >)
         var value = max(1, sorted.first ?? 1)
-        if !bars.isEmpty, sorted.count > 2, value / 8 > sorted[1] { value = sorted[1] }
+        if !bars.isEmpty, sorted.count > 2 {
+            let usual = sorted[sorted.count < 12 ? 1 : 2]
+            value = sorted.first { $0 / 8 <= usual } ?? usual
+        }
         var step: Int64 = 1
         while bars.isEmpty, step <= value / 1024 { step *= 1024 }
         let (quotient, rest) = value.quotientAndRemainder(dividingBy: step)

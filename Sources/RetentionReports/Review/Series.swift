@@ -67,7 +67,7 @@ package struct Series: Sendable {
 
     /// Counts the rows of a rule by their dates, and those before the cutoff: a point for each calendar day, or for each of some days, up to
     /// today, which is a point of its own. Each takes a count: there are about 30 with an index on the date, otherwise about 8, because each
-    /// count reads all rows. Empty: the rule has no readable rows in the report of a dry run.
+    /// count reads all rows. Of a refused rule no index is known. Empty: the rule has no readable rows in the report of a dry run.
     package static func dates(
         _ rule: Rule, _ report: RunReport.RuleReport, now: Instant, zone: CalendarZone, _ reader: any StoreReader
     ) throws(StoreError) -> Series {

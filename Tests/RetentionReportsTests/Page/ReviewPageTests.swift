@@ -207,6 +207,9 @@ struct ReviewPageTests {
         let svg = plot([500_000, 90, 100, 95]).svg("a")
         #expect(svg.contains(">100</text>") && svg.contains(">500,000</text>") && !svg.contains(">600,000</text>"))
         #expect(!plot([500, 90, 100, 95]).svg("a").contains(">500</text>"))
+        // Also if a day is between them: the one after an undo.
+        let month = plot([12_020, 2_020] + [Int64](repeating: 480, count: 12)).svg("a")
+        #expect(month.contains(">4,000</text>") && month.contains(">12,020</text>"), "\(month)")
     }
 
     /// Nothing arrives, or few rows do, beside many that are deleted; or the reverse.
