@@ -13,6 +13,8 @@ struct Plot {
     var series: Series
     /// Empty: the first two figures are lines.
     var bars: [Bar] = []
+    /// Points of which it is not known how high their bar is.
+    var unknown: [Series.Point] = []
     var span: (start: Instant, end: Instant)
     /// A vertical line with a label.
     var mark: (instant: Instant, label: String)?
@@ -37,10 +39,7 @@ struct Plot {
     func svg(_ identifier: String) -> String {
         let lines = bars.isEmpty ? [series.values(0), series.values(1)] : []
         let values = bars.flatMap { [$0.low, $0.high] } + lines.flatMap { $0.map(\.value) }
-        let (above, below) = (scaleEnd(values.filter { $0 > 0 }), scaleEnd(values.filter { $0 < 0 }.map(-)))
-        // Each side has room for the number at its end.
-        let up = max(above, scaleEnd([below / 8]))
-        let down = values.contains { $0 < 0 } ? max(below, scaleEnd([above / 8])) : 0
+        let (up, down) = scale(values)
         let length = max(1, Int128(span.end.microseconds) - Int128(span.start.microseconds))
         // Places are tenths of a unit of the picture.
         let (left, right, top, bottom) = (Self.left * 10, Self.right * 10, Self.top * 10, Self.bottom * 10)
@@ -88,6 +87,9 @@ struct Plot {
             text(format(max(bar.high, -bar.low)), place, level, anchor, "strong")
             cutCount += 1
         }
+        for point in unknown {
+            text("?", (x(point.start) + x(point.end)) / 2, y(0) - 30, "middle", "strong")
+        }
         for (points, style) in zip(lines, ["kept", "archives"]) where !points.isEmpty {
             line("course \(style)", points.map { (x($0.instant), y($0.value)) })
         }
@@ -103,6 +105,13 @@ struct Plot {
             text(day(instant), x(instant), bottom + 180, anchor)
         }
         return (parts + ["</svg>"]).joined(separator: "\n")
+    }
+
+    /// The ends of the scale above and below zero. Each side has room for the number at its end.
+    private func scale(_ values: [Int64]) -> (up: Int64, down: Int64) {
+        let (above, below) = (scaleEnd(values.filter { $0 > 0 }), scaleEnd(values.filter { $0 < 0 }.map(-)))
+        let down = values.contains { $0 < 0 } ? max(below, scaleEnd([above / 8])) : 0
+        return (max(above, scaleEnd([below / 8])), down)
     }
 
     /// The next of 2, 4, 6, 8, 10, 20, 40 … after the largest value, without the largest one, or two of many, that would hide the others. Bytes

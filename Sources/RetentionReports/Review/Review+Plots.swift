@@ -71,7 +71,7 @@ extension Review {
                 arrived.start = start(point.arrivedDays - 1, before: point.start)
                 let height = ((point.values[0] ?? 0) + days - 1) / days
                 return [(arrived, 0, height, "kept"), (point, -(point.values[1] ?? 0), 0, "expired")]
-            }, span: runSpan, day: day)
+            }, unknown: series.points.filter { $0.values[0] == nil }, span: runSpan, day: day)
     }
 
     /// The sizes of the store and of the archives after each run; nil: no run measured them.

@@ -237,6 +237,17 @@ struct ReviewPageTests {
         #expect(svg.contains("rows per day: arrived up, deleted down") && svg.contains(">2026-11-21</text>"))
     }
 
+    /// A day of which it is not known how much arrived is not one on which nothing did.
+    @Test func unknownArrivalsAreMarked() {
+        let runs = [2, 1, 0].map { Sample.run($0) }
+        let review = Sample.review([Sample.rule()], runs)
+        #expect(review.days(of: "gold").points.map { $0.values[0] } == [nil, 10, 10])
+        let plot = review.plots(of: Sample.rule())[0]
+        #expect(plot.svg("a").matches(of: #/>\?<\/text>/#).count == 1, "\(plot.svg("a"))")
+        #expect(plot.summary.contains("arrivals not known on 1 day"))
+        #expect(ReviewPage(review).html.contains("? arrived, not known</p>"))
+    }
+
     @Test func barsDifferInLightnessAndFromTheGround() throws {
         for scheme in PageStyle.css.components(separatedBy: "--ground: ").dropFirst() {
             let colours = try ["kept", "expired", "edge"].map { name in
