@@ -149,7 +149,8 @@ struct ChangedPolicyTests {
         let job = try job()
         func run(_ first: String, _ second: String) throws -> [String?] {
             try set(
-                Sample.rule(keeping, name: "a", age: first), Sample.rule("where: { symbol: B }", name: "b", age: second),
+                Sample.rule(keeping, name: "a", age: first),
+                Sample.rule("where: { symbol: B }", name: "b", age: second),
                 of: job)
             return try job.report().rules.map(\.refusal)
         }
@@ -161,8 +162,10 @@ struct ChangedPolicyTests {
     /// What one table or store accepts, and what `--rule` accepts for another rule, holds for that run.
     @Test func whatIsAcceptedInPartHoldsForThatRun() throws {
         let job = try LaunchedJob(
-            ["p_a", "p_b"].map { "CREATE TABLE \($0)(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);" }.joined()
-                + ["p_a", "p_b"].flatMap { [Sample.rows(3, daysAgo: 40, in: $0), Sample.rows(3, daysAgo: 1, in: $0)] }.joined(),
+            ["p_a", "p_b"].map { "CREATE TABLE \($0)(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);" }
+                .joined()
+                + ["p_a", "p_b"].flatMap { [Sample.rows(3, daysAgo: 40, in: $0), Sample.rows(3, daysAgo: 1, in: $0)] }
+                .joined(),
             policy: "")
         func set(_ age: String) throws { try self.set(Sample.rule(name: "p", entity: "p_*", age: age), of: job) }
         try set("60d")
