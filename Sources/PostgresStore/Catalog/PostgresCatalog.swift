@@ -166,8 +166,7 @@ extension PostgresConnection {
             schema: try row.isTrue("is_visible") ? nil : row.text("nspname"))
         if try row.isTrue("is_part") { entity.containers = try containers(oid) }
         let indexes = try indexes(oid)
-        entity.uniqueAttributes = indexes.filter { $0.isUnique && $0.isOrdered && $0.columns.count == 1 }
-            .compactMap { $0.columns[0] }
+        entity.uniqueAttributes = indexes.compactMap(\.uniqueAttribute)
         var table = PostgresTable(
             oid: oid, schema: schema, relation: relation, entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),

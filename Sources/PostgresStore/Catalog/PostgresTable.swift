@@ -43,6 +43,9 @@ struct PostgresTable {
         let isOfBlocks: Bool
         /// Whether it treats NULL values as equal.
         let nullsAreEqual: Bool
+
+        /// The column of which no two rows have the same value; nil: it is of several columns, of an expression, or of some rows.
+        var uniqueAttribute: String? { isUnique && isOrdered && columns.count == 1 ? columns[0] : nil }
     }
 
     /// The columns that identify its rows: the primary key, or those of a unique index over all rows; empty if there is none.
