@@ -47,7 +47,12 @@ package struct AgesSetting: Sendable {
         add("by", CanonicalText.text(old.attribute), CanonicalText.text(attribute))
         add("from", old.source?.canonical, source?.canonical)
         add("*", listed(old), listed(self))
-        for value in Set((ages + old.ages).map(\.value)).sorted() { compare(value, old.age(of: value), age(of: value)) }
+        // A column may hold two spellings equal, and then the longer age counts for both.
+        for former in old.ages where !ages.contains(where: { $0.value == former.value }) {
+            let age = CanonicalText.text(former.age.canonical)
+            found.append(RuleChange(key: "max_age", was: age, now: nil, isWider: true, noLonger: [former.value]))
+        }
+        for value in Set(ages.map(\.value)).sorted() { compare(value, old.age(of: value), age(of: value)) }
         compare(AgeShare.standard, old.standard, standard)
         return found
     }

@@ -10,6 +10,8 @@ package struct AgreedRule: Hashable, Sendable {
     package var holds: [Hold]
     /// The policy's file, as one line of text.
     package var file: String
+    /// Its stores as JSON, see ``store(of:)``.
+    package var store: String
     /// The run, and when it ended.
     package var run: String
     package var ended: Instant
@@ -31,12 +33,22 @@ package struct AgreedRule: Hashable, Sendable {
         record = RecordedRule(
             rule, entity: rule.entity, date: rule.column ?? rule.dateAttribute, zone: policy.timezone)
         (self.holds, self.file, self.run, self.ended) = (holds, file, run, ended)
+        store = Self.store(of: policy)
     }
 
     /// What has changed in the rule itself since another agreement.
     package func changes(since other: AgreedRule) -> [RuleChange] {
         RuleChange.changes(from: other.record, to: record)
     }
+
+    /// That the policy names other stores than it did, or others of a pattern; nil: it does not.
+    package func storeChange(since other: AgreedRule) -> RuleChange? {
+        guard store != other.store else { return nil }
+        return RuleChange(key: "store", was: other.store, now: store, isWider: true)
+    }
+
+    /// The stores of a policy as written, as JSON.
+    package static func store(of policy: Policy) -> String { CanonicalText.text(policy.storesAsWritten) }
 
     /// Whether what another rule keeps may depend on this one, or the reverse: both may have the same table, and one of them keeps rows.
     package func isBeside(_ other: AgreedRule) -> Bool {
@@ -59,25 +71,26 @@ package struct AgreedRule: Hashable, Sendable {
 
     /// Whether another agreement is the same, whatever its run.
     package func isSame(as other: AgreedRule) -> Bool {
-        record == other.record && holds == other.holds && file == other.file
+        record == other.record && holds == other.holds && file == other.file && store == other.store
     }
 
     // MARK: The ledger
 
-    /// The ledger's line, separated by tabs: file, run, end, rule, and each hold.
+    /// The ledger's line, separated by tabs: file, stores, run, end, rule, and each hold.
     package var line: String {
-        ([file, run, "\(ended.microseconds)", record.canonical] + holds.map(\.record)).joined(separator: "\t")
+        ([file, store, run, "\(ended.microseconds)", record.canonical] + holds.map(\.record)).joined(separator: "\t")
     }
 
     /// Nil: the line is damaged, or this version does not know it.
     package init?(line: String) {
         let parts = line.fields(separatedBy: "\t")
-        guard parts.count >= 4, let ended = Int64(parts[2]), let record = RecordedRule(canonical: parts[3]) else {
+        guard parts.count >= 5, let ended = Int64(parts[3]), let record = RecordedRule(canonical: parts[4]) else {
             return nil
         }
-        holds = parts.dropFirst(4).compactMap { Hold(record: $0) }
-        guard holds.count == parts.count - 4 else { return nil }
-        (self.record, file, run, self.ended) = (record, parts[0], parts[1], Instant(microseconds: ended))
+        holds = parts.dropFirst(5).compactMap { Hold(record: $0) }
+        guard holds.count == parts.count - 5 else { return nil }
+        (self.record, file, store, run) = (record, parts[0], parts[1], parts[2])
+        self.ended = Instant(microseconds: ended)
     }
 }
 

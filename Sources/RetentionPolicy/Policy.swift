@@ -10,6 +10,9 @@ package struct Policy: Sendable {
     package var stores: StorePattern?
     /// Whether ``store`` is one file of a pattern, so that its ledger knows other stores too.
     package var isOneOfMany = false
+    /// The stores as written: the pattern with what it leaves out if ``store`` is one of its files.
+    package var storesAsWritten: String { patternText ?? store.written }
+    var patternText: String?
     /// The zone of calendar units and of dates without a zone.
     package var timezone: CalendarZone = .utc
     /// Files to import before anything is deleted, in file order.

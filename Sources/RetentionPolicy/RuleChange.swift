@@ -9,11 +9,11 @@ package struct RuleChange: Hashable, Sendable {
     package var now: String?
     /// Whether the change must be accepted: it may make more rows expire, or removes a limit.
     package var isWider: Bool
-    /// What a pattern no longer leaves out, by `except` or because another rule names it.
-    package var noLonger: [String] = []
+    /// What a pattern no longer leaves out, by `except` or because another rule names it, or a value whose age `max_age` no longer names.
+    package var noLonger: [String]
 
-    init(key: String, was: String?, now: String?, isWider: Bool) {
-        (self.key, self.was, self.now, self.isWider) = (key, was, now, isWider)
+    init(key: String, was: String?, now: String?, isWider: Bool, noLonger: [String] = []) {
+        (self.key, self.was, self.now, self.isWider, self.noLonger) = (key, was, now, isWider, noLonger)
     }
 
     /// All differences, in the order of the keys in a policy. The name is not compared.
@@ -25,7 +25,15 @@ package struct RuleChange: Hashable, Sendable {
             // Not ==, because texts with different bytes may be equal.
             guard was[key].map({ Array($0.utf8) }) != now[key].map({ Array($0.utf8) }) else { return [] }
             if key == "max_age", let ages = new.rule.ages(like: old.rule), let former = old.rule.ages(like: new.rule) {
-                return ages.changes(since: former, isUTC: new.zone.isUTC)
+                let changes = ages.changes(since: former, isUTC: new.zone.isUTC)
+                guard new.rule.dependsOnSplit(by: ages.attribute) || old.rule.dependsOnSplit(by: ages.attribute) else {
+                    return changes
+                }
+                return changes.map { change in
+                    var change = change
+                    change.isWider = true
+                    return change
+                }
             }
             var change = RuleChange(
                 key: key, was: was[key], now: now[key], isWider: !isNarrower(new.rule, old.rule, new.zone))
@@ -106,6 +114,13 @@ package struct RuleChange: Hashable, Sendable {
 }
 
 extension Rule {
+    /// Whether other ages by the value of an attribute may let more rows go, whatever the ages are: each age is a rule of its own, with limits
+    /// of its own, and with rows of its own to keep.
+    fileprivate func dependsOnSplit(by attribute: String) -> Bool {
+        func isMixed(_ per: [String]?) -> Bool { per.map { !$0.map(\.folded).contains(attribute.folded) } ?? false }
+        return isMixed(keepLast?.per) || isMixed(thin?.per) || limits.maxRows != nil || limits.maxFraction != nil
+    }
+
     /// The ages by value; of a rule with one age, that age for the values of another rule; nil: the other one has one age too.
     fileprivate func ages(like other: Rule) -> AgesSetting? {
         ages ?? other.ages.map { AgesSetting(attribute: $0.attribute, ages: [], standard: maxAge) }

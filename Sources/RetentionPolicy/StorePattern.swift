@@ -45,6 +45,7 @@ extension Policy {
         guard let stores else { return self }
         var policy = self
         (policy.stores, policy.isOneOfMany) = (nil, true)
+        policy.patternText = ([stores.written] + stores.except.sorted().map { "except \($0)" }).joined(separator: " ")
         policy.store.kind = .file(path)
         policy.store.written = stores.display(path)
         for index in pending.indices {

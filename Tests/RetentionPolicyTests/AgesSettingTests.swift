@@ -72,14 +72,14 @@ import Testing
             ("default: 30d, XAU: 5y", "default: 30d, XAU: 6y", [:]),
             ("default: 30d, XAU: 5y", "default: 31d, XAU: 5y", [:]),
             ("default: 30d, XAU: 5y", "default: 30d, XAU: 4y", ["max_age.XAU": true]),
-            ("default: 30d, XAU: 5y, EUR: 1y", "default: 30d, EUR: 1y", ["max_age.XAU": true]),
+            ("default: 30d, XAU: 5y, EUR: 1y", "default: 30d, EUR: 1y", ["max_age": true]),
             ("default: 30d, XAU: 5y", "default: 29d, XAU: 5y", ["max_age.default": true]),
-            ("XAU: 5y", "XAU: 5y, EUR: 9y", ["max_age.EUR": true]), ("XAU: 5y, EUR: 9y", "XAU: 5y", [:]),
+            ("XAU: 5y", "XAU: 5y, EUR: 9y", ["max_age.EUR": true]), ("XAU: 5y, EUR: 9y", "XAU: 5y", ["max_age": true]),
             ("XAU: 5y", "XAU: 5y, default: 30d", ["max_age.default": true]),
             ("default: 30d, BTC: 9d", "default: 30d, BTC: 30d", [:]),
             ("default: 30d, XAU: 5y", "default: 30d, XAU: 5y, EUR: 1y", [:]),
             ("default: 30d, \"BTC*\": 90d", "default: 30d, \"BTC*\": 90d, BTCUSD: 80d", ["max_age.BTCUSD": true]),
-            ("default: 30d, \"BTC*\": 90d", "default: 30d, XAU: 1y", ["max_age.*": true, "max_age.BTC*": true]),
+            ("default: 30d, \"BTC*\": 90d", "default: 30d, XAU: 1y", ["max_age.*": true, "max_age": true]),
         ] as [(String, String, [String: Bool])])
     func agesAreComparedByValue(_ old: String, _ new: String, _ wider: [String: Bool]) throws {
         func record(_ ages: String) throws -> RecordedRule {

@@ -124,4 +124,38 @@ extension ManyStoresTests {
         #expect(try count("b.sqlite", job) == 1)
         #expect(try job.number("SELECT count(*) FROM Note", in: "data/b.sqlite") == 2)
     }
+
+    /// The pattern of the stores is a part of the policy: a file that it no longer leaves out waits.
+    @Test func aFileThatIsNoLongerLeftOutWaits() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        let policy = try job.text("retention.yaml")
+        let without = policy.replacing("\"data/test*\"", with: "\"data/test*\", \"data/b.sqlite\"")
+        try #require(without != policy)
+        try job.folder.write(without, to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        #expect(try count("a.sqlite", job) == 1 && count("b.sqlite", job) == 11)
+        try job.folder.write(policy, to: "retention.yaml")
+        let run = try job.retention("run")
+        #expect(run.status == 65 && run.output.contains("store was"), "\(run)")
+        #expect(try count("b.sqlite", job) == 11)
+        #expect(try job.retention("run", "--accept", "policy_widened").status == 0)
+        #expect(try count("b.sqlite", job) == 1)
+        // A new file that the agreed pattern matches does not wait.
+        try add("c.sqlite", to: job)
+        #expect(try job.retention("run").status == 0)
+        #expect(try count("c.sqlite", job) == 1)
+    }
+
+    /// Files are rotated after an undo: the one with the restored rows takes a name that the ledger knows.
+    @Test func restoredRowsStayInAFileThatTakesAKnownName() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        try job.makeFolder("archive")
+        try job.folder.write(try job.text("retention.yaml") + "archive: { folder: archive }\n", to: "retention.yaml")
+        #expect(try job.retention("run").status == 0)
+        #expect(try job.retention("undo", "last", "--store", "data/a.sqlite").status == 0)
+        try job.move("data/b.sqlite", to: "data/c.sqlite")
+        try job.move("data/a.sqlite", to: "data/b.sqlite")
+        #expect(try job.retention("run").status == 65)
+        #expect(try count("b.sqlite", job) == 11)
+    }
 }

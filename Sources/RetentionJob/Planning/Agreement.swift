@@ -8,19 +8,22 @@ import RetentionPolicy
 extension RunMemory {
     /// The rules of a policy that are agreed, by name; nil: there are none yet.
     ///
-    /// If the ledger does not know the policy's file, it was moved or copied: the policy is then the one that was agreed last of those with
-    /// the name of a rule of this one, or else the one that was agreed last. A ledger that knows neither the file nor the store knows nothing
+    /// If the ledger does not know the policy's file, it was moved or copied: the policy is then the one that was agreed last, if possible of
+    /// those for its store, and of those with the name of a rule of this one. A ledger that knows neither the file nor the store knows nothing
     /// of them.
     func agreed(of policy: Policy) -> [String: AgreedRule]? {
         let file = Self.file(of: policy)
         var own = agreed.filter { $0.file == file }
         if own.isEmpty, policy.isOneOfMany || lastRun != nil {
             let names = Set(policy.rulesAsWritten.map(\.name))
-            let alike = agreed.filter { names.contains($0.name) }
-            let last = (alike.isEmpty ? agreed : alike).max { $0.ended < $1.ended }
+            let ofStore = agreed.filter { $0.store == AgreedRule.store(of: policy) }
+            let known = ofStore.isEmpty ? agreed : ofStore
+            let alike = known.filter { names.contains($0.name) }
+            let last = (alike.isEmpty ? known : alike).max { $0.ended < $1.ended }
             own = agreed.filter { $0.file == last?.file }
         }
-        guard !own.isEmpty || isDamaged else { return nil }
+        // A ledger of an earlier version has runs, and nothing that is agreed.
+        guard !own.isEmpty || isDamaged || !rules.isEmpty else { return nil }
         return Dictionary(own.map { ($0.name, $0) }) { first, _ in first }
     }
 
@@ -49,6 +52,8 @@ extension RunMemory {
                 waiting.insert(rule.name)
                 continue
             }
+            // A store that no run has met may be another one.
+            if policy.isOneOfMany || rules.isEmpty { now[index].store = last.store }
             now[index].holds += last.holds.filter { hold in
                 !hold.hasEnded(at: clock) && !holds.contains { $0.covers(hold) }
             }

@@ -67,6 +67,10 @@ struct FormerRule {
         let former = agreed[now.name]
         let changes = former.map(now.changes) ?? []
         var wider = changes.filter { $0.isWider && step.rule.share?.isConcerned(by: $0) != false }
+        // A store that the policy names only now waits; one that has carried out the rule does not, wherever it is.
+        if !planner.past.keys.contains(where: { $0[0] == now.name }) {
+            wider += [former.flatMap(now.storeChange)].compactMap(\.self)
+        }
         let formerHolds = former?.holds ?? Set(agreed.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         let removed = try planner.removed(formerHolds, from: step.rule, entity, hasTriggers, reader)
         let beside = now.changedBeside(from: agreed, to: planner.agreeable)
@@ -152,8 +156,8 @@ extension Planner {
         guard let family = step.rule.family, let last = memory.lastRun, let oldest = step.survey.dates.oldest,
             oldest < last, past.keys.contains(where: { $0[0] == family.name })
         else { return nil }
-        var owners = holds.inForce.filter(\.isThere).map { ("the hold \($0.hold.name)", $0.rows.entity, $0.rows.rows) }
-        owners += policy.rulesAsWritten.filter { !$0.skipsMissing }.map { ("the rule \($0.name)", $0.entity, .all) }
+        var owners = holds.inForce.map { ("the hold \($0.hold.name)", $0.rows.entity, $0.rows.rows) }
+        owners += policy.rulesAsWritten.map { ("the rule \($0.name)", $0.entity, .all) }
         owners += memory.restorations.flatMap { undo in
             undo.tables.sorted().map { ("the undo \(undo.undo)", $0, .all) }
         }
@@ -161,9 +165,8 @@ extension Planner {
             guard family.mayMatch(name), name != family.entity, name.folded != step.rule.entity.folded else {
                 return false
             }
-            guard let entity = try reader.entity(named: name), entity.attribute(named: request.date.name) != nil else {
-                return true
-            }
+            guard let entity = try reader.entity(named: name) else { return hadTable(name) }
+            guard entity.attribute(named: request.date.name) != nil else { return true }
             let isOld = StorePredicate.date(DateRange(request.date, before: request.cutoff)) && rows
             return try reader.count(StoreFetchRequest(entity: entity.name, predicate: isOld, fetchLimit: 1)) == 0
         }?.0

@@ -183,11 +183,22 @@ package struct Planner {
             if hold.hasEnded(at: clock) { return nil }
             let hasItsDates = dates(former.rules, hold).isSubset(of: dates(policy.rules, hold))
             if hasItsDates, current.contains(where: { $0.covers(hold) }) { return nil }
-            guard let found = try HoldPlan.find(hold, former, reader) else { return (hold.name, nil) }
+            guard let found = try HoldPlan.find(hold, former, reader) else {
+                // It may have kept any row of its table, or of one that this may be with a new name.
+                guard let table = try reader.entity(named: hold.entity) else {
+                    return hadTable(hold.entity) ? (hold.name, nil) : nil
+                }
+                let all = HeldRows(name: hold.name, entity: table.name, rows: .all)
+                return try HoldPlan().reachable([all], from: rule, entity, hasTriggers, in: reader).isEmpty
+                    ? nil : (hold.name, nil)
+            }
             let reached = try HoldPlan().reachable([found.rows], from: rule, entity, hasTriggers, in: reader)
             return found.hasRows && !reached.isEmpty ? (hold.name, found) : nil
         }
     }
+
+    /// Whether a run has carried out a rule for a table of the store.
+    func hadTable(_ name: String) -> Bool { past.keys.contains { $0[1] == name.folded } }
 
     /// What the agreed rules would delete today beside some holds.
     func formerPlan(_ holds: HoldPlan, _ reader: any RetentionReader) throws -> FormerPlan {

@@ -220,13 +220,17 @@ extension RunMemory {
 
     /// The lines of what is known of the rules after a run has ended. Of a rule that the run did not carry out only the newest date changes.
     /// While one age of a rule waits, the others keep their former values too: values may have moved between them.
-    func ruleLines(after plan: Plan, _ report: RunReport, policy: Policy, clock: Instant) -> [String] {
+    /// What somebody accepts is known, whatever else refuses it.
+    func ruleLines(
+        after plan: Plan, _ report: RunReport, policy: Policy, _ options: Planner.Options, clock: Instant
+    ) -> [String] {
         var known = Dictionary(rules.map { ($0.key, $0) }) { first, _ in first }
         let steps = zip(plan.steps, report.rules).filter { $0.0.rule.isEnabled }
         func isDone(_ step: Plan.Step, _ report: RunReport.RuleReport) -> Bool {
             step.record != nil && Self.outcomesOfDone.contains(report.outcome)
         }
-        let waiting = Set(steps.filter { !isDone($0, $1) }.map(\.0.rule.writtenName))
+        let waiting = Set(
+            steps.filter { !isDone($0, $1) && !options.accept.contains(.policyWidened) }.map(\.0.rule.writtenName))
         var present: Set<[String]> = []
         var isCarriedOut = false
         for (step, done) in steps {
@@ -234,7 +238,12 @@ extension RunMemory {
             let key = [step.rule.name, record.rule.entity.folded]
             present.insert(key)
             guard isDone(step, done) else {
-                if let last = known[key], !plan.doubtsClock, last.record.choosesRowsOfValues(as: record) {
+                let last = known[key]
+                if options.accept.contains(.policyWidened) {
+                    known[key] = CarriedOut(
+                        record, leftNone: false, run: report.runID, ended: clock, cutoff: done.cutoff, keptCount: 0)
+                }
+                if !plan.doubtsClock, last?.record.choosesRowsOfValues(as: record) != false {
                     known[key]?.feed = .init(last, record, newest: step.newest, clock)
                 }
                 continue

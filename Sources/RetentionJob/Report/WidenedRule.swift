@@ -71,6 +71,9 @@ package struct WidenedRule: Sendable {
 extension RuleChange {
     /// The setting before and now, as a clause.
     package var text: String {
+        guard noLonger.isEmpty || key == "except" else {
+            return "max_age no longer names \(noLonger.map(SafeText.line).listed("and")) (\(Self.plain(was)))"
+        }
         guard noLonger.isEmpty else {
             return "the pattern no longer leaves out \(noLonger.map(SafeText.line).listed("and"))"
         }

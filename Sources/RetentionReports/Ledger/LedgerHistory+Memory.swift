@@ -83,7 +83,9 @@ extension LedgerHistory {
             if isOther {
                 // A store that the ledger knew before is another one.
                 let isHere = FilePlace.realPath(undo.run.report.store) == store
-                guard first.map({ $0 > undo.run.number }) ?? true, isHere || !undo.isInPlace else { return nil }
+                let isNew = first.map { $0 > undo.run.number } ?? true
+                let isIt = undo.inode != nil && undo.inode == FilePlace(store).inode
+                guard isIt && !isHere || isNew && (isHere || !undo.isInPlace) else { return nil }
                 restored.store = undo.run.report.store
             }
             restored.accepted = undos.accepted(after: undo) { names.include($0) }.flatMap(\.rules)
@@ -101,8 +103,8 @@ extension LedgerHistory {
 
     /// The undos of the ledger that have restored rows, and the runs that were allowed to delete them again.
     struct Undos {
-        /// A run that has restored rows, and whether its store's file is still where it was.
-        typealias Undo = (run: LedgerRun, restored: RunMemory.Restored, isInPlace: Bool)
+        /// A run that has restored rows, the number of its store's file, and whether the file is still where it was.
+        typealias Undo = (run: LedgerRun, restored: RunMemory.Restored, inode: Int64?, isInPlace: Bool)
         /// A run that completed rules although an undo had restored rows of them.
         typealias Acceptance = (run: LedgerRun, rules: [RecordedRule])
 
@@ -139,7 +141,7 @@ extension LedgerHistory {
         found.all = try rows(
             LedgerRow.runEntity, where: isUndo, order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
         ).compactMap { row in
-            try restored(row).map { (LedgerRow.run(row), $0, isInPlace(row)) }
+            try restored(row).map { (LedgerRow.run(row), $0, row[LedgerRow.storeInode]?.number, isInPlace(row)) }
         }
         guard let first = found.all.last?.run.number else { return found }
         found.accepted = try runsThatAccepted(.restoredRows, after: Int64(first))

@@ -323,7 +323,18 @@ import Testing
     @Test func aHoldThatCanNoLongerBeEvaluatedRefusesTheRule() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
-        let step = try plan(file, [], memory: memory(file, Self.hold { $0.entity = "gone" })).steps[0]
+        var memory = memory(file, Self.hold { $0.entity = "gone" })
+        let record = RecordedRule(.prices(), entity: "price", date: "at", zone: .utc)
+        func carriedOut(_ entity: String) -> RunMemory.CarriedOut {
+            .init(
+                record.of(entity), leftNone: false, run: "01RUN", ended: PriceFile.now, cutoff: PriceFile.now,
+                keptCount: 0)
+        }
+        memory.rules = [carriedOut("price")]
+        // The store never had this table.
+        #expect(try plan(file, [], memory: memory).steps[0].widened == nil)
+        memory.rules.append(carriedOut("gone"))
+        let step = try plan(file, [], memory: memory).steps[0]
         #expect(step.widened?.removedHolds == ["audit"] && step.refusals.map(\.code) == [.policyWidened])
     }
 }

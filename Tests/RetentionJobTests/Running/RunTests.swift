@@ -459,6 +459,7 @@ import Testing
             let report = try bench.run(file, .prices())
             var records = RecordedRules()
             bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+            bench.recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
             #expect(bench.recorder.past.rules.count == 1)
             return report.rules[0]
         }
@@ -486,6 +487,7 @@ import Testing
             let report = try bench.run(file, .prices { $0.limits.maxRows = 1 })
             var records = RecordedRules()
             bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+            bench.recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
             return report.rules[0].refusal
         }
         #expect(try night(0, accept: [.tooManyRows]) == nil)
@@ -504,6 +506,7 @@ import Testing
             let report = try bench.run(file, .prices())
             var records = RecordedRules()
             bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+            bench.recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
             return report.rules[0].refusal
         }
         #expect(try [0, 7, 8].map(night) == [nil, nil, .feedStopped])
