@@ -84,7 +84,8 @@ package final class Run {
             for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)
             forecast(plan)
-            report.ruleLines = memory.ruleLines(after: plan, report, policy: setup.policy, setup.options, clock: setup.clock())
+            report.ruleLines = memory.ruleLines(
+                after: plan, report, policy: setup.policy, setup.options, clock: setup.clock())
             report.agreedLines = memory.agreedLines(
                 after: report.runID, of: setup.policy, setup.options, isForAll: setup.isForAll, clock: setup.clock())
             reclaim(after: plan)
