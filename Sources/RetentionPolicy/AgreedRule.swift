@@ -27,7 +27,7 @@ package struct AgreedRule: Hashable, Sendable {
     ) {
         var rule = rule
         if let pattern = EntityPattern(rule.entity) {
-            let others = policy.rulesAsWritten.map(\.entity.folded).filter { $0 != rule.entity.folded }
+            let others = policy.rulesAsWritten.map(\.entity).filter { EntityPattern($0) == nil }.map(\.folded)
             rule.except += pattern.matches(in: others).keys.filter { !rule.except.contains($0) }.sorted()
         }
         record = RecordedRule(

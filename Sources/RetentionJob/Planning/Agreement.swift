@@ -12,6 +12,7 @@ extension RunMemory {
     /// those for its store, and of those with the name of a rule of this one. A ledger that knows neither the file nor the store knows nothing
     /// of them.
     func agreed(of policy: Policy) -> [String: AgreedRule]? {
+        guard comparesPolicy else { return nil }
         let file = Self.file(of: policy)
         var own = agreed.filter { $0.file == file }
         if own.isEmpty, policy.isOneOfMany || lastRun != nil {

@@ -24,7 +24,7 @@ struct FormerPlan {
                 return rule.fits(entity) || rule.column.flatMap({ entity.attribute(column: $0) }) != nil ? rule : nil
             }
             var memory = planner.memory
-            memory.agreed = []
+            memory.comparesPolicy = false
             do {
                 steps += try Planner(
                     policy: policy.completed(from: reader), asOf: planner.asOf, clock: planner.clock, memory: memory,

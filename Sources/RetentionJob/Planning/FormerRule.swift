@@ -93,8 +93,10 @@ struct FormerRule {
         if plan.step(step.rule) != nil { wider.removeAll { ["entity", "except"].contains($0.key) } }
         guard isWider() || !beside.isEmpty || !formerAges.isEmpty else { return }
         var found = try WidenedRule(wider, former, step, request, plan, entity, reader)
-        // A hold that cannot be evaluated any more may have kept any row.
-        if removed.contains(where: { $0.found == nil }) { try found.takeAll(of: step, reader) }
+        // Nothing is agreed for another store, and a hold that cannot be evaluated any more may have kept any row.
+        if wider.contains(where: { $0.key == "store" }) || removed.contains(where: { $0.found == nil }) {
+            try found.takeAll(of: step, reader)
+        }
         found.removedHolds = removed.map(\.name).unique
         found.changedSiblings = beside
         if !isWider(), beside.isEmpty { found.formerAges = formerAges.unique }

@@ -17,6 +17,8 @@ package struct RunMemory: Hashable, Sendable {
     package var restorations: [Restored]
     /// The rules to which somebody has agreed, of all policies of the ledger.
     package var agreed: [AgreedRule] = []
+    /// Whether a policy is compared with them: not if the plan is that of the agreed rules themselves.
+    var comparesPolicy = true
     /// What is known of the rows of each rule since it was last carried out on the store; empty: no run is known.
     package var rules: [CarriedOut] = []
     /// Lines of the ledger that should be one of these but cannot be read: it is unknown what was agreed, or carried out.
