@@ -29,10 +29,11 @@ package struct RuleChange: Hashable, Sendable {
                 guard new.rule.dependsOnSplit(by: ages.attribute) || old.rule.dependsOnSplit(by: ages.attribute) else {
                     return changes
                 }
+                // For all ages, whatever value has another one.
                 return changes.map { change in
-                    var change = change
-                    change.isWider = true
-                    return change
+                    let key = change.key.replacing("max_age.", with: "max_age for ", maxReplacements: 1)
+                    return RuleChange(
+                        key: key, was: change.was, now: change.now, isWider: true, noLonger: change.noLonger)
                 }
             }
             var change = RuleChange(

@@ -66,6 +66,29 @@ import Testing
         #expect(read.rule.rows == rule.rows)
     }
 
+    /// Each age has limits of its own, so with a limit any other age is wider, for all of them.
+    @Test func otherAgesAreWiderBesideALimit() throws {
+        func record(_ ages: String, _ more: String) throws -> RecordedRule {
+            let text =
+                "version: 1\nstore: a.sqlite\nrules:\n  - { name: a, entity: p, date_attribute: t, date_format: unix_seconds, "
+                + "max_age: \(ages), \(more) }\n"
+            let policy = try PolicyFile.policy(bytes: Array(text.utf8), path: "p.yaml", baseFolder: "/")
+            return RecordedRule(try #require(policy.rules.first), entity: "p", date: "t", zone: .utc)
+        }
+        var others = AgeShare(name: "default", attribute: "symbol")
+        others.others = [.text("A")]
+        for (more, isWider) in [
+            ("limits: { max_rows: 50 }", true), ("limits: { max_late_rows: 50 }", false),
+            ("keep_last: { count: 5 }", true),
+            ("keep_last: { count: 5, per: [Symbol] }", false),
+        ] {
+            let changes = try RuleChange.changes(
+                from: record("60d", more), to: record("{ by: symbol, default: 60d, A: 61d }", more))
+            #expect(changes.map(\.isWider) == [isWider], "\(more)")
+            #expect(others.isConcerned(by: changes[0]) == isWider)
+        }
+    }
+
     /// Each value is compared, listed or not.
     @Test(
         arguments: [
