@@ -204,7 +204,8 @@ package struct Planner {
     func formerPlan(_ holds: HoldPlan, _ reader: any RetentionReader) throws -> FormerPlan {
         let key = holds.inForce.map(\.rows)
         if let known = formerPlans.byHolds[key] { return known }
-        let plan = try FormerPlan(Array((agreed ?? [:]).values), self, holds, reader)
+        // In the order of their policy.
+        let plan = try FormerPlan(memory.agreed.filter { agreed?[$0.name] == $0 }, self, holds, reader)
         formerPlans.byHolds[key] = plan
         return plan
     }
@@ -460,6 +461,7 @@ package struct Planner {
         request.take(rule.rollupRequest(date))
         request.deleting.maxRows = rule.limits.maxRows
         request.deleting.method = options.method
+        request.deleting.isBesideAPlan = !memory.comparesPolicy
         if rule.isArchived { request.deleting.archiveRule = rule.name }
         return request
     }
