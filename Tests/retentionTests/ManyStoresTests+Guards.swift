@@ -54,13 +54,19 @@ extension ManyStoresTests {
         #expect(try count("c.sqlite", job) == 1)
     }
 
-    /// The application gives a file another name after an undo, and begins a new one: the restored rows stay.
-    @Test func restoredRowsStayInAFileWithANewName() throws {
+    /// Two stores after a run that was undone in the first one.
+    private func undoneJob() throws -> LaunchedJob {
         let job = try job(["a.sqlite", "b.sqlite"])
         try job.makeFolder("archive")
         try job.folder.write(try job.text("retention.yaml") + "archive: { folder: archive }\n", to: "retention.yaml")
         #expect(try job.retention("run").status == 0)
         #expect(try job.retention("undo", "last", "--store", "data/a.sqlite").status == 0)
+        return job
+    }
+
+    /// The application gives a file another name after an undo, and begins a new one: the restored rows stay.
+    @Test func restoredRowsStayInAFileWithANewName() throws {
+        let job = try undoneJob()
         try job.change("DELETE FROM Price WHERE at < unixepoch() - 86400", in: "data/b.sqlite")
         try job.move("data/a.sqlite", to: "data/a-2025.sqlite")
         try add("c.sqlite", to: job)
@@ -148,11 +154,7 @@ extension ManyStoresTests {
 
     /// Files are rotated after an undo: the one with the restored rows takes a name that the ledger knows.
     @Test func restoredRowsStayInAFileThatTakesAKnownName() throws {
-        let job = try job(["a.sqlite", "b.sqlite"])
-        try job.makeFolder("archive")
-        try job.folder.write(try job.text("retention.yaml") + "archive: { folder: archive }\n", to: "retention.yaml")
-        #expect(try job.retention("run").status == 0)
-        #expect(try job.retention("undo", "last", "--store", "data/a.sqlite").status == 0)
+        let job = try undoneJob()
         try job.move("data/b.sqlite", to: "data/c.sqlite")
         try job.move("data/a.sqlite", to: "data/b.sqlite")
         #expect(try job.retention("run").status == 65)

@@ -68,8 +68,8 @@ struct FormerRule {
         let changes = former.map(now.changes) ?? []
         var wider = changes.filter { $0.isWider && step.rule.share?.isConcerned(by: $0) != false }
         // A store that the policy names only now waits; one that has carried out the rule does not, wherever it is.
-        if !planner.past.keys.contains(where: { $0[0] == now.name }) {
-            wider += [former.flatMap(now.storeChange)].compactMap(\.self)
+        if let change = former.flatMap(now.storeChange), !planner.past.keys.contains(where: { $0[0] == now.name }) {
+            wider.append(change)
         }
         let formerHolds = former?.holds ?? Set(agreed.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         let removed = try planner.removed(formerHolds, from: step.rule, entity, hasTriggers, reader)
@@ -122,26 +122,20 @@ extension RecordedRule {
         }
         self.init(named, entity: entity.name, date: spelled(rule.dateName ?? rule.dateAttribute), zone: zone)
     }
-}
 
-extension RecordedRule {
-    /// The request of the rule alone at an instant; nil: the entity lacks an attribute of the rule.
+    /// The request of the rule alone; nil: the entity lacks an attribute of the rule.
     ///
-    /// - Parameter cutoff: rows before it are expired; nil: the rule's cutoff at that instant.
-    func request(
-        in entity: Entity, asOf: Instant, before cutoff: Instant? = nil, holds: [HeldRows],
-        _ reader: any RetentionReader
-    ) throws(StoreError) -> SurveyRequest? {
-        var rule = rule
+    /// - Parameters:
+    ///   - asOf: the instant at which the ages of tiers are computed.
+    ///   - cutoff: rows before it are expired.
+    func request(in entity: Entity, asOf: Instant, before cutoff: Instant, holds: [HeldRows]) -> SurveyRequest? {
         let names =
             [rule.dateAttribute] + rule.rows.allAttributeNames + (rule.keepLast?.per ?? []) + (rule.thin?.names ?? [])
         guard let date = rule.date(zone: zone), names.allSatisfy({ entity.attribute(named: $0) != nil }) else {
             return nil
         }
-        if cutoff == nil { try rule.bound(asOf: asOf, zone: zone, in: reader) }
         var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff ?? rule.cutoff(asOf: asOf, zone: zone),
-            filter: rule.considered,
+            entity: entity.name, date: date, cutoff: cutoff, filter: rule.considered,
             relationships: rule.relationships.request)
         request.keepRows(of: rule, asOf: asOf)
         request.keepers.holds = holds

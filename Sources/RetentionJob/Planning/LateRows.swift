@@ -24,8 +24,8 @@ package struct LateRows: Sendable {
         guard survey.expiredCount > 0 else { return }
         for former in past where survey.dates.oldest.map({ $0 < former.cutoff }) != false {
             guard
-                let before = try former.record.request(
-                    in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds, reader)?.expired
+                let before = former.record.request(
+                    in: entity, asOf: asOf, before: former.cutoff, holds: request.keepers.holds)?.expired
             else { continue }
             let found = try request.narrowed(to: before, reader, related: true)
             // Rows that `keep_last`, `thin` and holds kept may be expired by now: as many as they no longer keep.

@@ -57,7 +57,7 @@ package struct WidenedRule: Sendable {
         return "the store gave its values another age, \(formerAges.listed("or")), when the rule was last carried out"
     }
 
-    /// The most changes that are told.
+    /// The most changes that the text names.
     private static let mostChanges = 5
 
     /// The number of rows, and their dates.
