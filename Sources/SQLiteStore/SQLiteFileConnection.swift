@@ -41,8 +41,6 @@ public class SQLiteFileConnection {
     var otherUsers = OtherUsers()
     /// The last INSERT of one row.
     var lastInsert: InsertText?
-    /// What the surveys found, for the deletions that follow.
-    var surveys = SurveyMemory<Findings>()
     /// What this connection has changed, as far as ``ChangeMark`` needs it.
     var changes = OwnChanges()
     /// Compiles statements with foreign keys enforced, for a reader, which does not enforce them. Created when first needed.
@@ -180,7 +178,6 @@ public class SQLiteFileConnection {
 
     private func use(_ queue: DatabaseQueue, _ functions: ConnectionFunctions) {
         (self.queue, self.functions) = (queue, functions)
-        surveys = SurveyMemory()
         changes = OwnChanges()
         temporaries = Temporaries()
         catalog = SQLiteCatalog(store: name, modelPath: modelPath)

@@ -37,8 +37,7 @@ func storeError(_ body: () throws -> Void) -> StoreError? {
 extension PostgresDatabase {
     /// What a survey finds, with what only the engine knows of it.
     func findings(_ request: SurveyRequest) throws -> Findings {
-        _ = try survey(request)
-        return try knownFindings(of: request)
+        try findings(of: request, after: survey(request))
     }
 }
 

@@ -109,7 +109,6 @@ extension [BatchDeleteResult] {
 extension SQLiteFile {
     /// What a survey finds, with what only the engine knows of it.
     func findings(_ request: SurveyRequest) throws -> Findings {
-        _ = try survey(request)
-        return try findings(of: request)
+        try findings(of: request, after: survey(request))
     }
 }

@@ -61,9 +61,9 @@ extension ArchivedFixture {
             return request
         }
         // As a run does it: all rules are surveyed before the first delete.
-        for request in requests { _ = try writer.survey(request) }
-        for request in requests {
-            let deletion = try writer.deletion(of: request)
+        let surveys = try requests.map { try writer.survey($0) }
+        for (request, survey) in zip(requests, surveys) {
+            let deletion = try writer.deletion(of: request, after: survey)
             var hasMore = true
             while hasMore {
                 let part = try deletion.deleteNext(

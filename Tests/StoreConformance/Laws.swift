@@ -65,13 +65,14 @@ package enum Laws {
     ///   - batchCount: stop after so many batches; nil: go on to the end.
     ///   - meanwhile: what another program does after the first batch.
     package static func carryOut(
-        _ request: SurveyRequest, method: String? = nil, batchRows: Int?, stopAfter batchCount: Int? = nil,
+        _ request: SurveyRequest, after survey: Survey? = nil, method: String? = nil, batchRows: Int?,
+        stopAfter batchCount: Int? = nil,
         meanwhile: () throws -> Void = {}, on writer: any RetentionWriter
     ) throws -> Execution {
         var execution = Execution()
         var request = request
         request.deleting.method = method
-        let deletion = try writer.deletion(of: request)
+        let deletion = try writer.deletion(of: request, after: survey ?? writer.survey(request))
         while execution.batchCounts.count < batchCount ?? .max {
             let part = try deletion.deleteNext(DeletionBounds(rows: batchRows))
             execution.total.deletedCount += part.result.deletedCount

@@ -66,8 +66,6 @@ public class PostgresConnection {
     var chunkPortion = 64
     /// Who blocks the drop of partitions or chunks, so that their rows are deleted instead; nil if nobody does.
     var dropTrouble: String?
-    /// The findings of surveys, for the deletions that follow.
-    var surveys = SurveyMemory<Findings>()
     /// Copies rows to the archive of the run; nil if there is none.
     var archiver: RowArchiver?
     /// The delay of standbys that was seen.

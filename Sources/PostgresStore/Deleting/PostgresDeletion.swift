@@ -9,9 +9,9 @@ final class PostgresDeletion: Deletion {
     private var deletedCount = 0
     private(set) var outline: DeletionOutline
 
-    init(_ request: SurveyRequest, _ writer: PostgresWriter) throws(StoreError) {
+    init(_ request: SurveyRequest, after survey: Survey, _ writer: PostgresWriter) throws(StoreError) {
         self.writer = writer
-        let findings = try writer.knownFindings(of: request)
+        let findings = try writer.findings(of: request, after: survey)
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
@@ -98,16 +98,16 @@ final class PostgresDeletion: Deletion {
 }
 
 extension PostgresWriter {
-    /// The deletion of the rows that a request names.
-    package func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
-        try PostgresDeletion(request, self)
+    /// The deletion of the rows that a request names, as its survey has found them.
+    package func deletion(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> any Deletion {
+        try PostgresDeletion(request, after: survey, self)
     }
 }
 
 extension PostgresDatabase {
-    /// The way in which the rows of a request would be deleted now.
-    package func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
-        let findings = try knownFindings(of: request)
+    /// The way in which the rows of a request would be deleted, as its survey has found them.
+    package func outline(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> DeletionOutline {
+        let findings = try findings(of: request, after: survey)
         if let lacking = try lackingPrivileges(on: [request.entity])[request.entity] { throw lacking }
         return findings.outline
     }
@@ -129,16 +129,9 @@ extension PostgresDatabase {
         }
     }
 
-    /// The findings of a request's survey, with the requested method. The survey is made if there is none yet.
-    func knownFindings(of request: SurveyRequest) throws(StoreError) -> Findings {
-        var found: Findings
-        if let known = surveys[request] {
-            found = known
-        } else {
-            found = try run("counting the rows of \(request.entity)") {
-                try SurveyQuery(session: self, request: request).findings()
-            }
-        }
+    /// The findings of a survey, with the method that its request asks for.
+    func findings(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> Findings {
+        var found = Findings(of: survey)
         try found.takeMethod(of: request, store: name)
         return found
     }

@@ -4,7 +4,7 @@ extension PostgresDatabase {
     /// What a rule would find and delete.
     package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") {
-            try SurveyQuery(session: self, request: request).findings().survey
+            try SurveyQuery(session: self, request: request).findings().answer
         }
     }
 }
@@ -14,10 +14,10 @@ struct SurveyQuery {
     let session: PostgresDatabase
     let request: SurveyRequest
 
-    /// What the rule would find and delete. The session keeps it for the deletion.
+    /// What the rule would find and delete.
     func findings() throws -> Findings {
         let table = try session.requireTable(request.entity)
-        let findings = try session.snapshot(of: table.entity.kind == .table ? table.sql : nil) {
+        return try session.snapshot(of: table.entity.kind == .table ? table.sql : nil) {
             (session.catalog.partitions, session.catalog.chunks, session.catalog.leafCounts) = ([:], [:], [:])
             defer { (session.catalog.partitions, session.catalog.chunks) = (nil, nil) }
             var survey = Findings()
@@ -48,8 +48,6 @@ struct SurveyQuery {
             try survey.survey.countHeld(request) { try session.count($0) }
             return survey
         }
-        session.surveys[request] = findings
-        return findings
     }
 
     /// Why rows cannot be deleted from a table; nil if they can.

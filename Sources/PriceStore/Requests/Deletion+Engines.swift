@@ -49,7 +49,7 @@ extension EngineDelete {
 
 /// What an engine's survey has found: the facts that it returns, and those that determine the method.
 @dynamicMemberLookup
-package protocol EngineFindings {
+package protocol EngineFindings: Sendable {
     associatedtype Kind: DeletionMethod
     /// The facts.
     var survey: Survey { get set }
@@ -65,6 +65,21 @@ extension EngineFindings {
     package subscript<Value>(dynamicMember member: WritableKeyPath<Survey, Value>) -> Value {
         get { survey[keyPath: member] }
         set { survey[keyPath: member] = newValue }
+    }
+
+    /// The survey that goes to the caller, and comes back for a deletion.
+    package var answer: Survey {
+        var answer = survey
+        answer.basis.findings = self
+        return answer
+    }
+
+    /// What a survey of this engine has found.
+    ///
+    /// - Precondition: the survey is one of this engine.
+    package init(of survey: Survey) {
+        guard let findings = survey.basis.findings as? Self else { preconditionFailure("a survey of another engine") }
+        self = findings
     }
 
     /// The unreadable rows of the survey.

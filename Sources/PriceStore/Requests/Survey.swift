@@ -167,6 +167,16 @@ package struct Survey: Hashable, Sendable {
         }
     }
 
+    /// What else the engine has found, for the deletion of the same rows. Two are always equal.
+    package struct Basis: Hashable, Sendable {
+        /// The engine's own type; nil: nothing.
+        package var findings: (any EngineFindings)?
+
+        package static func == (_: Basis, _: Basis) -> Bool { true }
+
+        package func hash(into hasher: inout Hasher) {}
+    }
+
     /// All rows that match the filter; nil if they were not counted.
     package var rowCount: Int?
     /// Rows whose date can be read; nil if they were not counted.
@@ -198,6 +208,8 @@ package struct Survey: Hashable, Sendable {
     package static let aloneRemedy = "carry the rule out in a run of its own (--rule)"
     /// What makes an ``unsupported`` delete possible, as an imperative; nil: only another schema.
     package var remedy: String?
+    /// What else the engine has found.
+    package var basis = Basis()
 
     /// Makes an empty survey; engines fill it.
     package init() {}

@@ -31,8 +31,6 @@ package struct SurveyRequest: Hashable, Sendable {
 
     /// What is asked of the deletion besides the rows.
     package struct Deleting: Hashable, Sendable {
-        /// Whether the rows are counted beside those of a plan, which the engine must not confuse with them: nothing will be deleted.
-        package var isBesideAPlan = false
         /// The engine's name of a method to use, for tests and measurements. Nil: the engine chooses.
         package var method: String?
         /// The largest number of rows, all parts together; nil: no limit. A method that could exceed it is not used.

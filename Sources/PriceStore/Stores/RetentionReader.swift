@@ -10,10 +10,10 @@ package protocol RetentionReader: StoreReader {
     /// What a rule would find and delete, counted exactly.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
 
-    /// How the rows of a request would be deleted now.
+    /// How the rows of a request would be deleted, as its survey has found them.
     ///
     /// - Throws: ``StoreError``: of kind `unknownName` if the request names a method that is not possible for the rows.
-    func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
+    func outline(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> DeletionOutline
 
     /// The candles that the rows of requests would become. Each request has a ``SurveyRequest/rollup``; they are carried out in this order.
     func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally]
@@ -225,11 +225,11 @@ package protocol RetentionWriter: RetentionInserter, StoreWriter {
     /// Creates the entity of the candles that rows of an entity become.
     func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError)
 
-    /// The deletion of the rows that a request names, as they were surveyed or, without a survey, as they are now.
+    /// The deletion of the rows that a request names, as its survey has found them.
     ///
     /// The transaction of each part checks again what ``BatchDeleteRequest/RelationshipRule/deny`` forbids. A part that would delete or
     /// change rows other than those of the request fails with kind `constraint`.
-    func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion
+    func deletion(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> any Deletion
 
     /// Whether others use the store: another connection has it open, or has written since the last call.
     func isInUseByOthers() throws(StoreError) -> Bool

@@ -333,7 +333,7 @@ package struct Planner {
         return Look(
             request: request, survey: survey,
             archiveObstacle: request.deleting.archiveRule == nil ? nil : try reader.archiveObstacle(of: request),
-            outline: try reader.outline(of: request))
+            outline: try reader.outline(of: request, after: survey))
     }
 
     /// What raises doubts about a rule besides its rows, and how it compares with its past runs.
@@ -461,7 +461,6 @@ package struct Planner {
         request.take(rule.rollupRequest(date))
         request.deleting.maxRows = rule.limits.maxRows
         request.deleting.method = options.method
-        request.deleting.isBesideAPlan = !memory.comparesPolicy
         if rule.isArchived { request.deleting.archiveRule = rule.name }
         return request
     }

@@ -28,7 +28,7 @@ extension Run {
         var loop = BatchLoop(step, outline)
         do throws(StoreError) {
             report.rules[index].done.oldest = try oldest(of: step, preceding: plan.steps[..<index])
-            var deletion = try writer.deletion(of: request)
+            var deletion = try writer.deletion(of: request, after: step.survey)
             if let keys = step.plannedKeys {
                 deletion = PlannedDeletion(deletion, of: request, keys: keys, reader: writer)
             }
@@ -62,7 +62,7 @@ extension Run {
         request.deleting.maxRows = min(request.deleting.maxRows ?? .max, step.survey.expiredCount)
         step.surveyRequest = request
         step.survey = try writer.survey(request)
-        step.outline = try writer.outline(of: request)
+        step.outline = try writer.outline(of: request, after: step.survey)
     }
 
     /// Deletes batch after batch until the loop stops.

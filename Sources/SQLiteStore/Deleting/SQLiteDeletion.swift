@@ -10,10 +10,10 @@ final class SQLiteDeletion: Deletion {
     private var deletedCount = 0
     private(set) var outline: DeletionOutline
 
-    init(_ request: SurveyRequest, _ writer: SQLiteWriter) throws(StoreError) {
+    init(_ request: SurveyRequest, after survey: Survey, _ writer: SQLiteWriter) throws(StoreError) {
         self.writer = writer
         self.request = request
-        findings = try writer.findings(of: request)
+        findings = try writer.findings(of: request, after: survey)
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
@@ -88,22 +88,22 @@ final class SQLiteDeletion: Deletion {
 }
 
 extension SQLiteWriter {
-    /// The deletion of the rows that a request selects.
-    package func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
-        try SQLiteDeletion(request, self)
+    /// The deletion of the rows that a request selects, as its survey has found them.
+    package func deletion(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> any Deletion {
+        try SQLiteDeletion(request, after: survey, self)
     }
 }
 
 extension SQLiteFile {
-    /// How the rows of a request would be deleted now.
-    package func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
-        let findings = try findings(of: request)
+    /// How the rows of a request would be deleted, as its survey has found them.
+    package func outline(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> DeletionOutline {
+        let findings = try findings(of: request, after: survey)
         return DeletionOutline(findings.method, findings, of: request)
     }
 
-    /// The findings for a request with the method that it asks for. Makes a survey if there is none.
-    func findings(of request: SurveyRequest) throws(StoreError) -> Findings {
-        var found = if let known = surveys[request] { known } else { try surveyed(request) }
+    /// The findings of a survey, with the method that its request asks for.
+    func findings(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> Findings {
+        var found = Findings(of: survey)
         // If nothing is deleted, nothing has to be copied.
         let isIdle = request.deleting.method == DeleteMethod.rebuild.rawValue && found.expiredCount == 0
         if !isIdle { try found.takeMethod(of: request, store: name) }

@@ -3,25 +3,20 @@ package import PriceStore
 
 extension SQLiteFile {
     /// What a rule would find and delete in one state of the store.
-    package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try surveyed(request).survey }
-
-    /// The same, with what a deletion needs. It is remembered.
-    func surveyed(_ request: SurveyRequest) throws(StoreError) -> Findings {
+    package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { db in
             // With each new statement GRDB copies its cache, and those of a survey are not used again.
             defer { db.clearSchemaCache() }
-            let found = try countingTemporaryRows(db) {
-                try snapshot(db) { () throws -> Findings in
+            return try countingTemporaryRows(db) {
+                try snapshot(db) {
                     let mark = try changeMark(db)
                     forgetSparingRows(unless: mark)
                     var found = try findings(of: request, db)
                     try found.survey.countHeld(request) { try count($0) }
                     found.mark = mark
-                    return found
+                    return found.answer
                 }
             }
-            surveys[request] = found
-            return found
         }
     }
 

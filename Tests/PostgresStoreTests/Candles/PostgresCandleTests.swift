@@ -1,6 +1,7 @@
 import Foundation
 import PostgresCluster
 import PriceStore
+import TestSupport
 import Testing
 
 @testable import PostgresStore

@@ -1,6 +1,7 @@
 import PostgresCluster
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import PostgresStore
@@ -157,11 +158,12 @@ struct CompressedTests {
         let writer = try database.writer()
         var request = Self.request
         request.filter = .compare("kind", .equal, .integer(0))
-        let planned = try writer.survey(request).expiredCount
+        let survey = try writer.survey(request)
+        let planned = survey.expiredCount
         try database.run(
             "INSERT INTO q SELECT -n, '2026-01-02 05:30Z', 's1', 0 FROM generate_series(1, 3000) n")
         try database.run("SELECT compress_chunk(c, true) FROM show_chunks('q') c")
-        let deletion = try writer.deletion(of: request)
+        let deletion = try writer.deletion(of: request, after: survey)
         var deletedCount = 0
         while case let part = try deletion.deleteNext(DeletionBounds(rows: 1000)), part.hasMore {
             deletedCount += part.result.deletedCount

@@ -1,6 +1,7 @@
 import PostgresCluster
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import PostgresStore
@@ -33,8 +34,9 @@ struct RowLimitTests {
     func aPlanIsNotExceeded(hasIndex: Bool) throws {
         let database = try TestDatabase(ExpiringRows.schema + (hasIndex ? "" : "DROP INDEX q_at_idx"))
         let writer = try database.writer()
-        let planned = try writer.survey(ExpiringRows.request).expiredCount
-        let deletion = try writer.deletion(of: ExpiringRows.request)
+        let survey = try writer.survey(ExpiringRows.request)
+        let planned = survey.expiredCount
+        let deletion = try writer.deletion(of: ExpiringRows.request, after: survey)
         #expect(deletion.outline.method == (hasIndex ? DeleteMethod.range : .windows).phrase)
         try database.run(
             "INSERT INTO q SELECT n, timestamptz '2024-01-01 00:00:00+00' FROM generate_series(100000, 100999) n")

@@ -94,19 +94,20 @@ private struct Trial {
         }
         let writer = try database.writer(zone: random.zone)
         // Without an index batches are as large as the cost of one asks for.
-        var indexes: [String?] = []
+        var planned: [Findings] = []
         for (index, request) in rules.requests.enumerated() {
             let survey = try writer.findings(request)
-            indexes.append(survey.index.name)
+            planned.append(survey)
             found += rules.differences(survey.survey, ofRule: index).map { "planned by the writer, " + $0 }
         }
         for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
             let method = methods[index]
             let batchRows = method == .whole ? nil : random.pick([1, 2, 3, 7, 20])
-            let execution = try Laws.carryOut(request, method: method.rawValue, batchRows: batchRows, on: writer)
+            let execution = try Laws.carryOut(
+                request, after: planned[index].answer, method: method.rawValue, batchRows: batchRows, on: writer)
             found += Laws.differences(
                 execution, rules.verdicts[index], batchRows: batchRows,
-                isBounded: method != .partitions && (method != .range || indexes[index] != nil)
+                isBounded: method != .partitions && (method != .range || planned[index].index.name != nil)
                     && random.layout.map { $0 == .plain || $0 == .partitioned } != false
             )
             .map { "rule \(index) by \(method) in batches of \(batchRows ?? 0): " + $0 }

@@ -2,6 +2,7 @@ import Foundation
 import PostgresCluster
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import PostgresStore
@@ -37,7 +38,7 @@ struct ThinningTests {
         request.deleting.method = method
         let survey = try writer.survey(request)
         #expect(survey.expiredCount == 81 && survey.kept.byTier == [.init(unit: .day, rowCount: 9)])
-        let deletion = try writer.deletion(of: request)
+        let deletion = try writer.deletion(of: request, after: survey)
         _ = try deletion.deleteNext(DeletionBounds(rows: 20))
         let gone = pick == .last ? 89 : 80
         try other.execute("DELETE FROM price WHERE id = \(gone)")
@@ -69,7 +70,7 @@ struct ThinningTests {
         request.deleting.method = method
         let survey = try writer.survey(request)
         #expect(survey.expiredCount == 60 && survey.kept.byTier == [.init(unit: .day, rowCount: 40)])
-        let deletion = try writer.deletion(of: request)
+        let deletion = try writer.deletion(of: request, after: survey)
         _ = try deletion.deleteNext(DeletionBounds(rows: 12))
         try other.execute("DELETE FROM price WHERE id = 88")
         try other.execute("UPDATE price SET close = 5 WHERE id = 71")

@@ -173,11 +173,13 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         return try writer.deleteObject(id, ifStill: expected)
     }
 
-    func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline { try writer.outline(of: request) }
+    func outline(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> DeletionOutline {
+        try writer.outline(of: request, after: survey)
+    }
 
-    func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
+    func deletion(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> any Deletion {
         try willChange(.delete)
-        return try writer.deletion(of: request)
+        return try writer.deletion(of: request, after: survey)
     }
 
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {

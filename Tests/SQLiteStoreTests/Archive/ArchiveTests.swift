@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import SQLiteStore

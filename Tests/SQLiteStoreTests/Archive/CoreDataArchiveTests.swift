@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PriceStore
+import TestSupport
 import Testing
 
 @testable import CoreDataSamples

@@ -168,11 +168,12 @@ struct CandleDeleteTests {
         let request = (index ? Kind.byDate : .withoutIndex).request()
         let source = try #require(try writer.entity(named: request.entity))
         try writer.createEntity(try #require(request.deleting.rollup?.table(for: source)))
-        #expect(try writer.survey(request).expiredCount == 3)
+        let survey = try writer.survey(request)
+        #expect(survey.expiredCount == 3)
         try store.change {
             try $0.execute(sql: "INSERT INTO tick (at, price) VALUES (1767225590, 4), (1767225591, 5)")
         }
-        let deletion = try writer.deletion(of: request)
+        let deletion = try writer.deletion(of: request, after: survey)
         #expect(try deletion.deleteNext(DeletionBounds(rows: 1000)).result.deletedCount == 3)
         #expect(try store.rows("SELECT price FROM tick ORDER BY id") == ["2.0", "3.0"])
     }

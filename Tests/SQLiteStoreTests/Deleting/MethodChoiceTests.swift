@@ -1,4 +1,5 @@
 import PriceStore
+import TestSupport
 import Testing
 
 @testable import SQLiteStore

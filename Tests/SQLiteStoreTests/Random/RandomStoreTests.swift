@@ -108,7 +108,7 @@ private struct Trial {
         // A store that keeps its history must be treated as any other.
         var history = random.seed.isMultiple(of: 3) ? try HistoryReplay(writer) : nil
         // As a run does it: all rules are planned before the first delete.
-        var possible: [[DeleteMethod]] = []
+        var planned: [Findings] = []
         let requests = try archived(rules.requests, in: writer)
         if requests.contains(where: { $0.deleting.archiveRule != nil }) {
             try writer.beginArchive(
@@ -120,14 +120,15 @@ private struct Trial {
         }
         for (index, request) in requests.enumerated() {
             let survey = try writer.findings(request)
-            possible.append(survey.possibleMethods)
+            planned.append(survey)
             found += rules.differences(survey.survey, ofRule: index).map { "planned by the writer, " + $0 }
         }
         for (index, request) in requests.enumerated() where rules.isCarriedOut(index) {
             // A history or an archive rules some out.
-            let method = possible[index].contains(methods[index]) ? methods[index] : .whole
+            let method = planned[index].possibleMethods.contains(methods[index]) ? methods[index] : .whole
             let batchRows = method.isInBatches ? random.pick([1, 2, 3, 7, 20]) : nil
-            let execution = try Laws.carryOut(request, method: method.rawValue, batchRows: batchRows, on: writer)
+            let execution = try Laws.carryOut(
+                request, after: planned[index].answer, method: method.rawValue, batchRows: batchRows, on: writer)
             found += Laws.differences(
                 execution, rules.verdicts[index], batchRows: batchRows,
                 isBounded: !cascadesToItself(request.entity) && request.relationships == .asDeclared

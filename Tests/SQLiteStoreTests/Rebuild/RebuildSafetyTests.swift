@@ -2,6 +2,7 @@
 import GRDB
 import GRDBSQLite
 import PriceStore
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
@@ -73,7 +74,7 @@ struct RebuildSafetyTests {
             try db.execute(sql: schema)
         }
         for file in [try store.reader() as SQLiteFile, try store.writer()] {
-            let error = #expect(throws: StoreError.self) { try file.outline(of: request()) }
+            let error = #expect(throws: StoreError.self) { try file.findings(request()) }
             #expect(error?.message.contains("not possible") == true)
         }
         #expect(try store.rows("SELECT count(*) FROM t") == ["60"])
@@ -180,11 +181,11 @@ struct RebuildSafetyTests {
         let writer = try store.writer()
         var again = request("u")
         again.deleting.method = "windows"
-        _ = try writer.survey(again)
+        let survey = try writer.survey(again)
         let first = try writer.deletion(of: request())
         #expect(try first.deleteNext(DeletionBounds()).result.deletedCount == 50)
         #expect(try first.remainingCount(besides: []) == 0)
-        let second = try writer.deletion(of: again)
+        let second = try writer.deletion(of: again, after: survey)
         #expect(try second.deleteNext(DeletionBounds()).result.deletedCount == 50)
         #expect(try second.remainingCount(besides: []) == 50)
     }

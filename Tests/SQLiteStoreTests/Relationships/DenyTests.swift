@@ -1,6 +1,7 @@
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import CoreDataSamples
@@ -59,9 +60,9 @@ struct DenyTests {
         let writer = try store.writer()
         var request = Self.request
         if method == "whole" { request.deleting.method = method }
-        _ = try writer.survey(request)
+        let survey = try writer.survey(request)
         try store.change { try $0.execute(sql: "INSERT INTO c VALUES (2, 4)") }
-        let deletion = try writer.deletion(of: request)
+        let deletion = try writer.deletion(of: request, after: survey)
         let keys = StorePredicate.compare("id", .less, .integer(5))
         let error = #expect(throws: StoreError.self) {
             try deletion.deleteNext(DeletionBounds(rows: 4, only: method == "whole" ? nil : keys))

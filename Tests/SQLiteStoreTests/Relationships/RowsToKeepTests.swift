@@ -1,5 +1,6 @@
 import GRDB
 import PriceStore
+import TestSupport
 import Testing
 
 @testable import SQLiteStore

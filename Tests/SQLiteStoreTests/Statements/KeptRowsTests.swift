@@ -58,7 +58,6 @@ struct KeptRowsTests {
         let store = try store(index)
         let request = request(change.count, per: change.groups)
         let writer = try store.writer()
-        _ = try writer.survey(request)
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 5))
         try store.change { try $0.execute(sql: change.statement) }
@@ -71,7 +70,6 @@ struct KeptRowsTests {
         // The others go on.
         #expect(after.filter { $0.hasPrefix("S1") } == ["S1|\(change.count)"])
         // The next deletion finds what is kept again.
-        _ = try writer.survey(request)
         _ = try Laws.carryOut(request, batchRows: 5, on: writer)
         #expect(try store.rows(rows).filter { $0.hasPrefix(symbol) } == ["\(symbol)|\(change.count)"])
     }
@@ -82,7 +80,7 @@ struct KeptRowsTests {
         let store = try store()
         let request = request(change.count, per: change.groups)
         let writer = try store.writer()
-        _ = try writer.survey(request)
+        let survey = try writer.survey(request)
         try store.change { try $0.execute(sql: "INSERT INTO note VALUES (1)") }
         let rows = "SELECT symbol, count(at) FROM price GROUP BY symbol ORDER BY symbol"
         var before: [String]?
@@ -93,7 +91,7 @@ struct KeptRowsTests {
             try? store.change { try $0.execute(sql: change.statement) }
             before = try? store.rows(rows)
         }
-        let deletion = try writer.deletion(of: request)
+        let deletion = try writer.deletion(of: request, after: survey)
         while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
         let after = try store.rows(rows)
         guard let symbol = change.untouched else { return #expect(after == before) }
@@ -136,7 +134,6 @@ struct KeptRowsTests {
         let store = try store()
         let request = request(2, per: ["symbol"])
         let writer = try store.writer()
-        _ = try writer.survey(request)
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 5))
         try store.change { db in
@@ -177,7 +174,6 @@ struct KeptRowsTests {
             """)
         let writer = try store.writer()
         let kept = request(1, per: [])
-        _ = try writer.survey(kept)
         let deletion = try writer.deletion(of: kept)
         _ = try deletion.deleteNext(DeletionBounds(rows: 5))
         _ = try writer.execute(
@@ -202,7 +198,6 @@ struct KeptRowsTests {
                 date: Self.date)
         }
         let writer = try store.writer()
-        _ = try writer.survey(request)
         let deletion = try writer.deletion(of: request)
         let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 5)) }
         #expect(

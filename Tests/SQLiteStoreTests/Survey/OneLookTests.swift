@@ -1,6 +1,7 @@
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
@@ -203,7 +204,6 @@ struct OneLookTests {
         var deletes: [String] = []
         writer.trace = { statement, _ in if statement.hasPrefix("DELETE") { deletes.append(statement) } }
         let request = SurveyRequest(entity: "t", date: Self.date, cutoff: Self.cutoff)
-        _ = try writer.survey(request)
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 10))
         try store.change { try $0.execute(sql: meanwhile) }
