@@ -54,7 +54,9 @@ package struct RuleChange: Hashable, Sendable {
     private typealias Comparator = @Sendable (_ new: Rule, _ old: Rule, CalendarZone) -> Bool
 
     private static let comparators: [(key: String, isNarrower: Comparator)] = [
-        ("entity", never), ("except", { new, old, _ in Set(old.except).isSubset(of: new.except) }),
+        // One of the tables of the former pattern.
+        ("entity", { new, old, _ in new.pattern == nil && old.isOfPattern(new.entity) }),
+        ("except", { new, old, _ in new.pattern == nil || Set(old.except).isSubset(of: new.except) }),
         ("date_attribute", never), ("date_format", never),
         // Ages by value are compared by value.
         ("max_age", { $0.maxAge.isAtLeast($1.maxAge, isUTC: $2.isUTC) }),
@@ -115,6 +117,16 @@ package struct RuleChange: Hashable, Sendable {
 }
 
 extension Rule {
+    fileprivate var pattern: EntityPattern? { EntityPattern(entity) }
+
+    /// Whether a table is one of those that the rule names by its pattern.
+    fileprivate func isOfPattern(_ name: String) -> Bool {
+        let isExcepted = except.contains {
+            $0.lowercased() == name.lowercased() || EntityPattern($0)?.matches(in: [name]).isEmpty == false
+        }
+        return pattern?.matches(in: [name]).isEmpty == false && !isExcepted
+    }
+
     /// Whether other ages by the value of an attribute may let more rows go, whatever the ages are: each age is a rule of its own, with limits
     /// of its own, and with rows of its own to keep.
     fileprivate func dependsOnSplit(by attribute: String) -> Bool {

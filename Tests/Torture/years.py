@@ -278,9 +278,9 @@ class Years(NightLaws, Undos):
         self.counts["rows deleted"] += report["totals"]["deleted"]
         carried_out = [rule["name"] for rule in rules if rule["outcome"] == "completed"]
         if "policy_widened" in accept or not self.waits(rules):
-            # A disabled rule that is wider may keep narrower ones beside it from being agreed.
-            is_waiting = "policy_widened" not in accept and not all(rule.is_enabled for rule in self.life.written)
-            self.agreed = [*(self.agreed if is_waiting else []), policy]
+            # A rule that is not compared may be wider.
+            is_unknown = "policy_widened" not in accept and "hold_unusable" in self.refused
+            self.agreed = [*(self.agreed if is_unknown else []), policy]
         if "policy_widened" in accept:
             self.has_changed = False
         if not self.refused and all(rule["outcome"] != "failed" for rule in rules):

@@ -31,10 +31,11 @@ extension RunMemory {
     /// The lines of the rules of a policy that are agreed after a run of it; nil: they are the same as before.
     ///
     /// - Parameters:
-    ///   - options: what the run was asked for.
+    ///   - plan: what the run has seen of the rules.
+    ///   - options: what it was asked for.
     ///   - isForAll: whether the run is one of all stores; what is accepted for one of them is accepted for that run.
     func agreedLines(
-        after run: String, of policy: Policy, _ options: Planner.Options, isForAll: Bool, clock: Instant
+        after run: String, _ plan: Plan, of policy: Policy, _ options: Planner.Options, isForAll: Bool, clock: Instant
     ) -> [String]? {
         let file = Self.file(of: policy)
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
@@ -46,22 +47,27 @@ extension RunMemory {
         let byName = Dictionary(now.map { ($0.name, $0) }) { first, _ in first }
         var waiting: Set<String> = []
         for (index, rule) in now.enumerated() where former != nil && !(isAccepted && options.includesAll(of: rule)) {
-            guard options.includesAll(of: rule), let last = former?[rule.name],
-                !rule.changes(since: last).contains(where: \.isWider),
-                rule.changedBeside(from: former, to: byName).isEmpty
-            else {
+            guard let last = former?[rule.name] else {
                 waiting.insert(rule.name)
                 continue
             }
-            // A store that no run has met may be another one.
-            if policy.isOneOfMany || rules.isEmpty { now[index].store = last.store }
-            now[index].holds += last.holds.filter { hold in
-                !hold.hasEnded(at: clock) && !holds.contains { $0.covers(hold) }
+            if !options.includesAll(of: rule), rule.changes(since: last).isEmpty {
+                now[index] = last
+            } else if !options.includesAll(of: rule) || plan.waits(rule, since: last, among: former, byName) {
+                waiting.insert(rule.name)
+            } else {
+                // A store that no run has met may be another one.
+                if policy.isOneOfMany || rules.isEmpty { now[index].store = last.store }
+                now[index].holds += last.holds.filter { hold in
+                    !hold.hasEnded(at: clock) && !holds.contains { $0.covers(hold) }
+                }
             }
         }
-        // What a rule keeps depends on the others of its table, so they are agreed together.
+        // What a rule keeps depends on the others of its table, so they are agreed together. One that has no table now, or is disabled, has
+        // no effect on them.
         while let (rule, _) = now.lazy.flatMap({ rule in now.map { (rule, $0) } }).first(where: { rule, other in
             !waiting.contains(rule.name) && waiting.contains(other.name) && rule.isBeside(other)
+                && (!options.includesAll(of: other) || plan.haveSameTable(rule.name, other.name))
         }) {
             waiting.insert(rule.name)
         }
@@ -81,6 +87,29 @@ extension RunMemory {
 
     /// A link to the file may lead to another file after each deployment.
     private static func file(of policy: Policy) -> String { SafeText.line(FilePlace(policy.file.path).path) }
+}
+
+extension Plan {
+    /// Whether a rule waits for somebody: it is written wider, or the plan has found it wider.
+    fileprivate func waits(
+        _ rule: AgreedRule, since last: AgreedRule, among former: [String: AgreedRule]?, _ now: [String: AgreedRule]
+    ) -> Bool {
+        let own = steps.filter { $0.rule.writtenName == rule.name }
+        if rule.changes(since: last).contains(where: \.isWider) || own.contains(where: { $0.widened != nil }) {
+            return true
+        }
+        // What has changed beside it matters by the rows that go. Without a survey it is unknown which.
+        let isCompared = !own.isEmpty && own.allSatisfy { $0.record != nil }
+        return !isCompared && !rule.changedBeside(from: former, to: now).isEmpty
+    }
+
+    /// Whether two rules, by their written names, are carried out for the same table.
+    fileprivate func haveSameTable(_ one: String, _ other: String) -> Bool {
+        func tables(_ name: String) -> Set<String> {
+            Set(steps.lazy.filter { $0.rule.isEnabled && $0.rule.writtenName == name }.map(\.rule.entity.folded))
+        }
+        return !tables(one).isDisjoint(with: tables(other))
+    }
 }
 
 extension Planner.Options {

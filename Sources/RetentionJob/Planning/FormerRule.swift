@@ -89,9 +89,6 @@ struct FormerRule {
         var allHolds = holds
         allHolds.inForce += removed.compactMap(\.found)
         let plan = try planner.formerPlan(allHolds, reader)
-        // A wider pattern concerns the tables that it did not match before.
-        if plan.step(step.rule) != nil { wider.removeAll { ["entity", "except"].contains($0.key) } }
-        guard isWider() || !beside.isEmpty || !formerAges.isEmpty else { return }
         var found = try WidenedRule(wider, former, step, request, plan, entity, reader)
         // Nothing is agreed for another store, and a hold that cannot be evaluated any more may have kept any row.
         if wider.contains(where: { $0.key == "store" }) || removed.contains(where: { $0.found == nil }) {

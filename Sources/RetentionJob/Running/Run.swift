@@ -87,7 +87,8 @@ package final class Run {
             report.ruleLines = memory.ruleLines(
                 after: plan, report, policy: setup.policy, setup.options, clock: setup.clock())
             report.agreedLines = memory.agreedLines(
-                after: report.runID, of: setup.policy, setup.options, isForAll: setup.isForAll, clock: setup.clock())
+                after: report.runID, plan, of: setup.policy, setup.options, isForAll: setup.isForAll,
+                clock: setup.clock())
             reclaim(after: plan)
         } catch let error as PolicyError {
             mistake = error
