@@ -109,14 +109,6 @@ extension AgeShare {
             && !otherBeginnings.contains(where: text.hasPrefix)
     }
 
-    /// The share with the values of another one too.
-    package func joined(with other: AgeShare) -> AgeShare {
-        var share = self
-        share.values += other.values.filter { !values.contains($0) }
-        if values.isEmpty { share.others = others.filter(other.others.contains) }
-        return share
-    }
-
     /// The keys of a recorded share.
     static let keys = [
         PolicyKey("name", .text, ""), PolicyKey("by", .text, ""), PolicyKey("values", .list(.value, atLeast: 0), ""),

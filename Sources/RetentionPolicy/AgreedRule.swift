@@ -55,15 +55,22 @@ package struct AgreedRule: Hashable, Sendable {
         (record.rule.keepsRows || other.record.rule.keepsRows) && record.rule.mayHaveTable(of: other.record.rule)
     }
 
-    /// The names of the other rules of its table that have changed, if what it keeps depends on them.
+    /// The names of the other rules that have changed, if what it may delete depends on them: those of its table if it keeps rows, and those
+    /// that keep rows which go along with its own.
     ///
     /// - Parameters:
     ///   - former: the agreed rules, by name.
     ///   - now: those of the policy.
-    package func changedBeside(from former: [String: AgreedRule]?, to now: [String: AgreedRule]) -> [String] {
-        guard record.rule.keepsRows else { return [] }
+    ///   - deletesOthers: whether rows of other tables may go along.
+    package func changedBeside(
+        from former: [String: AgreedRule]?, to now: [String: AgreedRule], deletesOthers: Bool
+    ) -> [String] {
         func texts(_ rules: [String: AgreedRule]) -> [String: String] {
-            rules.filter { $0 != name && $1.record.rule.isEnabled && $1.isBeside(self) }.mapValues(\.record.canonical)
+            rules.filter { name, other in
+                let rule = other.record.rule
+                return name != self.name && rule.isEnabled
+                    && (record.rule.keepsRows && other.isBeside(self) || deletesOthers && rule.keepsRows)
+            }.mapValues(\.record.canonical)
         }
         let (was, now) = (texts(former ?? [:]), texts(now))
         return Set(was.keys).union(now.keys).filter { was[$0] != now[$0] }.sorted()

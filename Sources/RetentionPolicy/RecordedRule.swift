@@ -27,13 +27,6 @@ package struct RecordedRule: Hashable, Sendable {
         canonical = Self.canonical(settings, zone)
     }
 
-    /// The record with other values that have its age.
-    package func matched(by share: AgeShare) -> RecordedRule {
-        var rule = rule
-        rule.share = share
-        return RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
-    }
-
     /// The record of the same rule for another table of its pattern.
     package func of(_ entity: String) -> RecordedRule {
         var rule = rule
@@ -82,24 +75,25 @@ package struct RecordedRule: Hashable, Sendable {
     }
 
     /// Whether another rule chooses its rows in the same way, apart from their age. Names and limits do not matter.
-    package func choosesRows(as other: RecordedRule) -> Bool { choosesRows(as: other, but: []) }
+    package func choosesRows(as other: RecordedRule) -> Bool {
+        hasSame(as: other) { !Self.withoutChoice.contains($0) && !$0.hasPrefix("limits.") }
+    }
 
-    /// The same, whatever values have the age.
-    package func choosesRowsOfValues(as other: RecordedRule) -> Bool { choosesRows(as: other, but: ["share"]) }
+    /// Whether another rule reads the dates of the same rows, whatever it does with them.
+    package func readsRows(as other: RecordedRule) -> Bool { hasSame(as: other, where: Self.reading.contains) }
 
-    private func choosesRows(as other: RecordedRule, but ignored: Set<String>) -> Bool {
-        func choice(_ rule: RecordedRule) -> [(key: String, text: String)] {
-            rule.settings.filter {
-                !Self.withoutChoice.contains($0.key) && !ignored.contains($0.key) && !$0.key.hasPrefix("limits.")
-            }
-        }
-        return zone.identifier == other.zone.identifier && Self.areEqual(choice(self), choice(other))
+    private func hasSame(as other: RecordedRule, where isOne: (String) -> Bool) -> Bool {
+        zone.identifier == other.zone.identifier
+            && Self.areEqual(settings.filter { isOne($0.key) }, other.settings.filter { isOne($0.key) })
     }
 
     /// Whether settings have the same bytes; texts with different bytes may be equal.
     static func areEqual(_ some: [(key: String, text: String)], _ others: [(key: String, text: String)]) -> Bool {
         some.elementsEqual(others) { $0.key == $1.key && $0.text.utf8.elementsEqual($1.text.utf8) }
     }
+
+    /// The settings that say which rows there are, and how their dates are read.
+    private static let reading: Set<String> = ["entity", "date_attribute", "date_format", "where"]
 
     /// The settings that do not choose rows.
     private static let withoutChoice: Set<String> = [

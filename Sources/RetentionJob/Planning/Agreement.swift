@@ -58,11 +58,11 @@ extension RunMemory {
             } else {
                 // A store that no run has met may be another one.
                 if policy.isOneOfMany || rules.isEmpty { now[index].store = last.store }
-                now[index].holds += last.holds.filter { hold in
-                    !hold.hasEnded(at: clock) && !holds.contains { $0.covers(hold) }
-                }
+                now[index].addHolds(of: last, at: clock)
             }
         }
+        // What has changed beside a rule that waits for it was not agreed.
+        if !isAccepted { waiting.formUnion(plan.steps.flatMap { $0.widened?.changedSiblings ?? [] }) }
         // What a rule keeps depends on the others of its table, so they are agreed together. One that has no table now, or is disabled, has
         // no effect on them.
         while let (rule, _) = now.lazy.flatMap({ rule in now.map { (rule, $0) } }).first(where: { rule, other in
@@ -71,8 +71,14 @@ extension RunMemory {
         }) {
             waiting.insert(rule.name)
         }
-        let isWhole = waiting.isEmpty
-        var found = now.compactMap { waiting.contains($0.name) ? former?[$0.name] : $0 }
+        let isWhole = waiting.isEmpty && options.ruleNames.isEmpty
+        var found = now.compactMap { rule -> AgreedRule? in
+            guard waiting.contains(rule.name) else { return rule }
+            // A hold is agreed with the first run that has it, whatever waits.
+            var last = former?[rule.name]
+            last?.addHolds(of: rule, at: clock)
+            return last
+        }
         // A rule that the policy has no more deletes nothing, but says what was agreed until the others are.
         if !isWhole, let former {
             let names = Set(policy.rulesAsWritten.map(\.name))
@@ -100,19 +106,27 @@ extension Plan {
         }
         // What has changed beside it matters by the rows that go. Without a survey it is unknown which.
         let isCompared = !own.isEmpty && own.allSatisfy { $0.record != nil }
-        return !isCompared && !rule.changedBeside(from: former, to: now).isEmpty
+        return !isCompared && !rule.changedBeside(from: former, to: now, deletesOthers: true).isEmpty
     }
 
-    /// Whether two rules, by their written names, are carried out for the same table.
+    /// Whether a rule has a table for which another one is carried out, by their written names.
     fileprivate func haveSameTable(_ one: String, _ other: String) -> Bool {
-        func tables(_ name: String) -> Set<String> {
-            Set(steps.lazy.filter { $0.rule.isEnabled && $0.rule.writtenName == name }.map(\.rule.entity.folded))
-        }
-        return !tables(one).isDisjoint(with: tables(other))
+        func tables(_ name: String) -> [Step] { steps.filter { $0.rule.writtenName == name } }
+        let others = Set(tables(other).filter(\.rule.isEnabled).map(\.rule.entity.folded))
+        return tables(one).contains { others.contains($0.rule.entity.folded) }
+    }
+}
+
+extension AgreedRule {
+    /// Adds the holds of the same rule that have not ended and are not covered by its own.
+    fileprivate mutating func addHolds(of other: AgreedRule, at clock: Instant) {
+        holds += other.holds.filter { hold in !hold.hasEnded(at: clock) && !holds.contains { $0.covers(hold) } }
     }
 }
 
 extension Planner.Options {
     /// Whether a rule is carried out for all of its tables and ages.
     fileprivate func includesAll(of rule: AgreedRule) -> Bool { ruleNames.isEmpty || ruleNames.contains(rule.name) }
+
+    func hasAll(of rule: Rule) -> Bool { ruleNames.isEmpty || ruleNames.contains(rule.writtenName) }
 }

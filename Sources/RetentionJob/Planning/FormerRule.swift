@@ -35,10 +35,9 @@ struct FormerRule {
         let past = try planner.past[[rule.writtenName, entity.name.folded], default: []].filter { former in
             // Two tables of a server may differ only in case.
             let name = former.record.rule.entity
-            guard (former.record.rule.share == nil) == (rule.share == nil) else { return false }
             return try name == entity.name || reader.entity(named: name)?.name == entity.name
         }
-        stopped = past.first { $0.record.rule.name == rule.name }?.feed(of: record, upTo: step.newest)
+        stopped = past.feed(of: record, upTo: step.newest)
         // Old rows arrive in a table of candles when old source rows arrive.
         if !isHeld, !choosesLate, !planner.candleEntities.contains(rule.entity.folded) {
             let restored = try past.filter { former in
@@ -68,12 +67,13 @@ struct FormerRule {
         let changes = former.map(now.changes) ?? []
         var wider = changes.filter { $0.isWider && step.rule.share?.isConcerned(by: $0) != false }
         // A store that the policy names only now waits; one that has carried out the rule does not, wherever it is.
-        if let change = former.flatMap(now.storeChange), !planner.past.keys.contains(where: { $0[0] == now.name }) {
-            wider.append(change)
-        }
+        let isCarriedOut = planner.past.keys.contains { $0[0] == now.name }
+        let otherStore = isCarriedOut ? nil : (former ?? agreed.values.first).flatMap(now.storeChange)
+        if former != nil { wider += [otherStore].compactMap(\.self) }
         let formerHolds = former?.holds ?? Set(agreed.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         let removed = try planner.removed(formerHolds, from: step.rule, entity, hasTriggers, reader)
-        let beside = now.changedBeside(from: agreed, to: planner.agreeable)
+        let beside = now.changedBeside(
+            from: agreed, to: planner.agreeable, deletesOthers: !entity.incomingRelationships.isEmpty || hasTriggers)
         // A table of ages is data of the store: an age is wider if rows go by it.
         let formerAges =
             now.record.rule.ages?.source == nil
@@ -91,7 +91,7 @@ struct FormerRule {
         let plan = try planner.formerPlan(allHolds, reader)
         var found = try WidenedRule(wider, former, step, request, plan, entity, reader)
         // Nothing is agreed for another store, and a hold that cannot be evaluated any more may have kept any row.
-        if wider.contains(where: { $0.key == "store" }) || removed.contains(where: { $0.found == nil }) {
+        if otherStore != nil || removed.contains(where: { $0.found == nil }) {
             try found.takeAll(of: step, reader)
         }
         found.removedHolds = removed.map(\.name).unique
@@ -154,11 +154,15 @@ extension Planner {
         owners += memory.restorations.flatMap { undo in
             undo.tables.sorted().map { ("the undo \(undo.undo)", $0, .all) }
         }
+        // Of a disabled rule no run has seen the table.
+        func isDisabled(_ name: String) -> Bool {
+            policy.rulesAsWritten.contains { $0.entity == name && !$0.isEnabled }
+        }
         return try owners.first { _, name, rows in
             guard family.mayMatch(name), name != family.entity, name.folded != step.rule.entity.folded else {
                 return false
             }
-            guard let entity = try reader.entity(named: name) else { return hadTable(name) }
+            guard let entity = try reader.entity(named: name) else { return hadTable(name) || isDisabled(name) }
             guard entity.attribute(named: request.date.name) != nil else { return true }
             let isOld = StorePredicate.date(DateRange(request.date, before: request.cutoff)) && rows
             return try reader.count(StoreFetchRequest(entity: entity.name, predicate: isOld, fetchLimit: 1)) == 0

@@ -337,7 +337,7 @@ package struct Refusals {
     /// While no rows arrive, a rule would delete what is left, night after night.
     private func feedStopped() -> Refusal? {
         guard let feed = doubts.stopped, survey.expiredCount > 0 else { return nil }
-        let allowed = memory.silence(rule, clock: clock, zone: date.zone)
+        let allowed = memory.silence(rule, since: feed.since, clock: clock, zone: date.zone)
         guard feed.since < allowed.since else { return nil }
         return refusal(
             .feedStopped,
@@ -369,12 +369,18 @@ package struct Refusals {
 }
 
 extension RunMemory {
-    /// How long the newest row of a rule may stay the same, and since when.
-    func silence(_ rule: Rule, clock: Instant, zone: CalendarZone) -> (words: String, since: Instant) {
+    /// How long the newest row of a rule may stay the same, and since when. A time without runs that began after the row had come says
+    /// nothing about the feed.
+    ///
+    /// - Parameter since: when a run first saw the newest row; nil: all runs count.
+    func silence(
+        _ rule: Rule, since: Instant? = nil, clock: Instant, zone: CalendarZone
+    ) -> (words: String, since: Instant) {
         if let limit = rule.limits.maxSilence {
             return (limit.written, Cutoff.instant(asOf: clock, maxAge: limit, align: nil, zone: zone))
         }
-        let silence = max(Rule.Limits.silence, (longestGap ?? .zero) * 3)
+        let gap = since.map(longestGap(before:)) ?? longestGap
+        let silence = max(Rule.Limits.silence, (gap ?? .zero) * 3)
         return (Figures.duration(silence), clock.advanced(byMicroseconds: -silence.wholeMicroseconds))
     }
 }

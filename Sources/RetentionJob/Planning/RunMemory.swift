@@ -11,6 +11,8 @@ package struct RunMemory: Hashable, Sendable {
     package var crashedAsOf: Instant?
     /// The longest time between the ends of consecutive runs; nil: fewer than two runs.
     package var longestGap: Duration?
+    /// These ends, the newest first.
+    package var ends: [Instant] = []
     /// Whether the last run crashed, or failed after a crash: then the store is checked for damage.
     package var hasCrash: Bool
     /// What undos have restored, the newest first.
@@ -110,9 +112,9 @@ package struct RunMemory: Hashable, Sendable {
             package init(newest: Instant, since: Instant) { (self.newest, self.since) = (newest, since) }
 
             /// What is known after a run of a rule; nil: it has no rows.
-            fileprivate init?(_ last: CarriedOut?, _ record: RecordedRule, newest: Instant?, _ clock: Instant) {
+            fileprivate init?(_ past: [CarriedOut], _ record: RecordedRule, newest: Instant?, _ clock: Instant) {
                 guard let newest else { return nil }
-                self = last?.feed(of: record, upTo: newest) ?? Feed(newest: newest, since: clock)
+                self = past.feed(of: record, upTo: newest) ?? Feed(newest: newest, since: clock)
             }
         }
 
@@ -166,12 +168,6 @@ package struct RunMemory: Hashable, Sendable {
         /// The name of the rule in the policy, and of its entity.
         var tableKey: [String] { [record.rule.writtenName, record.rule.entity.folded] }
 
-        /// How far the rows of a rule had come, if it chooses the same rows, whatever values have its age, and has no newer one now.
-        func feed(of record: RecordedRule, upTo newest: Instant?) -> Feed? {
-            guard let feed, let newest, newest <= feed.newest, self.record.choosesRowsOfValues(as: record)
-            else { return nil }
-            return feed
-        }
     }
 
     package init(
@@ -184,14 +180,29 @@ package struct RunMemory: Hashable, Sendable {
     }
 }
 
+extension [RunMemory.CarriedOut] {
+    /// How far the rows of a rule had come, whatever values had its age, if it reads the same rows and has no newer one now.
+    func feed(of record: RecordedRule, upTo newest: Instant?) -> RunMemory.CarriedOut.Feed? {
+        let own = filter { $0.record.rule.name == record.rule.name }
+        return (own.isEmpty ? self : own).filter { $0.record.readsRows(as: record) }.compactMap(\.feed).filter { feed in
+            newest.map { $0 <= feed.newest } ?? false
+        }.max { $0.newest < $1.newest }
+    }
+}
+
 extension RunMemory {
+    /// The longest time between two runs, of those that began before an instant.
+    func longestGap(before instant: Instant) -> Duration? {
+        zip(ends, ends.dropFirst()).filter { $1 < instant }.map { $0.since($1) }.max()
+    }
+
     /// The warning for a store that the ledger does not know although it knows others, as a sentence without a full stop; nil: no warning.
     /// A ledger of many stores always knows others. Then there is a warning only if the file of one no longer exists.
     package func unknownStoreText(for policy: Policy) -> String? {
         guard let otherStore, !policy.isOneOfMany || isOtherGone else { return nil }
         let guards = "rows_came_back and restored_rows have nothing to compare with"
         return
-            "the ledger knows \(otherStore), but no run of this store: \(policy.isOneOfMany ? "" : "policy_widened, ")\(guards); a store "
+            "the ledger knows \(otherStore), but no run of this store: \(agreed(of: policy) != nil ? "" : "policy_widened, ")\(guards); a store "
             + "that was moved is known if its ledger was moved with it"
     }
 
@@ -220,61 +231,59 @@ extension RunMemory {
 
     private static let outcomesOfDone: Set<RunReport.Outcome> = [.completed, .interrupted, .failed]
 
-    /// The lines of what is known of the rules after a run has ended. Of a rule that the run did not carry out only the newest date changes.
-    /// While one age of a rule waits, the others keep their former values too: values may have moved between them.
-    /// What somebody accepts is known, whatever else refuses it.
+    /// The lines of what is known of the rules after a run has ended. What is known of a rule and a table is replaced by a run that has
+    /// carried out all ages of the rule and left none; until then only the newest dates change, and ages are added.
     func ruleLines(
         after plan: Plan, _ report: RunReport, policy: Policy, _ options: Planner.Options, clock: Instant
     ) -> [String] {
-        var known = Dictionary(rules.map { ($0.key, $0) }) { first, _ in first }
+        var known = Dictionary(grouping: rules, by: \.tableKey)
         let steps = zip(plan.steps, report.rules).filter { $0.0.rule.isEnabled }
         func isDone(_ step: Plan.Step, _ report: RunReport.RuleReport) -> Bool {
             step.record != nil && Self.outcomesOfDone.contains(report.outcome)
         }
-        let waiting = Set(
-            steps.filter { !isDone($0, $1) && !options.accept.contains(.policyWidened) }.map(\.0.rule.writtenName))
-        var present: Set<[String]> = []
-        var isCarriedOut = false
-        for (step, done) in steps {
-            guard let record = step.record else { continue }
-            let key = [step.rule.name, record.rule.entity.folded]
-            present.insert(key)
-            guard isDone(step, done) else {
-                let last = known[key]
-                if options.accept.contains(.policyWidened) {
-                    known[key] = CarriedOut(
-                        record, leftNone: false, run: report.runID, ended: clock, cutoff: done.cutoff, keptCount: 0)
-                }
-                if !plan.doubtsClock, last?.record.choosesRowsOfValues(as: record) != false {
-                    known[key]?.feed = .init(last, record, newest: step.newest, clock)
-                }
-                continue
-            }
-            isCarriedOut = true
-            var now = carriedOut(step, record, done, report.runID, clock, after: known[key])
-            if waiting.contains(step.rule.writtenName), let share = now.record.rule.share,
-                let last = known[key]?.record.rule.share
-            {
-                now.record = now.record.matched(by: share.joined(with: last))
-                now.leftNone = now.leftNone && share == last
-            }
-            known[key] = now
+        let waiting = Set(steps.filter { !isDone($0, $1) }.map(\.0.rule.writtenName))
+        let tables = Dictionary(grouping: steps.filter { $0.0.record != nil }) { step, _ in
+            [step.rule.writtenName, step.record?.rule.entity.folded ?? ""]
         }
-        let own = Set(policy.rulesAsWritten.map(\.name))
-        let others = Set(agreed.map(\.name)).subtracting(own)
-        return known.values.filter { rule in
-            let name = rule.record.rule.writtenName
-            // Values without this age have another one.
-            let isGone = own.contains(name) && rule.record.rule.share != nil
-            return present.contains(rule.key) || waiting.contains(name) || others.contains(name)
-                || !isGone && clock.since(rule.ended) < Self.missing
+        for (key, steps) in tables {
+            let past = known[key, default: []]
+            let isWhole = steps.allSatisfy { isDone($0, $1) && ($0.rule.share == nil || options.hasAll(of: $0.rule)) }
+            let now = steps.compactMap { step, done in
+                step.record.map { carriedOut(step, $0, done, report.runID, clock, after: past) }
+            }
+            if isWhole, now.allSatisfy(\.leftNone) || !past.contains(where: \.leftNone) {
+                known[key] = now
+            } else if !plan.doubtsClock {
+                known[key] = past.map { past in
+                    var past = past
+                    if let new = now.first(where: { $0.key == past.key && $0.record.readsRows(as: past.record) }) {
+                        past.feed = new.feed
+                    }
+                    return past
+                }
+                // A value that is known with two ages has the longer one.
+                known[key, default: []] += zip(now, steps).compactMap { now, step in
+                    var now = now
+                    now.leftNone = false
+                    let isKnown = past.contains { $0.record == now.record }
+                    return isDone(step.0, step.1) && now.record.rule.share != nil && !isKnown ? now : nil
+                }
+            }
+        }
+        let others = Set(agreed.map(\.name)).subtracting(policy.rulesAsWritten.map(\.name))
+        let isCarriedOut = steps.contains { isDone($0, $1) }
+        return known.flatMap { key, rules in
+            rules.filter {
+                tables[key] != nil || waiting.contains(key[0]) || others.contains(key[0])
+                    || clock.since($0.ended) < Self.missing
+            }
         }.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.line) + (isCarriedOut ? [] : damagedRules)
     }
 
     /// What is known of a rule after a run that carried it out.
     private func carriedOut(
         _ step: Plan.Step, _ record: RecordedRule, _ done: RunReport.RuleReport, _ run: String, _ clock: Instant,
-        after last: CarriedOut?
+        after past: [CarriedOut]
     ) -> CarriedOut {
         // Remaining rows have arrived since the plan.
         let leftNone =
@@ -283,12 +292,11 @@ extension RunMemory {
             record, leftNone: leftNone, run: run, ended: clock, cutoff: done.cutoff,
             keptCount: done.kept.byRuleCount + done.kept.heldCount)
         now.isUnmatched = !step.isMatched && !hasMatched(record)
-        now.feed = .init(last, record, newest: step.newest, clock)
+        now.feed = .init(past, record, newest: step.newest, clock)
         // If this run got less far, the cutoff at which an earlier run left nothing stays known.
-        if let last, last.leftNone, !leftNone || now.cutoff < last.cutoff, restoredTables(since: last).isEmpty,
-            last.record.choosesRows(as: record)
+        if leftNone, let last = past.first(where: { $0.key == now.key }), last.leftNone, now.cutoff < last.cutoff,
+            restoredTables(since: last).isEmpty, last.record.choosesRows(as: record)
         {
-            now.leftNone = true
             (now.record, now.run, now.ended, now.cutoff, now.keptCount) = (
                 last.record, last.run, last.ended, last.cutoff, last.keptCount
             )

@@ -27,6 +27,7 @@ extension LedgerHistory {
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(ofStore),
             restorations: try restorations(names(of: store), of: store, before: number))
+        memory.ends = ends
         let isOpen = [LedgerRun.Outcome.crashed, .running].map { StoreValue.text($0.rawValue) }
         memory.crashedAsOf = rows.filter {
             isOpen.contains($0[5]) && $0[4] != .text(RunReport.Mode.undo.rawValue)

@@ -232,11 +232,11 @@ import Testing
             $0.survey.expiredCount = 0
         },
         Row("three times the longest gap without a newer row", []) {
-            $0.memory.longestGap = .seconds(10 * 86_400)
+            $0.memory.ends = [clock.advanced(byMicroseconds: -31 * day), clock.advanced(byMicroseconds: -41 * day)]
             $0.doubts.stopped = feed(daysAgo: 30)
         },
         Row("more than three times the longest gap without a newer row", [.feedStopped]) {
-            $0.memory.longestGap = .seconds(10 * 86_400)
+            $0.memory.ends = [clock.advanced(byMicroseconds: -31 * day), clock.advanced(byMicroseconds: -41 * day)]
             $0.doubts.stopped = feed(daysAgo: 30, and: 1)
         },
         Row("longer than the rule allows", [.feedStopped]) {
