@@ -29,7 +29,9 @@ extension [LedgerRun] {
     /// The newest run that is no undo and whose date may be right; nil: there is none.
     ///
     /// - Parameter now: the time of the clock.
-    func newest(now: Instant) -> LedgerRun? { last { $0.report.undo == nil && $0.report.isDated(through: now) } }
+    func newest(now: Instant) -> LedgerRun? {
+        filter { $0.report.undo == nil }.begun(now: now).last { $0.isDated }?.run
+    }
 
     /// When the next run is due, and when it counts as missed: a tenth later. Nil: the policy does not say how often a run is expected, or
     /// none is recorded.
@@ -42,16 +44,35 @@ extension [LedgerRun] {
         return (due, due.advanced(byMicroseconds: due.since(start).wholeMicroseconds / 10))
     }
 
-    /// Those that are expected, without undos and runs whose date is wrong: see ``RunReport/isDated(through:)``.
+    /// Those that are expected, without undos and runs whose date is wrong: see ``begun(now:)``.
     ///
     /// - Parameter now: the time of the clock.
     package func expected(of policy: Policy?, now: Instant) -> [LedgerRun] {
-        var (dated, next): ([LedgerRun], Instant) = ([], now)
-        for run in reversed() where run.report.undo == nil && run.report.isDated(through: next) {
-            dated.append(run)
-            next = Swift.min(next, run.report.started)
-        }
+        let dated = filter { $0.report.undo == nil }.begun(now: now).filter { $0.isDated }.map { $0.run }
         var expected = ExpectedRuns(policy)
-        return dated.reversed().filter { expected.count($0.report.onlyRules) }
+        return dated.filter { expected.count($0.report.onlyRules) }
+    }
+
+    /// When each run began, and whether its date may be right.
+    ///
+    /// A date is wrong if it is more than a day after what follows: the next run with a right date, or now. Of such a run it is only known
+    /// that what follows began later. The date of a run that was refused because the clock was set back is wrong if an earlier run is dated
+    /// between it and now. If that one is dated later than now, its own clock was ahead.
+    ///
+    /// - Parameter now: the time of the clock.
+    func begun(now: Instant) -> [(at: Instant, isDated: Bool, run: LedgerRun)] {
+        var latest = Instant.distantPast
+        let areBehind = map { run in
+            let started = run.report.started
+            if started <= now { latest = Swift.max(latest, started) }
+            return run.report.saysMovedBack && started < latest
+        }
+        var next = now
+        return zip(self, areBehind).reversed().map { run, isBehind in
+            let isAhead = run.report.isAhead(of: next)
+            let at = isAhead ? next.advanced(byMicroseconds: -1) : run.report.started
+            if isAhead || !isBehind { next = Swift.min(next, at) }
+            return (at: at, isDated: !isAhead && !isBehind, run: run)
+        }.reversed()
     }
 }

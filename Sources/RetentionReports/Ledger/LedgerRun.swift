@@ -213,12 +213,8 @@ extension RunReport {
         rules.contains { !Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
     }
 
-    /// Whether the date of the run may be right: it is not a day after what follows, and no rule was refused because the clock was set back.
-    ///
-    /// - Parameter next: when the next run with a right date began, or the time of the clock.
-    func isDated(through next: Instant) -> Bool {
-        !isAhead(of: next) && !rules.contains { $0.refusalCodes.contains(.clockMovedBack) }
-    }
+    /// Whether a rule was refused because the clock was earlier than the end of the last run.
+    var saysMovedBack: Bool { rules.contains { $0.refusalCodes.contains(.clockMovedBack) } }
 
     /// Whether the clock of the run was ahead: its date is more than a day after what follows.
     func isAhead(of next: Instant) -> Bool { started > next.advanced(byMicroseconds: 86_400_000_000) }

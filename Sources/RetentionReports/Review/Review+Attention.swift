@@ -29,9 +29,9 @@ extension Review {
 
     /// The kinds of what stands, the worst first.
     private static let kinds = [
-        "ledger", "store", "archive", "failed", "crashed", "missed", "refused", "pending", "interrupted", "behind",
-        "archive_gone", "no_new_rows", "warning", "unreadable", "silent_groups", "late", "hold", "growth", "no_archive",
-        "no_limit",
+        "ledger", "store", "archive", "failed", "crashed", "missed", "clock", "refused", "pending", "interrupted",
+        "behind", "archive_gone", "no_new_rows", "warning", "unreadable", "silent_groups", "late", "hold", "growth",
+        "no_archive", "no_limit",
     ]
 
     /// The same as sentences.
@@ -73,6 +73,13 @@ extension Review {
         }
         if let missed, missed.isOverdue, let gap = missed.gaps.last {
             found.append((.bad, "missed", nil, missed.sentence(gap)))
+        }
+        if plan.saysMovedBack, let ahead = (runs + others).last(where: { $0.report.started > plan.started }) {
+            let (id, date) = (ahead.report.runID.prefix(10), Self.time(ahead.report.started))
+            let text =
+                "the run \(id) is dated \(date), later than now: if the clock is right now, it was ahead then, and every "
+                + "run since is refused as clock_moved_back until one has --accept clock_moved_back"
+            found.append((.bad, "clock", nil, text))
         }
         found += refused
         for rule in plan.rules where rule.outcome == .planned {

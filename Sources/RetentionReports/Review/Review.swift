@@ -52,16 +52,8 @@ package struct Review {
         return begun.filter { recent.contains($0.at) }.map(\.run)
     }
 
-    /// The runs, and when they began. Of a clock that was ahead it is only known that the next run began later.
-    var begun: [(at: Instant, run: LedgerRun)] {
-        var next = plan.asOf
-        return runs.reversed().map { run in
-            let isAhead = run.report.isAhead(of: next)
-            let at = isAhead ? next.advanced(byMicroseconds: -1) : run.report.started
-            if isAhead || run.report.isDated(through: next) { next = min(next, at) }
-            return (at: at, run: run)
-        }.reversed()
-    }
+    /// The runs, and when they began.
+    var begun: [(at: Instant, run: LedgerRun)] { runs.begun(now: plan.asOf).map { (at: $0.at, run: $0.run) } }
 
     /// The newest run that is no undo and whose date may be right; nil: none is recorded.
     var lastRun: LedgerRun? { runs.newest(now: plan.started) }

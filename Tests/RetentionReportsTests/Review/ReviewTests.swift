@@ -350,6 +350,27 @@ struct ReviewTests {
         }
     }
 
+    /// The one run with a wrong date is named. What was refused because of it took place.
+    @Test func runsAfterAClockThatWasAheadTookPlace() {
+        var refused = Sample.rule("gold", .refused, expired: 5)
+        refused.refusal = .clockMovedBack
+        var ahead = Sample.run(3)
+        ahead.report.started = Sample.instant(40)
+        let runs = [Sample.run(4), ahead, Sample.run(2, [refused]), Sample.run(1, [refused]), Sample.run(0, [refused])]
+        let review = Sample.review([refused], runs)
+        #expect(review.top[0].hasPrefix("Last run: 2026-11-20 03:00 · refused: clock_moved_back"), "\(review.top)")
+        #expect(review.top[1].hasPrefix("Next: due by 2026-11-21 03:00; if you read this"), "\(review.top)")
+        #expect(
+            review.sentences[0].text
+                == "the run 01JD109700 is dated 2026-12-31 00:00, later than now: if the clock is right now, it was ahead "
+                + "then, and every run since is refused as clock_moved_back until one has --accept clock_moved_back")
+        #expect(review.sentences[1].text.hasPrefix("gold: a run now would refuse it, as since 2026-11-18: "))
+        #expect(review.attention.map(\.kind).prefix(2) == ["clock", "refused"])
+        #expect(!review.words.contains("MISSED"), "\(review.words)")
+        // Once one is accepted, nothing is refused because of it.
+        #expect(!Sample.review([Sample.rule()], runs + [Sample.run(0)]).words.contains("later than now"))
+    }
+
     // MARK: Attention
 
     /// Its rows are those of the night before the next one.
