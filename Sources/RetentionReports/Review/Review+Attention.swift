@@ -238,7 +238,9 @@ extension Review {
     private var growing: [Finding] {
         let sizes = sizes
         let rules = plan.rules.map { (Optional($0.name), "rows grow", growth(of: $0)) }
-        let files = [("the store grows", 0), ("the archives grow", 1)].map { words, index in
+        // What is removed after a time grows up to that time only.
+        let archives = policy.archive?.keep == nil ? [("the archives grow", 1)] : []
+        let files = ([("the store grows", 0)] + archives).map { words, index in
             (String?.none, words, sizes.growth(index, now: plan.asOf, Figures.bytes))
         }
         return (rules + files).compactMap { rule, words, growth in

@@ -80,7 +80,8 @@ extension Review {
         guard !series.values(0).isEmpty else { return nil }
         let words = ["store", "archives"].enumerated().compactMap { index, name in
             series.values(index).last.map { last in
-                let growth = series.growth(index, now: plan.asOf, Figures.bytes)?.text
+                let kept = index == 1 ? policy.archive?.keep.map { "each kept for \($0.written)" } : nil
+                let growth = kept ?? series.growth(index, now: plan.asOf, Figures.bytes)?.text
                 return "\(name) \(Figures.bytes(last.value)), \(growth ?? "growth not known before a week of runs")"
             }
         }

@@ -679,6 +679,27 @@ struct ReviewTests {
         #expect(!young.words.contains("a day"), "\(young.words)")
     }
 
+    /// Archives that are removed after a time grow up to that time only, so that is no growth.
+    @Test func archivesGrowIfTheyAreKeptForever() {
+        let runs = [Int64(9), 8, 1, 0].map { daysAgo in
+            var run = Sample.run(daysAgo)
+            run.report.storeSizeBytes = 1
+            run.report.archive = .init(path: "archive/a.sqlite", rows: 10, sizeBytes: 100, isComplete: true)
+            run.isArchiveThere = true
+            return run
+        }
+        var review = Sample.review([Sample.rule()], runs)
+        var archive = ArchiveSettings(place: .folder("archive"))
+        review.policy.archive = archive
+        #expect(!review.words.contains("the archives grow"), "\(review.top)")
+        #expect(review.sizePlot?.summary.hasSuffix("; archives 400 bytes, each kept for 30d.") == true)
+        archive.keep = nil
+        review.policy.archive = archive
+        let growth = "+25 bytes a day (+100% in 8 days)"
+        #expect(review.top.contains("the archives grow: \(growth)"), "\(review.top)")
+        #expect(review.sizePlot?.summary.hasSuffix("; archives 400 bytes, \(growth).") == true)
+    }
+
     /// An archive past its time that is still there counts. As long as one was kept that is gone before its time the size is not known.
     @Test func archivesThatAreThereCount() {
         func run(_ daysAgo: Int64, _ isThere: Bool?, keptDays: Int64) -> LedgerRun {
