@@ -102,17 +102,13 @@ package struct Review {
     /// What came and went of each rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
     /// expired ones that were `left`; unknown if the rule was undone.
     ///
-    /// Arrivals are the difference between what a run found and what the run before left, maybe days before. They are not known if something else may have
-    /// changed the rows or the rule: an undo, a crash, another policy, or another rule that deletes rows of the entity.
+    /// Arrivals are the difference between what a run found and what the run before left, maybe days before: rows that other programs have
+    /// deleted are missing from them. They are not known if something else may have changed the rows or the rule: an undo, a crash, another
+    /// policy, or another rule that deleted such rows.
     private var daysOfRules: [String: Series] {
         var found: [String: Series] = [:]
         var last: [String: (rows: Int64, rule: String, start: Instant)] = [:]
-        let ofEntity = Dictionary(grouping: policy.rules, by: \.entity)
-        let alone = policy.rules.filter { rule in
-            ofEntity[rule.entity]?.allSatisfy { $0.name == rule.name || $0.rows.isDisjoint(from: rule.rows) }
-                == true
-        }
-        let (names, isAlone) = (Set(policy.rules.map(\.name)), Set(alone.map(\.name)))
+        let (names, sharing) = (Set(policy.rules.map(\.name)), self.sharing)
         let ownNumbers = Set(runs.map(\.number))
         func add(_ point: Series.Point, _ name: String) {
             var (point, days) = (point, found[name] ?? Series(names: Self.dayFigures))
@@ -132,9 +128,7 @@ package struct Review {
         for run in (recentRuns + others).sorted(by: { $0.number < $1.number }) {
             let isOwn = ownNumbers.contains(run.number)
             let rules = run.report.rules.filter { isOwn && $0.outcome != .disabled && names.contains($0.name) }
-            let takenByOthers = run.report.rules.filter {
-                (!isOwn || !names.contains($0.name)) && $0.done.goneCount > 0
-            }
+            let taken = rulesTaken(by: run, isOwn: isOwn, sharing)
             let start = policy.timezone.start(of: .day, at: begun[run.number] ?? run.report.started)
             let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
             if run.report.undo != nil {
@@ -154,42 +148,61 @@ package struct Review {
                     add(.init(start: start, end: end, values: [nil, nil, nil, nil]), rule.name)
                 }
             }
-            let takers = run.report.rules.filter { $0.done.goneCount > $0.done.deleted }
             for figures in rules {
                 let name = figures.name
                 let rows = figures.planned.rows.map { Int64($0) }
                 // An earlier version recorded only which policy it was.
                 let (before, rule) = (last[name], figures.ruleSHA256 ?? run.report.configSHA256)
-                let isKnown = isAlone.contains(name) && before?.rule == rule
-                let arrived = isKnown ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
+                let arrived = before?.rule == rule ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
                 // The rules of an undo are recorded as lines.
                 let isUndone = run.undoneBy?.rules.contains(SafeText.line(name)) == true
                 var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
                 let left = rows.map { $0 - Int64(figures.done.deleted) }
-                let takesOthers = takers.contains { $0.name != name && mayReach(figures.entity, $0) }
-                let isShared =
-                    !isAlone.contains(name)
-                    && rules.contains {
-                        $0.name != name && $0.entity.folded == figures.entity.folded && $0.done.deleted > 0
-                    }
+                let isTaken = taken.contains(name)
                 // An undo brings back the rows of its rules, also those of this one that they took, and one that was stopped perhaps others.
-                let isBack = run.undoneBy.map { isUndone || $0.wasInterrupted || takesOthers || isShared } ?? false
+                let isBack = run.undoneBy.map { isUndone || $0.wasInterrupted || isTaken } ?? false
                 if !isBack {
-                    day[2] = takesOthers || isShared ? nil : left
+                    day[2] = isTaken ? nil : left
                     day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
                 }
                 var point = Series.Point(
                     start: start, end: end, values: day, isRefused: figures.outcome == .refused)
                 point.arrivedDays = before.map { max(1, dayNumber(start) - dayNumber($0.start)) } ?? 1
                 add(point, name)
-                last[name] = takesOthers ? nil : left.map { ($0, rule, start) }
+                last[name] = left.map { ($0, rule, start) }
             }
-            last = last.filter { name, _ in
-                let entity = policy.rules.first { $0.name == name }?.entity.folded
-                return !takenByOthers.contains { $0.done.goneCount > $0.done.deleted || $0.entity.folded == entity }
-            }
+            last = last.filter { !taken.contains($0.key) }
         }
         return found
+    }
+
+    /// By the name and the entity of each rule, the other rules that may match the same rows.
+    private var sharing: [[String]: Set<String>] {
+        Dictionary(grouping: policy.rules, by: \.entity.folded).reduce(into: [:]) { found, entity in
+            for rule in entity.value {
+                let others = entity.value.filter { $0.name != rule.name && !$0.rows.isDisjoint(from: rule.rows) }
+                found[[rule.name, entity.key]] = Set(others.map(\.name))
+            }
+        }
+    }
+
+    /// The rules of which others have, or may have, taken rows in a run. What the rules of other policies match is not known.
+    private func rulesTaken(by run: LedgerRun, isOwn: Bool, _ sharing: [[String]: Set<String>]) -> Set<String> {
+        var taken: Set<String> = []
+        for taker in run.report.rules where taker.done.goneCount > 0 {
+            let (entity, takesOthers) = (taker.entity.folded, taker.done.goneCount > taker.done.deleted)
+            let shared = isOwn ? sharing[[taker.name, entity]] : nil
+            if let shared, taker.done.deleted > 0 { taken.formUnion(shared) }
+            guard shared == nil || takesOthers else { continue }
+            for rule in policy.rules {
+                let isTaken =
+                    shared == nil
+                    ? takesOthers || rule.entity.folded == entity
+                    : rule.name != taker.name && mayReach(rule.entity, taker)
+                if isTaken { taken.insert(rule.name) }
+            }
+        }
+        return taken
     }
 
     /// Whether what a rule took with its rows may be of an entity. A trigger may delete rows of any.

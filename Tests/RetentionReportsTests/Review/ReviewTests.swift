@@ -195,6 +195,24 @@ struct ReviewTests {
         #expect(arrived([both, run(0, 130)]) == [nil, nil])
     }
 
+    /// A rule that deleted nothing took no rows of another one, whether it was disabled or found none.
+    @Test func aRuleThatDeletedNothingHidesNoArrivals() {
+        func run(_ daysAgo: Int64, _ rows: Int, _ old: RunReport.RuleReport) -> LedgerRun {
+            Sample.run(daysAgo, [Sample.rule("gold", .completed, expired: 10, rows: rows), old])
+        }
+        func arrived(_ runs: [LedgerRun]) -> [Int64?] {
+            Sample.review([Sample.rule(), Sample.rule("old")], runs).days(of: "gold").points.map { $0.values[0] }
+        }
+        let none = Sample.rule("old", .completed)
+        let some = Sample.rule("old", .completed, expired: 5)
+        for old in [none, Sample.rule("old", .disabled)] {
+            #expect(arrived([run(2, 100, old), run(1, 105, old), run(0, 130, old)]) == [nil, 15, 35])
+        }
+        #expect(arrived([run(2, 100, some), run(1, 105, none), run(0, 130, some)]) == [nil, nil, 35])
+        // Also in a run without the rule.
+        #expect(arrived([run(2, 100, none), Sample.run(1, [some]), run(0, 130, none)]) == [nil, nil])
+    }
+
     @Test func aCrashedNightIsADayOfWhichNothingIsKnown() {
         var crashed = Sample.run(1, [])
         crashed.outcome = .crashed
