@@ -96,7 +96,8 @@ package struct ReviewPage {
         let legend = keys.map { style, words in
             "<svg class=\"key\" viewBox=\"0 0 9 9\"><rect class=\"\(style)\" width=\"9\" height=\"9\"/></svg> \(words)"
         }
-        let lines = ["<p class=\"soft\">\(legend.joined(separator: " ")) · ? arrived, not known</p>"] + parts
+        let note = " · arrived: less what other programs deleted; ?: not known"
+        let lines = ["<p class=\"soft\">\(legend.joined(separator: " "))\(note)</p>"] + parts
         return Self.section("Rows and sizes", lines.joined(separator: "\n"))
     }
 }

@@ -178,7 +178,8 @@ extension Review {
         }
         func figure(_ index: Int) -> ((rule: String, point: Series.Point)) -> String { { $0.point.text(index) } }
         return ReviewTable(
-            "What came and went in the newest nights. ?: not known", nights, shortCount: 6, style: { _ in .plain },
+            "What came and went in the newest nights. Arrived: less what other programs deleted. ?: not known", nights,
+            shortCount: 6, style: { _ in .plain },
             [
                 ("Rule", false, { $0.rule }), ("Day", false, { day($0.point.start) }), ("Arrived", true, figure(0)),
                 ("Deleted", true, figure(1)), ("Rows left", true, figure(2)), ("Expired left", true, figure(3)),

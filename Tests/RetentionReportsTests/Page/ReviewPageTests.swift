@@ -245,7 +245,7 @@ struct ReviewPageTests {
         let plot = review.plots(of: Sample.rule())[0]
         #expect(plot.svg("a").matches(of: #/>\?<\/text>/#).count == 1, "\(plot.svg("a"))")
         #expect(plot.summary.contains("arrivals not known on 1 day"))
-        #expect(ReviewPage(review).html.contains("? arrived, not known</p>"))
+        #expect(ReviewPage(review).html.contains(" · arrived: less what other programs deleted; ?: not known</p>"))
     }
 
     @Test func barsDifferInLightnessAndFromTheGround() throws {

@@ -167,6 +167,9 @@ struct ReviewTests {
         #expect(arrived([run(2, 100), Sample.undo(1, of: run(2, 100), restored: 10), run(0, 130)]) == [nil, nil])
         #expect(arrived([run(2, 100), Sample.run(1, [], failure: "locked"), run(0, 130)]) == [nil, 40])
         #expect(arrived([run(2, 100), run(0, 80)]) == [nil, nil])
+        // Nobody knows what other programs have deleted.
+        let review = Sample.review([Sample.rule()], [run(2, 100), run(0, 130)])
+        #expect(review.words.contains("Arrived: less what other programs deleted."), "\(review.words)")
         // Another policy took rows of the entity, or of another one.
         for (entity, expected) in [("price", nil), ("News", 40)] as [(String, Int64?)] {
             var rule = Sample.rule("other", .completed, expired: 5)
