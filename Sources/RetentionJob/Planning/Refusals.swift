@@ -341,9 +341,8 @@ package struct Refusals {
         guard feed.since < allowed.since else { return nil }
         return refusal(
             .feedStopped,
-            "no newer row has arrived since \(Figures.instant(feed.since.toSecond)): the newest is dated "
-                + "\(Figures.instant(feed.newest.toSecond)), as in that run, and limits.max_silence allows "
-                + allowed.words)
+            "no row newer than \(Figures.instant(feed.newest.toSecond)) has arrived since "
+                + "\(Figures.instant(feed.since.toSecond)), and limits.max_silence allows \(allowed.words)")
     }
 
     // MARK: Words
