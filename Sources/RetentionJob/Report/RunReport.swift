@@ -232,17 +232,8 @@ package struct RunReport: Sendable {
     package func keptCount(of hold: String) -> Int {
         sum { $0.kept.byHold.reduce(0) { $1.hold == hold ? $0 + $1.rowCount : $0 } }
     }
-    /// Residue of all rules.
+    /// Residue of all rules, in texts as in JSON. A row that several refused rules found counts for each.
     package var residueCount: Int { sum(\.left.expired) }
-    /// Refused rules whose expired rows may also be counted by other rules of their entity, so that no sum is correct.
-    package var overlapping: [RuleReport] {
-        rules.filter { rule in
-            rule.outcome == .refused && rule.left.expired > 0
-                && rules.count { $0.entity == rule.entity && $0.planned.expired > 0 } > 1
-        }
-    }
-    /// Residue in texts, without those.
-    package var leftCount: Int { residueCount - overlapping.reduce(0) { $0 + $1.left.expired } }
     /// Whether the run got to its rules, so that their expired rows were counted.
     private var isCounted: Bool { failure == nil || !rules.isEmpty }
     /// Expired rows and residue of all rules; nil: an error ended the run before they were counted.

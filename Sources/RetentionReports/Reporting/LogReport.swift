@@ -99,7 +99,9 @@ package struct LogReport {
             if gone > 0 || parts.isEmpty {
                 parts.append(gone == 0 ? "nothing deleted" : "\(Figures.grouped(gone)) deleted")
             }
-            if report.leftCount > 0, run.undoneBy == nil { parts.append("\(Figures.grouped(report.leftCount)) left") }
+            if report.residueCount > 0, run.undoneBy == nil {
+                parts.append("\(Figures.grouped(report.residueCount)) left")
+            }
         }
         if others.contains(report.config) { parts.append("by the policy \(report.config)") }
         if let text = report.asOfText { parts.append(text) }

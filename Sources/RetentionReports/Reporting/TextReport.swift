@@ -357,7 +357,7 @@ package struct TextReport {
         let failed = report.rules.count { $0.outcome == .failed }
         let rejected = report.pending.rejected
         var parts: [String] = []
-        if refused > 0 { parts.append("\(Figures.count(refused, "rule")) refused\(isDryRun ? "" : foundByRefused)") }
+        if refused > 0 { parts.append("\(Figures.count(refused, "rule")) refused") }
         if failed > 0 { parts.append("\(Figures.count(failed, "rule")) failed") }
         parts += report.pending.refused
         if isDryRun {
@@ -398,27 +398,13 @@ package struct TextReport {
         return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
     }
 
-    /// What each of these rules found: ` (a found 51 expired rows, b 56)`.
-    private var foundByRefused: String {
-        let rules = report.overlapping
-        guard let first = rules.first else { return "" }
-        let most = 5
-        let others = rules.dropFirst().prefix(most - 1).map {
-            "\(SafeText.line($0.name)) \(Figures.grouped($0.left.expired))"
-        }
-        let more = rules.count > most ? ["and \(Figures.count(rules.count - most, "other rule")) some"] : []
-        let found =
-            ["\(SafeText.line(first.name)) found \(Figures.count(first.left.expired, "expired row"))"] + others + more
-        return " (\(found.joined(separator: ", ")))"
-    }
-
     /// The expired rows that are in the store after the run.
     private var left: [String] {
         func text(_ count: Int, _ participle: String) -> String {
             "\(Figures.count(count, "expired row", "is", "are")) \(participle)"
         }
         var parts: [String] = []
-        if report.leftCount > 0 { parts.append(text(report.leftCount, "left")) }
+        if report.residueCount > 0 { parts.append(text(report.residueCount, "left")) }
         let held = report.rules.filter { $0.kept.heldCount > 0 || $0.kept.byHold.contains { $0.rowCount > 0 } }
         if !held.isEmpty {
             // A row counts for each rule that would delete it.

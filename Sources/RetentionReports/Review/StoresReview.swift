@@ -141,7 +141,7 @@ package struct StoresReview {
         let count = runs.count { $0.outcome == worst }
         let part = count == runs.count ? "" : " in \(Figures.grouped(count)) of \(Figures.count(runs.count, "store"))"
         let gone = runs.reduce(0) { $0 + $1.report.goneCount }
-        let left = runs.reduce(0) { $0 + $1.report.leftCount }
+        let left = runs.reduce(0) { $0 + $1.report.residueCount }
         var done = "Deleted " + (gone == 0 ? "no rows" : Figures.count(gone, "row"))
         // An undo may have brought rows back since.
         if left > 0, runs.allSatisfy({ $0.undoneBy == nil }) {
