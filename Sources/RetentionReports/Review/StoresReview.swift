@@ -149,12 +149,18 @@ package struct StoresReview {
             done += "; \(Figures.count(left, "expired row", "is", "are")) left"
             done += isWhole ? "" : " where they were counted"
         }
+        let undone = runs.compactMap(\.undoneBy).filter { !$0.undos.isEmpty }
+        let partly = undone.count { !$0.isWhole }
+        let undo =
+            "undone in \(Figures.grouped(undone.count)) of \(Figures.count(runs.count, "store"))"
+            + (partly > 0 ? ", in \(Figures.grouped(partly)) of them in part" : "")
         let open = runs.count { !$0.isFinished }
         let missing = storeCount - runs.count
         let first = runs.map(\.report).min { $0.started < $1.started }
         let asOf = first?.asOfText.map { ", " + $0 } ?? ""
         let parts = [
             Review.time(first?.started) + asOf, worst.rawValue + part, gone == 0 && open > 0 ? "" : done,
+            undone.isEmpty ? "" : undo,
             open > 0 ? "what it deleted and left in \(Figures.count(open, "store")) is not known" : "",
             missing > 0 ? "\(Figures.count(missing, "store", "was", "were")) not reached" : "",
         ]

@@ -57,6 +57,22 @@ struct StoresReviewTests {
         #expect(good.contains(" Last run: 2026-11-20 03:00 · completed · Deleted 24 rows Next: "), "\(good)")
     }
 
+    @Test func theLastRunSaysInHowManyStoresItIsUndone() throws {
+        var runs = [night(0, .completed, expired: 24, of: 5), night(0, .completed, expired: 7, of: 5)]
+        func says(_ text: String) -> Bool {
+            let last = words([store("a", Sample.rule(), [runs[0]]), store("b", Sample.rule(), [runs[1]])])
+            return last.contains(" completed · Deleted 31 rows\(text) Next: ")
+        }
+        #expect(says(""))
+        let undo = Sample.undo(0, of: runs[0], restored: 24)
+        runs[0].undoneBy = .init()
+        runs[0].undoneBy?.note(try #require(undo.report.undo), by: undo, deletedAgainBy: nil)
+        #expect(says(" · undone in 1 of 2 stores"))
+        runs[1].undoneBy = runs[0].undoneBy
+        runs[1].undoneBy?.rulesLeft = ["silver"]
+        #expect(says(" · undone in 2 of 2 stores, in 1 of them in part"))
+    }
+
     /// Which runs were those of one command is not recorded by an earlier version.
     @Test func whatIsNotKnownOfTheLastRunIsNotSaid() {
         let old = night(0, .completed, expired: 24, of: nil)
