@@ -18,7 +18,7 @@ package enum SchemaAdvice {
             date.encoding.datePattern == nil, !isText || survey.readableCount ?? 0 > 0
         {
             advice.append(
-                "\(entity.name).\(date.name) has no index, so every run reads all rows"
+                "no index begins with the date, so every run reads all rows"
                     + (isText ? "; if all of its texts are written alike: " : ": ")
                     + createIndex(on: entity, [entity.attribute(named: date.name)?.column ?? date.name]))
         }

@@ -24,7 +24,8 @@ package struct TextReport {
     private let layout: TextLayout
     private let isOneOfMany: Bool
     private let tellsLeft: Bool
-    private let showsCommands: Bool
+    /// The commands that accept refusals, by their options; empty: they are not shown.
+    private let commands: [[String]: String]
     /// The rules as they are shown.
     private let rules: [RunReport.RuleReport]
     /// Advice that is the same for several refused rules, with their names.
@@ -45,7 +46,7 @@ package struct TextReport {
         tellsLeft: Bool = true, showsCommands: Bool = true
     ) {
         (self.report, self.host, self.layout, self.isOneOfMany) = (report, host, layout, isOneOfMany)
-        (self.tellsLeft, self.showsCommands) = (tellsLeft, showsCommands)
+        (self.tellsLeft, commands) = (tellsLeft, showsCommands ? report.acceptances : [:])
         (rules, remedies) = report.rules.inFamilies.sayingOnce
         sameReasons = rules.sameReasons
     }
@@ -195,23 +196,29 @@ package struct TextReport {
         return "\(Figures.count(created, "candle"))\(verb) created, \(Figures.grouped(changed)) changed"
     }
 
-    /// The sentences about the rules. One that is the same for several rules is there once, with their names.
+    /// The sentences about the rules. One that is the same for several rules is there once, with their names and its statements.
     private var notes: [String] {
-        var found: [(names: [String], text: String, style: Style)] = []
+        var found: [(names: [String], text: String, statements: [String], style: Style)] = []
         var places: [String: Int] = [:]
         for rule in rules {
-            for (text, style) in sentences(rule) {
+            for (sentence, style) in sentences(rule) {
+                let start = sentence.firstRange(of: "CREATE INDEX ")?.lowerBound ?? sentence.endIndex
+                let (text, statement) = (String(sentence[..<start]), String(sentence[start...]))
                 // What continues the line above stays there.
                 let key = text.hasPrefix("nor ") ? "\(rule.name): \(text)" : text
                 let place = places[key] ?? found.count
-                if place == found.count { found.append(([], text, style)) }
+                if place == found.count { found.append(([], text, [], style)) }
                 found[place].names.append(SafeText.line(rule.name))
+                if !found[place].statements.contains(statement) { found[place].statements.append(statement) }
                 places[key] = place
             }
         }
-        return found.flatMap { names, text, style -> [String] in
-            let each = names.count > 1 && text.contains(where: \.isNumber) ? ", each" : ""
-            return layout.note(names.joined(separator: ", ") + each, text, style)
+        let commands = Set(commands.values)
+        return found.flatMap { names, text, statements, style -> [String] in
+            let each = names.count > 1 && text.contains(where: \.isNumber) && !commands.contains(text) ? ", each" : ""
+            let label = names.joined(separator: ", ") + each
+            guard statements.count > 1 else { return layout.note(label, text + statements.joined(), style) }
+            return layout.note(label, text, style) + statements.map { "  " + SafeText.line($0) }
         }
     }
 
@@ -222,7 +229,7 @@ package struct TextReport {
             note(message, rule.outcome.style)
         }
         for text in rule.otherRefusalTexts { note(rule.withoutOption(text), .bad) }
-        if let command = acceptance(rule) { note(command, .plain) }
+        if let command = rule.acceptOptions.flatMap({ commands[$0] }) { note(command, .plain) }
         if let sentence = method(rule) { note(sentence, .plain) }
         if !rule.accepted.isEmpty {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
@@ -271,17 +278,6 @@ package struct TextReport {
         }
         for text in rule.advice { note("advice: " + text, .plain) }
         return found
-    }
-
-    /// The command that accepts why a rule is refused, with the other tables of its pattern and the rules of the same reason; nil: there is
-    /// none, it is beside the first of them, or commands are not shown.
-    private func acceptance(_ rule: RunReport.RuleReport) -> String? {
-        guard showsCommands, let options = rule.acceptOptions, sameReasons[rule.name] == nil else { return nil }
-        let same = rules.filter { $0.family == rule.family && $0.acceptOptions == options }
-        guard rule.family == nil || same.first?.name == rule.name else { return nil }
-        let name = same.count > 1 ? rule.family ?? rule.name : rule.name
-        let others = same.map(\.name).filter { sameReasons[$0] == rule.name }
-        return report.acceptance(of: [name] + others, options)
     }
 
     /// Whether a message of a rule has the same cause as the failure of the run, which is shown.
@@ -437,9 +433,22 @@ extension RunReport.RuleReport {
 }
 
 extension RunReport {
-    /// The command that accepts all reasons why rules, or all tables of a pattern, are refused. It works in each folder.
-    func acceptance(of names: [String], _ options: [String]) -> String {
-        let rules = names.flatMap { ["--rule", $0] }
+    /// The commands that accept why rules are refused, by their options: rules that need the same options share a command.
+    fileprivate var acceptances: [[String]: String] {
+        Dictionary(grouping: rules.filter { $0.acceptOptions != nil }) { $0.acceptOptions ?? [] }
+            .reduce(into: [:]) { $0[$1.key] = acceptance(of: $1.value, $1.key) }
+    }
+
+    /// The command that accepts all reasons why rules are refused. It works in each folder. A rule for several tables is named as it is
+    /// written if more than one of them is refused, or if its change is accepted: for one table that would not be agreed.
+    func acceptance(of refused: [RuleReport], _ options: [String]) -> String {
+        let tables = Dictionary(refused.map { ($0.family, 1) }, uniquingKeysWith: +)
+        let isAgreed = options.contains(RefusalCode.policyWidened.rawValue)
+        let names = refused.map { rule -> String in
+            isAgreed || tables[rule.family, default: 0] > 1 ? rule.family ?? rule.name : rule.name
+        }
+        var named: Set<String> = []
+        let rules = names.filter { named.insert($0).inserted }.flatMap { ["--rule", $0] }
         let start = ["retention", "run", "-c", FilePlace.realPath(config) ?? config]
         return "to accept that for one run: " + SafeText.command(start + storeOption + rules + options)
     }

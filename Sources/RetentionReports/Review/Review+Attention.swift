@@ -114,8 +114,8 @@ extension Review {
             }
             let codes = rule.refusalCodes.dropFirst().map(\.rawValue).joined(separator: ", ")
             let reason = rule.withoutOption(rule.message ?? "no reason was recorded")
-            let names = [rule.name] + plan.rules.map(\.name).filter { sameReasons[$0] == rule.name }
-            let command = rule.acceptOptions.map { "; " + plan.acceptance(of: names, $0) } ?? ""
+            let same = [rule] + plan.rules.filter { sameReasons[$0.name] == rule.name }
+            let command = rule.acceptOptions.map { "; " + plan.acceptance(of: same, $0) } ?? ""
             let also = codes.isEmpty ? "" : "; also \(codes)"
             return (.bad, "refused", rule.name, "\(start): \(reason)\(also)\(command)")
         }

@@ -172,6 +172,34 @@ struct TextReportTests {
         #expect(!TextReport(dryRun([rule])).text.contains("to accept that"))
     }
 
+    @Test func rulesThatNeedTheSameShareACommandAndASentence() {
+        let rules = ["a1", "b"].map { name in
+            var rule = ReportSample.rule(name, outcome: .refused)
+            rule.refusals = [.init(code: .tooManyRows, message: "refusing to", isAcceptable: true)]
+            rule.refusal = .tooManyRows
+            rule.advice = ["no index begins with the date: CREATE INDEX i ON \(name) (at);"]
+            return rule
+        }
+        let start = "to accept that for one run: retention run -c conf/retention.yaml"
+        let text = TextReport(dryRun(rules), .init(width: 200)).text
+        #expect(text.contains("\na1, b: \(start) --rule a1 --rule b --accept too_many_rows\n"), "\(text)")
+        let advice = "\na1, b: advice: no index begins with the date:\n  CREATE INDEX i ON a1 (at);\n"
+        #expect(text.contains(advice + "  CREATE INDEX i ON b (at);\n"), "\(text)")
+    }
+
+    /// What is accepted for one table waits again in the next run.
+    @Test func aWiderRuleIsAcceptedForAllOfItsTables() {
+        var rule = ReportSample.rule("pairs:btc", outcome: .refused)
+        rule.family = "pairs"
+        let start = "pairs:btc: to accept that for one run: retention run -c conf/retention.yaml --rule"
+        for (code, name) in [(RefusalCode.tooManyRows, "pairs:btc"), (.policyWidened, "pairs")] {
+            rule.refusals = [.init(code: code, message: "refusing to", isAcceptable: true)]
+            rule.refusal = code
+            let text = TextReport(dryRun([rule]), .init(width: 200)).text
+            #expect(text.contains("\n\(start) \(name) --accept \(code.rawValue)\n"), "\(text)")
+        }
+    }
+
     @Test func noRowOfARefusedRuleWouldBeDeleted() {
         var rule = ReportSample.rule("fx", outcome: .refused)
         rule.planned.sample = .init(columns: ["id"])
