@@ -109,7 +109,7 @@ struct RunSession {
             }
             notifyOfRunNotCarriedOut(report)
             tell(report)
-            if !policy.isOneOfMany, !(error is PolicyError) {
+            if !policy.isOneOfMany {
                 let pages = "man retention, man retention-run"
                 console.introduce(log.origin, help: "; help: retention explain \(code), \(pages)")
             }
