@@ -74,7 +74,9 @@ extension Run {
             for warning in findings.warnings { report.warn(logger, "archive not complete", warning) }
             return findings.expired
         } catch {
-            report.warn(logger, "old archives not removed", Self.text(of: error))
+            // What ended the run is not said again.
+            let reason = Self.text(of: error)
+            if report.failure?.hasPrefix(reason) != true { report.warn(logger, "old archives not removed", reason) }
             return []
         }
     }
