@@ -51,6 +51,8 @@ package struct Planner {
     package var options: Options
     /// Whether rows are counted also for a rule that expires nothing.
     package var countsAllRows: Bool
+    /// The entities, in lower case, but for which all rows are counted; nil: all of them.
+    package var knownEntities: Set<String>?
     /// Why no rows of an entity can be imported, by entity name. What its rules may delete depends on them.
     package var pendingFailures: [String: String] = [:]
     /// What the agreed rules would do today, by the holds; made when a rule is wider.
@@ -452,12 +454,13 @@ package struct Planner {
     private func surveyRequest(
         for rule: Rule, of entity: Entity, date: DateAttribute, cutoff: Instant, preceding: [BatchDeleteRequest]
     ) -> SurveyRequest {
+        let countsAll = countsAllRows || knownEntities?.contains(rule.entity.folded) == false
         // Spelled as in the store, so that names are equal exactly if the entities are.
         var request = SurveyRequest(
             entity: entity.name, date: date, cutoff: cutoff, filter: rule.considered,
             preceding: preceding, relationships: rule.relationships.request,
             counts: .init(
-                all: countsAllRows, kept: countsAllRows || rule.limits.maxFraction != nil, related: countsAllRows))
+                all: countsAll, kept: countsAll || rule.limits.maxFraction != nil, related: countsAllRows))
         request.take(rule.rollupRequest(date))
         request.deleting.maxRows = rule.limits.maxRows
         request.deleting.method = options.method

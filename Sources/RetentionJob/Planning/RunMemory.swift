@@ -40,10 +40,15 @@ package struct RunMemory: Hashable, Sendable {
         rules.isEmpty && damagedRules.isEmpty && deletedBefore.isEmpty && !hasCrash && otherStore == nil
     }
 
+    /// The entities for which a run has carried out a rule, in lower case; nil: that is not known.
+    func knownEntities(for report: RunReport) -> Set<String>? {
+        guard report.isFirst || !rules.isEmpty && damagedRules.isEmpty && !hasCrash else { return nil }
+        return Set(rules.lazy.map(\.record.rule.entity.folded))
+    }
+
     /// Marks the rules of a report for whose entity no run has carried out a rule yet.
     func noteFirst(in report: inout RunReport) {
-        guard report.isFirst || !rules.isEmpty && damagedRules.isEmpty && !hasCrash else { return }
-        let known = Set(rules.lazy.map(\.record.rule.entity.folded))
+        guard let known = knownEntities(for: report) else { return }
         for (index, rule) in report.rules.enumerated() {
             report.rules[index].remembered.isFirst = !known.contains(rule.entity.folded)
         }

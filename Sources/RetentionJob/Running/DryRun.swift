@@ -79,7 +79,7 @@ package struct DryRun {
             report.failure = "the time budget was spent before all pending files were read; nothing was counted"
             return nil
         }
-        let plan = try setup.plan(rehearsal, memory: memory, after: report.pending, countsAllRows: true)
+        let plan = try setup.plan(rehearsal, memory: memory, after: report, countsAllRows: true)
         report.rules = plan.steps.map(\.predictedReport)
         memory.noteFirst(in: &report)
         report.takeHolds(of: plan)

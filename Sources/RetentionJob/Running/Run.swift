@@ -66,7 +66,7 @@ package final class Run {
             try savePending()
             try makeCandleTables()
             let plan = try setup.plan(
-                writer, memory: memory, after: report.pending, countsAllRows: setup.policy.metricsFile != nil)
+                writer, memory: memory, after: report, countsAllRows: setup.policy.metricsFile != nil)
             trustsClock = !plan.doubtsClock
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)

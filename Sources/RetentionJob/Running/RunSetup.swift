@@ -90,13 +90,15 @@ package struct RunSetup {
     func isBudgetSpent(since began: Duration) -> Bool { maxRuntime.map { uptime() - began >= $0 } ?? false }
 
     func plan(
-        _ reader: any RetentionReader, memory: RunMemory, after pending: RunReport.Pending, countsAllRows: Bool
+        _ reader: any RetentionReader, memory: RunMemory, after report: RunReport, countsAllRows: Bool
     ) throws -> Plan {
         observer?.runDidBegin(stage: "counting")
         defer { observer?.runDidEnd() }
         var planner = Planner(
             policy: policy, asOf: asOf, clock: clock(), memory: memory, options: options, countsAllRows: countsAllRows)
-        planner.pendingFailures = pending.failures
+        planner.pendingFailures = report.pending.failures
+        // A first run says which part of all rows it deletes.
+        planner.knownEntities = memory.knownEntities(for: report)
         return try planner.plan(reader: reader, uptime: uptime)
     }
 }
