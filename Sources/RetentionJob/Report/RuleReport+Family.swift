@@ -34,7 +34,7 @@ extension [RunReport.RuleReport] {
         return found
     }
 
-    /// The sums of the results for the tables of a pattern, refused only if all are; nil: they are not of a pattern.
+    /// The sums of the results for the tables of a pattern, with the worst of their outcomes; nil: they are not of a pattern.
     private var sum: RunReport.RuleReport? {
         guard let first, let family = first.family else { return nil }
         func total<Number: AdditiveArithmetic>(_ path: KeyPath<RunReport.RuleReport, Number?>) -> Number? {
@@ -43,9 +43,10 @@ extension [RunReport.RuleReport] {
         var sum = RunReport.RuleReport(
             name: family, entity: Figures.count(count, "table"), dateAttribute: first.dateAttribute,
             dateFormat: first.dateFormat, maxAge: first.maxAge, cutoff: first.cutoff, outcome: first.outcome)
-        let order: [RunReport.Outcome] = [.failed, .interrupted, .completed, .planned, .refused]
+        let order: [RunReport.Outcome] = [.failed, .interrupted, .refused, .completed, .planned]
         sum.outcome = order.first { outcome in contains { $0.outcome == outcome } } ?? first.outcome
         sum.planned.rows = total(\.planned.rows)
+        sum.planned.isCounted = contains { $0.planned.isCounted }
         sum.planned.expired = reduce(0) { $0 + $1.planned.expired }
         sum.planned.unreadable = flatMap(\.planned.unreadable)
         sum.kept.heldCount = reduce(0) { $0 + $1.kept.heldCount }

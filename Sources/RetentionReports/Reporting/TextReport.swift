@@ -138,29 +138,35 @@ package struct TextReport {
         // What repeats is left out.
         let entity = rule.entity == rule.name ? "" : rule.entity
         var cells = [rule.name, entity, rule.dateAttribute, rule.maxAge].map(SafeText.line)
-        switch rule.outcome {
-        case .disabled, .refused:
+        guard Self.showsFigures(rule) else {
             // No reason stands under the heading of a figure.
             cells += Array(repeating: "", count: isDryRun ? 4 : 9) + [rule.outcome.rawValue]
             if !isDryRun, rule.outcome == .refused { cells[8] = "0" }
             return .init(
                 cells: cells, message: rule.outcome == .refused ? refusal(rule) : nil, style: rule.outcome.style)
-        case .planned, .completed, .failed, .interrupted:
-            cells += [
-                Review.time(rule.cutoff), rule.planned.rows.map { Figures.grouped($0) } ?? "",
-                Figures.grouped(rule.planned.expired),
-                rule.planned.expired > 0
-                    ? rule.planned.rows.flatMap { Figures.percent(rule.planned.expired, of: $0) } ?? "" : "",
-            ]
-            if isDryRun { return .init(cells: cells + [""]) }
-            cells += [
-                Figures.grouped(rule.done.deleted), rule.done.archived.map { Figures.grouped($0) } ?? "",
-                rule.left.expired > 0 ? Figures.grouped(rule.left.expired) : "",
-                rule.done.batches > 0 ? Figures.grouped(rule.done.batches) : "",
-                rule.done.batches > 0 ? Figures.duration(rule.done.elapsed) : "", rule.outcome.rawValue,
-            ]
-            return .init(cells: cells, style: rule.outcome.style)
         }
+        cells += [
+            Review.time(rule.cutoff), rule.planned.rows.map { Figures.grouped($0) } ?? "",
+            Figures.grouped(rule.planned.expired),
+            rule.planned.expired > 0
+                ? rule.planned.rows.flatMap { Figures.percent(rule.planned.expired, of: $0) } ?? "" : "",
+        ]
+        if isDryRun {
+            let outcome = rule.outcome == .refused ? rule.outcome.rawValue : ""
+            return .init(cells: cells + [outcome], style: outcome.isEmpty ? .plain : .bad)
+        }
+        cells += [
+            Figures.grouped(rule.done.deleted), rule.done.archived.map { Figures.grouped($0) } ?? "",
+            rule.left.expired > 0 ? Figures.grouped(rule.left.expired) : "",
+            rule.done.batches > 0 ? Figures.grouped(rule.done.batches) : "",
+            rule.done.batches > 0 ? Figures.duration(rule.done.elapsed) : "", rule.outcome.rawValue,
+        ]
+        return .init(cells: cells, style: rule.outcome.style)
+    }
+
+    /// Whether a row has figures: a refused rule has the reason instead, but not the sums of several tables.
+    private static func showsFigures(_ rule: RunReport.RuleReport) -> Bool {
+        rule.outcome == .refused ? rule.refusalCodes.isEmpty && rule.planned.isCounted : rule.outcome != .disabled
     }
 
     private func refusal(_ rule: RunReport.RuleReport) -> String {
@@ -225,7 +231,7 @@ package struct TextReport {
     private func sentences(_ rule: RunReport.RuleReport) -> [(text: String, style: Style)] {
         var found: [(text: String, style: Style)] = []
         func note(_ text: String, _ style: Style) { found.append((text, style)) }
-        if let message = rule.message, rule.outcome != .refused, !isFailure(message) {
+        if let message = rule.message, Self.showsFigures(rule), !isFailure(message) {
             note(message, rule.outcome.style)
         }
         for text in rule.otherRefusalTexts { note(rule.withoutOption(text), .bad) }
