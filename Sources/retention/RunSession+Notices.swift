@@ -14,7 +14,10 @@ extension RunSession {
         do throws(StoreError) {
             try writeFigures(report, after: ends)
         } catch {
-            report.warn(log.logger, "metrics not written", error.description)
+            // The run may have found it before its record.
+            if !report.warnings.contains("metrics not written: \(error.description)") {
+                report.warn(log.logger, "metrics not written", error.description)
+            }
             if [0, 65].contains(report.exitCode) || (74...77).contains(report.exitCode) {
                 report.exitCode = RunStatus.exitCode(of: error.kind)
             }
@@ -48,17 +51,13 @@ extension RunSession {
 
     static let timeBetweenFigures = Duration.seconds(15)
 
-    /// What rewrites the figures while a run is in progress, every 15 seconds; nil: the policy asks for no figures.
-    func showProgress(after history: LedgerHistory?) throws -> ((RunReport) -> Void)? {
+    /// What writes the figures of a run in progress; nil: the policy asks for no figures.
+    func figuresInProgress(after history: LedgerHistory?) throws -> ((RunReport) throws(StoreError) -> Void)? {
         guard policy.metricsFile != nil else { return nil }
         let ends = try history?.ends(
             of: policy, store: opening.realStorePath(), besides: options.onlyRules(of: policy))
-        var last = SystemClock.uptime()
-        return { report in
-            guard SystemClock.uptime() - last >= Self.timeBetweenFigures else { return }
-            last = SystemClock.uptime()
-            // If it cannot be written now, the end of the run says so.
-            try? writeFigures(report, after: ends, at: SystemClock.now())
+        return { (report) throws(StoreError) in
+            try writeFigures(report, after: ends, at: SystemClock.now())
         }
     }
 

@@ -129,7 +129,16 @@ struct RunSession {
         try planFile?.check(writer, ledger?.history)
         var setup = self.setup(try policy.completed(from: writer))
         if wait != nil, SystemClock.uptime() - began > .seconds(1) { setup.waited = SystemClock.uptime() - began }
-        setup.didProgress = try showProgress(after: ledger?.history)
+        if let write = try figuresInProgress(after: ledger?.history) {
+            setup.willRecord = write
+            var last = SystemClock.uptime()
+            setup.didProgress = { report in
+                guard SystemClock.uptime() - last >= Self.timeBetweenFigures else { return }
+                last = SystemClock.uptime()
+                // If it cannot be written now, the end of the run says so.
+                try? write(report)
+            }
+        }
         let run = Run(
             setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })
         hasBegun = true

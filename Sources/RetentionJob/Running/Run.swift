@@ -202,6 +202,7 @@ package final class Run {
         report.finished = setup.clock()
         // An unreadable size is not a reason to fail.
         if !isOver { measure() }
+        tryFigures()
         noteArchiveEnd()
         let old = findOldArchives()
         do {
@@ -219,6 +220,18 @@ package final class Run {
         metadata["archive_path"] = report.archive.map { "\($0.path)" }
         metadata["archive_sha256"] = report.archive?.sha256.map { "\($0)" }
         logger.info("run finished", metadata: metadata)
+    }
+
+    /// Writes the figures once before the run is recorded. If that fails, the run stays done, and its exit status shows it.
+    private func tryFigures() {
+        guard !status.hasPolicyError, let write = setup.willRecord else { return }
+        do throws(StoreError) {
+            try write(report)
+        } catch {
+            status.note(error)
+            report.exitCode = status.exitCode
+            report.warn(logger, "metrics not written", error.description)
+        }
     }
 
     /// Counts the rows that expire next, which only monitoring asks a run for.

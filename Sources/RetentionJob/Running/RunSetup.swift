@@ -21,6 +21,8 @@ package struct RunSetup {
     package var observer: (any RunObserver)?
     /// Called with the unfinished report after each batch; nil: nobody asks.
     package var didProgress: ((RunReport) -> Void)?
+    /// Writes the figures of a run that is about to be recorded, so that its record knows if they cannot be written; nil: there are none.
+    package var willRecord: ((RunReport) throws(StoreError) -> Void)?
     /// How long the store was waited for before the run began.
     package var waited = Duration.zero
     /// Whether the run is one of all stores of the policy.

@@ -70,7 +70,8 @@ package struct LogReport {
     /// The outcome in the table. What needs a look is in capitals.
     private func outcome(_ run: LedgerRun) -> (word: String, style: Style) {
         switch run.outcome {
-        case .completed: (run.report.undo == nil ? "ok" : "undo", run.report.exitCode == 0 ? .plain : .bad)
+        case .completed where run.report.undo != nil: ("undo", run.report.exitCode == 0 ? .plain : .bad)
+        case .completed where run.report.exitCode == 0: ("ok", .plain)
         case .running: (run.outcome.rawValue, .good)
         default: (run.outcome.rawValue.uppercased(), run.outcome == .interrupted ? .caution : .bad)
         }

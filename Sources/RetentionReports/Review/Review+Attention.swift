@@ -151,6 +151,8 @@ extension Review {
                 add("undo", run.outcomeText + clock)
             } else if run.outcome == .completed {
                 if !clock.isEmpty { add("clock", "carried out by a clock that was ahead: " + run.outcomeText) }
+                let code = run.report.exitCode
+                if code != 0 { add("failed", "\(run.outcomeText) with exit code \(code)\(clock)") }
             } else if stops.isEmpty {
                 add(run.outcome.rawValue, run.outcomeText + clock)
             } else {
