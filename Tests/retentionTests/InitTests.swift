@@ -177,6 +177,21 @@ import Testing
         ("imported_at INTEGER, settlement_date TEXT", "now - n, day", "settlement_date"),
         ("open_date TEXT, close_date TEXT", "day, CASE WHEN n > 2 THEN day END", "close_date"),
         ("open_date TEXT, close_date TEXT", "day, NULL", nil),
+        ("open_date TEXT, close_date TEXT, load_time TEXT", "day, CASE WHEN n > 70 THEN day END, day", "close_date"),
+        ("open_date TEXT, close_date TEXT, trade_date TEXT", "day, CASE WHEN n > 70 THEN day END, day", "close_date"),
+        ("open_date TEXT, close_date TEXT, event_time TEXT", "day, CASE WHEN n > 2 THEN day END, day", "close_date"),
+        (
+            "open_date TEXT, close_date TEXT, settlement_date TEXT", "day, CASE WHEN n > 70 THEN day END, day",
+            "close_date"
+        ),
+        ("open_date TEXT, close_date TEXT, download_time TEXT", "day, NULL, day", nil),
+        ("created_at TEXT, closed_at TEXT, imported_at TEXT", "day, CASE WHEN n > 70 THEN day END, day", "closed_at"),
+        ("opening_time INTEGER, closing_time INTEGER", "now - n * 60, now - n * 60", "closing_time"),
+        ("begun_at INTEGER, ended_at INTEGER", "now - n * 60, now - n * 60", "ended_at"),
+        ("lock_time INTEGER, unlock_time INTEGER", "now - n * 60, now - n * 60", "unlock_time"),
+        ("valuation_time INTEGER, load_time INTEGER", "now - n * 60, now - n", "valuation_time"),
+        ("trade_date TEXT, settlement_date TEXT, loaded_at TEXT", "day, day, day", "trade_date"),
+        ("quote_date TEXT, expiration TEXT, created_at TEXT", "day, date(day, '+300 days'), day", "quote_date"),
         ("created_at TEXT, closed_at TEXT", "day, CASE WHEN n > 70 THEN day END", "closed_at"),
         ("lock_time INTEGER, lock_end_time INTEGER", "now - n * 86400, now - n * 86400 + 9 * 86400", "lock_end_time"),
         ("opentime INTEGER, closetime INTEGER", "now - n * 60, now - n * 60 + 59", "closetime"),
@@ -234,6 +249,7 @@ import Testing
             CREATE TABLE KeyValueStore(id INTEGER PRIMARY KEY, key TEXT, at INTEGER);
             CREATE TABLE quote_now(symbol TEXT PRIMARY KEY, updated_at INTEGER);
             CREATE TABLE page(uuid TEXT PRIMARY KEY, updated_at INTEGER);
+            CREATE TABLE order_book(symbol TEXT, side TEXT, level INTEGER, at INTEGER, PRIMARY KEY(symbol, side, level));
             CREATE TABLE schema_migrations(version TEXT PRIMARY KEY, applied_at INTEGER);
             WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 40)
             INSERT INTO trade SELECT n, unixepoch() - n * 86400 - 60, unixepoch() - n * 86400 FROM c;
@@ -245,6 +261,7 @@ import Testing
             INSERT INTO KeyValueStore SELECT id, id, open_date FROM trade;
             INSERT INTO quote_now SELECT id, open_date FROM trade;
             INSERT INTO page SELECT id, open_date FROM trade;
+            INSERT INTO order_book SELECT 'A' || id, 'bid', id % 5, unixepoch() - id FROM trade;
             INSERT INTO schema_migrations SELECT id, open_date FROM trade;
             CREATE TABLE flyway_schema_history(installed_rank INTEGER PRIMARY KEY, installed_on TEXT);
             INSERT INTO flyway_schema_history SELECT id, date(open_date, 'unixepoch') FROM trade;
@@ -283,7 +300,8 @@ import Testing
         for line in [
             "#   fill: its rows go with those of trade", "#   fee: its rows go with those of fill",
             "#   pair: it is a list to which tick refers", "#   KeyValueStore: its name says",
-            "#   quote_now: it has one row for each symbol", "#   schema_migrations: its name says",
+            "#   quote_now: it has one row for each symbol",
+            "#   order_book: it has one row for each symbol, side, level: ", "#   schema_migrations: its name says",
             "#   flyway_schema_history: its name says", "#   last_quote: it has one row for each symbol",
             "#   positions: it has one row for each account: ", "#   device: it has one row for each serial: ",
             "#   portfolio: each of its rows has its own name: ",
@@ -303,6 +321,19 @@ import Testing
             """, policy: "")
         let draft = try draft(job)
         #expect(draft.contains("    accept: [future_dates]"), "\(draft)")
+        let end = try check(draft, in: job.folder)
+        #expect(end.status == 0, "\(draft)\n\(end)")
+    }
+
+    @Test func aDateOfWhichSomeLieAheadIsAccepted() throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE dividend(id INTEGER PRIMARY KEY, pay_date TEXT);
+            WITH RECURSIVE c(n) AS (SELECT -9 UNION ALL SELECT n + 1 FROM c WHERE n < 200)
+            INSERT INTO dividend(pay_date) SELECT date('now', -n || ' days') FROM c;
+            """, policy: "")
+        let draft = try draft(job)
+        #expect(draft.contains("    accept: [future_dates]      # its dates go to 2"), "\(draft)")
         let end = try check(draft, in: job.folder)
         #expect(end.status == 0, "\(draft)\n\(end)")
     }

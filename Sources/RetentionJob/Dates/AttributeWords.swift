@@ -59,15 +59,23 @@ package struct AttributeWords {
         guard end.words.contains(where: ends.contains), !begin.words.contains(where: ends.contains) else {
             return false
         }
-        let isStored = other.role != .other && other.role != .event && other.role != .happened
-        let hasBegun = begin.words.contains(where: Self.beginMarks.contains)
-        if !end.words.contains(where: Self.endMarks.contains) {
-            // Most of what was made is never cancelled, returned or deleted.
-            guard isOfRow && isStored || hasBegun && !begin.words.contains("created") else { return false }
-        }
+        let (isStored, hasBegun) = (other.isStored, begin.words.contains(where: Self.beginMarks.contains))
+        // Most of what was made is never cancelled, returned or deleted.
+        if !saysEnd, !(isOfRow && isStored || other.saysBeginning) { return false }
         return end.subject == begin.subject
             || isOfRow && (isStored && other.hint != nil || hasBegun && (other.hint != nil || other.saysInstant))
     }
+
+    /// Whether the name says that something begins: more than that the row was created.
+    package var saysBeginning: Bool {
+        marked.words.contains(where: Self.beginMarks.contains) && !marked.words.contains("created")
+    }
+
+    /// Whether the name says that something ends: all of what has begun, not some of it.
+    package var saysEnd: Bool { marked.words.contains(where: Self.endMarks.contains) }
+
+    /// Whether the name says when the row itself was created, stored or changed.
+    package var isStored: Bool { [.created, .loaded, .changed].contains(role) }
 
     /// The words, compound ones as their marks, and those that say what begins or ends.
     private var marked: (words: [String], subject: [String]) {
@@ -80,17 +88,19 @@ package struct AttributeWords {
     }
 
     private static let beginMarks: Set<String> = [
-        "activated", "began", "begin", "begins", "borrowed", "bought", "buy", "checkin", "created", "enrolled",
-        "entered", "entry", "from", "hire", "hired", "joined", "open", "opened", "opens", "rented", "reported",
-        "signed", "since", "start", "started", "starts",
+        "activated", "began", "begin", "begins", "begun", "borrowed", "bought", "buy", "checkin", "created", "enrolled",
+        "entered", "entry", "from", "hire", "hired", "joined", "lock", "locked", "open", "opened", "opening", "opens",
+        "rented", "reported", "signed", "since", "start", "started", "starts",
     ]
     private static let endMarks: Set<String> = [
-        "checkout", "close", "closed", "closes", "completed", "end", "ended", "ends", "exit", "exited", "expiration",
-        "expire", "expired", "expires", "expiry", "finish", "finished", "finishes", "left", "maturity", "resolved",
-        "revoked", "sell", "sold", "stop", "stopped", "terminated", "to", "until",
+        "checkout", "close", "closed", "closes", "closing", "completed", "end", "ended", "ends", "exit", "exited",
+        "expiration", "expire", "expired", "expires", "expiry", "finish", "finished", "finishes", "left", "maturity",
+        "resolved", "revoked", "sell", "sold", "stop", "stopped", "terminated", "to", "unlock", "unlocked", "until",
     ]
     /// What ends some of what has begun.
-    private static let outcomeMarks: Set<String> = ["canceled", "cancelled", "deleted", "removed", "returned"]
+    private static let outcomeMarks: Set<String> = [
+        "canceled", "cancelled", "deleted", "removed", "returned", "settle", "settled", "settlement",
+    ]
     /// What is before `in` and `out` where they say that something begins and ends.
     private static let passageWords: Set<String> = [
         "check", "checked", "clock", "clocked", "log", "logged", "sign", "signed", "time",
@@ -155,8 +165,8 @@ package struct AttributeWords {
     ]
 
     private static let loadedWords: Set<String> = [
-        "arrival", "arrived", "downloaded", "fetched", "imported", "ingest", "ingested", "insert", "inserted", "loaded",
-        "logged", "received", "recorded", "stored",
+        "arrival", "arrived", "download", "downloaded", "export", "exported", "fetch", "fetched", "import", "imported",
+        "ingest", "ingested", "insert", "inserted", "load", "loaded", "logged", "received", "recorded", "stored",
     ]
 
     private static let changedWords: Set<String> = [

@@ -34,7 +34,9 @@ extension PolicyDraft {
         let key = entity.entity.primaryKey.compactMap(entity.entity.attribute(named:))
         let isChanged = AttributeWords(date.attribute).role == .changed
         let isID = key.contains { AttributeWords.split($0.name).last.map(Self.idWords.contains) ?? false }
-        let isOfKey = !key.isEmpty && key.allSatisfy { $0.affinity == .text } && isChanged && !isID
+        let isOfKey =
+            !key.isEmpty && !isID
+            && (key.allSatisfy { $0.affinity == .text } && isChanged || isOfOneHour(entity, date, key: key))
         let thing =
             isOfKey || !key.isEmpty && key.allSatisfy(saysThing)
             ? key : entity.entity.uniqueAttributes.compactMap(entity.entity.attribute(named:)).filter(saysThing)
@@ -42,6 +44,17 @@ extension PolicyDraft {
             return "it has one row for each \(thing.map(\.name).joined(separator: ", ")): a list, or the latest values"
         }
         return entity.namesItsRows ? "each of its rows has its own name: it is a list, and not a history" : nil
+    }
+
+    /// Whether a key of several attributes, such as a symbol and a level, has no date, and all rows are from one hour: nothing is added.
+    private func isOfOneHour(
+        _ entity: Inspected, _ date: StoreInspection.DateInspection, key: [Attribute]
+    ) -> Bool {
+        guard let oldest = date.oldest, let newest = date.newest, newest.since(oldest) <= .seconds(3600) else {
+            return false
+        }
+        return key.count > 1 && key.contains { $0.affinity == .text }
+            && !key.contains { attribute in entity.dates.contains { $0.attribute.name == attribute.name } }
     }
 
     private static let listWords: Set<String> = [

@@ -102,8 +102,9 @@ package struct PolicyDraft {
 
     /// The date that best says how old an entity's rows are; nil: there is none that a rule should use.
     ///
-    /// The time of an event is preferred to that of the row's creation, and these to when it was loaded or changed; a date with an index to
-    /// one without. Of two equal dates the later one is used, because it deletes fewer rows.
+    /// Of rows that begin and end it is the end. Otherwise the time of an event is preferred to that of the row's creation, and these to
+    /// when it was loaded or changed; a date with an index to one without. Of two equal dates the later one is used, because it deletes
+    /// fewer rows.
     func ownDate(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
         guard entity.entity.kind == .table, Self.ownRecords[entity.entity.name] == nil, !inheritsDate(entity),
             let best = bestDate(of: entity), listReason(entity, best) == nil
@@ -121,7 +122,7 @@ package struct PolicyDraft {
         func rank(_ date: StoreInspection.DateInspection) -> [Int] {
             let certainties: [DateRecognition.Certainty] = [.declared, .sure, .likely]
             return [
-                (date.readableCount ?? 0) * 2 >= entity.rowCount ?? 0 ? 0 : 1,
+                isEnd(date, of: entity) || (date.readableCount ?? 0) * 2 >= entity.rowCount ?? 0 ? 0 : 1,
                 AttributeWords(date.attribute).role.rawValue,
                 date.index == nil ? 1 : 0, certainties.firstIndex(of: date.recognition.certainty) ?? certainties.count,
             ]
@@ -153,20 +154,38 @@ package struct PolicyDraft {
                 + "made"
         }
         let words = AttributeWords(date.attribute)
-        // A price may look like a date, but not like this one.
-        func isDate(_ date: DateRecognition) -> Bool { date.isNamedAsDate || date.encoding == .iso8601 }
-        if let end = entity.dates.first(where: { isDate($0.recognition) && isEnd($0, of: words, entity) }) {
+        if let end = entity.dates.first(where: { isDate($0) && isEnd($0, insteadOf: date, entity) }) {
             return "\(end.attribute.name) says when it ends, and what has not ended must not expire"
         }
         if words.role == .other, !isEnd(date, of: entity) {
             return "its name does not say how old a row is: it may be the date of a birth, a hire, an end or a deadline"
         }
-        guard isDate(recognition) else {
+        guard isDate(date) else {
             return "its values look like \(recognition.encoding?.rawValue ?? ""), but neither its name nor its type "
                 + "suggests a date"
         }
         if let reason = date.obstacle { return reason }
         return date.newest == nil && entity.rowCount != 0 ? "none of its rows has a date that can be read" : nil
+    }
+
+    /// A price may look like a date, but not like this one.
+    private func isDate(_ date: StoreInspection.DateInspection) -> Bool {
+        date.recognition.isNamedAsDate || date.recognition.encoding == .iso8601
+    }
+
+    /// Whether rows must not expire by a date because another one says when they end: they begin at the first, or at a date with the name
+    /// of a beginning, or the first only says when they were stored.
+    private func isEnd(
+        _ end: StoreInspection.DateInspection, insteadOf date: StoreInspection.DateInspection,
+        _ entity: StoreInspection.EntityInspection
+    ) -> Bool {
+        let words = AttributeWords(date.attribute)
+        if isEnd(date, of: entity), words.saysEnd || !AttributeWords(end.attribute).saysEnd { return false }
+        return entity.dates.contains { other in
+            let begin = AttributeWords(other.attribute)
+            let counts = other.attribute.name == date.attribute.name || begin.saysBeginning || words.isStored
+            return counts && isDate(other) && isEnd(end, of: begin, entity)
+        }
     }
 
     /// Whether a date says when something ends that begins at another one.
@@ -225,8 +244,10 @@ package struct PolicyDraft {
             lines.append("    date_format: \(encoding.setting)")
         }
         if takesAll(entity) { lines.append("    relationships: cascade") }
-        if isEnd(date, of: entity), let newest = date.newest, newest.since(inspection.clock) > .seconds(86_400) {
-            lines.append("    accept: [future_dates]      # what has not ended may end later")
+        if let newest = date.newest, newest.since(inspection.clock) > .seconds(86_400) {
+            let reason =
+                isEnd(date, of: entity) ? "what has not ended may end later" : "its dates go to \(newest.civil.date)"
+            lines.append("    accept: [future_dates]      # \(reason)")
         }
         if date.archiveObstacle != nil { lines.append("    archive: none") }
         lines += ["    max_age:                    # how long a row is kept: choose", "    enabled: false"]
