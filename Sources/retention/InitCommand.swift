@@ -27,7 +27,7 @@ struct InitCommand: ConsoleCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write the policy to this new file, and make the folder archive beside it.", valueName: "file"),
+            "Write the policy to this new file, and make the folder for its archive.", valueName: "file"),
         completion: .file())
     var output: String?
 
@@ -58,10 +58,10 @@ struct InitCommand: ConsoleCommand {
             return 0
         }
         if !StoreKind(source.store).isServer {
-            let folder = FilePlace.path("archive", in: place.folder)
-            // If it cannot be made, the check says why.
-            mkdir(folder, 0o700)
-            try ArchiveFolder(folder).check()
+            let beside = FilePlace(source.store).folder
+            // The user of the job can write beside the store, and often not in the folder of the policy.
+            if !(beside + "/").hasPrefix(place.folder == "/" ? "/" : place.folder + "/") { draft.folder = beside }
+            try Self.makeArchiveFolder(in: draft.folder ?? place.folder)
             draft.hasArchiveFolder = true
         }
         // Paths in a policy begin at its folder.
@@ -75,5 +75,25 @@ struct InitCommand: ConsoleCommand {
         let file = SafeText.line(output)
         try console.report(lines: ["The policy is in \(file). Write the ages, then: retention check -c \(file)"])
         return 0
+    }
+
+    /// Makes the folder `archive`, which belongs to the owner of the folder around it if root makes it; one that is there is checked.
+    private static func makeArchiveFolder(in folder: String) throws(StoreError) {
+        var facts = stat()
+        let isForOwner = geteuid() == 0 && stat(folder, &facts) == 0 && facts.st_uid != 0
+        let path = FilePlace.path("archive", in: folder)
+        // If it cannot be made, the check says why.
+        if isForOwner {
+            // A folder is not given away after it is made: its owner could have put another one there.
+            let group = getegid()
+            setegid(facts.st_gid)
+            seteuid(facts.st_uid)
+            mkdir(path, 0o700)
+            seteuid(0)
+            setegid(group)
+        } else {
+            mkdir(path, 0o700)
+        }
+        try ArchiveFolder(path).check(user: isForOwner ? facts.st_uid : geteuid())
     }
 }

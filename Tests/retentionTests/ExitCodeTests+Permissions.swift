@@ -65,6 +65,26 @@ extension ExitCodeTests {
         #expect(try job.listing() == ["prices.sqlite", "retention.yaml"])
     }
 
+    /// The policy is in a folder like `/etc`, and the store in one of the job's user.
+    @Test(.enabled(if: geteuid() == 0 && canBeUnprivileged, "only root makes a folder for another user"))
+    func aDraftOfRootServesTheUserOfTheJob() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(13, daysAgo: 0), policy: "")
+        chmod(job.folder.url.path, 0o755)
+        for folder in ["etc", "var"] { mkdir(job.path(folder), 0o755) }
+        rename(job.path("prices.sqlite"), job.path("var/prices.sqlite"))
+        for path in ["var", "var/prices.sqlite"] { chown(job.path(path), 65534, 65534) }
+        let made = try job.launch(["init", "var/prices.sqlite", "--output", "etc/retention.yaml"])
+        #expect(made.status == 0, "\(made)")
+        let text = try job.text("etc/retention.yaml").replacing("max_age:   ", with: "max_age: 30d")
+        try job.folder.write(text.replacing("enabled: false", with: "enabled: true"), to: "etc/retention.yaml")
+        let check = try Self.unprivileged(["check", "-c", "etc/retention.yaml"], in: job.folder.url)
+        #expect(check.status == 0, "\(check)")
+        let run = try Self.unprivileged(["run", "-c", "etc/retention.yaml"], in: job.folder.url)
+        #expect(run.status == 0 && run.output.contains("Deleted 10 rows"), "\(run)")
+        #expect(access(job.path("var/archive"), F_OK) == 0 && access(job.path("var/retention.log"), F_OK) == 0)
+    }
+
     @Test(.enabled(if: canBeUnprivileged, "run as root without setpriv"))
     func aDryRunNeedsNoWritePermissionWhereTheStoreIsNotInWALMode() throws {
         let job = try LaunchedJob(

@@ -356,11 +356,12 @@ import Testing
         try job.folder.write("", to: "conf/other.txt")
         let made = try job.perform(["init", "prices.sqlite", "--output", name])
         #expect(made.status == 0 && made.output.contains("retention check -c \(name)"), "\(made)")
-        let archive = URL(filePath: job.path(name)).deletingLastPathComponent().appending(path: "archive").path
-        let facts = try FileManager.default.attributesOfItem(atPath: archive)
+        let facts = try FileManager.default.attributesOfItem(atPath: job.path("archive"))
         #expect(facts[.posixPermissions] as? Int == 0o700)
         let text = try job.text(name)
         #expect(!text.contains("mkdir"))
+        // What is not below the folder of the policy has an absolute path.
+        #expect(text.contains("log: { file: retention.log }") == !name.contains("/"), "\(text)")
         let filled = text.replacing("max_age:   ", with: "max_age: 30d").replacing(
             "enabled: false", with: "enabled: true")
         try job.folder.write(filled, to: name)

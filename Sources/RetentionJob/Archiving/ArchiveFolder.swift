@@ -1,4 +1,4 @@
-@preconcurrency import Glibc
+@preconcurrency package import Glibc
 package import PriceStore
 package import RetentionPolicy
 
@@ -14,11 +14,11 @@ package struct ArchiveFolder {
 
     // MARK: The folder itself
 
-    /// Throws unless archives can be written there and only this user and root can change them.
+    /// Throws unless archives can be written there and only a user, by default this one, and root can change them.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if it is not a folder, of kind `permission` if another user owns it, others can
     ///   write to it, or this user cannot.
-    package func check() throws(StoreError) {
+    package func check(user: uid_t = geteuid()) throws(StoreError) {
         var facts = stat()
         guard stat(named, &facts) == 0 else {
             let code = errno
@@ -28,7 +28,7 @@ package struct ArchiveFolder {
             throw error(code == EACCES ? .permission : .inputOutput, "cannot be accessed: \(String(systemError: code))")
         }
         guard facts.isFolder else { throw error(.cannotCreate, "is not a folder") }
-        guard facts.st_uid == geteuid() || facts.st_uid == 0 else {
+        guard facts.st_uid == user || facts.st_uid == 0 else {
             throw error(
                 .permission, "belongs to user \(facts.st_uid), who could read and change the archives",
                 hint: "run it as that user, or change the folder's owner")

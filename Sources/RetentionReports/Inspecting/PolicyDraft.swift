@@ -14,6 +14,8 @@ package struct PolicyDraft {
     package var model: String?
     /// Whether each rule has examples of `thin` and `rollup`, as comments.
     package var showsTiers = false
+    /// The folder for the archives and the log file; nil: that of the policy.
+    package var folder: String?
     /// Whether the folder for the archives is there.
     package var hasArchiveFolder = false
 
@@ -73,13 +75,14 @@ package struct PolicyDraft {
 
     /// What protects from a mistake in an age.
     private var safetyNet: [String] {
+        func place(_ name: String) -> String { scalar(folder.map { FilePlace.path(name, in: $0) } ?? name) }
         // A schema cannot be used before it exists.
         let archive =
             inspection.engine == "sqlite"
             ? [
                 "# Copies of deleted rows, for `retention undo`."
                     + (hasArchiveFolder ? "" : " First: mkdir -m 700 archive"),
-                "archive: { folder: archive, keep: 30d }",
+                "archive: { folder: \(place("archive")), keep: 30d }",
             ]
             : [
                 "# Copies of deleted rows, for `retention undo`. First, as the job's user:",
@@ -88,7 +91,8 @@ package struct PolicyDraft {
         return [""] + archive + [
             "# A run that would delete more than half of the rows is refused.",
             "defaults: { limits: { max_fraction: 0.5 } }",
-            "# What each run did; warnings and errors are printed, too.", "log: { file: retention.log }",
+            "# What each run did; warnings and errors are printed, too.",
+            "log: { file: \(place("retention.log")) }",
             "# How often you run it; `retention log --missed` looks for gaps.", "expected_every: 1d",
         ]
     }
