@@ -62,6 +62,9 @@ extension PolicyKey {
         "accept": "[CODE], with the codes that the refusals show",
     ]
 
+    /// What a mapping needs beside a key that is guessed.
+    static let companions = ["keep": "folder: archive, "]
+
     /// Words for how often something happens, and the age to write.
     static let frequencies = [
         "hourly": "1h", "daily": "1d", "nightly": "1d", "weekly": "1w", "monthly": "1mo", "quarterly": "3mo",
@@ -88,14 +91,34 @@ extension PolicyKey {
         return letters.reduce(format) { $0.replacing($1.0, with: $1.1) }
     }
 
-    /// A comparison of SQL as a mapping; nil: the text is none, or more than one.
+    /// Conditions of SQL, joined by AND, as a mapping; nil: the text is something else, or has an attribute twice.
     static func condition(ofSQL text: String) -> String? {
-        text.wholeMatch(of: #/(\w+)\s*([=<>!]+)\s*(['"]?)([^'"\s]+)(['"]?)/#).flatMap { match in
-            // Digits in quotes are text.
-            let value = match.4.contains(where: \.isNumber) ? "\(match.3)\(match.4)\(match.5)" : String(match.4)
-            if ["=", "=="].contains(match.2) { return "{ \(match.1): \(value) }" }
-            return sqlOperators[String(match.2)].map { "{ \(match.1): { \($0): \(value) } }" }
+        let parts = text.split(separator: #/\s+and\s+/#.ignoresCase())
+        let entries = parts.compactMap { entry(ofSQL: String($0)) }
+        guard let first = entries.first, entries.count == parts.count,
+            Set(entries.map { $0.name }).count == parts.count
+        else { return nil }
+        return entries.dropFirst().reduce("{ \(first.name): \(first.condition)") {
+            "\($0), \($1.name): \($1.condition)"
+        } + " }"
+    }
+
+    /// One condition of SQL; nil: the text is none. What is in quotes stays in them, because digits and words such as null are text there.
+    private static func entry(ofSQL text: String) -> (name: Substring, condition: String)? {
+        if let match = text.wholeMatch(of: #/(\w+)(?:\s+is\s+(not\s+)?|\s*==?\s*)null/#.ignoresCase()) {
+            return (match.1, "{ null: \(match.2 == nil) }")
         }
+        func isValue(_ text: some StringProtocol) -> Bool {
+            text.lowercased() != "null"
+                && String(text).wholeMatch(of: #/'[^']*'|"[^"\\]*"|[^'"\s,(){}\[\]]+/#) != nil
+        }
+        if let match = text.wholeMatch(of: #/(\w+)\s+in\s*\(\s*(.+?)\s*\)/#.ignoresCase()) {
+            let values = match.2.split(separator: #/\s*,\s*/#, omittingEmptySubsequences: false)
+            return values.allSatisfy(isValue) ? (match.1, "[\(values.joined(separator: ", "))]") : nil
+        }
+        guard let match = text.wholeMatch(of: #/(\w+)\s*([=<>!]+)\s*(.+)/#), isValue(match.3) else { return nil }
+        if ["=", "=="].contains(match.2) { return (match.1, String(match.3)) }
+        return sqlOperators[String(match.2)].map { (match.1, "{ \($0): \(match.3) }") }
     }
 
     /// What to write for a comparison in quotes, such as `> 5`; nil: the text is none. Only a number or a date can be meant, because

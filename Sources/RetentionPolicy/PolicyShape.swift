@@ -56,6 +56,9 @@ indirect enum PolicyShape: Sendable {
 }
 
 extension PolicyShape {
+    /// Whether the value is the path of a file or folder.
+    var isPath: Bool { if case .path = self { true } else { false } }
+
     /// The keys of the mapping, or of the mappings inside the value.
     var keys: [PolicyKey] {
         switch self {

@@ -258,12 +258,16 @@ extension SettingReader {
     /// Throws if the path begins with `~`, a variable or a curly quote, because that is never meant as a name.
     private func refuseHome(_ path: String) throws(Complaint) {
         if path.first.map(Self.curlyQuotes.contains) == true { throw Complaint() }
+        if let reason = Self.unexpanded(path) { throw Complaint(message: reason) }
+    }
+
+    /// Why a path that begins with `~` or a variable is no path, as a message; nil: it does not.
+    static func unexpanded(_ path: String) -> String? {
         if path == "~" || path.hasPrefix("~/") {
-            throw Complaint(message: "'~' is not expanded in '\(path)'; write the folder in full")
+            return "'~' is not expanded in '\(path)'; write the folder in full"
         }
-        if path.hasPrefix("$"), path.prefixMatch(of: #/\$\{?[A-Za-z_]/#) != nil {
-            throw Complaint(message: "$VARIABLES are not expanded in '\(path)'; write the folder in full")
-        }
+        guard path.hasPrefix("$"), path.prefixMatch(of: #/\$\{?[A-Za-z_]/#) != nil else { return nil }
+        return "$VARIABLES are not expanded in '\(path)'; write the folder in full"
     }
 
     private func absolutePath(_ path: String) -> String {

@@ -32,7 +32,7 @@ struct SettingReader {
             if case .scalar(let scalar) = node.content, PolicyKey.isMissingSpace(in: scalar.text) {
                 message = PolicyKey.missingSpace(after: scalar.text.prefix { $0 != ":" })
             } else {
-                message += shorthand(node, keys) ?? sample(of: name, for: node)
+                message += shorthand(node, keys, of: name) ?? sample(of: name, for: node)
             }
             report(node.mark, message)
             return nil
@@ -56,19 +56,25 @@ struct SettingReader {
     }
 
     /// What to write for a value in place of a mapping, if it is probably meant for one of the keys; nil: it is not.
-    private func shorthand(_ node: YAMLNode, _ keys: [PolicyKey]) -> String? {
+    private func shorthand(_ node: YAMLNode, _ keys: [PolicyKey], of name: String?) -> String? {
         guard case .scalar(let scalar) = node.content, keys.count(where: \.isRequired) < 2, scalar.text != "none"
         else { return nil }
-        if keys.contains(where: { $0.name == scalar.text }) { return "; write { \(scalar.text): 2y }" }
-        let possible = keys.filter { accepts(node, $0.shape) }
-        // Nearly every text is a path.
-        let best = possible.first { !["folder", "file", "schema"].contains($0.name) } ?? possible.first
-        return best.map { "; write { \($0.name): \(scalar.text) }" }
+        let words = [scalar.text] + PolicyKey.frequencies.filter { $0.value == scalar.text }.keys
+        if let tier = keys.first(where: { words.contains($0.name) }) { return "; write { \(tier.name): 2y }" }
+        if let reason = Self.unexpanded(scalar.text), let key = keys.first(where: \.shape.isPath) {
+            return "; write { \(key.name): … }: \(reason)"
+        }
+        // An age does not say of which tier it is, and nearly every text is a schema or a path.
+        let possible = name == "thin" ? [] : keys.filter { $0.name != "schema" && accepts(node, $0.shape) }
+        let best = possible.first { !["folder", "file"].contains($0.name) } ?? possible.first
+        return best.map { "; write { \(PolicyKey.companions[$0.name] ?? "")\($0.name): \(scalar.text) }" }
     }
 
     /// What to write for a key, as the end of a message; empty: no sample is known, or nothing is meant.
     private func sample(of name: String?, for node: YAMLNode) -> String {
-        if case .scalar(let scalar) = node.content, scalar.text == "none" { return "" }
+        if case .scalar(let scalar) = node.content, scalar.text == "none" {
+            return name == "archive" ? "; remove the line: without it nothing is archived" : ""
+        }
         return name.flatMap { key in PolicyKey.samples[key].map { "; write \(key): \($0)" } } ?? ""
     }
 
@@ -132,6 +138,11 @@ struct SettingReader {
         var hint = near.map { "; did you mean '\($0)'?" }
         let homes = keys.filter { $0.shape.holds(key: pair.key) }.map { "'\($0.name)'" }
         if hint == nil, !homes.isEmpty { hint = "; it belongs under \(homes.listed("or"))" }
+        if hint == nil, owner == nil || owner == "defaults" {
+            hint = PolicyKey.advice(on: pair.key, among: PolicyKey.rule, given: { given(pair, $0) }).map {
+                "; in each rule \($0.text)"
+            }
+        }
         report(pair.keyMark, "unknown key '\(pair.key)'" + (hint ?? "; expected \(keys.map(\.name).listed("or"))"))
         return near
     }
