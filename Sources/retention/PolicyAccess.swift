@@ -4,22 +4,27 @@ import RetentionPolicy
 
 /// Reads the policy, and checks who can change it and its pending folders.
 enum PolicyAccess {
-    /// Reads a policy file, and checks who can change it and the folders of its pending files.
+    /// Reads a policy file, and checks who can change it.
     ///
     /// - Parameter allowsInsecure: whether root may run what others can write.
     /// - Throws: ``PolicyError``, or ``CommandFailure`` with 77.
     static func read(_ path: String, allowsInsecure: Bool) throws -> Policy {
         if !allowsInsecure, geteuid() == 0 { try refuse(path, "the policy") }
-        return try check(PolicyFile.read(path: path), allowsInsecure: allowsInsecure)
+        return try PolicyFile.read(path: path)
     }
 
     /// Checks who can change the folders and programs that a policy names.
-    static func check(_ policy: Policy, allowsInsecure: Bool) throws -> Policy {
-        let isChecked = !allowsInsecure && geteuid() == 0
-        if isChecked { for folder in PendingFolder(policy).folders() { try refuse(folder, "the pending folder") } }
-        guard isChecked else { return policy }
+    static func check(_ policy: Policy, allowsInsecure: Bool) throws {
+        guard !allowsInsecure, geteuid() == 0 else { return }
+        for folder in PendingFolder(policy).folders() { try refuse(folder, "the pending folder") }
         if let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }
         if let file = policy.store.passwordFile { try refuse(file, "the password file") }
+        try checkPrograms(of: policy, allowsInsecure: allowsInsecure)
+    }
+
+    /// Checks who can change the programs that a policy names.
+    static func checkPrograms(of policy: Policy, allowsInsecure: Bool) throws {
+        guard !allowsInsecure, geteuid() == 0 else { return }
         for words in [policy.onFailure, policy.onSuccess] {
             for place in try words.first.map({ try NoticeProgram($0).places() }) ?? [] {
                 try refuse(place.path, place.what, isProgram: true)
@@ -29,7 +34,6 @@ enum PolicyAccess {
                 try refuse(word, "the argument of the program", isProgram: true)
             }
         }
-        return policy
     }
 
     /// Refuses a file that a user other than root can change, because that user could make root delete or insert any row.

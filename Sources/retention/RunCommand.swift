@@ -78,7 +78,7 @@ struct RunCommand: ConsoleCommand {
         try checkPlanOptions()
         let validity = try validFor.map { try OptionValue.duration($0, option: "--valid-for") }
 
-        let policy = try policyOption.read(takesMany: true)
+        let policy = try policyOption.read(takesMany: true, isChecked: false)
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
         let planFile = try plan.map { try PlanFile(reading: $0, for: policy, clock: started) }
         if let saved = planFile?.plan {
@@ -95,7 +95,14 @@ struct RunCommand: ConsoleCommand {
         session.maxRuntime = budget
         session.wait = wait
         guard dryRun else {
-            return try show(try session.run(), console, session.log)
+            let report = try session.run()
+            return try show(report, console, session.log)
+        }
+        try session.prepare()
+        if let savePlan, let objection = try session.opening.outputs().objection(to: .plan, at: savePlan) {
+            throw CommandFailure(
+                exitCode: 73, message: "the plan cannot be written: \(objection)",
+                hint: "name a new file or an earlier plan")
         }
         let (report, saved) = try session.dryRun(planValidity: savePlan == nil ? nil : validity ?? PlanFile.validity)
         if let savePlan, let saved { try PlanFile.write(saved, to: savePlan) }
@@ -134,10 +141,10 @@ struct RunCommand: ConsoleCommand {
             var told: RunReport?
             do {
                 try stores.requireSame(policy)
-                _ = try PolicyAccess.check(policy, allowsInsecure: policyOption.allowInsecure)
                 var session = try session(policy, asOf, options, nil, console)
                 (session.ledger, session.figuresOfMany) = (ledger, figures)
                 (session.maxRuntime, session.wait) = (left, wait.map { min($0, left ?? $0) })
+                if dryRun { try session.prepare() }
                 reports.append(dryRun ? try session.dryRun().report : try session.run { told = $0 })
             } catch {
                 let log = try output.log(isVerbose: verbose, isDryRun: true).open(console)
@@ -187,29 +194,14 @@ struct RunCommand: ConsoleCommand {
         }
     }
 
-    /// Opens the log of a run or a dry run, and checks the files that it writes.
+    /// A run or a dry run, which is not prepared.
     private func session(
         _ policy: Policy, _ asOf: Instant, _ options: Planner.Options, _ planFile: PlanFile?, _ console: Console
     ) throws -> RunSession {
-        var opening = output.log(isVerbose: verbose, isDryRun: dryRun)
+        let opening = output.log(isVerbose: verbose, isDryRun: dryRun)
         var session = RunSession(
             console: console, policy: policy, asOf: asOf, options: options, log: try opening.open(console))
-        do {
-            let outputs = try StoreOpening(policy).outputs()
-            try outputs.check()
-            if dryRun { try outputs.checkFolders() }
-            if let savePlan, let objection = outputs.objection(to: .plan, at: savePlan) {
-                throw CommandFailure(
-                    exitCode: 73, message: "the plan cannot be written: \(objection)",
-                    hint: "name a new file or an earlier plan")
-            }
-            opening.settings = policy.log
-            session.log = try opening.open(console)
-        } catch {
-            // The ledger may be the very file that is refused, so nothing is recorded.
-            if !dryRun { session.notifyOfRunNotCarriedOut(session.reportOfRunNotCarriedOut(error)) }
-            throw error
-        }
+        (session.logOpening, session.allowsInsecure) = (opening, policyOption.allowInsecure)
         session.observer = output.observer(console)
         session.isVerbose = verbose
         session.sampleCount = sample ?? 0

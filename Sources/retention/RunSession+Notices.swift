@@ -85,7 +85,7 @@ extension RunSession {
     /// A run that found another run in progress is not recorded. A ledger is created only for a missing store, not beside a file that is
     /// not a store, and not beside a dangling link.
     func record(_ report: inout RunReport, because cause: any Error) {
-        guard !(cause is RunLock.Failure) else { return }
+        guard mayRecord, !(cause is RunLock.Failure) else { return }
         do {
             if try opening.history() == nil {
                 let isMissing = (cause as? StoreError)?.kind == .missing
@@ -112,7 +112,7 @@ extension RunSession {
 
     private func notifyCommand(of report: RunReport) -> String? {
         let words = report.exitCode == 0 ? policy.onSuccess : policy.onFailure
-        guard !words.isEmpty else { return nil }
+        guard mayNotify, !words.isEmpty else { return nil }
         // Standard error and the log name also a run that is not recorded.
         var named = report
         named.runID = runID

@@ -13,6 +13,14 @@ struct RunSession {
     var log: LogOpening.Log {
         didSet { log = log.naming(runID, of: policy.store) }
     }
+    /// How the log of the policy is opened by ``prepare()``; nil: there is nothing to prepare.
+    var logOpening: LogOpening?
+    /// Whether root may use what others can change.
+    var allowsInsecure = false
+    /// Whether the command of the policy can be run: no other user can change it.
+    private(set) var mayNotify = true
+    /// Whether the ledger and the figures can be written: they are not files that must not be.
+    private(set) var mayRecord = true
     /// The ledger that is open for many stores; nil: the run opens it.
     var ledger: OpenLedger?
     /// Whether a dry run is made without what the ledger knows, because it cannot be read.
@@ -43,6 +51,20 @@ struct RunSession {
         self.asOf = asOf
         self.options = options
         self.log = log.naming(runID, of: policy.store)
+    }
+
+    /// Checks the files that a run writes and who can change what it uses, and opens the log.
+    mutating func prepare() throws {
+        guard var logOpening else { return }
+        mayNotify = (try? PolicyAccess.checkPrograms(of: policy, allowsInsecure: allowsInsecure)) != nil
+        mayRecord = false
+        let outputs = try opening.outputs()
+        try outputs.check()
+        mayRecord = true
+        if logOpening.isDryRun { try outputs.checkFolders() }
+        logOpening.settings = policy.log
+        log = try logOpening.open(console)
+        try PolicyAccess.check(policy, allowsInsecure: allowsInsecure)
     }
 
     /// Predicts what a run would do.
@@ -84,9 +106,10 @@ struct RunSession {
     /// Carries out a run.
     ///
     /// - Parameter tell: gets the report of a run that could not begin, or that ended without one, before its error is thrown.
-    func run(orTell tell: (RunReport) -> Void = { _ in }) throws -> RunReport {
+    mutating func run(orTell tell: (RunReport) -> Void = { _ in }) throws -> RunReport {
         var hasBegun = false
         do {
+            try prepare()
             var report = try runLocked(&hasBegun)
             writeMetrics(&report)
             notify(&report)
@@ -100,7 +123,7 @@ struct RunSession {
             if hasBegun { report.runID = runID } else { record(&report, because: error) }
             let code = report.exitCode
             // The figures are those of the run that holds the lock.
-            if !(error is RunLock.Failure) { writeMetrics(&report) }
+            if !(error is RunLock.Failure), mayRecord || policy.isOneOfMany { writeMetrics(&report) }
             // The process ends with the code of the error.
             report.exitCode = code
             // No report is printed.

@@ -164,6 +164,21 @@ struct NoticeTests {
         }
     }
 
+    /// The log is opened before anything else is.
+    @Test func aRunWithoutTheFolderOfItsLogIsRecordedAndTold() throws {
+        let job = try job(
+            "log: { file: logs/r.log }\nmetrics: { textfile: retention.prom }\non_failure: [sh, -c, 'echo $RETENTION_RUN >id']"
+        )
+        try job.makeFolder("logs")
+        #expect(try job.retention("run").status == 0)
+        try job.move("logs", to: "aside")
+        let end = try job.retention("run", "--quiet")
+        #expect(end.status == 73 && end.errors.contains("retention: run "), "\(end)")
+        let run = try #require(try job.log().first { $0.exitCode == 73 })
+        #expect(try job.text("id") == run.run + "\n")
+        #expect(try figure("exit_code", of: job) == "73")
+    }
+
     @Test func theNoticeOfAPolicyThatDoesNotFitIsASentence() throws {
         let job = try job("on_failure: [sh, -c, 'cat >told']")
         try job.change("ALTER TABLE Price RENAME TO Price2")

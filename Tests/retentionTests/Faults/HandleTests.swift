@@ -47,7 +47,10 @@ struct HandleTests {
             ("nothing", {}),
             ("requireStore", { try opening.requireStore() }),
             ("realStorePath", { _ = try opening.realStorePath() }),
-            ("policy", { _ = try PolicyAccess.read(path, allowsInsecure: false) }),
+            (
+                "policy",
+                { try PolicyAccess.check(PolicyAccess.read(path, allowsInsecure: false), allowsInsecure: false) }
+            ),
             ("isHeld", { _ = RunLock.isHeld(storePath: job.path("prices.csv")) }),
             ("lock", { _ = try RunLock.acquire(storePath: job.path("prices.csv")) }),
             ("others", { _ = try writer.isInUseByOthers() }),

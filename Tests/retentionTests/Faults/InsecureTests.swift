@@ -57,6 +57,29 @@ struct InsecureTests {
         #expect(try job.report("--allow-insecure").rules[0].deleted == 5)
     }
 
+    /// A program that others may write is not run.
+    @Test(.enabled(if: geteuid() == 0, "applies to root only"), arguments: ["archive", "bin/tell"])
+    func whatRootRefusesIsRecordedAndTold(path: String) throws {
+        let job = try job()
+        try job.makeFolder("archive")
+        try job.folder.write("cat >told\n", to: "bin/tell")
+        try job.folder.write(
+            Sample.policy(
+                Sample.rule(),
+                head: "archive: { folder: archive }\nmetrics: { textfile: a.prom }\non_failure: [sh, bin/tell]"),
+            to: "retention.yaml")
+        for path in ["bin", "bin/tell"] { chmod(job.path(path), 0o755) }
+        #expect(try job.retention("run").status == 0)
+        try job.change(Sample.rows(2, daysAgo: 99))
+        chmod(job.path(path), 0o777)
+        #expect(try job.launch(["run"]).status == 77)
+        chmod(job.path(path), 0o755)
+        #expect(try job.log().contains { $0.exitCode == 77 })
+        #expect(try job.text("a.prom").contains("} 77\n"))
+        #expect(try job.listing().contains("told") == (path == "archive"))
+        #expect(try job.number("SELECT count(*) FROM Price") == 5)
+    }
+
     /// A program is searched again when it is run: another one must not come first by then.
     @Test(.enabled(if: geteuid() == 0, "applies to root only"))
     func rootRefusesAFolderOfThePathThatOthersMayWrite() throws {
