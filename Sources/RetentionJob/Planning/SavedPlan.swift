@@ -47,14 +47,15 @@ package struct SavedPlan: Hashable, Sendable {
     /// The file's text: it ends with the SHA-256 of all preceding lines.
     package var text: String {
         var lines = [
-            Self.firstLine, "policy_sha256: \(policySHA256)", "store: \(Self.escaped(store))", "as_of: \(asOf.rfc3339)",
+            Self.firstLine, "policy_sha256: \(policySHA256)", "store: \(SafeText.escaped(store))",
+            "as_of: \(asOf.rfc3339)",
             "made: \(made.rfc3339)", "valid_until: \(validUntil.rfc3339)", "ledger_hash: \(ledgerHash ?? "none")",
         ]
         lines += accept.map(\.rawValue).sorted().map { "accept: \($0)" }
-        lines += ruleNames.map { "only_rule: \(Self.escaped($0))" }
+        lines += ruleNames.map { "only_rule: \(SafeText.escaped($0))" }
         for step in steps {
             lines += [
-                "rule: \(Self.escaped(step.name))", "  entity: \(Self.escaped(step.entity))",
+                "rule: \(SafeText.escaped(step.name))", "  entity: \(SafeText.escaped(step.entity))",
                 "  cutoff: \(step.cutoff.rfc3339)", "  rows: \(step.keys.count ?? -1)",
             ]
             if let oldest = step.oldest { lines.append("  oldest: \(oldest.rfc3339)") }
@@ -66,7 +67,8 @@ package struct SavedPlan: Hashable, Sendable {
                     $0.lowerBound == $0.upperBound
                         ? "  keys: \($0.lowerBound)" : "  keys: \($0.lowerBound)..\($0.upperBound)"
                 }
-            case .lines(let keys): lines += keys.map { "  key: \(Self.escaped(String(decoding: $0, as: UTF8.self)))" }
+            case .lines(let keys):
+                lines += keys.map { "  key: \(SafeText.escaped(String(decoding: $0, as: UTF8.self)))" }
             }
         }
         let body = lines.joined(separator: "\n") + "\n"
@@ -92,7 +94,7 @@ package struct SavedPlan: Hashable, Sendable {
     private mutating func take(_ key: Substring, _ value: String) -> Bool {
         switch key {
         case "policy_sha256": policySHA256 = value
-        case "store": store = Self.unescaped(value)
+        case "store": store = SafeText.unescaped(value)
         case "as_of": return Self.read(value) { asOf = $0 }
         case "made": return Self.read(value) { made = $0 }
         case "valid_until": return Self.read(value) { validUntil = $0 }
@@ -100,8 +102,8 @@ package struct SavedPlan: Hashable, Sendable {
         case "accept":
             guard let code = RefusalCode(recorded: value) else { return false }
             accept.insert(code)
-        case "only_rule": ruleNames.append(Self.unescaped(value))
-        case "rule": steps.append(Step(name: Self.unescaped(value)))
+        case "only_rule": ruleNames.append(SafeText.unescaped(value))
+        case "rule": steps.append(Step(name: SafeText.unescaped(value)))
         default:
             guard let last = steps.indices.last else { return false }
             return steps[last].take(key, value)
@@ -117,40 +119,12 @@ package struct SavedPlan: Hashable, Sendable {
 
     /// The SHA-256 of a text, by which the ledger identifies a plan's file.
     package static func hash(_ body: String) -> String { SHA256.digits(of: body) }
-
-    /// A text on one line, as ``SafeText`` writes it, in a form that can be read back.
-    private static func escaped(_ text: String) -> String {
-        SafeText.line(text.utf8.contains(UInt8(ascii: "\\")) ? text.replacing("\\", with: "\\\\") : text)
-    }
-
-    fileprivate static func unescaped(_ text: String) -> String {
-        guard text.utf8.contains(UInt8(ascii: "\\")) else { return text }
-        var plain = String.UnicodeScalarView()
-        var rest = text.unicodeScalars[...]
-        while let scalar = rest.popFirst() {
-            guard scalar == "\\", let code = rest.popFirst() else {
-                plain.append(scalar)
-                continue
-            }
-            switch code {
-            case "n": plain.append("\n")
-            case "r": plain.append("\r")
-            case "t": plain.append("\t")
-            case "u":
-                let digits = rest.dropFirst().prefix { $0 != "}" }
-                rest = rest.dropFirst(digits.count + 2)
-                if let value = UInt32(String(digits), radix: 16).flatMap(Unicode.Scalar.init) { plain.append(value) }
-            default: plain.append(code)
-            }
-        }
-        return String(plain)
-    }
 }
 
 extension SavedPlan.Step {
     fileprivate mutating func take(_ key: Substring, _ value: String) -> Bool {
         switch key {
-        case "  entity": entity = SavedPlan.unescaped(value)
+        case "  entity": entity = SafeText.unescaped(value)
         case "  cutoff": return SavedPlan.read(value) { cutoff = $0 }
         // The number of keys.
         case "  rows": break
@@ -170,7 +144,7 @@ extension SavedPlan.Step {
             var lines: [[UInt8]] = []
             if case .lines(let known) = keys { lines = known }
             keys = .numbers([])
-            lines.append(Array(SavedPlan.unescaped(value).utf8))
+            lines.append(Array(SafeText.unescaped(value).utf8))
             keys = .lines(lines)
         default: return false
         }

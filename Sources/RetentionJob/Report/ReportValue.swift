@@ -131,10 +131,12 @@ package protocol LineValue: Sendable {
 
 extension Array: ReportValue, ColumnValue where Element: LineValue {
     package var json: JSONText { .array(map(\.json)) }
-    package var stored: StoreValue { .text(map { SafeText.line($0.line) }.joined(separator: "\n")) }
+    package var stored: StoreValue { .text(map { SafeText.escaped($0.line) }.joined(separator: "\n")) }
     package init?(stored: StoreValue) {
         guard case .text(let text) = stored else { return nil }
-        self = text.fields(separatedBy: "\n").filter { !$0.isEmpty }.compactMap(Element.init(line:))
+        self = text.fields(separatedBy: "\n").filter { !$0.isEmpty }.compactMap {
+            Element(line: SafeText.unescaped($0))
+        }
     }
 }
 

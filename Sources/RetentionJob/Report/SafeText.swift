@@ -11,6 +11,37 @@ package enum SafeText {
         return safe
     }
 
+    /// A text on one line, as ``line(_:)`` writes it, in a form that can be read back.
+    static func escaped(_ text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "\\")) else { return line(text) }
+        let parts = text.unicodeScalars.split(separator: "\\", omittingEmptySubsequences: false)
+        return parts.map { line(String($0)) }.joined(separator: "\\\\")
+    }
+
+    /// The text that ``escaped(_:)`` has written.
+    static func unescaped(_ text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "\\")) else { return text }
+        var plain = String.UnicodeScalarView()
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            guard scalar == "\\", let code = rest.popFirst() else {
+                plain.append(scalar)
+                continue
+            }
+            switch code {
+            case "n": plain.append("\n")
+            case "r": plain.append("\r")
+            case "t": plain.append("\t")
+            case "u":
+                let digits = rest.dropFirst().prefix { $0 != "}" }
+                rest = rest.dropFirst(digits.count + 2)
+                if let value = UInt32(String(digits), radix: 16).flatMap(Unicode.Scalar.init) { plain.append(value) }
+            default: plain.append(code)
+            }
+        }
+        return String(plain)
+    }
+
     /// A store value as an example: text in double quotes, at most about `limit` characters, then `…`.
     package static func example(_ value: StoreValue, limit: Int = 40) -> String {
         switch value {

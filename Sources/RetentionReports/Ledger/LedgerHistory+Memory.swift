@@ -176,7 +176,9 @@ extension LedgerHistory {
         ).first.map(LedgerRow.run)
         var restored = RunMemory.Restored(
             undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
-            rules: Set(figures.rules), tables: Set(row.lines("undo_tables")))
+            rules: Set(figures.rules),
+            // An earlier version recorded a backslash of a name as it is.
+            tables: Set([String]("undo_tables", of: row) ?? []).union(row.lines("undo_tables")))
         restored.foundAll = isEnded && figures.done.restoredCount + figures.done.referenceCount == 0
         if let number = undone?.number {
             let rules = try rows(

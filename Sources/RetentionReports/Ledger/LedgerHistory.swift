@@ -137,7 +137,7 @@ package struct LedgerHistory {
             var ofRules: [String: End] = [:]
             var found: End?
             for row in newest.reversed() {
-                let only = row.lines("only_rules")
+                let only = [String]("only_rules", of: row) ?? []
                 let end: End = (
                     row["finished_us"].flatMap(Self.instant), row["exit_code"]?.number.map { Int32(clamping: $0) },
                     row["outcome"]?.string.flatMap(LedgerRun.Outcome.init)

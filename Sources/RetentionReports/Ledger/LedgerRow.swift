@@ -107,5 +107,8 @@ enum LedgerRow {
 }
 
 extension [String: StoreValue] {
-    func lines(_ name: String) -> [String] { [String](name, of: self) ?? [] }
+    /// The lines of a text as they are.
+    func lines(_ name: String) -> [String] {
+        String(name, of: self)?.fields(separatedBy: "\n").filter { !$0.isEmpty } ?? []
+    }
 }

@@ -82,8 +82,7 @@ package struct LedgerRun: Sendable {
 
         /// Finds the rules of the run that are not undone yet.
         mutating func findLeft(in all: [RunReport.RuleReport]) {
-            // The rules of an undo are recorded as lines.
-            let left = all.filter { $0.done.archived ?? 0 > 0 && !rules.contains(SafeText.line($0.name)) }
+            let left = all.filter { $0.done.archived ?? 0 > 0 && !rules.contains($0.name) }
             rulesLeft = Set(left.map(\.name))
             rowsLeft = left.reduce(0) { $0 + ($1.done.archived ?? 0) }
         }

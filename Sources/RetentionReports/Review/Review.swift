@@ -154,8 +154,7 @@ package struct Review {
                 // An earlier version recorded only which policy it was.
                 let (before, rule) = (last[name], figures.ruleSHA256 ?? run.report.configSHA256)
                 let arrived = before?.rule == rule ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
-                // The rules of an undo are recorded as lines.
-                let isUndone = run.undoneBy?.rules.contains(SafeText.line(name)) == true
+                let isUndone = run.undoneBy?.rules.contains(name) == true
                 var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
                 let left = rows.map { $0 - Int64(figures.done.deleted) }
                 let isTaken = taken.contains(name)
@@ -216,8 +215,7 @@ package struct Review {
         let figures = undo.report.undo
         let names = Set(figures?.rules ?? [])
         let undone = (runs + others).last { $0.report.runID == figures?.run }
-        // The rules of an undo are recorded as lines.
-        let rules = undone?.report.rules.filter { names.contains(SafeText.line($0.name)) } ?? []
+        let rules = undone?.report.rules.filter { names.contains($0.name) } ?? []
         let firesTriggers = figures?.triggers.isEmpty == false && figures?.triggerChoice != .skip
         guard undo.isFinished, undone?.isFinished == true, !firesTriggers, !rules.isEmpty, rules.count == names.count
         else { return Set(policy.rules.map(\.name)) }
