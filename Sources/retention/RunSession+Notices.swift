@@ -85,7 +85,7 @@ extension RunSession {
     /// A run that found another run in progress is not recorded. A ledger is created only for a missing store, not beside a file that is
     /// not a store, and not beside a dangling link.
     func record(_ report: inout RunReport, because cause: any Error) {
-        guard mayRecord, !(cause is RunLock.Failure) else { return }
+        guard mayRecord, (cause as? RunLock.Failure)?.isHeld != true else { return }
         do {
             if try opening.history() == nil {
                 let isMissing = (cause as? StoreError)?.kind == .missing

@@ -123,7 +123,7 @@ struct RunSession {
             if hasBegun { report.runID = runID } else { record(&report, because: error) }
             let code = report.exitCode
             // The figures are those of the run that holds the lock.
-            if !(error is RunLock.Failure), mayRecord || policy.isOneOfMany { writeMetrics(&report) }
+            if (error as? RunLock.Failure)?.isHeld != true, mayRecord || policy.isOneOfMany { writeMetrics(&report) }
             // The process ends with the code of the error.
             report.exitCode = code
             // No report is printed.

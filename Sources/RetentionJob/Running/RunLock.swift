@@ -18,6 +18,9 @@ package final class RunLock {
         /// Locking or writing failed.
         case inputOutput(path: String, reason: String)
 
+        /// Whether another run is in progress.
+        package var isHeld: Bool { if case .held = self { true } else { false } }
+
         /// The exit status of this failure.
         package var exitCode: Int32 {
             switch self {
