@@ -40,6 +40,7 @@ struct CheckCommand: ConsoleCommand {
         let (diagnostics, defects) = try self.diagnostics(StoreOpening(policy))
         try console.report(diagnostics, of: policy.file)
         guard !diagnostics.contains(where: { $0.severity == .error }) else { return 78 }
+        if !offline { try StoreOpening(policy).requireAccess() }
         let refusedCount = diagnostics.count { $0.message.hasPrefix(StoreCheck.refusalPhrase) }
         let scope =
             offline
@@ -60,11 +61,13 @@ struct CheckCommand: ConsoleCommand {
         var wrongCount = 0
         let ledger = stores.ledgerToRead
         for (index, policy) in try stores.policies().enumerated() {
-            let found: [Diagnostic]
+            var found: [Diagnostic] = []
             do {
-                found = try diagnostics(StoreOpening(policy, ledger: ledger)).found
+                let opening = StoreOpening(policy, ledger: ledger)
+                found = try diagnostics(opening).found
+                try opening.requireAccess()
             } catch {
-                found = [Diagnostic(at: policy.store.mark, ExitStatus(of: error).reason)]
+                found.append(Diagnostic(at: policy.store.mark, ExitStatus(of: error).reason))
             }
             let isWrong = found.contains { $0.severity == .error }
             wrongCount += isWrong ? 1 : 0

@@ -69,8 +69,11 @@ struct RunSession {
 
     /// Predicts what a run would do.
     ///
-    /// - Parameter planValidity: how long the saved plan is valid; nil: none is made.
-    func dryRun(planValidity: Duration? = nil) throws -> (report: RunReport, plan: SavedPlan?) {
+    /// - Parameters:
+    ///   - planValidity: how long the saved plan is valid; nil: none is made.
+    ///   - needsAccess: whether this user has to be able to write the store.
+    func dryRun(planValidity: Duration? = nil, needsAccess: Bool = true) throws -> (report: RunReport, plan: SavedPlan?)
+    {
         let opening = opening
         let reader = try opening.reader()
         try opening.checkLock()
@@ -79,7 +82,7 @@ struct RunSession {
         try planFile?.check(reader, ledger)
         var dryRun = DryRun(
             setup: setup(try policy.completed(from: reader)), memory: memory, logger: log.logger)
-        (dryRun.sampleCount, dryRun.due) = (sampleCount, due)
+        (dryRun.sampleCount, dryRun.due, dryRun.needsAccess) = (sampleCount, due, needsAccess)
         var plan: SavedPlan?
         dryRun.planValidity = planValidity
         dryRun.takePlan = { plan = $0 }

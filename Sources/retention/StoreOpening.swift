@@ -217,6 +217,12 @@ struct StoreOpening {
         try RunLock.check(storePath: path)
     }
 
+    /// Throws unless this user may write what a run writes; see ``RunLock/requireAccess(storePath:)``.
+    func requireAccess() throws {
+        guard let path = policy.store.kind.file else { return }
+        try RunLock.requireAccess(storePath: path)
+    }
+
     /// Throws unless the store's file begins like a database, so that no lock is created beside other files. It must not be called while
     /// the store is open.
     func requireDatabase() throws {

@@ -28,6 +28,7 @@ struct UndoSession {
         let opening = StoreOpening(policy)
         let reader = try opening.reader()
         try opening.checkLock()
+        try opening.requireAccess()
         return try Undo.predict(request, setup: setup(policy), reader: reader)
     }
 

@@ -86,14 +86,16 @@ extension ExitCodeTests {
     }
 
     @Test(.enabled(if: canBeUnprivileged, "run as root without setpriv"))
-    func aDryRunNeedsNoWritePermissionWhereTheStoreIsNotInWALMode() throws {
+    func aDryRunCountsWhatARunCouldNotDelete() throws {
         let job = try LaunchedJob(
             Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
             policy: Sample.policy(Sample.rule()))
         chmod(job.folder.url.path, 0o555)
         defer { chmod(job.folder.url.path, 0o755) }
         let end = try Self.unprivileged(["run", "--dry-run", "--format", "json"], in: job.folder.url)
-        #expect(end.status == 0)
+        #expect(end.status == 77 && end.output.contains("no permission to change the store"), "\(end)")
         #expect(try Report(json: end.output).totals.expired == 10)
+        #expect(try Self.unprivileged(["check"], in: job.folder.url).status == 77)
+        #expect(try Self.unprivileged(["report"], in: job.folder.url).status == 0)
     }
 }

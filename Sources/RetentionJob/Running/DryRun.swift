@@ -20,6 +20,8 @@ package struct DryRun {
     package var due: Instant?
     /// How long a saved plan is valid; nil: no plan is saved.
     package var planValidity: Duration?
+    /// Whether this user has to be able to write the store; a review is also for those who only read it.
+    package var needsAccess = true
     /// Called with the plan to save.
     package var takePlan: (SavedPlan) -> Void = { _ in }
 
@@ -33,7 +35,7 @@ package struct DryRun {
     ///
     /// - Parameter rehearsal: the store, of which no byte may change, see ``RetentionInserter/rehearse(_:)``.
     /// - Returns: the report. If the store cannot be read, or the effects of the pending files cannot be counted, it has a `failure`, an
-    ///   exit status and no rules. If a run could not make its archive, it has a `failure`, an exit status and the rules.
+    ///   exit status and no rules. If a run could not write the store or make its archive, it has a `failure`, an exit status and the rules.
     /// - Throws: ``UnplannableRule`` if a plan is to be saved and cannot contain a rule; ``StoreError`` if the schema cannot be read;
     ///   ``PolicyError/invalid(_:_:)`` if the policy does not fit the store.
     package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
@@ -67,7 +69,7 @@ package struct DryRun {
 
     /// Predicts the run.
     ///
-    /// - Returns: why the archive of the run cannot be made; nil: it can, or nothing is archived.
+    /// - Returns: why a run could not write the store or make its archive; nil: it could.
     private func predict(_ report: inout RunReport, _ rehearsal: any RetentionInserter) throws -> StoreError? {
         let began = setup.uptime()
         var notes: [String] = []
@@ -96,6 +98,7 @@ package struct DryRun {
         }
         for warning in plan.warnings { report.warn(logger, "\(warning.title)", warning.text) }
         do throws(StoreError) {
+            if needsAccess, let path = setup.policy.store.kind.file { try RunLock.requireAccess(storePath: path) }
             try setup.checkArchive(for: plan, in: rehearsal)
         } catch {
             return error

@@ -109,6 +109,18 @@ package final class RunLock {
         try requireLockFile(descriptor, path)
     }
 
+    /// Throws unless this user may write what a run of a store writes beside its ledger and its archives: the store's file, the folder, in
+    /// which files are made beside it, and the lock file, if there is one.
+    package static func requireAccess(storePath: String) throws(StoreError) {
+        let place = FilePlace(FilePlace.realPath(storePath) ?? storePath)
+        let all = [("store", place.path), ("store's folder", place.folder), ("lock file", place.sibling(ending).path)]
+        for (name, path) in all where access(path, W_OK) != 0 && errno != ENOENT {
+            throw StoreError(
+                .permission, store: storePath,
+                message: "no permission to change the \(name): \(String(systemError: errno))")
+        }
+    }
+
     /// Whether a run holds the lock of a store now. Creates no file, and does not disturb a run that holds or requests the lock.
     ///
     /// - Returns: also false if there is no lock file, or if it cannot be opened for reading.
