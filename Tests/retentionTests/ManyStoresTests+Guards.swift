@@ -21,6 +21,16 @@ extension ManyStoresTests {
         #expect(run.output.contains("store not known: the ledger knows"), "\(run)")
     }
 
+    /// Nothing is remembered of a store without a table that the rules have.
+    @Test func aStoreWithoutARuleIsKnown() throws {
+        let job = try job(["a.sqlite", "b.sqlite", "c.sqlite"], skips: true)
+        try job.change("ALTER TABLE Price RENAME TO other", in: "data/b.sqlite")
+        #expect(try job.retention("run").status == 0)
+        try FileManager.default.removeItem(atPath: job.path("data/a.sqlite"))
+        let run = try job.retention("run")
+        #expect(!run.output.contains("store not known"), "\(run)")
+    }
+
     /// A store with another name waits for a hold that was removed in the same night, until that is accepted for it.
     @Test func aHeldStoreWithAnotherNameWaits() throws {
         let job = try job(["a.sqlite", "held.sqlite"])
