@@ -149,8 +149,8 @@ package struct Planner {
         plan.arrivals = policy.problems.filter { $0.severity == .warning }.map {
             Plan.Warning(title: "no table matches", text: $0.message)
         }
-        for rule in plan.steps.map(\.rule) {
-            if let text = rule.excessOfBound { plan.arrivals.append(Plan.Warning(title: "bound not met", text: text)) }
+        for step in plan.steps {
+            plan.arrivals += try step.excessOfBound(reader).map { Plan.Warning(title: "bound not met", text: $0) }
         }
         let names = Set(plan.steps.map(\.rule.name))
         for gone in options.savedPlan?.steps ?? [] where !names.contains(gone.name) {

@@ -44,7 +44,7 @@ extension Rule {
         return "max_age \(maxAge.written) became \(age.isEmpty ? "less than 1h" : age) by \(bound.key): \(bound.amount)"
     }
 
-    /// The warning that a bound is not met, as a sentence without a full stop; nil: it is, or there is none.
+    /// The warning that too many rows are too young for a bound, as a sentence without a full stop; nil: they are not, or there is none.
     var excessOfBound: String? {
         guard let bound, let excess = bounded?.excess else { return nil }
         let found =
@@ -55,6 +55,26 @@ extension Rule {
         return
             "\(name) keeps more than \(bound.key): \(bound.amount): \(found) of \(entity) are younger than never_younger_than "
             + "(\(bound.neverYoungerThan.written))"
+    }
+}
+
+extension Plan.Step {
+    /// The warnings that a bound is not met, each as a sentence without a full stop: rows are too young, or something keeps older ones.
+    func excessOfBound(_ reader: any RetentionReader) throws -> [String] {
+        let young = [rule.excessOfBound].compactMap(\.self)
+        let (held, kept) = (survey.kept.heldCount, survey.kept.heldCount + survey.kept.byRuleCount)
+        guard let bound = rule.bound, let request, kept > 0 else { return young }
+        let search = BoundSearch(
+            entity: request.entity, rows: rule.rows, date: request.date, measure: bound.measure, reader: reader)
+        let older =
+            search.isInBytes
+            ? try search.size(from: nil, before: cutoff) / (kept + survey.expiredAloneCount) * kept : kept
+        guard try search.size(from: cutoff, before: nil) + older > search.tolerated else { return young }
+        let keepers = (held > 0 ? ["holds"] : []) + (kept > held ? [rule.keepLast != nil ? "keep_last" : "thin"] : [])
+        let rows = Figures.count(kept, "older row", "stays", "stay")
+        return young + [
+            "\(rule.name) keeps more than \(bound.key): \(bound.amount): \(rows) because of \(keepers.listed("and"))"
+        ]
     }
 }
 
@@ -95,16 +115,16 @@ private struct BoundSearch {
         case .rows(let count), .bytes(let count): count
         }
     }
-    private var isInBytes: Bool { if case .bytes = measure { true } else { false } }
+    var isInBytes: Bool { if case .bytes = measure { true } else { false } }
     /// Up to here nothing is deleted. The bytes are computed, and differ a little after each run.
     var tolerated: Int { isInBytes ? limit + limit / 50 : limit }
 
-    private func request(_ from: Instant, _ before: Instant?) -> StoreFetchRequest {
+    private func request(_ from: Instant?, _ before: Instant?) -> StoreFetchRequest {
         StoreFetchRequest(entity: entity, predicate: .date(DateRange(date, from: from, before: before)) && rows)
     }
 
-    /// The size of the rows from one instant, and before another one.
-    func size(from: Instant, before: Instant?) throws(StoreError) -> Int {
+    /// The size of the rows from one instant, and before another one; nil: of all readable ones on that side.
+    func size(from: Instant?, before: Instant?) throws(StoreError) -> Int {
         let request = request(from, before)
         guard isInBytes else { return try reader.count(request) }
         guard let bytes = try reader.compactBytes(of: request) else {
