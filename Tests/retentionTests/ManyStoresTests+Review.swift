@@ -52,4 +52,15 @@ extension ManyStoresTests {
         let new = try job.retention("run").words
         #expect(new.contains("This was the first run in 1 of 3 stores: 10 of 11 rows (90.9%). "), "\(new)")
     }
+
+    /// It can be copied.
+    @Test func nothingFollowsACommand() throws {
+        let job = try job(["a.sqlite", "b.sqlite"])
+        try job.change(
+            "DELETE FROM Price WHERE at > unixepoch() - 86400; DROP INDEX IF EXISTS Price_at", in: "data/a.sqlite")
+        let report = try job.retention("report").output
+        let commands = report.split(separator: "\n").filter { $0.contains("retention run -c ") }
+        #expect(commands.count == 1 && commands[0].hasSuffix(" --accept would_empty_entity"), "\(report)")
+        #expect(report.contains("\n    prices: Price.at has no index"), "\(report)")
+    }
 }

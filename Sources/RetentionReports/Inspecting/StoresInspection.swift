@@ -52,7 +52,7 @@ package struct StoresInspection {
                         store.name, store.sizeBytes.map(Figures.bytes) ?? "",
                         store.shape == nil ? "" : Figures.grouped(store.rows), Review.time(store.oldest),
                         Review.time(store.newest),
-                    ].map(SafeText.line), message: message.isEmpty ? nil : SafeText.line(message),
+                    ].map(SafeText.line), messages: [SafeText.line(message)],
                     style: message.isEmpty ? .plain : .caution)
             })
         let facts = [

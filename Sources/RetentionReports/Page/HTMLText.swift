@@ -31,18 +31,25 @@ enum HTMLText {
             return "<\(name) class=\"\(kind)\"\(more)>\(escaped(text))</\(name)>"
         }
         let headings = shown.map { tag("th", $0, table.columns[$0].heading, " scope=\"col\"") }
-        let rows = table.rows.map { cells, style in
-            let parts = shown.map { index in
+        let texts = table.texts.flatMap { $0.ofRows.allSatisfy(\.isEmpty) ? nil : $0 }
+        let lastHeading = texts.map { "<th class=\"long\" scope=\"col\">\(escaped($0.heading))</th>" } ?? ""
+        let rows = table.rows.enumerated().map { row, content in
+            let (cells, style) = content
+            var parts = shown.map { index in
                 index == 0
                     ? tag("th", 0, cells[0], " scope=\"row\"")
                     : tag("td", index, cells[index], " data-label=\"\(escaped(table.columns[index].heading))\"")
+            }
+            if let (heading, ofRows) = texts {
+                let lines = ofRows[row].map(escaped).joined(separator: "<br>")
+                parts.append("<td class=\"long\" data-label=\"\(escaped(heading))\">\(lines)</td>")
             }
             return "<tr class=\"\(style)\">\(parts.joined())</tr>"
         }
         return """
             <div class="\(style)" role="region" aria-label="\(escaped(table.caption))" tabindex="0"><table>
             <caption>\(escaped(table.caption))</caption>
-            <thead><tr>\(headings.joined())</tr></thead><tbody>
+            <thead><tr>\(headings.joined())\(lastHeading)</tr></thead><tbody>
             \(rows.joined(separator: "\n"))
             </tbody></table></div>
             """

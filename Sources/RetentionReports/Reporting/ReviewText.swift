@@ -52,9 +52,14 @@ extension ReviewTable {
             columns: columns.prefix(shortCount).enumerated().map { index, column -> TextTable.Column in
                 let isText = endsWithText && index == shortCount - 1
                 return .init(
-                    column.heading.uppercased(), column.isNumber ? .right : .left, isAlwaysShown: endsWithText,
+                    column.heading.uppercased(), column.isNumber ? .right : .left,
+                    isAlwaysShown: endsWithText || texts != nil,
                     label: isText ? "" : nil, isText: isText)
             },
-            rows: rows.map { .init(cells: $0.prefix(shortCount).map(SafeText.line), style: $1) })
+            rows: rows.enumerated().map { index, row in
+                .init(
+                    cells: row.cells.prefix(shortCount).map(SafeText.line),
+                    messages: (texts?.ofRows[index] ?? []).map(SafeText.line), style: row.style)
+            })
     }
 }

@@ -143,7 +143,7 @@ package struct TextReport {
             cells += Array(repeating: "", count: isDryRun ? 4 : 9) + [rule.outcome.rawValue]
             if !isDryRun, rule.outcome == .refused { cells[8] = "0" }
             return .init(
-                cells: cells, message: rule.outcome == .refused ? refusal(rule) : nil, style: rule.outcome.style)
+                cells: cells, messages: rule.outcome == .refused ? [refusal(rule)] : [], style: rule.outcome.style)
         }
         cells += [
             Review.time(rule.cutoff), rule.planned.rows.map { Figures.grouped($0) } ?? "",

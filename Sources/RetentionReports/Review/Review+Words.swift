@@ -10,15 +10,19 @@ struct ReviewTable {
     var endsWithText: Bool
     var columns: [(heading: String, isNumber: Bool)]
     var rows: [(cells: [String], style: Style)]
+    /// What is below each row, a line for each text; on a page it is the last column, with this heading.
+    var texts: (heading: String, ofRows: [[String]])?
 
     /// A row for each item, and a value of it for each column.
     init<Item>(
         _ caption: String, _ items: [Item], shortCount: Int, endsWithText: Bool = false, style: (Item) -> Style,
-        _ columns: [(heading: String, isNumber: Bool, value: (Item) -> String)]
+        _ columns: [(heading: String, isNumber: Bool, value: (Item) -> String)],
+        texts: (heading: String, value: (Item) -> [String])? = nil
     ) {
         (self.caption, self.shortCount, self.endsWithText) = (caption, shortCount, endsWithText)
         self.columns = columns.map { ($0.heading, $0.isNumber) }
         rows = items.map { item in (columns.map { $0.value(item) }, style(item)) }
+        self.texts = texts.map { texts in (texts.heading, items.map { texts.value($0) }) }
     }
 }
 

@@ -190,8 +190,7 @@ package struct StoresReview {
         }
         return ReviewTable(
             "The stores, those that need attention first. ?: not known",
-            Array(stores.prefix(Self.mostShown)) + sums.dropFirst(others.isEmpty ? 1 : 0), shortCount: 7,
-            endsWithText: true,
+            Array(stores.prefix(Self.mostShown)) + sums.dropFirst(others.isEmpty ? 1 : 0), shortCount: 6,
             style: { $0.findings.first?.style ?? .plain },
             [
                 ("Store", false, { $0.name }), ("Rows", true, count(0) { Figures.grouped($0) }),
@@ -199,8 +198,7 @@ package struct StoresReview {
                 ("Next 24 h", true, count(2) { Figures.grouped($0) }),
                 ("Size", true, count(3) { Figures.bytes(Int64($0)) }),
                 ("Last run (UTC)", false, { Review.time($0.lastRun?.report.started) }),
-                ("Attention", false, { $0.findings.map(\.text).joined(separator: "; ") }),
-            ])
+            ], texts: ("Attention", { $0.findings.map(\.text) }))
     }
 
     /// The text, for a terminal or a mail.

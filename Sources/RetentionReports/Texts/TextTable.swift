@@ -32,8 +32,8 @@ struct TextTable {
     /// A row: a text for each column, or for the first columns.
     struct Row {
         var cells: [String]
-        /// A sentence below the row, wrapped to the width.
-        var message: String?
+        /// The sentences below the row, each wrapped to the width.
+        var messages: [String] = []
         var style: Style = .plain
     }
 
@@ -101,7 +101,7 @@ struct TextTable {
             let details = columns.indices.filter {
                 $0 < row.cells.count && !row.cells[$0].isEmpty && isBelow($0, row.cells)
             }.map { (columns[$0].label + " " + row.cells[$0]).drop { $0 == " " } }
-            for text in [details.joined(separator: " · "), row.message ?? ""] where !text.isEmpty {
+            for text in [details.joined(separator: " · ")] + row.messages where !text.isEmpty {
                 let wrapped = TextWidth.wrap(text, width: (layout.tableWidth ?? layout.width) - Self.indent.count)
                 lines += wrapped.map { Self.indent + layout.paint($0, row.style) }
             }
