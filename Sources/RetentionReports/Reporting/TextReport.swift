@@ -206,7 +206,10 @@ package struct TextReport {
     private var notes: [String] {
         var found: [(names: [String], text: String, statements: [String], style: Style)] = []
         var places: [String: Int] = [:]
-        for rule in rules {
+        // The tables with such rows are shown.
+        let families = Set(rules.compactMap(\.family))
+        for var rule in rules {
+            if families.contains(rule.name) { (rule.planned.unreadable, rule.remembered.late) = ([], nil) }
             for (sentence, style) in sentences(rule) {
                 let start = sentence.firstRange(of: "CREATE INDEX ")?.lowerBound ?? sentence.endIndex
                 let (text, statement) = (String(sentence[..<start]), String(sentence[start...]))
