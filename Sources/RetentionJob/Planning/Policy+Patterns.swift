@@ -99,7 +99,7 @@ extension Policy {
         let matching = Set(entities.map(\.name))
         entities.removeAll { $0.containers.contains(where: matching.contains) }
         // The tables of candles are created later.
-        if entities.isEmpty, !rules.contains(where: { $0.isEnabled && $0.mayMake(rule) }) {
+        if entities.isEmpty, !rule.skipsMissing, !rules.contains(where: { $0.isEnabled && $0.mayMake(rule) }) {
             problems.append(
                 Diagnostic(
                     .warning, at: rule.marks.value("entity"),
