@@ -24,12 +24,13 @@ struct InspectCommand: ConsoleCommand {
 
     func run(_ console: Console) throws -> Int32 {
         let files = try source.files()
-        guard !files.isEmpty else {
+        guard !files.paths.isEmpty else {
             try console.report(InspectionReport(try source.inspect()).text(console.layout))
             return 0
         }
-        var (stores, code): ([StoresInspection.Store], Int32) = ([], 0)
-        for path in files {
+        for problem in files.problems { console.diagnose("warning", problem) }
+        var (stores, code): ([StoresInspection.Store], Int32) = ([], files.problems.isEmpty ? 0 : 74)
+        for path in files.paths {
             do {
                 stores.append(.init(try source.inspect(path)))
             } catch {

@@ -83,19 +83,19 @@ struct StoreOption: ParsableArguments {
             StoreOpening.reader(ofStoreNamed: path ?? store, model: model), clock: SystemClock.now())
     }
 
-    /// The files that the pattern matches; empty: it is no pattern.
-    func files() throws(CommandFailure) -> [String] {
+    /// The files that the pattern matches, and what cannot be read; no files: it is no pattern.
+    func files() throws(CommandFailure) -> (paths: [String], problems: [String]) {
         guard access(store, F_OK) != 0, store.contains(where: { "*?[".contains($0) }), !store.contains("://") else {
-            return []
+            return ([], [])
         }
         let pattern = StorePattern(store, baseFolder: FilePlace.realPath(".") ?? "/")
         let files = StoreFiles(pattern, ownPaths: [], isOwn: StoreOpening.isOwnFile)
-        guard files.problems.isEmpty, !files.paths.isEmpty else {
+        guard !files.paths.isEmpty else {
             throw CommandFailure(
                 exitCode: files.problems.isEmpty ? 66 : 74,
                 message: files.problems.first ?? "no file matches '\(store)'")
         }
-        return files.paths.map(pattern.display)
+        return (files.paths.map(pattern.display), files.problems)
     }
 }
 

@@ -238,6 +238,11 @@ struct StoreOpening {
         guard stat(path, &facts) != 0 else { return }
         switch errno {
         case ENOENT, ENOTDIR:
+            if policy.isOneOfMany {
+                throw StoreError(
+                    .missing, store: policy.store.written, message: "store not found",
+                    hint: "it was there when the files of the pattern were looked for")
+            }
             throw MissingStore(
                 path: path, name: policy.store.written, place: "\(policy.file.path), line \(policy.store.mark.line)",
                 policy: FilePlace(policy.file.path).name

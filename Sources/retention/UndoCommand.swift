@@ -140,7 +140,7 @@ struct UndoCommand: ConsoleCommand {
                 "run \(id) " + (hasDeleted ? "made no archive of the rows that it deleted" : "deleted nothing"),
                 hint: hasDeleted
                     ? "set archive in the policy, so that later runs can be undone"
-                    : "retention undo --list shows others")
+                    : "\(policy.isOneOfMany ? "retention log" : "retention undo --list") shows others")
         }
         if run.isArchiveThere == false, let until = archive.until, until < SystemClock.now() {
             throw CommandFailure(

@@ -30,18 +30,24 @@ struct WhyCommand: ConsoleCommand {
     func run(_ console: Console) throws -> Int32 {
         let file = try policyOption.read(orInstalled: true, takesMany: true)
         guard let stores = ManyStores(file) else {
-            try console.report(lines: try lines(StoreOpening(file), isOneOfMany: false))
+            let opening = StoreOpening(file)
+            try console.report(lines: try lines(opening, opening.reader(), isOneOfMany: false))
             return 0
         }
-        var isFound = false
+        for problem in stores.problems { console.diagnose("warning", problem) }
+        var (isFound, hasEntity, names) = (false, false, Set<String>())
         let code = try stores.each(console) { opening in
-            let lines = try lines(opening, isOneOfMany: true)
+            let reader = try opening.reader()
+            guard try reader.entity(named: entity) != nil else { return names.formUnion(try reader.entityNames()) }
+            hasEntity = true
+            let lines = try lines(opening, reader, isOneOfMany: true)
             guard !lines.isEmpty else { return }
             isFound = true
             let name = SafeText.line(opening.policy.store.written)
             try console.report(lines: ["\(name):"] + lines.map { "  " + $0 })
         }
         guard isFound || code != 0 else {
+            guard hasEntity else { throw unknownEntity("no store", names.sorted()) }
             let count = Figures.count(stores.files.paths.count, "store")
             throw CommandFailure(
                 exitCode: 66,
@@ -55,18 +61,14 @@ struct WhyCommand: ConsoleCommand {
     /// What each rule says about the row.
     ///
     /// - Parameter isOneOfMany: whether nothing is said if the store lacks the row.
-    private func lines(_ opening: StoreOpening, isOneOfMany: Bool) throws -> [String] {
+    private func lines(
+        _ opening: StoreOpening, _ reader: any RetentionInserter, isOneOfMany: Bool
+    ) throws -> [String] {
         let clock = SystemClock.now()
         let asOf = try asOfOption.instant(for: opening.policy, clock: clock)
-        let reader = try opening.reader()
         let policy = try opening.policy.completed(from: reader)
         guard let found = try reader.entity(named: entity) else {
-            if isOneOfMany { return [] }
-            throw CommandFailure(
-                exitCode: 66,
-                message:
-                    "the store has no entity '\(SafeText.line(entity))'"
-                    + NearestName.suggestion(for: entity, in: try reader.entityNames(), otherwise: ""))
+            throw unknownEntity("the store", try reader.entityNames())
         }
         let row = StorePredicate.and(try values.map { try Self.condition($0, found) })
         let count = try reader.count(StoreFetchRequest(entity: found.name, predicate: row, fetchLimit: 2))
@@ -95,6 +97,14 @@ struct WhyCommand: ConsoleCommand {
         }
         let none = ["no rule is about \(SafeText.line(found.name))"]
         return (lines.isEmpty ? none : lines) + Self.parents(of: found, policy)
+    }
+
+    /// The error for an entity that is not in a store or in several.
+    private func unknownEntity(_ place: String, _ names: [String]) -> CommandFailure {
+        let near = NearestName.suggestion(for: entity, in: names, otherwise: "")
+        return CommandFailure(
+            exitCode: 66,
+            message: "\(place) has \(place == "no store" ? "an" : "no") entity '\(SafeText.line(entity))'" + near)
     }
 
     /// The sentence that a row may go with another one, if that is so.

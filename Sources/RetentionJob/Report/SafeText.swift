@@ -75,15 +75,23 @@ package enum SafeText {
         return safe + "\""
     }
 
-    /// The words of a command, quoted for a shell.
+    /// The words of a command, quoted for a shell: characters that a terminal must not get are in the form `$'a\n'`.
     package static func command(_ words: [String]) -> String {
         words.map { word in
             let isPlain = word.utf8.allSatisfy { byte in
                 UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
                     || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_./=:,+@%".utf8.contains(byte)
             }
+            if word.unicodeScalars.contains(where: isUnsafe) {
+                return "$'" + word.unicodeScalars.map(escapedForShell).joined() + "'"
+            }
             return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
         }.joined(separator: " ")
+    }
+
+    private static func escapedForShell(_ scalar: Unicode.Scalar) -> String {
+        guard isUnsafe(scalar) else { return (scalar == "'" || scalar == "\\" ? "\\" : "") + String(scalar) }
+        return String(scalar).utf8.map { "\\x" + ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     private static func append(_ scalar: Unicode.Scalar, to text: inout String) {

@@ -14,6 +14,11 @@ struct FiguresTests {
         #expect(Figures.grouped(row.number) == row.text)
     }
 
+    @Test func aShellReadsTheWordsOfACommand() {
+        let words = ["a", "a b", "it's", "", "a\n'b\\", "\u{202E}"]
+        #expect(SafeText.command(words) == #"a 'a b' 'it'\''s' '' $'a\x0a\'b\\' $'\xe2\x80\xae'"#)
+    }
+
     struct Percent { let part: Int; let whole: Int; let text: String? }
 
     @Test(arguments: [
