@@ -57,12 +57,12 @@ struct CheckCommand: ConsoleCommand {
 
     /// Checks each store of a pattern, and shows those that do not fit. Advice is that for the first one.
     private func check(_ stores: ManyStores, _ console: Console) throws -> Int32 {
-        try stores.checkNames()
         var wrongCount = 0
         let ledger = stores.ledgerToRead
         for (index, policy) in try stores.policies().enumerated() {
             var found: [Diagnostic] = []
             do {
+                try stores.checkName(policy)
                 let opening = StoreOpening(policy, ledger: ledger)
                 found = try diagnostics(opening).found
                 try opening.requireAccess()

@@ -8,6 +8,8 @@ struct ManyStores {
     let policy: Policy
     let pattern: StorePattern
     let files: StoreFiles
+    /// The stores by their names in the paths of pending files; empty: there are no pending files.
+    private let byName: [Substring: [String]]
 
     /// Looks for the files; nil: the policy has one store.
     init?(_ policy: Policy) {
@@ -16,6 +18,7 @@ struct ManyStores {
         var own = [policy.file.path, policy.log?.file].compactMap(\.self)
         if case .path(let ledger) = policy.ledger { own.append(ledger) }
         files = StoreFiles(pattern, ownPaths: own, isOwn: StoreOpening.isOwnFile)
+        byName = policy.pending.isEmpty ? [:] : Dictionary(grouping: files.paths, by: Policy.name(ofStore:))
     }
 
     /// Throws if another file has taken the place of a store since the pattern was matched.
@@ -26,25 +29,23 @@ struct ManyStores {
             hint: "nothing was changed in it; the next run looks for the files anew")
     }
 
-    /// Throws if the names of two stores would take the same pending files.
-    func checkNames() throws(CommandFailure) {
-        guard !policy.pending.isEmpty else { return }
-        var first: [Substring: String] = [:]
-        for path in files.paths {
-            let name = Policy.name(ofStore: path)
-            let shown = pattern.display(path)
-            if let other = first.updateValue(shown, forKey: name) {
-                throw CommandFailure(
-                    exitCode: 78,
-                    message:
-                        "\(other) and \(shown) are both \(name): it is unknown which of them gets the rows of the pending files",
-                    hint: "nothing was changed; give the files different names, or leave one out with 'except'")
-            }
-            guard !name.hasPrefix("."), !name.contains("\\") else {
-                throw CommandFailure(
-                    exitCode: 78, message: "the name of \(shown) cannot be a part of the pending files",
-                    hint: "nothing was changed; rename the file, or leave it out with 'except'")
-            }
+    /// Throws if a store cannot have pending files: its name is that of another one, or cannot be a part of their paths.
+    func checkName(_ policy: Policy) throws(CommandFailure) {
+        guard let path = policy.store.kind.file, case let name = Policy.name(ofStore: path), let same = byName[name]
+        else { return }
+        let shown = same.map(pattern.display)
+        guard shown.count == 1 else {
+            throw CommandFailure(
+                exitCode: 78,
+                message:
+                    "\(shown.listed("and")) are \(shown.count == 2 ? "both" : "all") \(name): it is unknown which of them "
+                    + "gets the rows of the pending files",
+                hint: "nothing was changed; give the files different names, or leave one out with 'except'")
+        }
+        guard !name.hasPrefix("."), !name.contains("\\") else {
+            throw CommandFailure(
+                exitCode: 78, message: "the name of \(shown[0]) cannot be a part of the pending files",
+                hint: "nothing was changed; rename the file, or leave it out with 'except'")
         }
     }
 

@@ -121,7 +121,6 @@ struct RunCommand: ConsoleCommand {
         _ console: Console
     ) throws -> Int32 {
         for problem in stores.problems { console.diagnose("warning", problem) }
-        try stores.checkNames()
         try StoreOpening(stores.policy).outputs().check()
         let ledger =
             stores.files.paths.isEmpty
@@ -143,6 +142,7 @@ struct RunCommand: ConsoleCommand {
                 try stores.requireSame(policy)
                 var session = try session(policy, asOf, options, nil, console)
                 (session.ledger, session.figuresOfMany) = (ledger, figures)
+                session.requirement = { [policy] in try stores.checkName(policy) }
                 (session.maxRuntime, session.wait) = (left, wait.map { min($0, left ?? $0) })
                 if dryRun { try session.prepare() }
                 reports.append(dryRun ? try session.dryRun().report : try session.run { told = $0 })

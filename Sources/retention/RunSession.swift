@@ -27,6 +27,8 @@ struct RunSession {
     var ignoresLedger = false
     /// The figures of many stores that this one is one of.
     var figuresOfMany: StoresFigures?
+    /// Throws if the store cannot be one of many.
+    var requirement: () throws -> Void = {}
     /// The command line's time budget; nil: the policy's.
     var maxRuntime: Duration?
     /// How long to wait for a locked store before the run begins; nil: not longer than `busy_timeout`.
@@ -74,6 +76,7 @@ struct RunSession {
     ///   - needsAccess: whether this user has to be able to write the store.
     func dryRun(planValidity: Duration? = nil, needsAccess: Bool = true) throws -> (report: RunReport, plan: SavedPlan?)
     {
+        try requirement()
         let opening = opening
         let reader = try opening.reader()
         try opening.checkLock()
@@ -145,6 +148,7 @@ struct RunSession {
 
     /// - Parameter hasBegun: set once the run itself records its outcome.
     private func runLocked(_ hasBegun: inout Bool) throws -> RunReport {
+        try requirement()
         let opening = opening
         try opening.requireDatabase()
         let began = SystemClock.uptime()
