@@ -121,6 +121,18 @@ package struct DateRecognition: Hashable, Sendable {
         reason += "; among all rows \(Figures.count(unread, "value")) cannot be read in it"
     }
 
+    /// The pattern to look for in all rows, because a sample of them may have no value that fits it; nil: there is none, or the sample has.
+    package var otherOrder: DateEncoding? {
+        [.sure, .likely].contains(certainty) ? encoding.flatMap(FormatReading.otherOrder) : nil
+    }
+
+    /// Takes into account how many rows have the day and the month in the other order, or in both.
+    package mutating func weigh(_ other: DateEncoding, rowCount: Int) {
+        guard rowCount > 0 else { return }
+        certainty = .unsure
+        reason += "; among all rows \(Figures.count(rowCount, "value", "is a date", "are dates")) in \(other.rawValue)"
+    }
+
     // MARK: Mixed values
 
     /// The kinds of the values, if no single format explains them and two kinds together do; nil: the values are not mixed.

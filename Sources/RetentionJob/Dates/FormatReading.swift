@@ -93,6 +93,13 @@ package struct FormatReading: Hashable, Sendable {
         }
     }
 
+    /// The pattern that has the day and the month in the other order; nil: programs write none.
+    static func otherOrder(of encoding: DateEncoding) -> DateEncoding? {
+        guard let text = encoding.datePattern?.text else { return nil }
+        let letters = text.map { $0 == "d" ? "m" : $0 == "m" ? "d" : $0 }
+        return DatePattern(String(letters)).map(DateEncoding.pattern).flatMap { patterns.contains($0) ? $0 : nil }
+    }
+
     private var isApple: Bool { encoding == .appleSeconds || encoding == .appleNanoseconds }
 
     /// Whether every value has a written year, month and day, so that it is almost certainly a date.

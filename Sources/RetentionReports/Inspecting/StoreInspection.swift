@@ -125,22 +125,28 @@ extension StoreInspection.DateInspection {
         guard let encoding = recognition.encoding else { return inspection }
         // The rows of a rule without `earliest`.
         let earliest = Rule.defaultEarliest(.utc)
-        let request = SurveyRequest(
-            entity: entity.name,
-            date: DateAttribute(name: attribute.name, encoding: encoding, earliest: earliest), cutoff: earliest)
-        let survey = try reader.survey(request)
+        func request(_ encoding: DateEncoding) -> SurveyRequest {
+            SurveyRequest(
+                entity: entity.name,
+                date: DateAttribute(name: attribute.name, encoding: encoding, earliest: earliest), cutoff: earliest)
+        }
+        let survey = try reader.survey(request(encoding))
         if let reason = survey.unsupported {
             inspection.obstacle = reason
             return inspection
         }
         inspection.recognition.weigh(survey)
+        if let other = inspection.recognition.otherOrder {
+            let count = try reader.survey(request(other)).readableCount
+            inspection.recognition.weigh(other, rowCount: count ?? 0)
+        }
         inspection.oldest = survey.dates.oldest
         inspection.newest = survey.dates.newest
         inspection.readableCount = survey.readableCount
         inspection.unreadable = survey.unreadable
         inspection.index = survey.index.name
         inspection.indexObstacle = survey.index.obstacle
-        inspection.archiveObstacle = try reader.archiveObstacle(of: request)
+        inspection.archiveObstacle = try reader.archiveObstacle(of: request(encoding))
         return inspection
     }
 }

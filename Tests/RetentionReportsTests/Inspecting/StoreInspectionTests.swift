@@ -48,6 +48,21 @@ import Testing
         #expect((date.index == "note_at") == serves && (date.indexObstacle == nil) == serves, "\(date)")
     }
 
+    /// A sample may have no value that fits both orders of day and month.
+    @Test(arguments: [0, 1])
+    func oneValueThatFitsBothOrdersIsADoubt(count: Int) throws {
+        let file = try PriceFile("CREATE TABLE note (at TEXT)")
+        try file.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3999)
+            INSERT INTO note SELECT (13 + i % 16) || '/' || printf('%02d', 1 + i % 11) || '/' || (2020 + i % 6) FROM n;
+            UPDATE note SET at = '05/06/2024' WHERE \(count) AND rowid = 1234;
+            """)
+        let found = try #require(try inspect(file).entities.last?.dates.first).recognition
+        #expect(found.encoding?.rawValue == "%d/%m/%Y" && found.certainty == (count == 0 ? .sure : .unsure), "\(found)")
+        #expect(found.reason.hasSuffix("1 value is a date in %m/%d/%Y") == (count == 1), "\(found)")
+    }
+
     @Test func anEmptyEntityHasNoEnds() throws {
         let price = try inspect(try PriceFile()).entities[0]
         #expect(price.rowCount == 0 && price.dates.map(\.recognition.encoding) == [nil])
