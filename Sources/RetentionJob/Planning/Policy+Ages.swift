@@ -59,7 +59,8 @@ private struct AgeList {
     /// The most different ages. Each is a rule of its own.
     static let mostAges = 100
     private let attribute: Attribute
-    private var ages: [(value: StoreValue, age: MaxAge)] = []
+    /// Each value, with all forms in which the column may hold it.
+    private var ages: [(value: StoreValue, forms: [StoreValue], age: MaxAge)] = []
     private var beginnings: [(text: String, age: MaxAge)] = []
 
     init(_ attribute: Attribute, _ listed: [(value: String, age: MaxAge)]) {
@@ -68,7 +69,8 @@ private struct AgeList {
             if value.hasSuffix("*") {
                 beginnings.append((String(value.dropLast()), age))
             } else {
-                ages.append((attribute.value(of: value), age))
+                let own = attribute.value(of: value)
+                ages.append((own, attribute.forms(ofWritten: own), age))
             }
         }
     }
@@ -108,7 +110,7 @@ private struct AgeList {
                 throw mistake("\(place) is \(other.canonical) and \(age.canonical): each value has one age")
             }
         }
-        ages += found.filter { !named.contains($0.key) }.map { ($0.key, $0.value) }
+        ages += found.filter { !named.contains($0.key) }.map { ($0.key, attribute.forms(of: $0.key), $0.value) }
     }
 
     /// The shares with their ages: one for all values of the same age, one for each beginning, and one for the rest.
@@ -118,7 +120,7 @@ private struct AgeList {
         var longer: [StoreValue] = []
         for (name, members) in byAge.sorted(by: { $0.value[0].age.isLonger(than: $1.value[0].age) }) {
             var share = AgeShare(name: name, attribute: attribute.name)
-            share.values = members.flatMap { attribute.forms(of: $0.value) }.sorted { "\($0)" < "\($1)" }
+            share.values = members.flatMap(\.forms).sorted { "\($0)" < "\($1)" }
             share.others = longer.sorted { "\($0)" < "\($1)" }
             found.append((share, members[0].age))
             longer += share.values
@@ -134,7 +136,7 @@ private struct AgeList {
 
     private func rest(name: String, after earlier: [String]) -> AgeShare {
         var share = AgeShare(name: name, attribute: attribute.name)
-        share.others = ages.flatMap { attribute.forms(of: $0.value) }.sorted { "\($0)" < "\($1)" }
+        share.others = ages.flatMap(\.forms).sorted { "\($0)" < "\($1)" }
         share.otherBeginnings = earlier
         return share
     }
@@ -155,7 +157,7 @@ extension Attribute {
     }
 
     /// The rows with a value that a person has written.
-    package func rows(writtenAs text: String) -> StorePredicate { .isIn(name, forms(of: value(of: text))) }
+    package func rows(writtenAs text: String) -> StorePredicate { .isIn(name, forms(ofWritten: value(of: text))) }
 
     /// A value in a policy is text; in a column of whole numbers it is a number.
     fileprivate func value(of key: String) -> StoreValue {
@@ -163,15 +165,23 @@ extension Attribute {
         return number ?? .text(key)
     }
 
-    /// A value in all the forms in which the column may hold it. `true` and `false` are 1 and 0 in a column of numbers, as in `where`; a
-    /// column without a type may hold a number as a text.
-    fileprivate func forms(of value: StoreValue) -> [StoreValue] {
+    /// Whether a column without a type may hold a number as a text.
+    private var isUntyped: Bool {
         let type = declaredType.lowercased()
-        let isUntyped = affinity == .none && (type.isEmpty || type.contains("blob"))
-        guard isUntyped || [.integer, .real, .numeric].contains(affinity) else { return [value] }
-        if case .text(let text) = value, let number: Int64 = ["true": 1, "false": 0][text] {
-            return [value, .integer(number)]
-        }
+        return affinity == .none && (type.isEmpty || type.contains("blob"))
+    }
+
+    /// A value that a person has written in all the forms in which the column may hold it: `true` and `false` are 1 and 0 in a column of
+    /// numbers, as in `where`.
+    fileprivate func forms(ofWritten value: StoreValue) -> [StoreValue] {
+        guard isUntyped || [.integer, .real, .numeric].contains(affinity), case .text(let text) = value,
+            let number: Int64 = ["true": 1, "false": 0][text]
+        else { return forms(of: value) }
+        return [value, .integer(number)]
+    }
+
+    /// A value in all the forms in which the column may hold it.
+    fileprivate func forms(of value: StoreValue) -> [StoreValue] {
         guard isUntyped else { return [value] }
         switch value {
         case .integer(let number): return [value, .text(String(number))]
