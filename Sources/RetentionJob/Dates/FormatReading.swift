@@ -96,7 +96,7 @@ package struct FormatReading: Hashable, Sendable {
     /// The pattern that has the day and the month in the other order; nil: programs write none.
     static func otherOrder(of encoding: DateEncoding) -> DateEncoding? {
         guard let text = encoding.datePattern?.text else { return nil }
-        let letters = text.map { $0 == "d" ? "m" : $0 == "m" ? "d" : $0 }
+        let letters = text.map { letter -> Character in letter == "d" ? "m" : letter == "m" ? "d" : letter }
         return DatePattern(String(letters)).map(DateEncoding.pattern).flatMap { patterns.contains($0) ? $0 : nil }
     }
 

@@ -45,7 +45,8 @@ extension LedgerHistory {
         // A run that had no rule for the store leaves nothing to remember.
         let hasRun = ofStore && .compare("outcome", .notEqual, .text(LedgerRun.Outcome.failed.rawValue))
         let isNew =
-            try memory == RunMemory() && reader.count(.init(entity: LedgerRow.runEntityName, predicate: hasRun)) == 0
+            try memory == RunMemory()
+            && reader.count(StoreFetchRequest(entity: LedgerRow.runEntityName, predicate: hasRun)) == 0
         for line in try agreedLines(before: number) {
             if let rule = AgreedRule(line: line) {
                 memory.agreed.append(rule)
