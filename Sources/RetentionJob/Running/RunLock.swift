@@ -1,4 +1,4 @@
-import PriceStore
+package import PriceStore
 
 @preconcurrency import Glibc
 
