@@ -61,6 +61,6 @@ extension ManyStoresTests {
         let report = try job.retention("report").output
         let commands = report.split(separator: "\n").filter { $0.contains("retention run -c ") }
         #expect(commands.count == 1 && commands[0].hasSuffix(" --accept would_empty_entity"), "\(report)")
-        #expect(report.contains("\n    prices: Price.at has no index"), "\(report)")
+        #expect(report.contains("\n    prices: no index begins with the date"), "\(report)")
     }
 }

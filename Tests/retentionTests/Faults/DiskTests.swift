@@ -83,8 +83,7 @@ struct DiskTests {
         let run = try job.retention("run")
         #expect(run.status == 77 && !run.errors.isEmpty, "\(run)")
         let dry = try job.retention("run", "--dry-run")
-        // A WAL store needs its -shm file, which cannot be made.
-        #expect(dry.status == (journal == "WAL" ? 77 : 0), "\(dry)")
+        #expect(dry.status == 77, "\(dry)")
     }
 
     @Test func aStoreBehindLinksIsOneStore() throws {
