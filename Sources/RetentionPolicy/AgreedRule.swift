@@ -65,6 +65,7 @@ package struct AgreedRule: Hashable, Sendable {
     package func changedBeside(
         from former: [String: AgreedRule]?, to now: [String: AgreedRule], deletesOthers: Bool
     ) -> [String] {
+        guard record.rule.keepsRows || deletesOthers else { return [] }
         func texts(_ rules: [String: AgreedRule]) -> [String: String] {
             rules.filter { name, other in
                 let rule = other.record.rule

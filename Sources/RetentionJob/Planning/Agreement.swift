@@ -41,6 +41,7 @@ extension RunMemory {
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
         let former = agreed(of: policy)
         let isAccepted = options.accept.contains(.policyWidened) && isForAll
+        let steps = Dictionary(grouping: plan.steps, by: \.rule.writtenName)
         var now = policy.rulesAsWritten.map {
             AgreedRule($0, of: policy, holds: holds, file: file, run: run, ended: clock)
         }
@@ -53,7 +54,9 @@ extension RunMemory {
             }
             if !options.includesAll(of: rule), rule.changes(since: last).isEmpty {
                 now[index] = last
-            } else if !options.includesAll(of: rule) || plan.waits(rule, since: last, among: former, byName) {
+            } else if !options.includesAll(of: rule)
+                || steps[rule.name, default: []].wait(for: rule, since: last, among: former, byName)
+            {
                 waiting.insert(rule.name)
             } else {
                 // A store that no run has met may be another one.
@@ -67,7 +70,8 @@ extension RunMemory {
         // no effect on them.
         while let (rule, _) = now.lazy.flatMap({ rule in now.map { (rule, $0) } }).first(where: { rule, other in
             !waiting.contains(rule.name) && waiting.contains(other.name) && rule.isBeside(other)
-                && (!options.includesAll(of: other) || plan.haveSameTable(rule.name, other.name))
+                && (!options.includesAll(of: other)
+                    || steps[rule.name, default: []].have(aTableOf: steps[other.name, default: []]))
         }) {
             waiting.insert(rule.name)
         }
@@ -95,25 +99,23 @@ extension RunMemory {
     private static func file(of policy: Policy) -> String { SafeText.line(FilePlace(policy.file.path).path) }
 }
 
-extension Plan {
-    /// Whether a rule waits for somebody: it is written wider, or the plan has found it wider.
-    fileprivate func waits(
-        _ rule: AgreedRule, since last: AgreedRule, among former: [String: AgreedRule]?, _ now: [String: AgreedRule]
+extension [Plan.Step] {
+    /// Whether a rule with these steps waits for somebody: it is written wider, or the plan has found it wider.
+    fileprivate func wait(
+        for rule: AgreedRule, since last: AgreedRule, among former: [String: AgreedRule]?, _ now: [String: AgreedRule]
     ) -> Bool {
-        let own = steps.filter { $0.rule.writtenName == rule.name }
-        if rule.changes(since: last).contains(where: \.isWider) || own.contains(where: { $0.widened != nil }) {
+        if rule.changes(since: last).contains(where: \.isWider) || contains(where: { $0.widened != nil }) {
             return true
         }
         // What has changed beside it matters by the rows that go. Without a survey it is unknown which.
-        let isCompared = !own.isEmpty && own.allSatisfy { $0.record != nil }
+        let isCompared = !isEmpty && allSatisfy { $0.record != nil }
         return !isCompared && !rule.changedBeside(from: former, to: now, deletesOthers: true).isEmpty
     }
 
-    /// Whether a rule has a table for which another one is carried out, by their written names.
-    fileprivate func haveSameTable(_ one: String, _ other: String) -> Bool {
-        func tables(_ name: String) -> [Step] { steps.filter { $0.rule.writtenName == name } }
-        let others = Set(tables(other).filter(\.rule.isEnabled).map(\.rule.entity.folded))
-        return tables(one).contains { others.contains($0.rule.entity.folded) }
+    /// Whether one is for a table for which another rule is carried out.
+    fileprivate func have(aTableOf others: [Plan.Step]) -> Bool {
+        let tables = Set(others.filter(\.rule.isEnabled).map(\.rule.entity.folded))
+        return contains { tables.contains($0.rule.entity.folded) }
     }
 }
 
