@@ -30,7 +30,7 @@ struct UndoCommand: ConsoleCommand {
         completion: .runs)
     var runID: String?
     @OptionGroup var policyOption: PolicyOption
-    @Flag(help: "Show the runs of this store that have an archive.")
+    @Flag(help: "Show the runs that have an archive.")
     var list = false
     @Option(
         help: ArgumentHelp("Only rows that this rule deleted; can be repeated.", valueName: "name"),
@@ -52,7 +52,7 @@ struct UndoCommand: ConsoleCommand {
                 hint: "retention undo --list shows the runs that have an archive")
         }
         let budget = try output.budget()
-        var policy = try policyOption.read(orInstalled: list, takesMany: runID != nil)
+        var policy = try policyOption.read(orInstalled: list, takesMany: true)
         if let stores = ManyStores(policy), let runID {
             let first = stores.files.paths.first.map(policy.forStore) ?? policy
             policy = try withLedger(of: first) { try stores.policy(ofRun: runID) }
@@ -66,13 +66,14 @@ struct UndoCommand: ConsoleCommand {
         let store = StoreOpening(policy)
         let past = PastRuns(store)
         guard let runID else {
-            let runs = try past.withArchives()
+            let runs =
+                try policy.stores == nil ? past.withArchives() : past.runs(.init()).filter { $0.report.archive != nil }
             if runs.isEmpty, !output.format.isJSON, let text = try past.noteOfUnknownArchives() {
                 console.diagnose("warning", text)
             }
             return try show(
-                runs, names: past.names(), unknownStore: store.memory().unknownStoreText(for: policy),
-                console)
+                runs, LogReport(runs, names: past.names(), storeName: policy.stores?.display),
+                unknownStore: policy.stores == nil ? store.memory().unknownStoreText(for: policy) : nil, console)
         }
         let run = try withLedger(of: policy) { try past.run(runID) }
         try past.verify(run)
@@ -140,7 +141,7 @@ struct UndoCommand: ConsoleCommand {
                 "run \(id) " + (hasDeleted ? "made no archive of the rows that it deleted" : "deleted nothing"),
                 hint: hasDeleted
                     ? "set archive in the policy, so that later runs can be undone"
-                    : "\(policy.isOneOfMany ? "retention log" : "retention undo --list") shows others")
+                    : "retention undo --list shows others")
         }
         if run.isArchiveThere == false, let until = archive.until, until < SystemClock.now() {
             throw CommandFailure(
@@ -189,9 +190,8 @@ struct UndoCommand: ConsoleCommand {
     // MARK: Reports
 
     private func show(
-        _ runs: [LedgerRun], names: RunNames, unknownStore: String?, _ console: Console
+        _ runs: [LedgerRun], _ report: LogReport, unknownStore: String?, _ console: Console
     ) throws(CommandFailure) -> Int32 {
-        let report = LogReport(runs, names: names)
         if runs.isEmpty, !output.format.isJSON, let text = unknownStore {
             console.diagnose("warning", "store not known: \(text)")
         }

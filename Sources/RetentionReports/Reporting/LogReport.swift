@@ -113,14 +113,16 @@ package struct LogReport {
 
     /// A table of runs that have an archive, with what can be undone, ending with a line end.
     package func undoList(_ layout: TextLayout) -> String {
-        guard !runs.isEmpty else { return "No run of this store has an archive.\n" }
+        guard !runs.isEmpty else { return "No run\(storeName == nil ? " of this store" : "") has an archive.\n" }
         var table = TextTable(columns: [
-            .init("STARTED (UTC)", .right), .init("RUN"), .init("ROWS", .right), .init("UNDO", label: ""),
+            .init("STARTED (UTC)", .right), .init("RUN"), .init("STORE"), .init("ROWS", .right),
+            .init("UNDO", label: ""),
         ])
         table.rows = runs.map { run in
             let rows = run.report.archive.flatMap { $0.isComplete ? Figures.grouped($0.rows) : nil } ?? ""
             let cells = [
-                names.time(run.report.started), names.short(run.report.runID), rows,
+                names.time(run.report.started), names.short(run.report.runID),
+                SafeText.line(storeName?(run.report.store) ?? ""), rows,
                 SafeText.line(run.undoText ?? "nothing was deleted"),
             ]
             return .init(cells: cells, style: run.canBeUndone ? .plain : .caution)

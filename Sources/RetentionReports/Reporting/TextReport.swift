@@ -459,7 +459,9 @@ extension RunReport {
         var named: Set<String> = []
         let rules = names.filter { named.insert($0).inserted }.flatMap { ["--rule", $0] }
         let start = ["retention", "run", "-c", FilePlace.realPath(config) ?? config]
-        return "to accept that for one run: " + SafeText.command(start + storeOption + rules + options)
+        // A wider policy that is accepted for one store only waits again.
+        let store = options == ["--accept", RefusalCode.policyWidened.rawValue] ? [] : storeOption
+        return "to accept that for one run: " + SafeText.command(start + store + rules + options)
     }
 }
 
