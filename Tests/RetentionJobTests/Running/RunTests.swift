@@ -71,6 +71,19 @@ import Testing
             ).perform(rehearsal: try file.reader())
         }
 
+        /// A run so many days later. The next one remembers it.
+        func night(_ number: Int64, _ file: PriceFile, _ rule: Rule = .prices()) throws -> RunReport.RuleReport {
+            now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
+            let report = try run(file, rule)
+            var records = RecordedRules()
+            recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+            recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
+            let ends = [now] + recorder.past.ends
+            recorder.past.ends = ends
+            recorder.past.longestGap = zip(ends, ends.dropFirst()).map { $0.since($1) }.max()
+            return report.rules[0]
+        }
+
         private func policy(_ file: PriceFile, _ rules: [Rule], _ hasPending: Bool) -> Policy {
             var policy = file.policy()
             policy.rules = rules
@@ -458,16 +471,9 @@ import Testing
     @Test func aFeedThatHasStoppedKeepsItsRows() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<60)
-        func night(_ number: Int64) throws -> RunReport.RuleReport {
-            bench.now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
-            let report = try bench.run(file, .prices())
-            var records = RecordedRules()
-            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
-            bench.recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
-            #expect(bench.recorder.past.rules.count == 1)
-            return report.rules[0]
-        }
+        func night(_ number: Int64) throws -> RunReport.RuleReport { try bench.night(number, file) }
         #expect(try night(0).done.deleted == 29)
+        #expect(bench.recorder.past.rules.count == 1)
         for number in 1...7 { #expect(try night(Int64(number)).done.deleted == 1) }
         for number in 8...9 {
             let rule = try night(Int64(number))
@@ -488,13 +494,8 @@ import Testing
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<60)
         func night(_ number: Int64, accept: Set<RefusalCode> = []) throws -> RefusalCode? {
-            bench.now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
             bench.options.accept = accept
-            let report = try bench.run(file, .prices { $0.limits.maxRows = 1 })
-            var records = RecordedRules()
-            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
-            bench.recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
-            return report.rules[0].refusal
+            return try bench.night(number, file, .prices { $0.limits.maxRows = 1 }).refusal
         }
         #expect(try night(0, accept: [.tooManyRows]) == nil)
         try file.addPrices(daysOld: [-1])
@@ -507,15 +508,31 @@ import Testing
         let file = try PriceFile()
         try file.addPrices(daysOld: Array(0..<60) + [-400])
         bench.options.accept = [.futureDates]
-        func night(_ number: Int64) throws -> RefusalCode? {
-            bench.now = PriceFile.now.advanced(byMicroseconds: number * 86_400_000_000)
-            let report = try bench.run(file, .prices())
-            var records = RecordedRules()
-            bench.recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
-            bench.recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
-            return report.rules[0].refusal
-        }
+        func night(_ number: Int64) throws -> RefusalCode? { try bench.night(number, file).refusal }
         #expect(try [0, 7, 8].map(night) == [nil, nil, .feedStopped])
+    }
+
+    /// What a rule keeps of its rows says nothing about their feed.
+    @Test(arguments: [
+        Rule.prices { $0.keepLast = Rule.KeepLastSetting(count: 3, per: []) },
+        .prices { $0.thin = Rule.ThinSetting(tiers: [.init(.year, age: nil)]) },
+        .prices { $0.latest = Instant(unixSeconds: 1_900_000_000) },
+    ]) func aFeedHasStoppedAlsoForARuleThatChanges(_ changed: Rule) throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<60)
+        for number in [0, 5] { #expect(try bench.night(Int64(number), file).refusal == nil) }
+        for number in 8...9 {
+            let rule = try bench.night(Int64(number), file, changed)
+            #expect(rule.refusal == .feedStopped && rule.done.deleted == 0)
+        }
+    }
+
+    /// The time without runs began after the last row had come, so it does not count as one between two runs.
+    @Test func aFeedThatStoppedBeforeATimeWithoutRunsIsRefusedInEachRun() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<60)
+        func night(_ number: Int64) throws -> RefusalCode? { try bench.night(number, file).refusal }
+        #expect(try [0, 1, 25, 25, 26].map(night) == [nil, nil, .feedStopped, .feedStopped, .feedStopped])
     }
 
     // MARK: Reports

@@ -1,0 +1,3 @@
+CREATE TABLE price(id INTEGER PRIMARY KEY, symbol TEXT, flag TEXT, ts INTEGER);
+-- 2024-12-01, 2025-01-01 and 2025-03-31.
+INSERT INTO price VALUES (1, 'B', 'ok', 1733011200), (2, 'B', 'ok', 1733011260), (3, 'A', 'ok', 1735689600), (4, 'A', 'ok', 1743379200);
