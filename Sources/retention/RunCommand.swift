@@ -166,7 +166,10 @@ struct RunCommand: ConsoleCommand {
         let result = StoresReport(
             reports: reports, outputCode: RunStatus.worst(of: codes), stores: stores,
             leftCount: policies.count - reports.count, layout: console.layout)
-        guard !output.quiet || result.exitCode != 0 else { return 0 }
+        guard !output.quiet || result.exitCode != 0 else {
+            if console.isJournal { console.diagnose(result.summary) }
+            return 0
+        }
         try console.report(output.format.isJSON ? result.document : result.text)
         return result.exitCode
     }

@@ -54,9 +54,10 @@ class NightLaws:
 
     def check_planned(self, planned, done):
         for one, other in zip(planned, done):
-            figures = ["expired", "refusal", "kept_by_rule", "kept_by_tier", "kept_by_hold", "held", "late", "widened", "cutoff", "unreadable"]
+            figures = ["refusal", "expired", "kept_by_rule", "kept_by_tier", "kept_by_hold", "held", "late", "widened", "cutoff", "unreadable"]
             figures += [] if other["refusal"] else ["cascaded", "nullified"]
             for figure in figures:
+                # What another rule would delete counts there, if that rule is carried out.
                 if figure == "refusal" and {"feed_stopped", "clock_jumped"} & {one[figure], other[figure]}:
                     # The run is a minute later: by then the feed may be silent, or the last run past, for too long.
                     break

@@ -147,7 +147,7 @@ extension Planner {
         of step: Plan.Step, _ request: SurveyRequest, _ holds: HoldPlan, _ reader: any RetentionReader
     ) throws -> String? {
         guard let family = step.rule.family, let last = memory.lastRun, let oldest = step.survey.dates.oldest,
-            oldest < last, past.keys.contains(where: { $0[0] == family.name })
+            oldest < last, agreed != nil
         else { return nil }
         var owners = holds.inForce.map { ("the hold \($0.hold.name)", $0.rows.entity, $0.rows.rows) }
         owners += policy.rulesAsWritten.map { ("the rule \($0.name)", $0.entity, .all) }

@@ -2,10 +2,11 @@ import RetentionJob
 import RetentionPolicy
 
 extension String {
-    /// What a refusal says, without the entity that it begins with and without numbers of rows: refusals that differ only in these are shown once.
-    var withoutEntityAndCounts: String {
-        replacing(#/^refusing to delete from .*?: /#, with: "").withoutFigures
-    }
+    /// What a refusal says, without the entity that it begins with.
+    var withoutEntity: String { replacing(#/^refusing to delete from .*?: /#, with: "") }
+
+    /// The same without numbers of rows: refusals that differ only in these are shown once.
+    var withoutEntityAndCounts: String { withoutEntity.withoutFigures }
 
     /// A reason without its numbers, dates and times, which differ each night, and without plurals. Names with digits stay.
     var withoutFigures: String {
@@ -19,13 +20,15 @@ extension String {
 }
 
 extension [RunReport.RuleReport] {
-    /// Of rules that are refused only because of the same restored rows the first one, by the names of the others. Figures of other refusals
-    /// matter, so each of them is shown.
+    /// Of rules that are refused for the same reasons the first one, by the names of the others. Only figures of restored rows may differ.
     var sameReasons: [String: String] {
         var firsts: [[String]: String] = [:]
         var found: [String: String] = [:]
-        for rule in self where rule.outcome == .refused && rule.family == nil && rule.refusalCodes == [.restoredRows] {
-            let key = [rule.message?.withoutEntityAndCounts ?? ""] + (rule.acceptOptions ?? [])
+        for rule in self where rule.outcome == .refused && !rule.refusalCodes.isEmpty {
+            let message = rule.message ?? ""
+            let reason =
+                rule.refusalCodes == [.restoredRows] ? message.withoutEntityAndCounts : message.withoutEntity
+            let key = [reason] + rule.otherRefusalTexts + (rule.acceptOptions ?? [])
             if let first = firsts[key] { found[rule.name] = first } else { firsts[key] = rule.name }
         }
         return found

@@ -130,13 +130,18 @@ package struct StoresReview {
         let all = stores.compactMap(\.lastRun)
         guard let last = all.max(by: { $0.report.started < $1.report.started }) else { return nil }
         let runs = all.filter { $0.firstOfCommand == last.firstOfCommand && $0.firstOfCommand != nil }
-        return runs.isEmpty ? Self.words(of: [last], storeCount: 1) : Self.words(of: runs, storeCount: stores.count)
+        return runs.isEmpty
+            ? Self.words(of: [last], storeCount: 1, alone: policy.stores?.display(last.report.store))
+            : Self.words(of: runs, storeCount: stores.count)
     }
 
     /// - Parameters:
     ///   - runs: the runs of one command, at least one.
     ///   - storeCount: how many stores there are.
-    private static func words(of runs: [LedgerRun], storeCount: Int) -> (text: String, style: Style) {
+    ///   - store: the only store that the run was for; nil: it was for all of them.
+    private static func words(
+        of runs: [LedgerRun], storeCount: Int, alone store: String? = nil
+    ) -> (text: String, style: Style) {
         let worst = outcomes.first { outcome in runs.contains { $0.outcome == outcome } } ?? .completed
         let count = runs.count { $0.outcome == worst }
         let part = count == runs.count ? "" : " in \(Figures.grouped(count)) of \(Figures.count(runs.count, "store"))"
@@ -158,8 +163,11 @@ package struct StoresReview {
         let missing = storeCount - runs.count
         let first = runs.map(\.report).min { $0.started < $1.started }
         let asOf = first?.asOfText.map { ", " + $0 } ?? ""
+        let only = first?.onlyRules.map(SafeText.line).listed("and") ?? ""
         let parts = [
-            Review.time(first?.started) + asOf, worst.rawValue + part, gone == 0 && open > 0 ? "" : done,
+            Review.time(first?.started) + asOf, worst.rawValue + part,
+            [only, store ?? ""].filter { !$0.isEmpty }.map { "\($0) only" }.joined(separator: ", "),
+            gone == 0 && open > 0 ? "" : done,
             undone.isEmpty ? "" : undo,
             open > 0 ? "what it deleted and left in \(Figures.count(open, "store")) is not known" : "",
             missing > 0 ? "\(Figures.count(missing, "store", "was", "were")) not reached" : "",
