@@ -63,7 +63,7 @@ package struct AgreedRule: Hashable, Sendable {
     ///   - now: those of the policy.
     ///   - deletesOthers: whether rows of other tables may go along.
     package func changedBeside(
-        from former: [String: AgreedRule]?, to now: [String: AgreedRule], deletesOthers: Bool
+        from former: [String: AgreedRule]?, to now: [String: AgreedRule], deletesOthers: Bool = false
     ) -> [String] {
         guard record.rule.keepsRows || deletesOthers else { return [] }
         func texts(_ rules: [String: AgreedRule]) -> [String: String] {

@@ -174,6 +174,8 @@ struct ChangedPolicyTests {
         #expect(try job.report("--rule", "p:p_a", "--accept", "policy_widened").totals.deleted == 3)
         #expect(try job.report().rules.map(\.refusal) == ["policy_widened", "policy_widened"])
         #expect(try job.report("--rule", "p", "--accept", "policy_widened").totals.deleted == 3)
+        #expect(try job.report().rules.map(\.refusal) == ["policy_widened", "policy_widened"])
+        #expect(try job.report("--accept", "policy_widened").exitCode == 0)
         #expect(try job.report().exitCode == 0)
     }
 

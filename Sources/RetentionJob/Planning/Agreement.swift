@@ -37,56 +37,54 @@ extension RunMemory {
     func agreedLines(
         after run: String, _ plan: Plan, of policy: Policy, _ options: Planner.Options, isForAll: Bool, clock: Instant
     ) -> [String]? {
+        // A run of some rules or stores has not had the policy.
+        guard options.ruleNames.isEmpty && isForAll || agreed(of: policy) == nil else { return nil }
         let file = Self.file(of: policy)
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
         let former = agreed(of: policy)
-        let isAccepted = options.accept.contains(.policyWidened) && isForAll
-        let steps = Dictionary(grouping: plan.steps, by: \.rule.writtenName)
         var now = policy.rulesAsWritten.map {
             AgreedRule($0, of: policy, holds: holds, file: file, run: run, ended: clock)
         }
         let byName = Dictionary(now.map { ($0.name, $0) }) { first, _ in first }
         var waiting: Set<String> = []
-        for (index, rule) in now.enumerated() where former != nil && !(isAccepted && options.includesAll(of: rule)) {
-            guard let last = former?[rule.name] else {
-                waiting.insert(rule.name)
-                continue
-            }
-            if !options.includesAll(of: rule), rule.changes(since: last).isEmpty {
-                now[index] = last
-            } else if !options.includesAll(of: rule)
-                || steps[rule.name, default: []].wait(for: rule, since: last, among: former, byName)
-            {
-                waiting.insert(rule.name)
-            } else {
+        if former != nil, !options.accept.contains(.policyWidened) {
+            let widened = Set(plan.steps.lazy.filter { $0.widened != nil }.map(\.rule.writtenName))
+            for (index, rule) in now.enumerated() {
+                guard let last = former?[rule.name], !widened.contains(rule.name),
+                    !rule.changes(since: last).contains(where: \.isWider),
+                    rule.changedBeside(from: former, to: byName).isEmpty
+                else {
+                    waiting.insert(rule.name)
+                    continue
+                }
                 // A store that no run has met may be another one.
                 if policy.isOneOfMany || rules.isEmpty { now[index].store = last.store }
-                now[index].addHolds(of: last, at: clock)
+                now[index].addHolds(last.holds, at: clock)
             }
+            // What has changed beside a rule that waits for it was not agreed.
+            waiting.formUnion(plan.steps.flatMap { $0.widened?.changedSiblings ?? [] })
         }
-        // What has changed beside a rule that waits for it was not agreed.
-        if !isAccepted { waiting.formUnion(plan.steps.flatMap { $0.widened?.changedSiblings ?? [] }) }
-        // What a rule keeps depends on the others of its table, so they are agreed together. One that has no table now, or is disabled, has
-        // no effect on them.
+        // What a rule keeps depends on the others of its table, so they are agreed together.
         while let (rule, _) = now.lazy.flatMap({ rule in now.map { (rule, $0) } }).first(where: { rule, other in
             !waiting.contains(rule.name) && waiting.contains(other.name) && rule.isBeside(other)
-                && (!options.includesAll(of: other)
-                    || steps[rule.name, default: []].have(aTableOf: steps[other.name, default: []]))
         }) {
             waiting.insert(rule.name)
         }
-        let isWhole = waiting.isEmpty && options.ruleNames.isEmpty
+        let isWhole = waiting.isEmpty
         var found = now.compactMap { rule -> AgreedRule? in
             guard waiting.contains(rule.name) else { return rule }
             // A hold is agreed with the first run that has it, whatever waits.
             var last = former?[rule.name]
-            last?.addHolds(of: rule, at: clock)
+            last?.addHolds(holds, at: clock)
             return last
         }
         // A rule that the policy has no more deletes nothing, but says what was agreed until the others are.
         if !isWhole, let former {
             let names = Set(policy.rulesAsWritten.map(\.name))
-            found += former.values.filter { !names.contains($0.name) }.sorted { $0.name < $1.name }
+            for var rule in former.values.sorted(by: { $0.name < $1.name }) where !names.contains(rule.name) {
+                rule.addHolds(holds, at: clock)
+                found.append(rule)
+            }
         }
         for index in found.indices { found[index].file = file }
         let isSame =
@@ -99,36 +97,14 @@ extension RunMemory {
     private static func file(of policy: Policy) -> String { SafeText.line(FilePlace(policy.file.path).path) }
 }
 
-extension [Plan.Step] {
-    /// Whether a rule with these steps waits for somebody: it is written wider, or the plan has found it wider.
-    fileprivate func wait(
-        for rule: AgreedRule, since last: AgreedRule, among former: [String: AgreedRule]?, _ now: [String: AgreedRule]
-    ) -> Bool {
-        if rule.changes(since: last).contains(where: \.isWider) || contains(where: { $0.widened != nil }) {
-            return true
-        }
-        // What has changed beside it matters by the rows that go. Without a survey it is unknown which.
-        let isCompared = !isEmpty && allSatisfy { $0.record != nil }
-        return !isCompared && !rule.changedBeside(from: former, to: now, deletesOthers: true).isEmpty
-    }
-
-    /// Whether one is for a table for which another rule is carried out.
-    fileprivate func have(aTableOf others: [Plan.Step]) -> Bool {
-        let tables = Set(others.filter(\.rule.isEnabled).map(\.rule.entity.folded))
-        return contains { tables.contains($0.rule.entity.folded) }
-    }
-}
-
 extension AgreedRule {
-    /// Adds the holds of the same rule that have not ended and are not covered by its own.
-    fileprivate mutating func addHolds(of other: AgreedRule, at clock: Instant) {
-        holds += other.holds.filter { hold in !hold.hasEnded(at: clock) && !holds.contains { $0.covers(hold) } }
+    /// Adds holds that have not ended and are not covered by its own.
+    fileprivate mutating func addHolds(_ others: [Hold], at clock: Instant) {
+        holds += others.filter { hold in !hold.hasEnded(at: clock) && !holds.contains { $0.covers(hold) } }
     }
 }
 
 extension Planner.Options {
-    /// Whether a rule is carried out for all of its tables and ages.
-    fileprivate func includesAll(of rule: AgreedRule) -> Bool { ruleNames.isEmpty || ruleNames.contains(rule.name) }
-
+    /// Whether a rule is carried out for all of its ages.
     func hasAll(of rule: Rule) -> Bool { ruleNames.isEmpty || ruleNames.contains(rule.writtenName) }
 }

@@ -72,6 +72,7 @@ struct FormerRule {
         if former != nil { wider += [otherStore].compactMap(\.self) }
         let formerHolds = former?.holds ?? Set(agreed.values.flatMap(\.holds)).sorted { $0.name < $1.name }
         let removed = try planner.removed(formerHolds, from: step.rule, entity, hasTriggers, reader)
+        let ofTable = now.changedBeside(from: agreed, to: planner.agreeable)
         let beside = now.changedBeside(
             from: agreed, to: planner.agreeable, deletesOthers: !entity.incomingRelationships.isEmpty || hasTriggers)
         // A table of ages is data of the store: an age is wider if rows go by it.
@@ -81,8 +82,8 @@ struct FormerRule {
             : planner.pastAges(of: step.rule).filter {
                 !$0.rows.isDisjoint(from: step.rule.rows) && $0.maxAge.canonical != step.rule.maxAge.canonical
             }.map(\.maxAge.written)
-        func isWider() -> Bool { former == nil || !wider.isEmpty || !removed.isEmpty }
-        guard isWider() || !beside.isEmpty || step.rule.share != nil && !formerAges.isEmpty else {
+        let isWider = former == nil || !wider.isEmpty || !removed.isEmpty || !ofTable.isEmpty
+        guard isWider || !beside.isEmpty || step.rule.share != nil && !formerAges.isEmpty else {
             narrowed = changes
             return
         }
@@ -96,8 +97,8 @@ struct FormerRule {
         }
         found.removedHolds = removed.map(\.name).unique
         found.changedSiblings = beside
-        if !isWider(), beside.isEmpty { found.formerAges = formerAges.unique }
-        if isWider() || found.rowCount > 0 { widened = found }
+        if !isWider, beside.isEmpty { found.formerAges = formerAges.unique }
+        if isWider || found.rowCount > 0 { widened = found }
     }
 }
 

@@ -256,7 +256,10 @@ extension RunMemory {
             let now = steps.compactMap { step, done in
                 step.record.map { carriedOut(step, $0, done, report.runID, clock, after: past) }
             }
-            if isWhole, now.allSatisfy(\.leftNone) || !past.contains(where: \.leftNone) {
+            // A run of an earlier instant got less far.
+            let former = past.filter(\.leftNone).map(\.cutoff).max()
+            let isLater = former.map { former in now.contains { $0.cutoff >= former } } != false
+            if isWhole, isLater, now.allSatisfy(\.leftNone) || former == nil {
                 known[key] = now
             } else if !plan.doubtsClock {
                 known[key] = past.map { past in

@@ -459,9 +459,12 @@ extension RunReport {
         var named: Set<String> = []
         let rules = names.filter { named.insert($0).inserted }.flatMap { ["--rule", $0] }
         let start = ["retention", "run", "-c", FilePlace.realPath(config) ?? config]
-        // A wider policy that is accepted for one store only waits again.
-        let store = options == ["--accept", RefusalCode.policyWidened.rawValue] ? [] : storeOption
-        return "to accept that for one run: " + SafeText.command(start + store + rules + options)
+        // A policy is agreed as a whole. Other codes are accepted for the rules that they refuse.
+        let isAlone = refused.count == self.rules.count { $0.outcome == .refused && $0.refusal != nil }
+        if isAgreed, isAlone || options.count == 2 {
+            return "to accept the whole policy: " + SafeText.command(start + options)
+        }
+        return "to accept that for one run: " + SafeText.command(start + storeOption + rules + options)
     }
 }
 

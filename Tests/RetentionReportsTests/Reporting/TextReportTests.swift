@@ -187,16 +187,19 @@ struct TextReportTests {
         #expect(text.contains(advice + "  CREATE INDEX i ON b (at);\n"), "\(text)")
     }
 
-    /// What is accepted for one table waits again in the next run.
-    @Test func aWiderRuleIsAcceptedForAllOfItsTables() {
+    /// What is accepted for one rule or table waits again in the next run.
+    @Test func aWiderRuleIsAcceptedWithTheWholePolicy() {
         var rule = ReportSample.rule("pairs:btc", outcome: .refused)
         rule.family = "pairs"
-        let start = "pairs:btc: to accept that for one run: retention run -c conf/retention.yaml --rule"
-        for (code, name) in [(RefusalCode.tooManyRows, "pairs:btc"), (.policyWidened, "pairs")] {
+        let run = "retention run -c conf/retention.yaml"
+        for (code, start) in [
+            (RefusalCode.tooManyRows, "to accept that for one run: \(run) --rule pairs:btc"),
+            (.policyWidened, "to accept the whole policy: \(run)"),
+        ] {
             rule.refusals = [.init(code: code, message: "refusing to", isAcceptable: true)]
             rule.refusal = code
             let text = TextReport(dryRun([rule]), .init(width: 200)).text
-            #expect(text.contains("\n\(start) \(name) --accept \(code.rawValue)\n"), "\(text)")
+            #expect(text.contains("\npairs:btc: \(start) --accept \(code.rawValue)\n"), "\(text)")
         }
     }
 

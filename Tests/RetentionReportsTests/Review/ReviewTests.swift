@@ -461,8 +461,8 @@ struct ReviewTests {
         let review = Sample.review([rule], [Sample.run(1, [accepted]), Sample.run(0, [inVain])])
         #expect(
             review.sentences[0].text.hasSuffix(
-                "; also too_large_fraction; to accept that for one run: retention run -c \(review.plan.config) "
-                    + "--rule gold --accept policy_widened --accept too_large_fraction"), "\(review.sentences)")
+                "; also too_large_fraction; to accept the whole policy: retention run -c \(review.plan.config) "
+                    + "--accept policy_widened --accept too_large_fraction"), "\(review.sentences)")
         let told = review.attention.filter { $0.kind == "accepted" }.map(\.text)
         #expect(told == ["2026-11-19 03:00: too_many_rows was accepted for gold"])
     }
