@@ -37,11 +37,15 @@ extension RunMemory {
     func agreedLines(
         after run: String, _ plan: Plan, of policy: Policy, _ options: Planner.Options, isForAll: Bool, clock: Instant
     ) -> [String]? {
-        // A run of some rules or stores has not had the policy.
-        guard options.ruleNames.isEmpty && isForAll || agreed(of: policy) == nil else { return nil }
         let file = Self.file(of: policy)
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
         let former = agreed(of: policy)
+        // A run of some rules or stores has not had the policy, only its holds.
+        if let former, !options.ruleNames.isEmpty || !isForAll {
+            var found = agreed.filter { former[$0.name] == $0 }
+            for index in found.indices { found[index].addHolds(holds, at: clock) }
+            return found.allSatisfy { former[$0.name] == $0 } ? nil : found.map(\.line) + damagedAgreed
+        }
         var now = policy.rulesAsWritten.map {
             AgreedRule($0, of: policy, holds: holds, file: file, run: run, ended: clock)
         }

@@ -258,7 +258,7 @@ extension RunMemory {
             }
             // A run of an earlier instant got less far.
             let former = past.filter(\.leftNone).map(\.cutoff).max()
-            let isLater = former.map { former in now.contains { $0.cutoff >= former } } != false
+            let isLater = former.map { former in steps.contains { $1.cutoff >= former } } != false
             if isWhole, isLater, now.allSatisfy(\.leftNone) || former == nil {
                 known[key] = now
             } else if !plan.doubtsClock {
