@@ -69,9 +69,11 @@ extension RunMemory {
             waiting.formUnion(plan.steps.flatMap { $0.widened?.changedSiblings ?? [] })
         }
         // What a rule keeps depends on the others of its table, so they are agreed together.
-        while let (rule, _) = now.lazy.flatMap({ rule in now.map { (rule, $0) } }).first(where: { rule, other in
-            !waiting.contains(rule.name) && waiting.contains(other.name) && rule.isBeside(other)
-        }) {
+        while !waiting.isEmpty,
+            let (rule, _) = now.lazy.flatMap({ rule in now.map { (rule, $0) } }).first(where: { rule, other in
+                !waiting.contains(rule.name) && waiting.contains(other.name) && rule.isBeside(other)
+            })
+        {
             waiting.insert(rule.name)
         }
         let isWhole = waiting.isEmpty

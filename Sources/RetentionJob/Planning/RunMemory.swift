@@ -172,7 +172,6 @@ package struct RunMemory: Hashable, Sendable {
 
         /// The name of the rule in the policy, and of its entity.
         var tableKey: [String] { [record.rule.writtenName, record.rule.entity.folded] }
-
     }
 
     package init(
