@@ -43,19 +43,20 @@ package struct MisreadRows: Hashable, Sendable {
     }
 
     /// Checks rows that a rule would delete: those in a sample of all rows. If it has few of them, or the rule chooses only some rows, a
-    /// sample of the rule's rows.
+    /// sample of the rule's rows: the oldest where an index gives them, else the first of the table.
     static func find(
-        rule: Rule, _ request: SurveyRequest, samples: [StoreValue], _ reader: any RetentionReader, clock: Instant
+        rule: Rule, _ request: SurveyRequest, byDate: Bool, samples: [StoreValue], _ reader: any RetentionReader,
+        clock: Instant
     ) throws(StoreError) -> MisreadRows? {
         let (date, cutoff) = (request.date, request.cutoff)
         guard !rule.isFormatStored, date.encoding.isNumeric else { return nil }
         var values = samples
         if request.filter != .all || expired(samples, date, cutoff).count < fewestSampled {
-            values = try reader.fetch(
-                StoreFetchRequest(
-                    entity: request.entity, predicate: request.expired, fetchLimit: DateRecognition.sampleCount),
-                attributes: [date.name]
-            ).map { $0[0] }
+            let rows = StoreFetchRequest(
+                entity: request.entity, predicate: request.expired,
+                sortDescriptors: byDate ? [StoreSortDescriptor(date.name)] : [],
+                fetchLimit: DateRecognition.sampleCount)
+            values = try reader.fetch(rows, attributes: [date.name]).map { $0[0] }
         }
         return MisreadRows(values, date: date, cutoff: cutoff, clock: clock)
     }
