@@ -43,8 +43,6 @@ public class SQLiteFileConnection {
     var lastInsert: InsertText?
     /// What this connection has changed, as far as ``ChangeMark`` needs it.
     var changes = OwnChanges()
-    /// Compiles statements with foreign keys enforced, for a reader, which does not enforce them. Created when first needed.
-    var compiler: SQLiteFileConnection?
 
     static func configuration(readOnly: Bool, _ busyTimeout: Duration) -> Configuration {
         var configuration = Configuration()
@@ -52,8 +50,8 @@ public class SQLiteFileConnection {
         configuration.label = "retention"
         // Triggers, views and constraints of the store are read as its own programs read them; see QuotedName.swift.
         configuration.acceptsDoubleQuotedStringLiterals = true
-        // A reader changes nothing. A rehearsal does, in a copy that enforces them.
-        configuration.foreignKeysEnabled = !readOnly
+        // A reader changes nothing, and compiles what a writer would execute.
+        configuration.foreignKeysEnabled = true
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
@@ -129,9 +127,8 @@ public class SQLiteFileConnection {
     /// Opens another connection to the same file, or to a copy of a store in memory.
     ///
     /// - Parameter forProbes: whether it only reads, without foreign keys.
-    func sibling(enforcingKeys: Bool = false, forProbes: Bool = false) throws(StoreError) -> SQLiteFileConnection {
+    func sibling(forProbes: Bool = false) throws(StoreError) -> SQLiteFileConnection {
         var configuration = configuration
-        if enforcingKeys { configuration.foreignKeysEnabled = true }
         if forProbes { (configuration.readonly, configuration.foreignKeysEnabled) = (true, false) }
         let isInMemory = name == SQLiteFileConnection.inMemoryPath
         if isInMemory { configuration.readonly = false }
@@ -143,10 +140,7 @@ public class SQLiteFileConnection {
     }
 
     /// Closes the file and discards everything that belongs to the connection.
-    func close() {
-        compiler = nil
-        try? queue.close()
-    }
+    func close() { try? queue.close() }
 
     /// Has all further work done on a copy of the store. SQLite keeps what does not fit into memory in a file without a name, which is gone
     /// with the process. The store is read while it is copied, and not afterwards.
@@ -155,7 +149,7 @@ public class SQLiteFileConnection {
     func beginRehearsal(_ check: (Database) throws -> Void) throws(StoreError) {
         let copy = try run("copying the store for a rehearsal") { db in
             var configuration = configuration
-            (configuration.readonly, configuration.foreignKeysEnabled) = (false, true)
+            configuration.readonly = false
             let copy = try DatabaseQueue(path: "", configuration: configuration)
             try snapshot(db) {
                 try check(db)

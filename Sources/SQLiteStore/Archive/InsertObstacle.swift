@@ -19,10 +19,8 @@ extension SQLiteFileConnection {
         let statements =
             ["INSERT INTO \(target) (\(names)) VALUES (\(values))"]
             + SchemaText.checks(definition).map { "SELECT \($0) FROM \(target)" }
-        return try compiling(db) { compiler, db in
-            try compiler.withTriggers(firesTriggers, db) {
-                try Self.flaw(of: statements, db).map { "SQLite cannot insert rows into \(table): \($0)" }
-            }
+        return try withTriggers(firesTriggers, db) {
+            try Self.flaw(of: statements, db).map { "SQLite cannot insert rows into \(table): \($0)" }
         }
     }
 

@@ -86,23 +86,20 @@ extension SQLiteFileConnection {
     /// Why a table cannot be copied, as a phrase, or nil: its columns hide its rowid, or it needs functions or collations that this program
     /// lacks.
     func obstacleToCopies(_ db: Database) throws -> String? {
-        try compiling(db) { connection, db in
-            for entry in try SchemaEntry.all(db) where entry.isStoredTable && entry.name != SchemaEntry.sequences {
-                do {
-                    _ = try db.makeStatement(sql: CopiedTable(entry.name, connection, db).copyAll(to: "main"))
-                    // A read-only connection does not compile CHECK constraints.
-                    for check in SchemaText.checks(entry.sql ?? "") {
-                        _ = try db.makeStatement(
-                            sql: "SELECT 1 FROM main.\(entry.name.quotedIdentifier) WHERE \(check)")
+        for entry in try SchemaEntry.all(db) where entry.isStoredTable && entry.name != SchemaEntry.sequences {
+            do {
+                // A read-only connection does not compile CHECK constraints.
+                let statements =
+                    [try CopiedTable(entry.name, self, db).copyAll(to: "main")]
+                    + SchemaText.checks(entry.sql ?? "").map {
+                        "SELECT 1 FROM main.\(entry.name.quotedIdentifier) WHERE \($0)"
                     }
-                } catch let error as StoreError {
-                    return error.message
-                } catch let error as DatabaseError {
-                    return "\(entry.name) cannot be copied: \(error.reason)"
-                }
+                if let flaw = try Self.flaw(of: statements, db) { return "\(entry.name) cannot be copied: \(flaw)" }
+            } catch let error as StoreError {
+                return error.message
             }
-            return nil
         }
+        return nil
     }
 
     /// Whether rows are stored in date order, by a sample from across the table. Some disorder is harmless, because neighbours in time are

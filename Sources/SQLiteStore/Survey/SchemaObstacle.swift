@@ -25,15 +25,10 @@ extension SQLiteFileConnection {
         }
         if let reason = try unlikeTypes(table, request.relationships, db) { return reason }
         let condition = try dateSQL(request.date, RowScope(table), db).readable(before: request.cutoff)
-        do {
-            _ = try db.makeStatement(sql: "DELETE FROM \(RowScope(table).target()) WHERE \(condition.text)")
-            for statement in overridingStatements(table, request.relationships) {
-                _ = try db.makeStatement(sql: statement)
-            }
-        } catch let error as DatabaseError {
-            return "SQLite cannot delete from \(table.name): \(error.reason)"
-        }
-        if let reason = try obstacleBehindKeys(table, request.relationships, db) { return reason }
+        let statements =
+            ["DELETE FROM \(RowScope(table).target()) WHERE \(condition.text)"]
+            + overridingStatements(table, request.relationships)
+        if let flaw = try Self.flaw(of: statements, db) { return "SQLite cannot delete from \(table.name): \(flaw)" }
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity),
             resultType: .count, relationships: request.relationships)
@@ -70,40 +65,14 @@ extension SQLiteFileConnection {
         return nil
     }
 
-    /// Why SQLite cannot compile the delete with the actions of foreign keys, or nil if it can. Triggers and constraints of the tables that
-    /// they reach may call functions, collations and modules that this program lacks, or name tables that are gone. None is executed.
-    private func obstacleBehindKeys(
-        _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
-    ) throws -> String? {
-        guard isReadOnly, !table.entity.incomingRelationships.isEmpty || !table.entity.relationships.isEmpty else {
-            return nil
-        }
-        let statements = ["DELETE FROM \(RowScope(table).target())"] + overridingStatements(table, rule)
-        return try compiling(db) { _, db in
-            try Self.flaw(of: statements, db).map { "SQLite cannot delete from \(table.name): \($0)" }
-        }
-    }
-
-    /// Why SQLite cannot compile one of the statements; nil: it can.
+    /// Why SQLite cannot compile one of the statements; nil: it can. Triggers and constraints of the tables that foreign keys reach may
+    /// call functions, collations and modules that this program lacks, or name tables that are gone. None is executed.
     static func flaw(of statements: [String], _ db: Database) throws -> String? {
         do {
             for statement in statements { _ = try db.makeStatement(sql: statement) }
             return nil
         } catch let error as DatabaseError {
             return error.reason
-        }
-    }
-
-    /// Compiles statements with foreign keys enforced. A reader's connection does not enforce them, and this cannot be changed inside a
-    /// transaction, so the reader uses a second connection.
-    func compiling<T>(_ db: Database, _ body: (SQLiteFileConnection, Database) throws -> T) throws -> T {
-        guard isReadOnly else { return try body(self, db) }
-        let compiler = try compiler ?? sibling(enforcingKeys: true)
-        self.compiler = compiler
-        return try compiler.run("looking at the schema") { db in
-            // Core Data's functions are registered per connection.
-            _ = try compiler.catalog.coreData(db)
-            return try body(compiler, db)
         }
     }
 
