@@ -48,7 +48,7 @@ struct OutOfStepIndex {
     static func suspects(
         _ statement: String, _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> [OutOfStepIndex] {
-        let tables = try all(db)
+        let tables = try all(connection, db)
         let triggers = try connection.storeTriggers(db)
         // A word may name a schema and a table: `main.price`.
         let named = Set(names(statement).flatMap { [$0] + $0.split(separator: ".").map(String.init) })
@@ -62,10 +62,9 @@ struct OutOfStepIndex {
     }
 
     /// The virtual tables of a store.
-    private static func all(_ db: Database) throws -> [OutOfStepIndex] {
-        try Row.fetchAll(
-            db, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0 ORDER BY rowid"
-        ).map { OutOfStepIndex(name: $0[0], definition: $0[1]) }
+    private static func all(_ connection: SQLiteFileConnection, _ db: Database) throws -> [OutOfStepIndex] {
+        try connection.catalog.schema(db).entries("table").filter { !$0.isStoredTable }
+            .map { OutOfStepIndex(name: $0.name, definition: $0.sql ?? "") }
     }
 
     /// The virtual tables that triggers write, directly or through triggers that they fire.
@@ -81,7 +80,7 @@ struct OutOfStepIndex {
                 waiting += triggers.filter { $0.table == change.table && $0.text.fires(on: change.event) }
             }
         }
-        return try all(db).filter { index in seen.contains { $0.table == index.name.folded } }
+        return try all(connection, db).filter { index in seen.contains { $0.table == index.name.folded } }
     }
 }
 

@@ -18,33 +18,33 @@ extension SQLiteFile {
                     ? nil : "the store keeps a persistent history, which a restoration could not continue"
             }
             let keys = try keyGraph(of: request.entity, request.relationships, db)
-            for name in keys.losing where try StoredShape(of: name, db) == nil {
+            for name in keys.losing where try StoredShape(of: name, self, db) == nil {
                 return "rows of \(name) cannot be identified"
             }
             let copied = try ArchiveReach(of: BatchDeleteRequest(request), self, db)
             for name in copied.rows {
-                let kept = try ArchiveTable.rows(of: name, number: 0, db)
+                let kept = try ArchiveTable.rows(of: name, number: 0, self, db)
                 if let reason = kept?.obstacle("rows", db) { return reason }
             }
             for (name, columns) in copied.references.sorted(by: { $0.key < $1.key }) {
-                let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)
+                let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, self, db)
                 if let reason = kept?.obstacle("old values of references", db) { return reason }
                 if let reason = try obstacleOfNullKeys(name, db) { return reason }
             }
             var effects: TriggerEffects?
             if try keys.firesTriggers(self, db) {
                 let found = try TriggerEffects(of: keys.losing, clearing: keys.clearing, self, db)
-                if let obstacle = try found.obstacle(db) { return obstacle }
+                if let obstacle = try found.obstacle(self, db) { return obstacle }
                 effects = found
             }
             if let reason = try danglingRows(request, table, deletedByTriggers: effects?.deleted ?? [], db) {
                 return reason
             }
             for name in Set(keys.losing).union(effects?.deleted ?? []).sorted() {
-                guard let shape = try StoredShape(of: name, db) else { continue }
+                guard let shape = try StoredShape(of: name, self, db) else { continue }
                 // An undo can skip triggers.
                 let columns = shape.columns.map(\.name)
-                if let reason = try obstacle(toInsertsInto: shape.name, columns, firesTriggers: false, db) {
+                if let reason = try obstacle(toInsertsInto: shape.table.name, columns, firesTriggers: false, db) {
                     return "\(reason), so they could not be restored"
                 }
             }
@@ -55,7 +55,8 @@ extension SQLiteFile {
     /// A sentence about rows with NULL in their primary key, which SQLite allows in a table with rowids; nil if there are none. An undo
     /// could not find such rows.
     private func obstacleOfNullKeys(_ table: String, _ db: Database) throws -> String? {
-        guard let shape = try StoredShape(of: table, db), shape.hiddenRowID != nil, !shape.primaryKey.isEmpty else {
+        guard let shape = try StoredShape(of: table, self, db), shape.hiddenRowID != nil, !shape.primaryKey.isEmpty
+        else {
             return nil
         }
         let isNull = shape.primaryKey.map { "\($0.quotedIdentifier) IS NULL" }.joined(separator: " OR ")
@@ -66,7 +67,7 @@ extension SQLiteFile {
 
     private func obstacle(toArchivedCandlesOf rollup: Rollup, _ db: Database) throws -> String? {
         guard try catalog.table(rollup.target, db) != nil else { return nil }
-        guard let kept = try ArchiveTable.candles(of: rollup, number: 0, db) else {
+        guard let kept = try ArchiveTable.candles(of: rollup, number: 0, self, db) else {
             return "rows of \(rollup.target) cannot be identified"
         }
         if let reason = kept.obstacle("old values of candles", db) { return reason }
@@ -143,7 +144,7 @@ extension SQLiteFileConnection {
         }
         let effects = try TriggerEffects(
             of: [table], clearing: [:], writing: TriggerText.Change.writes(into: table), self, db)
-        if let obstacle = try effects.obstacle(db) { return obstacle }
+        if let obstacle = try effects.obstacle(self, db) { return obstacle }
         return effects.deleted.min().map {
             "a trigger deletes rows of \($0) when candles of \(table) are written or deleted"
         }

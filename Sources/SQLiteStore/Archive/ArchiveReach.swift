@@ -30,7 +30,7 @@ struct ArchiveReach {
         let keys = try connection.keyGraph(of: table.name, request.relationships, db)
         references = keys.clearing
         let setsOffTriggers = try keys.firesTriggers(connection, db)
-        rows = try setsOffTriggers ? connection.ordinaryTables(db) : keys.losing.sorted()
+        rows = try setsOffTriggers ? connection.catalog.schema(db).ordinaryTables : keys.losing.sorted()
         // Rows that triggers delete can clear references, too.
         for name in setsOffTriggers ? rows : [] {
             for key in try connection.scope(name, db).table.entity.relationships where key.clears {

@@ -51,27 +51,31 @@ struct ArchiveTable: Hashable {
     /// The table for the deleted rows of a table of the store.
     ///
     /// - Parameter number: replaces a reserved name.
-    static func rows(of table: String, number: Int, _ db: Database) throws -> ArchiveTable? {
-        guard let shape = try StoredShape(of: table, db) else { return nil }
+    static func rows(
+        of table: String, number: Int, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws -> ArchiveTable? {
+        guard let shape = try StoredShape(of: table, connection, db) else { return nil }
         return ArchiveTable(
             kind: .rows, storeTable: table, name: isReserved(table) ? "rows_\(number)" : table, key: shape.key,
-            rowIDColumn: shape.isWithoutRowID ? nil : shape.columns.firstIndex { shape.key == [$0.name] },
-            columns: shape.columns.map(\.name), definition: shape.definition,
+            rowIDColumn: shape.table.isWithoutRowID ? nil : shape.columns.firstIndex { shape.key == [$0.name] },
+            columns: shape.columns.map(\.name), definition: shape.table.definition,
             declarations: shape.columns.map(\.declaration))
     }
 
     /// The table for the cleared references of a table of the store.
     static func references(
-        of table: String, columns: [String], number: Int, _ db: Database
+        of table: String, columns: [String], number: Int, _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> ArchiveTable? {
-        guard let shape = try StoredShape(of: table, db) else { return nil }
+        guard let shape = try StoredShape(of: table, connection, db) else { return nil }
         let kept = shape.columns(named: columns)
         return ArchiveTable(.references, shape, key: shape.keyColumns(besides: kept.map(\.name)), kept, number: number)
     }
 
     /// The table for the old and new values of candles.
-    static func candles(of rollup: Rollup, number: Int, _ db: Database) throws -> ArchiveTable? {
-        guard let shape = try StoredShape(of: rollup.target, db) else { return nil }
+    static func candles(
+        of rollup: Rollup, number: Int, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws -> ArchiveTable? {
+        guard let shape = try StoredShape(of: rollup.target, connection, db) else { return nil }
         let key = rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]]
         let fields = CandleField.allCases.filter { $0 != .time }.map { rollup.names[$0] }
         return ArchiveTable(
@@ -124,8 +128,9 @@ extension ArchiveTable {
         _ kind: ArchivedKind, _ shape: StoredShape, key: [StoredShape.Column], _ kept: [StoredShape.Column], number: Int
     ) {
         self.init(
-            kind: kind, storeTable: shape.name, name: "retention_\(kind.rawValue)_\(number)", key: key.map(\.name),
-            rowIDColumn: nil, columns: kept.map(\.name), definition: shape.definition,
+            kind: kind, storeTable: shape.table.name, name: "retention_\(kind.rawValue)_\(number)",
+            key: key.map(\.name),
+            rowIDColumn: nil, columns: kept.map(\.name), definition: shape.table.definition,
             declarations: key.map(\.declaration)
                 + kept.map { $0.declaration(named: "old_" + $0.name) }
                 + kept.map { $0.declaration(named: "new_" + $0.name) })
@@ -150,8 +155,7 @@ struct StoredShape {
         }
     }
 
-    /// The table's name as the store spells it.
-    let name: String
+    let table: SQLiteTable
     /// The rowid if it is not a column, then the columns that can be written.
     let columns: [Column]
     /// The rowid, or the primary key of a table without one.
@@ -159,53 +163,27 @@ struct StoredShape {
     /// The rowid if it is not a column. It does not identify a row for long: VACUUM changes it, and a new row can get it.
     let hiddenRowID: String?
     /// The columns of the declared primary key, in its order.
-    let primaryKey: [String]
-    let isWithoutRowID: Bool
-    /// Whether columns accept only values of their type.
-    let isStrict: Bool
-    let definition: String
+    var primaryKey: [String] { table.entity.primaryKey }
 
     /// Reads a table. It is nil if there is no such ordinary table, or if nothing identifies its rows.
-    init?(of table: String, _ db: Database) throws {
-        guard
-            let entry = try Row.fetchOne(
-                db,
-                sql:
-                    "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?) AND rootpage > 0",
-                arguments: [table])
-        else { return nil }
-        name = entry[0]
-        definition = entry[1]
-        // schema, name, type, ncol, wr, strict
-        let list = try Row.fetchAll(db, sql: "PRAGMA main.table_list(\(name.quotedIdentifier))")
-        guard let facts = list.first(where: { $0[0] == "main" }) else { return nil }
-        isWithoutRowID = facts[4]
-        let isStrict: Bool = facts[5]
-        self.isStrict = isStrict
-        // cid, name, type, notnull, dflt_value, pk, hidden
-        let rows = try Row.fetchAll(db, sql: "PRAGMA main.table_xinfo(\(name.quotedIdentifier))")
-        var columns: [Column] = []
-        for row in rows where row[6] == 0 {
-            let (column, type): (String, String) = (row[1], row[2])
-            var collation: UnsafePointer<CChar>?
-            sqlite3_table_column_metadata(db.sqliteConnection, "main", name, column, nil, &collation, nil, nil, nil)
+    init?(of name: String, _ connection: SQLiteFileConnection, _ db: Database) throws {
+        guard let table = try connection.catalog.stored(name, db), table.entity.kind == .table else { return nil }
+        self.table = table
+        let stored = table.entity.attributes.filter { !$0.isGenerated }.map { attribute in
             // In a STRICT table, ANY keeps every value; elsewhere it would turn texts into numbers.
-            let isAny = isStrict && type.uppercased() == "ANY"
-            columns.append(
-                Column(name: column, type: isAny ? "" : type, collation: collation.map { String(cString: $0) } ?? ""))
+            let isAny = table.isStrict && attribute.declaredType.uppercased() == "ANY"
+            return Column(
+                name: attribute.name, type: isAny ? "" : attribute.declaredType,
+                collation: table.collations[attribute.name.folded] ?? "")
         }
-        primaryKey = rows.filter { $0[5] > 0 }.sorted { ($0[5] as Int) < $1[5] }.map { $0[1] }
-        if isWithoutRowID {
-            (key, hiddenRowID) = (primaryKey, nil)
-        } else if let alias = try Self.rowIDAlias(name, rows, db) {
-            (key, hiddenRowID) = ([alias], nil)
+        if table.isWithoutRowID {
+            (key, hiddenRowID, columns) = (table.entity.primaryKey, nil, stored)
         } else {
-            let names = Set(rows.map { ($0[1] as String).folded })
-            guard let rowID = ["rowid", "_rowid_", "oid"].first(where: { !names.contains($0) }) else { return nil }
-            (key, hiddenRowID) = ([rowID], rowID)
-            columns.insert(Column(name: rowID, type: "INTEGER", collation: ""), at: 0)
+            guard let rowID = table.rowID else { return nil }
+            key = [rowID]
+            hiddenRowID = table.rowIDAlias == nil ? rowID : nil
+            columns = (hiddenRowID.map { [Column(name: $0, type: "INTEGER", collation: "")] } ?? []) + stored
         }
-        self.columns = columns
     }
 
     /// The columns with these names, in the order of the table.
@@ -221,14 +199,5 @@ struct StoredShape {
             return columns.filter { primaryKey.contains($0.name) }
         }
         return columns.filter { !changed.contains($0.name) }
-    }
-
-    /// The column that is the rowid: an INTEGER PRIMARY KEY without an index of its own; nil if there is none.
-    private static func rowIDAlias(_ table: String, _ rows: [Row], _ db: Database) throws -> String? {
-        let keys = rows.filter { $0[5] > 0 }
-        guard keys.count == 1, (keys[0][2] as String).uppercased() == "INTEGER" else { return nil }
-        let index = try Row.fetchOne(
-            db, sql: "SELECT 1 FROM pragma_index_list(?, 'main') WHERE origin = 'pk'", arguments: [table])
-        return index == nil ? keys[0][1] : nil
     }
 }

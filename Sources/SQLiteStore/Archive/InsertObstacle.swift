@@ -15,7 +15,7 @@ extension SQLiteFileConnection {
         let values = columns.map { _ in "NULL" }.joined(separator: ", ")
         let target = "main." + table.quotedIdentifier
         // A read-only connection ignores CHECK constraints.
-        let definition = try SchemaEntry.definition(of: table, db)
+        let definition = try catalog.schema(db).definition(of: table)
         let statements =
             ["INSERT INTO \(target) (\(names)) VALUES (\(values))"]
             + SchemaText.checks(definition).map { "SELECT \($0) FROM \(target)" }

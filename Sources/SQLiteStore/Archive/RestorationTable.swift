@@ -57,7 +57,7 @@ struct RestorationTable: RestorableSource {
         let (kind, columns, name, recordedKey) = (entry.kind, entry.columns, entry.name, entry.key)
         self.number = number
         source = "\(schema).\(entry.archived.quotedIdentifier)"
-        guard let shape = try StoredShape(of: name, db) else {
+        guard let shape = try StoredShape(of: name, connection, db) else {
             throw refused("the store has no table \(name) any more")
         }
         let stored = Set(shape.columns.map { $0.name.folded })
@@ -72,20 +72,17 @@ struct RestorationTable: RestorableSource {
         guard isIdentified else {
             throw refused("the rows of \(name) are identified by other columns than when they were deleted")
         }
-        table = shape.name
+        table = shape.table.name
         hiddenRowID = shape.hiddenRowID.flatMap { recordedKey.contains($0) ? $0 : nil }
         let isDeclared = !shape.primaryKey.isEmpty && shape.primaryKey.allSatisfy { known.contains($0.folded) }
         hasKey = kind == .rows && (hiddenRowID == nil || isDeclared)
         key = kind == .rows && hiddenRowID != nil && isDeclared ? shape.primaryKey : recordedKey
-        // cid, name, type, notnull, dflt_value, pk, hidden
-        let info = try Row.fetchAll(db, sql: "PRAGMA main.table_xinfo(\(table.quotedIdentifier))")
-        if kind == .rows {
-            for column in info where column[6] == 0 && column[3] == 1 && (column[4] as DatabaseValue).isNull {
-                let name: String = column[1]
-                guard known.contains(name.folded) else {
-                    throw refused("the table \(table) has a new column \(name), which needs a value and has no default")
-                }
-            }
+        let attributes = shape.table.entity.attributes
+        let isNew = { (column: Attribute) in
+            column.isRequired && !column.hasDefault && !column.isGenerated && !known.contains(column.name.folded)
+        }
+        if kind == .rows, let column = attributes.first(where: isNew) {
+            throw refused("the table \(table) has a new column \(column.name), which needs a value and has no default")
         }
         let archivedInfo = try Row.fetchAll(db, sql: "PRAGMA \(schema).table_info(\(entry.archived.quotedIdentifier))")
         let types: [String: String] = archivedInfo.reduce(into: [:]) {
@@ -101,17 +98,21 @@ struct RestorationTable: RestorableSource {
         }
         let model = try connection.catalog.coreData(db)
         relationships =
-            try model.map { $0.references(ofTable: shape.name) }
+            try model.map { $0.references(ofTable: shape.table.name) }
             ?? connection.scope(table, db).table.entity.relationships
         // A program that has the object in memory notices the change by its version.
-        let hasVersion = model != nil && info.contains { $0[1] == "Z_OPT" }
+        let hasVersion = model != nil && attributes.contains { $0.name == "Z_OPT" }
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
         let written = kind == .rows ? [] : columns + (hasVersion ? ["Z_OPT"] : [])
         changes = Self.changes(of: table.folded, kind, Set(written.map { $0.folded }))
-        triggers = try Self.triggers(of: table, firedBy: changes, db)
+        // Triggers of views do not matter.
+        triggers = try connection.catalog.schema(db).entries(ofTable: table).filter { [changes] entry in
+            let text = TriggerText(entry.sql ?? "")
+            return entry.type == "trigger" && changes.contains { text.fires(on: $0) }
+        }.map(\.name).sorted()
         indexes = try OutOfStepIndex.written(byTriggers: triggers, connection, db).map { [table] in $0.following(table)
         }
-        conflict = SchemaText.solvesConflicts(shape.definition) ? " OR ABORT" : ""
+        conflict = SchemaText.solvesConflicts(shape.table.definition) ? " OR ABORT" : ""
     }
 
     /// Why archived values would change in the store's table, as a clause: conversion depends on the type and on STRICT. Nil: they would not.
@@ -120,15 +121,14 @@ struct RestorationTable: RestorableSource {
     private static func changedType(
         of columns: [String], _ kind: ArchivedKind, _ shape: StoredShape, _ types: [String: String], wasStrict: Bool
     ) -> String? {
-        guard shape.isStrict == wasStrict else {
-            return "\(shape.name) is \(shape.isStrict ? "STRICT now" : "not STRICT any more")"
-        }
-        func text(_ type: String) -> String { type.isEmpty ? shape.isStrict ? "ANY" : "without a type" : type }
+        let (name, isStrict) = (shape.table.name, shape.table.isStrict)
+        guard isStrict == wasStrict else { return "\(name) is \(isStrict ? "STRICT now" : "not STRICT any more")" }
+        func text(_ type: String) -> String { type.isEmpty ? isStrict ? "ANY" : "without a type" : type }
         for column in columns {
             let type = shape.columns.first { $0.name.folded == column.folded }?.type ?? ""
             let former = types[(kind == .rows ? column : "old_" + column).folded] ?? ""
             guard type.uppercased() == former else {
-                return "\(column) of \(shape.name) is \(text(type)) now, and was \(text(former))"
+                return "\(column) of \(name) is \(text(type)) now, and was \(text(former))"
             }
         }
         return nil
@@ -143,19 +143,6 @@ struct RestorationTable: RestorableSource {
         case .references: [update]
         case .candles: [update, TriggerText.Change(event: .delete, table: table)]
         }
-    }
-
-    /// The triggers of a table that some changes of it fire. Triggers of views do not matter.
-    private static func triggers(
-        of table: String, firedBy changes: [TriggerText.Change], _ db: Database
-    ) throws -> [String] {
-        try Row.fetchAll(
-            db, sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY name"
-        ).filter { row in
-            guard (row[1] as String).folded == table.folded else { return false }
-            let text = TriggerText(row[2] ?? "")
-            return changes.contains { text.fires(on: $0) }
-        }.map { $0[0] }
     }
 
     /// Whether the archive's table has the rows of some ranges, each once, and no others.

@@ -53,28 +53,29 @@ final class RowArchiver {
         try db.addFunctions(of: self, isAggregate: true, [(Self.function, -1, archive)])
         let reach = try ArchiveReach(of: request, connection, db)
         if reach.isOnlyNamedRows, let name = reach.rows.first,
-            let kept = try ArchiveTable.rows(of: name, number: tables.count, db), kept.rowIDColumn != nil
+            let kept = try ArchiveTable.rows(of: name, number: tables.count, connection, db), kept.rowIDColumn != nil
         {
             queried = try number(of: kept)
         } else {
-            try placeTriggers(reach, db)
+            try placeTriggers(reach, connection, db)
         }
-        if let rollup, let kept = try ArchiveTable.candles(of: rollup, number: tables.count, db) {
+        if let rollup, let kept = try ArchiveTable.candles(of: rollup, number: tables.count, connection, db) {
             for event in ["INSERT", "UPDATE"] { try place(kept, event: event, when: nil, db) }
         }
         installed = (request, rollup, schema)
     }
 
-    private func placeTriggers(_ reach: ArchiveReach, _ db: Database) throws {
+    private func placeTriggers(_ reach: ArchiveReach, _ connection: SQLiteFileConnection, _ db: Database) throws {
         for table in reach.rows {
-            guard let kept = try ArchiveTable.rows(of: table, number: tables.count, db) else { continue }
+            guard let kept = try ArchiveTable.rows(of: table, number: tables.count, connection, db) else { continue }
             try place(kept, event: "DELETE", when: nil, db)
             if reach.pairs.contains(table) { tables[try number(of: kept)].areCounted = false }
         }
         for (table, columns) in reach.references.sorted(by: { $0.key < $1.key }) {
-            guard let kept = try ArchiveTable.references(of: table, columns: columns, number: tables.count, db) else {
-                continue
-            }
+            guard
+                let kept = try ArchiveTable.references(
+                    of: table, columns: columns, number: tables.count, connection, db)
+            else { continue }
             let names = kept.columns.map(\.quotedIdentifier)
             let changed = names.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
             try place(kept, event: "UPDATE OF \(names.joined(separator: ", "))", when: changed, db)

@@ -78,10 +78,9 @@ struct TriggerEffects {
         referring = Set(keys.filter { key in losing.contains { $0.folded == key.parent } }.map(\.child))
         self.derived = derived ?? [:]
         let replacingTables = try Set(
-            Row.fetchAll(
-                db, sql: "SELECT lower(name), sql FROM main.sqlite_schema WHERE type = 'table' AND sql LIKE '%REPLACE%'"
-            )
-            .filter { SchemaText.replaces($0[1]) }.map { $0[0] as String })
+            connection.catalog.schema(db).entries("table").filter {
+                $0.sql.map { $0.mentions("REPLACE") && SchemaText.replaces($0) } ?? false
+            }.map(\.name.folded))
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
         waiting += (clears + writing).map { ($0, "") }
@@ -221,16 +220,13 @@ struct TriggerEffects {
     }
 
     /// Why rows that are deleted cannot be archived as they were, as a sentence; nil: they can.
-    func obstacle(_ db: Database) throws -> String? {
+    func obstacle(_ connection: SQLiteFileConnection, _ db: Database) throws -> String? {
         if let unreadable { return unreadable }
         if let replacing { return "\(replacing) uses REPLACE, which deletes rows that cannot be seen" }
-        for entry in try Row.fetchAll(
-            db, sql: "SELECT name, sql, rootpage FROM main.sqlite_schema WHERE type = 'table' ORDER BY rowid")
-        {
-            let (name, definition): (String, String) = (entry[0], entry[1] ?? "")
-            let table = name.folded
+        for entry in try connection.catalog.schema(db).entries("table") {
+            let (name, table) = (entry.name, entry.name.folded)
             // A row that REPLACE deletes sets no trigger off, and rows of virtual tables have none.
-            if writing[table] != nil, SchemaText.replaces(definition) {
+            if writing[table] != nil, SchemaText.replaces(entry.sql ?? "") {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
             }
             if let trigger = changing[table]?.map(\.trigger).min(), losing.contains(table) {
@@ -244,9 +240,11 @@ struct TriggerEffects {
                     + "are unknown"
             }
             guard deleted.contains(table) else { continue }
-            if entry[2] == 0 { return "a trigger deletes rows of the virtual table \(name), which cannot be seen" }
+            guard entry.isStoredTable else {
+                return "a trigger deletes rows of the virtual table \(name), which cannot be seen"
+            }
             if table.hasPrefix("sqlite_") { return "a trigger deletes rows of \(name), which cannot be seen" }
-            if try StoredShape(of: name, db) == nil { return "rows of \(name) cannot be identified" }
+            if try StoredShape(of: name, connection, db) == nil { return "rows of \(name) cannot be identified" }
         }
         return nil
     }

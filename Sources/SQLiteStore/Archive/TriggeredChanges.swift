@@ -17,7 +17,7 @@ final class TriggeredChanges {
     init(besides restored: [String], _ connection: SQLiteFileConnection, _ db: Database) throws {
         // What a history records is not an effect of the store's triggers.
         let own = Set(HistoryTables.names + restored.map { $0.folded })
-        tables = try connection.ordinaryTables(db).filter { !own.contains($0.folded) }
+        tables = try connection.catalog.schema(db).ordinaryTables.filter { !own.contains($0.folded) }
         names = (tables.indices).flatMap { _ in Self.events.map { _ in connection.temporaryName("written") } }
         try db.addFunctions(of: self, [(Self.function, 2, countWritten)])
         for (index, name) in names.enumerated() {

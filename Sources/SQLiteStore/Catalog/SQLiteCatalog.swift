@@ -14,8 +14,10 @@ struct SQLiteTable {
     var indexes: [SQLiteIndex]
     /// The name of the primary key's index in a table without a rowid, which is the table itself; nil if the table has a rowid.
     var keyIndex: String?
-    /// The names of triggers that fire when a row is inserted.
-    var insertTriggers: [String]
+    /// Whether columns accept only values of their type.
+    var isStrict: Bool
+    /// The statement that created the table.
+    var definition: String
     /// Whether rowids are never reused.
     var isAutoincrement: Bool
     /// Whether foreign keys of the table may be checked only at the end of a transaction.
@@ -93,11 +95,10 @@ struct SQLiteCatalog {
     private var tables: [String: SQLiteTable] = [:]
     private var incoming: [String: [Relationship]]?
     private var coreDataSchema: CoreDataSchema??
-    private var schema: KnownSchema?
-    /// The texts of the schema as it was last asked for.
-    private var texts: SchemaTexts?
-    /// The kinds of the tables as they were last asked for.
-    private var kinds: TableKinds?
+    /// The schema before any of it was used, to notice changes by other connections.
+    private var known: StoreSchema?
+    /// The schema as it was last asked for.
+    private var current: StoreSchema?
     /// What foreign keys do, by the kind of delete.
     var keyGraphs: [KeyGraph.Cause: KeyGraph] = [:]
     /// The store's triggers, or nil if they are not read yet.
@@ -117,54 +118,36 @@ struct SQLiteCatalog {
     mutating func coreData(_ db: Database) throws -> CoreDataSchema? {
         if let coreDataSchema { return coreDataSchema }
         // This is read first, so that later changes are noticed.
-        if self.schema == nil {
-            let (version, entries) = (try KnownSchema.version(db), try SchemaEntry.all(db))
-            self.schema = KnownSchema(version: version, entries)
-            texts = SchemaTexts(version: version, entries)
-        }
-        let schema = try CoreDataSchema.read(modelPath: modelPath, store: store, db)
-        if schema != nil { try CoreDataFunctions.add(db) }
+        let tables = try schema(db)
+        known = known ?? tables
+        let schema = try CoreDataSchema.read(tables, modelPath: modelPath, store: store, db)
+        if schema != nil { try CoreDataFunctions.add(tables, db) }
         coreDataSchema = .some(schema)
         return schema
     }
 
     /// Throws if another connection has changed the schema since it was read in a way that can change what a delete does.
-    mutating func confirm(_ db: Database) throws { try schema?.confirm(store: store, db) }
+    mutating func confirm(_ db: Database) throws { try known?.confirm(schema(db), store: store) }
 
     /// The names of all entities: those of a Core Data store, and all other tables, views and virtual tables except SQLite's and Core
     /// Data's own.
     mutating func names(_ db: Database) throws -> [String] {
-        let schema = try coreData(db)
-        return (schema?.names ?? [])
-            + (try tableNames(db).filter { schema?.ownTables.contains($0.folded) != true })
+        let model = try coreData(db)
+        let names = try schema(db).entries.filter { ["table", "view"].contains($0.type) }.map(\.name)
+        return (model?.names ?? [])
+            + names.filter { !$0.folded.hasPrefix("sqlite_") && model?.ownTables.contains($0.folded) != true }
     }
 
     /// Whether the store has a trigger, or a table that may replace rows.
-    mutating func hasTriggersOrReplacingTables(_ db: Database) throws -> Bool { try currentTexts(db).canReach }
+    mutating func hasTriggersOrReplacingTables(_ db: Database) throws -> Bool { try schema(db).canReach }
 
-    private mutating func currentTexts(_ db: Database) throws -> SchemaTexts {
-        let version = try KnownSchema.version(db)
-        if let texts, texts.version == version { return texts }
-        let read = try SchemaTexts(version: version, SchemaEntry.all(db))
-        texts = read
+    /// The schema as it is now.
+    mutating func schema(_ db: Database) throws -> StoreSchema {
+        let version = try StoreSchema.version(db)
+        if let current, current.version == version { return current }
+        let read = try StoreSchema(version: version, db)
+        current = read
         return read
-    }
-
-    private mutating func currentKinds(_ db: Database) throws -> TableKinds {
-        let version = try KnownSchema.version(db)
-        if let kinds, kinds.version == version { return kinds }
-        let read = try TableKinds(version: version, db)
-        kinds = read
-        return read
-    }
-
-    private func tableNames(_ db: Database) throws -> [String] {
-        try String.fetchAll(
-            db,
-            sql: """
-                SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-                ORDER BY rowid
-                """)
     }
 
     /// The table, view or virtual table with a name, ignoring case, or nil. SQLite's own tables are not entities.
@@ -188,7 +171,8 @@ struct SQLiteCatalog {
 
     /// Uses PRAGMA statements, because table functions take several times as long to prepare.
     private mutating func read(_ name: String, includingShadows: Bool = false, _ db: Database) throws -> SQLiteTable? {
-        guard let found = try currentKinds(db).tables[name.folded] else { return nil }
+        let schema = try schema(db)
+        guard let found = schema.kind(of: name) else { return nil }
         let (spelled, isStrict) = (found.name, found.isStrict)
         let type = includingShadows && found.type == "shadow" ? "table" : found.type
         guard type != "shadow" else { return nil }
@@ -223,7 +207,7 @@ struct SQLiteCatalog {
         let taken = Set(attributes.map { $0.name.folded })
         let rowID =
             isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
-        let texts = try readTexts(of: spelled, db)
+        let texts = Texts(schema.entries(ofTable: spelled))
         var entity = Entity(
             name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
             attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: .delete),
@@ -235,7 +219,7 @@ struct SQLiteCatalog {
             entity: entity, isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias,
             indexes: indexes.map(\.index),
             keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
-            insertTriggers: texts.triggers(on: .insert),
+            isStrict: isStrict, definition: texts.definition,
             isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
             collations: collations, defaults: defaults)
     }
@@ -260,10 +244,18 @@ struct SQLiteCatalog {
 
     /// What only the SQL text of the schema shows of a table.
     private struct Texts {
+        let definition: String
+        let triggers: [(name: String, text: TriggerText)]
+
+        /// - Parameter entries: those of the table.
+        init(_ entries: [SchemaEntry]) {
+            definition = entries.first { $0.type == "table" }?.sql ?? ""
+            triggers = entries.filter { $0.type == "trigger" }.map { ($0.name, TriggerText($0.sql ?? "")) }
+        }
+
         // A word may also be in a comment or a name. Then a little more is checked than necessary.
-        var isAutoincrement = false
-        var defersKeys = false
-        var triggers: [(name: String, text: TriggerText)] = []
+        var isAutoincrement: Bool { definition.mentions("AUTOINCREMENT") }
+        var defersKeys: Bool { definition.mentions("DEFERRED") }
 
         func triggers(on event: TriggerText.Event) -> [String] {
             triggers.filter { $0.text.fires(on: event) }.map(\.name)
@@ -278,19 +270,6 @@ struct SQLiteCatalog {
         var refusingTriggers: Set<String> {
             Set(triggers.filter(\.text.mayRaise).map(\.name))
         }
-    }
-
-    private mutating func readTexts(of table: String, _ db: Database) throws -> Texts {
-        var texts = Texts()
-        for entry in try currentTexts(db).entries[table.folded] ?? [] {
-            if entry.type == "table" {
-                let text = entry.sql ?? ""
-                (texts.isAutoincrement, texts.defersKeys) = (text.mentions("AUTOINCREMENT"), text.mentions("DEFERRED"))
-            } else {
-                texts.triggers.append((entry.name, TriggerText(entry.sql ?? "")))
-            }
-        }
-        return texts
     }
 
     private static func collation(of column: String, in table: String, _ db: Database) -> String? {
@@ -316,7 +295,7 @@ struct SQLiteCatalog {
 
     /// Every foreign key of the schema, by the lower-cased name of the table that it refers to.
     private mutating func readRelationships(_ db: Database) throws -> [String: [Relationship]] {
-        guard try currentTexts(db).mayRefer else { return [:] }
+        guard try schema(db).mayRefer else { return [:] }
         let rows = try Row.fetchAll(
             db,
             sql: """

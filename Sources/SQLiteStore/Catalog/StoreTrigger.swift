@@ -31,16 +31,15 @@ extension SQLiteFileConnection {
     /// The triggers of the store.
     func storeTriggers(_ db: Database) throws -> [StoreTrigger] {
         if let known = catalog.triggers { return known }
-        let rows = try Row.fetchAll(
-            db, sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid"
-        ).map { (name: $0[0] as String, table: $0[1] as String, sql: $0[2] as String? ?? "") }
+        let schema = try catalog.schema(db)
+        let rows = schema.entries("trigger")
         // For what a view reads, the authorizer reports the view's name instead of the trigger's.
-        let views = try String.fetchSet(db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'view'")
+        let views = schema.entries("view").map(\.name)
         var triggers: [StoreTrigger] = []
         if !rows.isEmpty {
             let probe = try TriggerProbe(self, triggers: Set(rows.map(\.name)).subtracting(views))
             for row in rows {
-                let text = TriggerText(row.sql)
+                let text = TriggerText(row.sql ?? "")
                 triggers.append(
                     StoreTrigger(
                         name: row.name.isEmpty ? "without a name" : row.name, table: row.table.folded, text: text,

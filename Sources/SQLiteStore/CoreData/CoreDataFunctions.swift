@@ -8,10 +8,8 @@ enum CoreDataFunctions {
     private static let prefix = "NSCoreData"
 
     /// Adds each function with the framework's prefix that triggers of the schema call.
-    static func add(_ db: Database) throws {
-        let texts = try String.fetchAll(
-            db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND instr(sql, ?)", arguments: [prefix])
-        for name in Set(texts.flatMap(names)) {
+    static func add(_ schema: StoreSchema, _ db: Database) throws {
+        for name in Set(schema.entries("trigger").flatMap { names(in: $0.sql ?? "") }) {
             let code = sqlite3_create_function_v2(
                 db.sqliteConnection, name, -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,
                 { context, _, _ in sqlite3_result_null(context) }, nil,

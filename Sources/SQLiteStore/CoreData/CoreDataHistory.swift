@@ -55,16 +55,14 @@ struct CoreDataHistory: Hashable {
     static func isOwn(_ number: Int64) -> Bool { number >= 16000 }
 
     /// The store's history, or nil if it keeps none.
-    static func read(_ db: Database) throws -> CoreDataHistory? {
-        func columns(_ table: String) throws -> Set<String> {
-            Set(try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [table]))
-        }
-        let changes = try columns("ACHANGE")
-        let transactions = try columns("ATRANSACTION")
+    ///
+    /// - Parameter columns: the columns of every table.
+    static func read(_ columns: [String: Set<String>], _ db: Database) throws -> CoreDataHistory? {
+        let changes = columns["ACHANGE"] ?? []
+        let transactions = columns["ATRANSACTION"] ?? []
         guard !changes.isEmpty || !transactions.isEmpty else { return nil }
         var history = CoreDataHistory()
-        history.mirror = try String.fetchOne(
-            db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name LIKE 'ANSCK%' ORDER BY name")
+        history.mirror = columns.keys.filter { $0.uppercased().hasPrefix("ANSCK") }.min()
         var numbers: [String: Int64] = [:]
         for row in try Row.fetchAll(
             db, sql: "SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY WHERE Z_ENT >= 16000 AND typeof(Z_NAME) = 'text'")
@@ -93,7 +91,7 @@ struct CoreDataHistory: Hashable {
             history.unknownForm = "ACHANGE has an unknown column \(extra)"
         } else if let missing = needed.subtracting(transactions).sorted().first {
             history.unknownForm = "ATRANSACTION has no column \(missing)"
-        } else if let missing = strings.subtracting(try columns("ATRANSACTIONSTRING")).sorted().first {
+        } else if let missing = strings.subtracting(columns["ATRANSACTIONSTRING"] ?? []).sorted().first {
             history.unknownForm = "ATRANSACTIONSTRING has no column \(missing)"
         }
         return history

@@ -4,8 +4,9 @@ import PriceStore
 /// Where the relationships of a model are stored.
 extension CoreDataSchema {
     /// Finds where each relationship is stored, and merges what sub-entities inherit.
-    mutating func readLinks(_ db: Database) throws {
-        let columns = try columnNames(db)
+    ///
+    /// - Parameter columns: the columns of every table.
+    mutating func readLinks(_ columns: [String: Set<String>]) {
         let chains = entities.mapValues { chainNumbers($0) }
         for key in entities.keys.sorted() {
             guard let entity = entities[key], let managed = entity.managed else { continue }

@@ -22,15 +22,14 @@ struct CoreDataSchema {
     /// The schema of a store, or nil if it is not a Core Data store.
     ///
     /// - Parameters:
+    ///   - stored: the schema that SQLite stores.
     ///   - modelPath: a `.mom` file or a `.momd` folder that replaces the model in the store.
     ///   - store: the store's name for messages.
-    static func read(modelPath: String?, store: String, _ db: Database) throws -> CoreDataSchema? {
-        let own = try Int.fetchOne(
-            db,
-            sql:
-                "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name IN ('Z_METADATA', 'Z_PRIMARYKEY')"
-        )
-        guard own == 2 else {
+    static func read(
+        _ stored: StoreSchema, modelPath: String?, store: String, _ db: Database
+    ) throws -> CoreDataSchema? {
+        let tables = stored.entries("table").map(\.name)
+        guard tables.contains("Z_METADATA"), tables.contains("Z_PRIMARYKEY") else {
             guard let modelPath else { return nil }
             throw StoreError(
                 .unsupported, store: store,
@@ -38,11 +37,13 @@ struct CoreDataSchema {
                 hint: "open it without a model")
         }
         var schema = CoreDataSchema()
-        let model = try Self.model(modelPath: modelPath, store: store, db)
+        let model = try Self.model(
+            modelPath: modelPath, isStored: tables.contains("Z_MODELCACHE"), store: store, db)
         schema.hasModel = model != nil
-        try schema.readEntities(model, db)
-        try schema.readLinks(db)
-        schema.history = try CoreDataHistory.read(db)
+        let columns = try Self.columnNames(db)
+        try schema.readEntities(model, tables, columns, db)
+        schema.readLinks(columns)
+        schema.history = try CoreDataHistory.read(columns, db)
         if let history = schema.history, schema.entities[Entity.persistentHistory] == nil {
             schema.entities[Entity.persistentHistory] = history.entity
             schema.links[CoreDataHistory.transactions] = [history.changes]
@@ -71,16 +72,15 @@ struct CoreDataSchema {
 
     // MARK: Reading
 
-    private static func model(modelPath: String?, store: String, _ db: Database) throws -> ManagedObjectModel? {
+    private static func model(
+        modelPath: String?, isStored: Bool, store: String, _ db: Database
+    ) throws -> ManagedObjectModel? {
         do {
             if let modelPath {
                 let metadata = try Data.fetchOne(db, sql: "SELECT Z_PLIST FROM main.Z_METADATA LIMIT 1")
                 return try ManagedObjectModel.read(path: modelPath, storeMetadata: metadata.map { [UInt8]($0) })
             }
-            guard
-                try Int.fetchOne(
-                    db, sql: "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = 'Z_MODELCACHE'")
-                    == 1,
+            guard isStored,
                 let content = try Data.fetchOne(db, sql: "SELECT Z_CONTENT FROM main.Z_MODELCACHE LIMIT 1"),
                 !content.isEmpty
             else { return nil }
@@ -92,16 +92,16 @@ struct CoreDataSchema {
         }
     }
 
-    private mutating func readEntities(_ model: ManagedObjectModel?, _ db: Database) throws {
+    private mutating func readEntities(
+        _ model: ManagedObjectModel?, _ tableNames: [String], _ columns: [String: Set<String>], _ db: Database
+    ) throws {
         let rows = try Row.fetchAll(
             db,
             sql: """
                 SELECT Z_ENT, Z_NAME, CASE typeof(Z_SUPER) WHEN 'integer' THEN Z_SUPER END AS Z_SUPER
                 FROM main.Z_PRIMARYKEY WHERE typeof(Z_ENT) = 'integer' AND typeof(Z_NAME) = 'text' ORDER BY Z_ENT
                 """)
-        let tables: [String: String] = try String.fetchAll(
-            db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table'"
-        ).reduce(into: [:]) { $0[$1.lowercased()] = $1 }
+        let tables: [String: String] = tableNames.reduce(into: [:]) { $0[$1.lowercased()] = $1 }
         ownTables = Set(
             tables.keys.filter {
                 ["z_metadata", "z_primarykey", "z_modelcache", "achange", "atransaction", "atransactionstring"]
@@ -144,15 +144,13 @@ struct CoreDataSchema {
             names.append(name)
             ownTables.insert(table.folded)
         }
-        for entity in entities.values { try readColumns(of: entity, db) }
+        for entity in entities.values { findColumns(of: entity, columns[entity.table] ?? []) }
     }
 
     /// Finds the columns of an entity's properties: `Z` and the name in upper case.
-    private mutating func readColumns(of entity: CoreDataEntity, _ db: Database) throws {
+    private mutating func findColumns(of entity: CoreDataEntity, _ columns: Set<String>) {
         var entity = entity
         let key = entity.name.folded
-        let columns = try String.fetchAll(
-            db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [entity.table])
         guard let managed = entity.managed else {
             // Without a model, a property is known only by its column.
             for column in columns where column.hasPrefix("Z") && !column.hasPrefix("Z_") {
@@ -177,7 +175,7 @@ struct CoreDataSchema {
     }
 
     /// The columns of every table.
-    func columnNames(_ db: Database) throws -> [String: Set<String>] {
+    private static func columnNames(_ db: Database) throws -> [String: Set<String>] {
         var columns: [String: Set<String>] = [:]
         let query = """
             SELECT m.name AS owner, c.name AS name FROM main.sqlite_schema AS m, pragma_table_xinfo(m.name, 'main') AS c

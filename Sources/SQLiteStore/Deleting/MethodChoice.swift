@@ -86,7 +86,7 @@ extension SQLiteFileConnection {
     /// Why a table cannot be copied, as a phrase, or nil: its columns hide its rowid, or it needs functions or collations that this program
     /// lacks.
     func obstacleToCopies(_ db: Database) throws -> String? {
-        for entry in try SchemaEntry.all(db) where entry.isStoredTable && entry.name != SchemaEntry.sequences {
+        for entry in try catalog.schema(db).entries where entry.isStoredTable && entry.name != SchemaEntry.sequences {
             do {
                 // A read-only connection does not compile CHECK constraints.
                 let statements =

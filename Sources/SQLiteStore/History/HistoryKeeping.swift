@@ -81,7 +81,7 @@ extension SQLiteWriter {
     /// Other programs may start a history or create tables while this connection is open; SQLite's schema version shows it. It is on the
     /// first page, which a transaction has read anyway.
     func recordTransaction(_ db: Database) throws {
-        let version = try Int.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version")) ?? 0
+        let version = try StoreSchema.version(db)
         if temporaries.history?.schemaVersion != version {
             if temporaries.history?.isKept == true { try HistoryTriggers.remove(db) }
             let isKept = try HistoryTables.exist(db)

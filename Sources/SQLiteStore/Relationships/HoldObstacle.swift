@@ -68,7 +68,7 @@ extension SQLiteFileConnection {
             let scope = try scope(hold.entity, db)
             let name = scope.table.tableName
             let attributes = Set(hold.rows.allAttributeNames).compactMap { scope.table.entity.attribute(named: $0) }
-            let definition = try SchemaEntry.definition(of: name, db)
+            let definition = try catalog.schema(db).definition(of: name)
             guard let reason = effects.threat(to: name, definition, attributes: attributes) else { continue }
             return HoldObstacle(hold: hold, reason: reason)
         }

@@ -10,7 +10,7 @@ extension SQLiteFileConnection {
         for key in graph.keys where key.clears {
             let table = try scope(key.source, db).table
             let cleared = "\(key.source) (\(key.sourceAttributes.joined(separator: ", "))) would be cleared"
-            if try table.isFixed(key, db) {
+            if try table.isFixed(key, catalog.schema(db)) {
                 return
                     "references of \(cleared), and a CHECK constraint, another key, a partial index or one of expressions "
                     + "uses them, or the table has generated columns"
@@ -32,7 +32,7 @@ extension SQLiteFileConnection {
 extension SQLiteTable {
     /// Whether a reference is used where NULL may be invalid, whatever the rows are: in a CHECK constraint, another key, an index that is
     /// partial or has expressions, or a generated column, whose expression is unknown.
-    fileprivate func isFixed(_ key: Relationship, _ db: Database) throws -> Bool {
+    fileprivate func isFixed(_ key: Relationship, _ schema: StoreSchema) -> Bool {
         let columns = key.sourceAttributes
         func shares(_ names: [String]) -> Bool { names.contains { Self.contains($0, columns) } }
         let otherKeys = entity.relationships.filter {
@@ -45,16 +45,11 @@ extension SQLiteTable {
         {
             return true
         }
-        let texts = try Row.fetchAll(
-            db,
-            sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE lower(tbl_name) = lower(?) AND sql IS NOT NULL",
-            arguments: [name]
-        ).map { (type: $0[0] as String, name: $0[1] as String, sql: $0[2] as String) }
         let odd = indexes.filter { $0.isPartial || $0.columns.contains { $0.name == nil } }
-        return texts.contains { text in
-            text.type == "table"
-                ? SchemaText.checks(text.sql).contains { Self.names(columns, in: $0) }
-                : odd.contains { $0.name == text.name } && Self.names(columns, in: text.sql)
+        return schema.entries(ofTable: name).contains { entry in
+            entry.type == "table"
+                ? SchemaText.checks(entry.sql ?? "").contains { Self.names(columns, in: $0) }
+                : odd.contains { $0.name == entry.name } && Self.names(columns, in: entry.sql ?? "")
         }
     }
 

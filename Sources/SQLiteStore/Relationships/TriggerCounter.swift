@@ -23,7 +23,7 @@ final class TriggerCounter {
             let effects = try connection.triggerEffects(of: whole, writing: work.rollup?.target, db),
             !effects.deleted.isEmpty
         else { return nil }
-        let tables = try connection.ordinaryTables(db).filter { effects.deleted.contains($0.folded) }
+        let tables = try connection.catalog.schema(db).ordinaryTables.filter { effects.deleted.contains($0.folded) }
         let counter = TriggerCounter(whole, tables: tables)
         // A rollback can restore triggers that were removed with an older counter. This function replaces the older one.
         try db.addFunctions(of: counter, [("retention_count_gone", 1, countGone)])
@@ -68,17 +68,6 @@ final class TriggerCounter {
 
     fileprivate func add(_ table: Int) {
         if counts.indices.contains(table) { counts[table] += 1 }
-    }
-}
-
-extension SQLiteFileConnection {
-    /// The names of the store's ordinary tables.
-    func ordinaryTables(_ db: Database) throws -> [String] {
-        // schema, name, type, ncol, wr, strict
-        try Row.fetchAll(db, sql: "PRAGMA main.table_list").compactMap { row -> String? in
-            let (schema, name, type): (String, String, String) = (row[0], row[1], row[2])
-            return schema == "main" && type == "table" && !name.folded.hasPrefix("sqlite_") ? name : nil
-        }
     }
 }
 

@@ -34,14 +34,15 @@ struct ArchivedStore: ArchivedFixture {
 
     /// All rows of all ordinary tables with the types of their values, and their rowids where they have one.
     func contents(without left: Set<String>) throws -> [String: [String]] {
-        try store.change { db in
+        let reader = try store.reader()
+        return try reader.run("reading all rows") { db in
             var contents: [String: [String]] = [:]
             let names = try String.fetchAll(
                 db,
                 sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite_%'"
             )
             for name in names where !left.contains(name) {
-                guard let shape = try StoredShape(of: name, db) else { continue }
+                guard let shape = try StoredShape(of: name, reader, db) else { continue }
                 let values = shape.columns.map { column in
                     "typeof(\(column.name.standardIdentifier)) || ' ' || quote(\(column.name.standardIdentifier))"
                 }

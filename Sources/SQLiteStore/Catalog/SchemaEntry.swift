@@ -30,11 +30,4 @@ struct SchemaEntry: Hashable {
                 hasPages: row["has_pages"])
         }
     }
-
-    /// The statement that created a table, whose name is compared ignoring case, or an empty text if there is none.
-    static func definition(of table: String, _ db: Database) throws -> String {
-        try String.fetchOne(
-            db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?)",
-            arguments: [table]) ?? ""
-    }
 }
