@@ -7,19 +7,17 @@ struct Temporaries {
     var sparingRows: [SparingRows.Key: SparingRows] = [:]
     /// The state of the store when a survey last looked for these rows.
     var sparingMark: ChangeMark?
-    /// The table of the rows that the current batch deletes, by lower-cased entity.
-    var chosenRows: [String: String] = [:]
+    /// The rows that the current batch deletes along with others, or one by one. The next batch empties the tables and uses them again.
+    private(set) var batchRows = RemovedRows(isIndexed: false)
     /// The table of all rows that a pass deletes in date order.
     var dateList: String?
     /// The tables of keys that the current statements refer to; see ``SQLiteFileConnection/keyCondition(_:_:_:)``.
     var keyLists: [String] = []
-    /// Temporary tables with the keys of rows that lost a reference, by lower-cased entity: through the current foreign key, and in all
+    /// Temporary tables with the keys of rows that lost a reference, by lower-cased table: through the current relationship, and in all
     /// batches of one request.
     var clearedRows: [String: (touched: String, all: String)] = [:]
     /// What triggers delete in the batches of one request.
     var counter: TriggerCounter?
-    /// What the batches of one request on the objects of a Core Data store share.
-    var objects: BatchObjects?
     /// The recorder of a Core Data store's history in the current transaction.
     var recorder: CoreDataHistory.Recorder?
     /// Whether the store keeps its history; nil if unknown.
@@ -37,7 +35,7 @@ struct Temporaries {
         // Their tables may be gone. They are created again when needed.
         removedRows = nil
         sparingRows = [:]
-        objects = nil
+        batchRows = RemovedRows(isIndexed: false)
     }
 }
 

@@ -32,25 +32,20 @@ struct ObjectDelete {
                 .unsupported, store: connection.name, message: "refusing to delete from \(entity.name): \(reason)")
         }
         guard schema.needsObjects(entity) else { return nil }
-        return try ObjectDelete(request, scope, entity, schema, connection, db)
+        return ObjectDelete(request, scope, entity, schema, connection, db)
     }
 
     private init(
         _ work: DeleteWork, _ scope: RowScope, _ entity: CoreDataEntity, _ schema: CoreDataSchema,
         _ connection: SQLiteFileConnection, _ db: Database
-    ) throws {
+    ) {
         request = work.request
         self.scope = scope
         self.connection = connection
         self.db = db
-        let whole = request.withoutPlace
-        if work.continuation == nil || connection.temporaries.objects?.request != whole {
-            try connection.dropObjects(db)
-        }
-        let objects = connection.temporaries.objects ?? BatchObjects(request: whole)
-        connection.temporaries.objects = objects
         graph = ObjectGraph(
-            schema: schema, entity: entity, removed: objects.removed, step: 0, connection: connection, db: db)
+            schema: schema, entity: entity, removed: connection.temporaries.batchRows, step: 0, connection: connection,
+            db: db)
     }
 
     /// Deletes the rows whose keys a query yields.
@@ -58,7 +53,7 @@ struct ObjectDelete {
     /// - Parameter whole: the request's predicate for the rows of the scope.
     /// - Throws: ``StoreError`` of kind `constraint` if a relationship forbids the delete. The caller rolls the batch back.
     mutating func delete(_ keys: SQLFragment, whole: SQLFragment) throws {
-        for table in graph.removed.tables.values { try execute("DELETE FROM temp.\(table)") }
+        try connection.emptyBatchRows(db)
         let own = try connection.removedObjects(scope.table.tableName, graph.removed, db)
         try connection.execute(SQLFragment("INSERT INTO temp.\(own) SELECT *, 0, 0 FROM (") + keys + ")", db)
         let named = db.changesCount
@@ -86,7 +81,7 @@ struct ObjectDelete {
             try recorder?.recordDeletes(of: table, keys: "SELECT k0 FROM temp.\(removed)", graph.schema)
             try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(removed))")
             gone += db.changesCount
-            try forgetCleared(table, removed)
+            nullifiedCount -= try connection.forgetCleared(table, nil, removed, db)
         }
         for loss in losses {
             guard let rows = loss.rowsAfterwards else { continue }
@@ -134,27 +129,14 @@ struct ObjectDelete {
     private mutating func nullify(
         _ table: String, _ reference: ModelLink.Reference, _ rows: String, _ recorder: CoreDataHistory.Recorder?
     ) throws {
-        let (touched, cleared) = try connection.clearedObjects(table, db)
-        try execute("INSERT OR IGNORE INTO temp.\(touched) SELECT child.Z_PK" + rows)
-        guard db.changesCount > 0 else { return }
-        let keys = "SELECT k0 FROM temp.\(touched)"
+        guard let noted = try connection.noteCleared(table, nil, SQLFragment("child.Z_PK" + rows), db) else { return }
+        let keys = "SELECT k0 FROM temp.\(noted.keys)"
         try recorder?.recordUpdates(of: table, keys: keys)
-        try execute("INSERT OR IGNORE INTO temp.\(cleared) " + keys)
-        nullifiedCount += db.changesCount
+        nullifiedCount += noted.newCount
         let columns = [reference.column] + reference.companions
         let sets = columns.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
         try execute(
             "UPDATE main.\(table.quotedIdentifier) SET \(sets), Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE Z_PK IN (\(keys))")
-        try execute("DELETE FROM temp.\(touched)")
-    }
-
-    /// Rows that lost a reference earlier and are deleted now count as deleted only.
-    private mutating func forgetCleared(_ table: String, _ removed: String) throws {
-        guard let cleared = connection.temporaries.objects?.cleared[table.folded],
-            try connection.row(SQLFragment("SELECT 1 FROM temp.\(cleared.all) LIMIT 1"), db) != nil
-        else { return }
-        try execute("DELETE FROM temp.\(cleared.all) WHERE k0 IN (SELECT k0 FROM temp.\(removed))")
-        nullifiedCount -= db.changesCount
     }
 
     private func deletePairs(_ link: ModelLink) throws {
@@ -198,53 +180,6 @@ struct ObjectDelete {
     }
 
     private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
-}
-
-/// State that the batches of one request on objects share.
-final class BatchObjects {
-    /// The request, without its limit and place.
-    let request: BatchDeleteRequest
-    /// The keys of the current batch.
-    let removed = RemovedRows(isIndexed: false)
-    /// Temporary tables with the keys of rows that lost a reference, by lower-cased table: through the current link, and in all batches so
-    /// far.
-    var cleared: [String: (touched: String, all: String)] = [:]
-
-    init(request: BatchDeleteRequest) { self.request = request }
-}
-
-extension SQLiteFileConnection {
-    /// The temporary tables for rows of a table that lost a reference in the current request.
-    fileprivate func clearedObjects(_ table: String, _ db: Database) throws -> (touched: String, all: String) {
-        if let known = temporaries.objects?.cleared[table.folded] { return known }
-        let names = (temporaryName("touched"), temporaryName("cleared"))
-        for name in [names.0, names.1] {
-            try execute(SQLFragment("CREATE TEMP TABLE \(name) (k0 INTEGER PRIMARY KEY)"), db)
-        }
-        temporaries.objects?.cleared[table.folded] = names
-        return names
-    }
-
-    /// Drops the temporary tables of a finished request.
-    func dropObjects(_ db: Database) throws {
-        guard let objects = temporaries.objects else { return }
-        let cleared = objects.cleared.values.flatMap { [$0.touched, $0.all] }
-        for table in cleared + Array(objects.removed.tables.values) {
-            try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)")
-        }
-        temporaries.objects = nil
-    }
-}
-
-extension BatchDeleteRequest {
-    /// The request without limit, offset and order, which is the same for all its batches.
-    var withoutPlace: BatchDeleteRequest {
-        var request = self
-        request.fetchRequest.fetchLimit = nil
-        request.fetchRequest.fetchOffset = 0
-        request.fetchRequest.sortDescriptors = []
-        return request
-    }
 }
 
 extension Survey.Obstacle {

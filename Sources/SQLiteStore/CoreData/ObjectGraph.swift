@@ -143,15 +143,3 @@ struct ObjectGraph {
         return false
     }
 }
-
-extension SQLiteFileConnection {
-    /// The temporary table for the keys of deleted rows of a Core Data table.
-    func removedObjects(_ table: String, _ removed: RemovedRows, _ db: Database) throws -> String {
-        if let known = removed.tables[table.folded] { return known }
-        let name = temporaryName("removed")
-        try execute(SQLFragment("CREATE TEMP TABLE \(name) (k0 INTEGER PRIMARY KEY, step, wave)"), db)
-        if removed.isIndexed { try execute(SQLFragment("CREATE INDEX temp.\(name)_step ON \(name) (step, wave)"), db) }
-        removed.tables[table.folded] = name
-        return name
-    }
-}

@@ -142,7 +142,7 @@ extension SQLiteFileConnection {
                 SQLFragment("DELETE FROM \(scope.target()) WHERE ") + .all([condition, scope.membership]), db)
             return db.changesCount
         }
-        defer { try? dropObjects(db) }
+        defer { try? dropClearedRows(db) }
         let keys = SQLFragment("SELECT \(scope.key[0]) FROM \(scope.from()) WHERE ") + condition
         try objects.delete(keys, whole: .never)
         return objects.deletedCount

@@ -51,7 +51,7 @@ extension SQLiteWriter {
         try archiver?.remove(db)
         if temporaries.counter != nil { try TriggerCounter.remove(self, db) }
         try dropClearedRows(db)
-        try dropObjects(db)
+        try emptyBatchRows(db)
     }
 }
 

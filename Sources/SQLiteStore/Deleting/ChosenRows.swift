@@ -2,18 +2,19 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// The rows that one batch deletes: those that a query selects and those that cascades delete with them. Their keys are recorded in
-/// temporary tables before anything changes.
+/// The rows that one batch deletes: those that a query selects and those that cascades delete with them. Their keys are recorded before
+/// anything changes.
 ///
 /// Then references to these rows are cleared as the schema or the request says, and the rows are deleted, children first. So no row is
-/// deleted before those that refer to it, and SQLite's own cascades find nothing to do. The tables may spill to a temporary file. Each
-/// batch empties them and uses them again.
+/// deleted before those that refer to it, and SQLite's own cascades find nothing to do.
 struct ChosenRows {
     let request: BatchDeleteRequest
     let scope: RowScope
     let graph: KeyGraph
     let connection: SQLiteFileConnection
     let db: Database
+    /// The keys of the rows, as the only step.
+    private let removed: RemovedRows
     /// The number of deleted rows, by table.
     private(set) var ownCounts: [String: Int] = [:]
     /// The number of rows deleted with those of the query.
@@ -31,9 +32,11 @@ struct ChosenRows {
         self.graph = graph
         self.connection = connection
         self.db = db
+        removed = connection.temporaries.batchRows
+        try connection.emptyBatchRows(db)
+        let table = try connection.removedTable(scope.table, removed, db)
         try connection.countingTemporaryRows(db) {
-            for table in connection.temporaries.chosenRows.values { try execute("DELETE FROM temp.\(table)") }
-            try connection.execute(SQLFragment("INSERT INTO temp.\(try table(scope)) ") + keys, db)
+            try connection.execute(SQLFragment("INSERT INTO temp.\(table) SELECT *, 0, 0 FROM (") + keys + ")", db)
         }
     }
 
@@ -65,7 +68,8 @@ struct ChosenRows {
         for table in tables.reversed() {
             try connection.execute(SQLFragment("DELETE FROM \(table.target()) WHERE ") + isChosen(table), db)
             ownCounts[table.table.name, default: 0] += db.changesCount
-            try forgetCleared(table)
+            nullifiedCount -= try connection.forgetCleared(
+                table.table.name, table.table, self.table(table), db)
         }
         if tables.count > 1 {
             if !hadOpen && db.hasOpenReferences {
@@ -108,12 +112,12 @@ struct ChosenRows {
                 let child = try source(of: key)
                 let rows = try pointing(key, sparingChosen: true)
                 try connection.execute(
-                    SQLFragment("INSERT OR IGNORE INTO temp.\(try table(child)) SELECT ") + rows
-                        + SQLFragment(" LIMIT ?", [(bound ?? -1).databaseValue]), db)
+                    SQLFragment("INSERT OR IGNORE INTO temp.\(try table(child)) SELECT *, 0, 1 FROM (SELECT ") + rows
+                        + SQLFragment(" LIMIT ?)", [(bound ?? -1).databaseValue]), db)
                 let count = db.changesCount
                 if count > 0 { reached.insert(child.table.name) }
                 guard let bound, count >= bound else { continue }
-                for (entity, table) in connection.temporaries.chosenRows where entity != child.table.name.folded {
+                for (entity, table) in removed.tables where entity != child.table.name.folded {
                     try execute("DELETE FROM temp.\(table)")
                 }
                 reached = [child.table.name]
@@ -149,41 +153,14 @@ struct ChosenRows {
                 message: "the foreign key of \(key.text) does not match a key of \(key.destination)")
         }
         let child = try source(of: key)
-        let (touched, cleared) = try clearedTables(child)
         // Where the request overrides the schema, SQLite could follow a chain of rows deeper than it can handle.
         let rows = try pointing(key, sparingChosen: !graph.forced.contains(key))
-        let isTouched = try connection.countingTemporaryRows(db) {
-            try execute("DELETE FROM temp.\(touched)")
-            try connection.execute(SQLFragment("INSERT INTO temp.\(touched) SELECT DISTINCT ") + rows, db)
-            guard db.changesCount > 0 else { return false }
-            try execute("INSERT OR IGNORE INTO temp.\(cleared) SELECT * FROM temp.\(touched)")
-            nullifiedCount += db.changesCount
-            return true
-        }
-        guard isTouched else { return }
+        guard let noted = try connection.noteCleared(child.table.name, child.table, rows, db) else { return }
+        nullifiedCount += noted.newCount
         let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
         try execute(
-            "UPDATE \(child.from()) SET \(sets) WHERE \(child.key.operand) IN (SELECT * FROM temp.\(touched))"
+            "UPDATE \(child.from()) SET \(sets) WHERE \(child.key.operand) IN (SELECT * FROM temp.\(noted.keys))"
         )
-    }
-
-    /// Rows that lost a reference before and are deleted now count as deleted only.
-    private mutating func forgetCleared(_ table: RowScope) throws {
-        guard let cleared = connection.temporaries.clearedRows[table.table.name.folded]?.all else { return }
-        let key = Self.columns(table).operand
-        try connection.countingTemporaryRows(db) {
-            try execute("DELETE FROM temp.\(cleared) WHERE \(key) IN (SELECT * FROM temp.\(try self.table(table)))")
-            nullifiedCount -= db.changesCount
-        }
-    }
-
-    /// The temporary tables of an entity's rows that lost a reference: through the current foreign key, and in all batches so far.
-    private func clearedTables(_ entity: RowScope) throws -> (touched: String, all: String) {
-        if let known = connection.temporaries.clearedRows[entity.table.name.folded] { return known }
-        let names = (connection.temporaryName("touched"), connection.temporaryName("cleared"))
-        for name in [names.0, names.1] { try createKeys(name, of: entity) }
-        connection.temporaries.clearedRows[entity.table.name.folded] = names
-        return names
     }
 
     private func source(of key: Relationship) throws -> RowScope { try connection.tableScope(key.source, db) }
@@ -191,40 +168,21 @@ struct ChosenRows {
     // MARK: SQL
 
     /// The temporary table for the keys of an entity's rows.
-    private func table(_ scope: RowScope) throws -> String {
-        let entity = scope.table.name.folded
-        if let known = connection.temporaries.chosenRows[entity] { return known }
-        let name = connection.temporaryName("chosen")
-        try createKeys(name, of: scope)
-        connection.temporaries.chosenRows[entity] = name
-        return name
-    }
-
-    private func createKeys(_ name: String, of scope: RowScope) throws {
-        let keys = Self.columns(scope).joined(separator: ", ")
-        try execute(
-            "CREATE TEMP TABLE \(name) (\(scope.table.keyColumns.joined(separator: ", ")), PRIMARY KEY (\(keys))) WITHOUT ROWID"
-        )
-    }
+    private func table(_ scope: RowScope) throws -> String { try connection.removedTable(scope.table, removed, db) }
 
     /// The part after SELECT of a query for the keys of source rows that refer to recorded rows of the destination.
     ///
     /// - Parameter sparingChosen: whether rows that are recorded themselves are left out.
     private func pointing(_ key: Relationship, sparingChosen: Bool) throws -> SQLFragment {
-        let parent = try connection.tableScope(key.destination, db)
-        let child = try source(of: key)
-        let link = parent.link(key, from: try table(parent), as: "chosen", to: child, as: RowScope.alias)
-        var condition = link.condition
-        if sparingChosen {
-            let same = child.key.areKey(of: "own")
-            condition += " AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same))"
-        }
-        return SQLFragment("\(child.key.joined(separator: ", ")) FROM \(link.rows) WHERE \(condition)")
+        let stays = sparingChosen ? "NOT " + (try connection.childIsRemoved(key, removed, steps: "= 0", db)) : "TRUE"
+        return SQLFragment(try connection.childKeys(key, db))
+            + (try connection.references(key, removed, stays, [], db))
     }
 
     /// The condition that a row is recorded.
     private func isChosen(_ scope: RowScope) throws -> SQLFragment {
-        SQLFragment("\(scope.key.operand) IN (SELECT * FROM temp.\(try table(scope)))")
+        let keys = Self.columns(scope).joined(separator: ", ")
+        return SQLFragment("\(scope.key.operand) IN (SELECT \(keys) FROM temp.\(try table(scope)))")
     }
 
     private static func columns(_ scope: RowScope) -> [String] { scope.key.indices.map { "k\($0)" } }
@@ -264,13 +222,5 @@ extension SQLiteFileConnection {
                     + "rows that it deletes",
                 hint: "the row has come to refer to them since the plan was made; the next run makes a new plan")
         }
-    }
-
-    /// Forgets which rows lost references. Called before the first batch of a delete.
-    func dropClearedRows(_ db: Database) throws {
-        for names in temporaries.clearedRows.values {
-            for table in [names.touched, names.all] { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)") }
-        }
-        temporaries.clearedRows = [:]
     }
 }

@@ -26,3 +26,14 @@ struct DeleteWork: EngineDelete, Hashable {
 
     init(_ request: BatchDeleteRequest) { self.request = request }
 }
+
+extension BatchDeleteRequest {
+    /// The request without limit, offset and order, which is the same for all its batches.
+    var withoutPlace: BatchDeleteRequest {
+        var request = self
+        request.fetchRequest.fetchLimit = nil
+        request.fetchRequest.fetchOffset = 0
+        request.fetchRequest.sortDescriptors = []
+        return request
+    }
+}

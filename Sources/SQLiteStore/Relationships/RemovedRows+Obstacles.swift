@@ -22,7 +22,7 @@ extension SQLiteFileConnection {
                 }
                 let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
                 let number = try count(
-                    SQLFragment("SELECT count(*) FROM (" + (try distinctChildren(key, db))) + rows + ")", db)
+                    SQLFragment("SELECT count(*) FROM (SELECT DISTINCT \(try childKeys(key, db))") + rows + ")", db)
                 if number > 0 { found.append(Survey.Obstacle(relationship: key, rowCount: number)) }
             }
         }

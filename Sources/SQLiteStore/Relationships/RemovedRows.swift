@@ -1,10 +1,10 @@
 import GRDB
 import PriceStore
 
-/// The keys of rows that a sequence of deletes and their cascades would remove, in temporary tables.
+/// The keys of rows that a sequence of deletes and their cascades remove, in temporary tables.
 ///
-/// A dry run cannot execute the delete, so it follows the foreign keys as SQLite would. Each delete is a step and each round of cascades a
-/// wave; wave 0 contains the rows that the delete selects. The tables may spill to a temporary file, so memory use is bounded.
+/// Each delete is a step and each round of cascades a wave; wave 0 contains the rows that the delete selects. A dry run notes all rows of
+/// its rules, and a batch its own, as step 0. The tables may spill to a temporary file, so memory use is bounded.
 final class RemovedRows {
     /// The deletes predicted so far, in order.
     var steps: [BatchDeleteRequest] = []
@@ -109,12 +109,10 @@ extension SQLiteFileConnection {
         guard delete.relationships != .deny else { return direct }
         for name in keys.losing {
             for key in keys.keys(into: name) where key.deleteRule == .cascade {
-                let child = try self.scope(key.source, db).table
-                let table = try removedTable(child, removed, db)
-                let columns = child.keySQL.map { "child.\($0)" }.joined(separator: ", ")
+                let table = try removedTable(self.scope(key.source, db).table, removed, db)
+                let keys = try childKeys(key, db)
                 try execute(
-                    SQLFragment(
-                        "INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, 1", [step.databaseValue])
+                    SQLFragment("INSERT OR IGNORE INTO temp.\(table) SELECT \(keys), ?, 1", [step.databaseValue])
                         + references(key, removed, "removed.step = ?", [step], db), db)
             }
         }
@@ -126,19 +124,6 @@ extension SQLiteFileConnection {
         into table: String, of request: BatchDeleteRequest, _ db: Database
     ) throws -> [Relationship] {
         try keyGraph(of: request.fetchRequest.entity, request.relationships, db).keys(into: table)
-    }
-
-    func removedTable(_ table: SQLiteTable, _ removed: RemovedRows, _ db: Database) throws -> String {
-        if table.managed != nil { return try removedObjects(table.tableName, removed, db) }
-        if let known = removed.tables[table.name.folded] { return known }
-        let name = temporaryName("removed")
-        let columns = table.keyColumns.joined(separator: ", ")
-        let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
-        try execute(
-            SQLFragment("CREATE TEMP TABLE \(name) (\(columns), step, wave, PRIMARY KEY (\(keys))) WITHOUT ROWID"), db)
-        try execute(SQLFragment("CREATE INDEX temp.\(name)_step ON \(name) (step, wave)"), db)
-        removed.tables[table.name.folded] = name
-        return name
     }
 
     /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that refer to removed rows (as `removed`).
@@ -163,8 +148,9 @@ extension SQLiteFileConnection {
         return "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(isOwn) AND own.step \(steps))"
     }
 
-    func distinctChildren(_ key: Relationship, _ db: Database) throws -> String {
-        "SELECT DISTINCT " + (try scope(key.source, db).table.keySQL.map { "child.\($0)" }.joined(separator: ", "))
+    /// The key of `child`.
+    func childKeys(_ key: Relationship, _ db: Database) throws -> String {
+        try scope(key.source, db).table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
     }
 
     private func cascadedCounts(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [(String, Int)] {
@@ -189,7 +175,7 @@ extension SQLiteFileConnection {
                 let stays = "NOT " + (try childIsRemoved(key, removed, steps: "<= \(step)", db))
                 let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
                 queries[key.source.folded, default: []].append(
-                    SQLFragment(try distinctChildren(key, db)) + rows)
+                    SQLFragment("SELECT DISTINCT \(try childKeys(key, db))") + rows)
             }
         }
         return try queries.values.reduce(0) { sum, parts in

@@ -1,0 +1,97 @@
+import GRDB
+import PriceStore
+
+/// Temporary tables with keys of rows. They may spill to a file.
+extension SQLiteFileConnection {
+    /// The table for the keys of deleted rows of a table.
+    func removedTable(_ table: SQLiteTable, _ removed: RemovedRows, _ db: Database) throws -> String {
+        try removedTable(table.tableName, table.managed == nil ? table : nil, removed, db)
+    }
+
+    /// The table for the keys of deleted rows of a Core Data table.
+    func removedObjects(_ table: String, _ removed: RemovedRows, _ db: Database) throws -> String {
+        try removedTable(table, nil, removed, db)
+    }
+
+    private func removedTable(
+        _ name: String, _ table: SQLiteTable?, _ removed: RemovedRows, _ db: Database
+    ) throws -> String {
+        if let known = removed.tables[name.folded] { return known }
+        let keys = try createKeys("removed", of: table, others: ", step, wave", db)
+        if removed.isIndexed { try execute(SQLFragment("CREATE INDEX temp.\(keys)_step ON \(keys) (step, wave)"), db) }
+        removed.tables[name.folded] = keys
+        return keys
+    }
+
+    /// Creates a table of keys.
+    ///
+    /// - Parameter table: the table of the rows, or nil for one of Core Data.
+    private func createKeys(
+        _ kind: String, of table: SQLiteTable?, others: String = "", _ db: Database
+    ) throws -> String {
+        let name = temporaryName(kind)
+        var columns = "k0 INTEGER PRIMARY KEY\(others))"
+        if let table {
+            let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
+            columns = "\(table.keyColumns.joined(separator: ", "))\(others), PRIMARY KEY (\(keys))) WITHOUT ROWID"
+        }
+        try execute(SQLFragment("CREATE TEMP TABLE \(name) (\(columns)"), db)
+        return name
+    }
+
+    // MARK: Of a batch
+
+    /// Forgets the rows that the last batch deleted.
+    func emptyBatchRows(_ db: Database) throws {
+        try countingTemporaryRows(db) {
+            for table in temporaries.batchRows.tables.values {
+                try execute(SQLFragment("DELETE FROM temp.\(table)"), db)
+            }
+        }
+    }
+
+    /// Notes rows of a table that lose a reference.
+    ///
+    /// - Parameters:
+    ///   - table: the table, or nil for one of Core Data.
+    ///   - keys: a query for their keys, without its SELECT.
+    /// - Returns: the temporary table with their keys, and how many of them lost none before in this delete; nil: there are no such rows.
+    func noteCleared(
+        _ name: String, _ table: SQLiteTable?, _ keys: SQLFragment, _ db: Database
+    ) throws -> (keys: String, newCount: Int)? {
+        let (touched, all) =
+            try temporaries.clearedRows[name.folded]
+            ?? (createKeys("touched", of: table, db), createKeys("cleared", of: table, db))
+        temporaries.clearedRows[name.folded] = (touched, all)
+        return try countingTemporaryRows(db) {
+            try execute(SQLFragment("DELETE FROM temp.\(touched)"), db)
+            try execute(SQLFragment("INSERT OR IGNORE INTO temp.\(touched) SELECT ") + keys, db)
+            guard db.changesCount > 0 else { return nil }
+            try execute(SQLFragment("INSERT OR IGNORE INTO temp.\(all) SELECT * FROM temp.\(touched)"), db)
+            return (touched, db.changesCount)
+        }
+    }
+
+    /// Forgets that rows lost a reference, because they are deleted now. Returns their number.
+    ///
+    /// - Parameter removed: the temporary table with their keys.
+    func forgetCleared(_ name: String, _ table: SQLiteTable?, _ removed: String, _ db: Database) throws -> Int {
+        guard let all = temporaries.clearedRows[name.folded]?.all else { return 0 }
+        let keys = table?.keySQL.indices.map { "k\($0)" } ?? ["k0"]
+        return try countingTemporaryRows(db) {
+            try execute(
+                SQLFragment(
+                    "DELETE FROM temp.\(all) WHERE \(keys.operand) IN (SELECT \(keys.joined(separator: ", ")) FROM temp.\(removed))"
+                ), db)
+            return db.changesCount
+        }
+    }
+
+    /// Forgets which rows lost references. Called before the first batch of a delete, and after its last.
+    func dropClearedRows(_ db: Database) throws {
+        for names in temporaries.clearedRows.values {
+            for table in [names.touched, names.all] { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)") }
+        }
+        temporaries.clearedRows = [:]
+    }
+}
