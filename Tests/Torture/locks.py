@@ -53,8 +53,8 @@ class Feed:
         self.fires = chance.random() < 0.2 and self.rule != "hold"
         self.key = "(id, at)" if "partitions" in self.shape else "(id)"
         self.action = chance.choice(["CASCADE", "SET NULL"]) if self.shape == "one table" and chance.random() < 0.3 else None
-        # Rows of a table that others inherit from are not archived.
-        self.is_archived = chance.random() < 0.4 and self.shape != "inheritance"
+        # Rows of a table that others inherit from are not archived, and none beside a trigger.
+        self.is_archived = chance.random() < 0.4 and self.shape != "inheritance" and not self.fires
         self.batch_rows = chance.choice([50, 200, 1000])
         self.patience = chance.choice(["50ms", "300ms", "1s"])
 

@@ -9,8 +9,6 @@ final class ArchivePart {
     private let connection: PostgresConnection
     /// The numbers of the copied rows, by the number of the archive's table.
     private(set) var portions: [Int: ClosedRange<Int64>] = [:]
-    /// The permanent tables before a delete that fires triggers, as a list in the server's format.
-    private var tablesBefore = "{}"
 
     init(archiver: RowArchiver, rule: Int, number: Int, reach: ReachOfDelete, connection: PostgresConnection) {
         self.archiver = archiver
@@ -183,58 +181,19 @@ final class ArchivePart {
         }
     }
 
-    /// Remembers the tables of before the delete for ``changes(firesTriggers:)``.
-    func noteTables() throws {
-        let query = "SELECT array_agg(oid) FROM pg_class WHERE relkind = 'r' AND relpersistence <> 't'"
-        tablesBefore = try connection.texts(SQLFragment(query)).first ?? "{}"
-    }
-
-    /// Counts of the server for this transaction: the deleted rows of each table that cascades reach. Where triggers may act, it also
-    /// counts the deleted rows of all tables, the changed rows of tables that lose rows, the changed rows of each table whose references
-    /// are cleared, and the tables that are truncated or dropped.
-    func changes(firesTriggers: Bool) throws -> [Int] {
-        var counts = counted(firesTriggers).map { connection.changeCount("deleted", [$0]) }
-        if firesTriggers {
-            counts.append("(SELECT coalesce(sum(n_tup_del), 0)::int8 FROM pg_stat_xact_user_tables)")
-            counts.append(connection.changeCount("updated", reach.losing))
-            counts += try reach.cleared().map { connection.changeCount("updated", [$0.table]) }
-            counts.append(emptiedCount)
-        }
-        return try connection.numbers(ofEach: counts)
-    }
-
-    /// The number of noted tables that this transaction has truncated or dropped, in SQL.
-    ///
-    /// The server does not count their rows. Both hold an exclusive lock until the transaction ends. A dropped table is not in the catalog;
-    /// a truncated one has a new file, and its entry is of this transaction or of a savepoint in it, to which `age` gives 0 or less.
-    private var emptiedCount: String {
-        """
-        (SELECT count(*) FROM pg_locks l LEFT JOIN pg_class c ON c.oid = l.relation
-            WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.granted
-            AND l.relation = ANY ('\(tablesBefore)'::oid[]) AND (c.oid IS NULL OR c.relfilenode <> c.oid AND age(c.xmin) <= 0))
-        """
-    }
-
-    private func counted(_ firesTriggers: Bool) -> [PostgresTable] {
-        firesTriggers ? reach.losing : Array(reach.losing.dropFirst())
+    /// The number of deleted rows of each table that cascades reach, as the server counts them for this transaction.
+    func changes() throws -> [Int] {
+        try connection.numbers(ofEach: reach.losing.dropFirst().map { connection.changeCount("deleted", [$0]) })
     }
 
     /// Throws unless the rows that the server counts are the copied rows. The caller then undoes the batch.
     ///
     /// - Parameters:
-    ///   - changes: the increase of ``changes(firesTriggers:)`` by the delete.
+    ///   - changes: the increase of ``changes()`` by the delete.
     ///   - ownCount: the number of deleted rows of the rule.
-    func check(_ changes: [Int], ownCount: Int, firesTriggers: Bool) throws {
-        let copied = try counted(firesTriggers).map { portions[try archiver.rows(of: $0).number]?.count ?? 0 }
-        let cleared = try reach.cleared().map {
-            portions[try archiver.references(of: $0.table, $0.columns).number]?.count ?? 0
-        }
-        if firesTriggers, changes.last != 0 {
-            throw undone("a trigger of the store truncates or drops a table, whose rows are not archived")
-        }
-        guard changes == copied + (firesTriggers ? [rowCount, 0] + cleared + [0] : []),
-            firesTriggers || rowCount == copied.reduce(ownCount, +)
-        else { throw mismatch }
+    func check(_ changes: [Int], ownCount: Int) throws {
+        let copied = try reach.losing.dropFirst().map { portions[try archiver.rows(of: $0).number]?.count ?? 0 }
+        guard changes == copied, rowCount == copied.reduce(ownCount, +) else { throw mismatch }
     }
 
     /// Throws unless the result has as many deleted rows as were copied.
@@ -243,12 +202,10 @@ final class ArchivePart {
     }
 
     private var mismatch: StoreError {
-        undone("what relationships and triggers of the store delete or change is not what was archived")
-    }
-
-    private func undone(_ reason: String) -> StoreError {
         StoreError(
-            .constraint, store: connection.name, message: "\(reason): nothing of this batch is deleted",
+            .constraint, store: connection.name,
+            message:
+                "what relationships of the store delete or change is not what was archived: nothing of this batch is deleted",
             hint: "write archive: none in the rule to delete its rows without a copy")
     }
 }

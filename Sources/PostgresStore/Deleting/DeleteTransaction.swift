@@ -182,19 +182,23 @@ struct DeleteTransaction {
                 throw StoreError(
                     .unsupported, store: session.name, message: "rows must be archived, but no archive was started")
             }
+            guard !firesTriggers else {
+                throw StoreError(
+                    .unsupported, store: session.name,
+                    message:
+                        "rows of \(table.name) are not archived, because triggers or rules of the store act on the delete"
+                )
+            }
             // Rows that are reported as archived must be on disk. The servers of a cluster commit one after the other, so each commit is
             // synchronous.
             try session.execute("SET LOCAL synchronous_commit = on")
             part = try archiver.part(of: rule, reach, session)
         }
-        if firesTriggers { try part?.noteTables() }
-        let before = try part?.changes(firesTriggers: firesTriggers) ?? []
+        let before = try part?.changes() ?? []
         var result = try body(part)
         try reach.requireSchema()
         if let part {
-            try part.check(
-                zip(part.changes(firesTriggers: firesTriggers), before).map(-), ownCount: result.deletedCount,
-                firesTriggers: firesTriggers)
+            try part.check(zip(part.changes(), before).map(-), ownCount: result.deletedCount)
             try part.finish()
             result.archivedCount = part.rowCount
         }

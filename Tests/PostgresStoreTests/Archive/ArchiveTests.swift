@@ -197,35 +197,20 @@ struct ArchiveTests {
     // MARK: What cannot be archived
 
     @Test func whatIsDeletedUnseenIsRefused() throws {
-        let note = "CREATE TABLE note (t text);"
-        func function(_ body: String) -> String {
-            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN \(body); RETURN OLD; END$$;"
-                + "CREATE TRIGGER tr AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION f();"
+        let function = "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+        func trigger(_ when: String) -> String {
+            "\(function) CREATE TRIGGER tr \(when) FOR EACH ROW EXECUTE FUNCTION f();"
         }
-        func touched(_ when: String, _ body: String) -> String {
-            "CREATE TABLE kid (id int PRIMARY KEY, t int REFERENCES t ON DELETE SET NULL, at timestamptz);"
-                + "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN \(body); RETURN NEW; END$$;"
-                + "CREATE TRIGGER tr \(when) ON kid FOR EACH ROW EXECUTE FUNCTION f();"
-        }
+        let kid = "CREATE TABLE kid (id int PRIMARY KEY, t int REFERENCES t ON DELETE SET NULL, at timestamptz);"
         for (statements, reason) in [
-            (note + function("IF TG_OP = 'DELETE' THEN INSERT INTO note VALUES (OLD.at); END IF"), nil),
-            (note + function("DELETE FROM note"), "the trigger tr of t may delete other rows"),
-            (note + function("TRUNCATE note"), "the trigger tr of t may delete other rows"),
-            (note + function("EXECUTE 'DELETE FROM ' || 'note'"), "the trigger tr of t may delete other rows"),
-            (note + function("UPDATE note SET t = 't'"), nil),
-            (function("UPDATE ONLY public.t SET at = at"), "the trigger tr of t"),
-            (function("INSERT INTO t VALUES (1) ON CONFLICT (id) DO UPDATE SET at = NULL"), "the trigger tr of t"),
-            (touched("BEFORE UPDATE", "NEW.at := now()"), "the trigger tr of kid"),
-            (touched("BEFORE UPDATE", "IF NEW.at = OLD.at THEN NEW.at = now(); END IF"), "the trigger tr of kid"),
-            (touched("AFTER UPDATE", "UPDATE kid SET at = now()"), "the trigger tr of kid"),
-            (touched("BEFORE UPDATE", "IF NEW.at = OLD.at THEN RAISE NOTICE 'same'; END IF"), nil),
-            (touched("BEFORE UPDATE OF at", "NEW.at := now()"), nil),
-            (
-                touched("AFTER UPDATE", "UPDATE \"k.d\" SET at = now()").replacing("kid", with: "\"k.d\""),
-                "the trigger tr of \"k.d\""
-            ),
+            (trigger("AFTER DELETE ON t"), "the trigger or rule tr of t fires"),
+            (trigger("BEFORE DELETE ON t") + "ALTER TABLE t DISABLE TRIGGER tr", nil),
+            (trigger("AFTER INSERT OR UPDATE ON t"), nil),
+            (kid + trigger("BEFORE UPDATE ON kid"), "the trigger or rule tr of kid fires"),
+            (kid + trigger("AFTER UPDATE OF t ON kid"), "the trigger or rule tr of kid fires"),
+            (kid + trigger("BEFORE UPDATE OF at ON kid"), nil),
             ("ALTER TABLE t " + (1...1598).map { "ADD c\($0) bool" }.joined(separator: ", "), "1600 columns"),
-            ("CREATE RULE ru AS ON DELETE TO t DO INSTEAD NOTHING", "the rule ru of t"),
+            ("CREATE RULE ru AS ON DELETE TO t DO INSTEAD NOTHING", "the trigger or rule ru of t fires"),
             ("CREATE RULE ru AS ON UPDATE TO t DO ALSO SELECT 1", nil),
             ("CREATE TABLE kid (x int) INHERITS (t)", "other tables inherit from t"),
             ("CREATE TABLE kid (t int REFERENCES t ON DELETE SET NULL)", "kid, which has no primary key"),
@@ -239,35 +224,19 @@ struct ArchiveTests {
         }
     }
 
-    /// The words of a trigger do not say it; the server's counts do.
-    @Test(arguments: [
-        "TRIGGER tr AFTER DELETE ON t", "CONSTRAINT TRIGGER tr AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED",
-    ])
-    func aBatchWhoseTriggerDeletesOtherRowsIsUndone(_ trigger: String) throws {
-        let archived = try ArchivedDatabase(
-            """
-            CREATE TABLE t (id int PRIMARY KEY, at timestamptz); CREATE TABLE other (id int);
-            INSERT INTO t SELECT n, \(Self.ages) FROM generate_series(1, 9) n; INSERT INTO other VALUES (1);
-            CREATE FUNCTION hidden() RETURNS int LANGUAGE sql AS 'DELETE FROM other RETURNING 1';
-            CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$DECLARE x int; BEGIN x := hidden(); RETURN OLD; END$$;
-            CREATE \(trigger) FOR EACH ROW EXECUTE FUNCTION f();
-            """)
-        let before = try archived.contents()
-        let told = storeError { try archived.delete("t") }
-        #expect(told?.kind == .constraint && told?.message.contains("is not what was archived") == true)
-        #expect(try archived.contents() == before)
-    }
-
-    @Test func aRowThatATriggerKeepsIsNotArchived() throws {
+    /// Also without a plan that says so.
+    @Test func rowsAreNotDeletedWithAnArchiveBesideATrigger() throws {
         let archived = try ArchivedDatabase(
             """
             CREATE TABLE t (id int PRIMARY KEY, at timestamptz);
             INSERT INTO t SELECT n, \(Self.ages) FROM generate_series(1, 9) n;
-            CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF OLD.id = 3 THEN RETURN NULL; END IF; RETURN OLD; END$$;
+            CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END';
             CREATE TRIGGER tr BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION f();
             """)
-        #expect(try archived.delete("t")?.rowCount == 4)
-        #expect(try archived.undo().total.restoredCount == 4)
+        let before = try archived.contents()
+        let told = storeError { try archived.delete("t") }
+        #expect(told?.kind == .unsupported && told?.message.contains("act on the delete") == true)
+        #expect(try archived.contents() == before)
     }
 
     // MARK: Others at work
