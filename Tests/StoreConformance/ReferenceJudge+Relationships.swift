@@ -62,9 +62,6 @@ extension ReferenceJudge {
         verdict.survey.related.nullifiedCount = changes.count
         let changedBefore = changedRows[request.entity]?.contains { !looksAt.isDisjoint(with: $0) } ?? false
         if changedBefore { verdict.dependsOnNullified = true }
-        if [.cascade, .nullify].contains(request.relationships), leadsBack(to: request.entity) {
-            verdict.dependsOnNullified = true
-        }
         // A rule that expires nothing is not carried out, so that it does not matter.
         if verdict.survey.expiredAloneCount == 0 { verdict.dependsOnNullified = false }
         guard !verdict.isRefused, !verdict.isWithheld, !verdict.dependsOnNullified else { return }
@@ -111,20 +108,6 @@ extension ReferenceJudge {
             $0.deleteRule == .nullify && losing.contains($0.destination)
                 && original.tables[$0.source]?.attributes.contains(where: \.isGenerated) == true
         }
-    }
-
-    /// Whether cascades from another entity that points at this one lead back to it.
-    private func leadsBack(to entity: String) -> Bool {
-        var waiting = current.relationships.filter { $0.destination == entity && $0.source != entity }.map(\.source)
-        var seen: Set<String> = []
-        while let next = waiting.popLast() {
-            guard seen.insert(next).inserted else { continue }
-            for key in current.relationships where key.destination == next && key.deleteRule == .cascade {
-                if key.source == entity { return true }
-                waiting.append(key.source)
-            }
-        }
-        return false
     }
 
     /// The columns of an entity that rules before this one have changed.

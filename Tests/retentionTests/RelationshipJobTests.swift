@@ -113,6 +113,12 @@ struct RelationshipJobTests {
             unsupported, "as_declared", "c INTEGER REFERENCES c ON DELETE CASCADE",
             "CREATE TABLE c(id INTEGER PRIMARY KEY, t INTEGER REFERENCES t ON DELETE CASCADE);"
                 + "INSERT INTO t VALUES (1, $old, NULL), (9999, $new, NULL)"),
+        // What this refusal advises.
+        Case(
+            nil, "nullify", "c INTEGER REFERENCES c ON DELETE CASCADE",
+            "CREATE TABLE c(id INTEGER PRIMARY KEY, t INTEGER REFERENCES t ON DELETE CASCADE); CREATE INDEX c_t ON c(t);"
+                + "CREATE INDEX t_c ON t(c); INSERT INTO t VALUES (1, $old, 1), (2, $old, NULL), (9999, $new, 2);"
+                + "INSERT INTO c VALUES (1, 1), (2, 1), (3, 9999)"),
     ]
 
     @Test(arguments: cases, ["DELETE", "WAL"])

@@ -217,11 +217,6 @@ extension SurveyQuery {
         survey.unsupported = try changingChoice(rows.scope.table, removed)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
         let reach = removed.reaches[removed.stepCount - 1]
-        if survey.unsupported == nil, reach.overridesRules {
-            survey.unsupported = try rows.scope.table.entity.conflictOfOverride {
-                try session.requireTable($0).entity.incomingRelationships
-            }
-        }
         // A trigger may change rows of the tables in which a batch looks for rows that `deny` protects.
         let isUnclear = request.relationships == .deny && !rows.scope.table.entity.deleteTriggers.isEmpty
         if survey.related.obstacles.isEmpty,

@@ -257,26 +257,3 @@ extension Relationship {
             isIndexed: isIndexed)
     }
 }
-
-extension Entity {
-    /// Why a rule cannot override the relationships that refer to the entity; nil: it can. It cannot if a cascade from another entity leads
-    /// back here: the rows of that cascade follow the schema, and the rows of the rule follow the rule.
-    ///
-    /// - Parameter incoming: returns the relationships that refer to an entity.
-    package func conflictOfOverride(incoming: (_ entity: String) throws -> [Relationship]) rethrows -> String? {
-        var seen: Set<String> = []
-        var waiting = incomingRelationships.map(\.source).filter { $0 != name }
-        while let next = waiting.popLast() {
-            guard seen.insert(next).inserted else { continue }
-            for key in try incoming(next) where key.deleteRule == .cascade {
-                if key.source == name {
-                    return
-                        "a cascade leads from \(key.destination) back to \(name), so the given relationship "
-                        + "rule and the schema's rule would both apply to the same rows"
-                }
-                waiting.append(key.source)
-            }
-        }
-        return nil
-    }
-}

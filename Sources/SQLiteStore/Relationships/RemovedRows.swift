@@ -58,11 +58,6 @@ extension SQLiteFileConnection {
         survey.related.obstacles = try obstacles(request, removed, step: step, db)
         survey.unsupported = try changingChoice(request, scope.table, removed, step: step, db)
         if survey.unsupported != nil, !request.preceding.isEmpty { survey.remedy = Survey.aloneRemedy }
-        if survey.unsupported == nil, request.relationships.deleteRule != nil {
-            survey.unsupported = try scope.table.entity.conflictOfOverride {
-                try self.scope($0, db).table.entity.incomingRelationships
-            }
-        }
         survey.followsRelationships = true
     }
 

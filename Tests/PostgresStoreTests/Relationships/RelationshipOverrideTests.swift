@@ -40,6 +40,21 @@ struct RelationshipOverrideTests {
         #expect(try database.run("SELECT count(*), min(a), count(up) FROM q") == ["4|3|3"])
     }
 
+    /// A refusal of cascades that lead back advises it.
+    @Test func nullifyLeavesACascadeThatLeadsBackWithoutRows() throws {
+        let database = try TestDatabase(Self.schema)
+        try database.run(
+            "ALTER TABLE q ADD also int REFERENCES note ON DELETE CASCADE; UPDATE q SET also = 1 WHERE a IN (2, 6)")
+        let advice = try database.reader().survey(request(.asDeclared)).unsupported
+        #expect(advice?.contains("back to q (also)") == true && advice?.contains("relationships: nullify") == true)
+        let writer = try database.writer()
+        #expect(try writer.findings(request(.nullify)).unsupported == nil)
+        let execution = try Laws.carryOut(request(.nullify), method: "whole", batchRows: nil, on: writer)
+        #expect(execution.total == BatchDeleteResult(deletedCount: 2, nullifiedCount: 4))
+        #expect(try database.run("SELECT count(*), min(a), count(also) FROM q") == ["4|3|1"])
+        #expect(try database.run("SELECT count(*) FROM note") == ["4"])
+    }
+
     @Test func cascadeTakesRowsAlongAndTheSchemasWordHoldsBehindThem() throws {
         let database = try TestDatabase(Self.schema)
         // The chain of the table leads from the first row to the last.
