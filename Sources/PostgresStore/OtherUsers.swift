@@ -16,36 +16,12 @@ extension PostgresConnection {
         }
     }
 
-    /// How long a batch should wait, and why; nil if it need not.
-    ///
-    /// Batches wait while a standby is further behind than allowed. While another transaction is older than five minutes, deleted rows
-    /// cannot be cleaned up, so batches continue below full speed.
-    package func wantedPause() throws(StoreError) -> WantedPause? {
-        try run("asking for the state of the server") {
-            if let limit = options.maxReplicationLag, try replicationLag() > limit {
-                return WantedPause(
-                    length: .milliseconds(200), reason: "a standby behind max_replication_lag",
-                    isUntilOver: true)
-            }
-            return try isHeldBack()
-                ? WantedPause(
-                    length: .milliseconds(20),
-                    reason: "a transaction older than \(options.oldTransaction.milliseconds / 1000) s")
-                : nil
+    /// What the next batch waits for: a standby that is further behind than allowed; nil: nothing.
+    package func waitReason() throws(StoreError) -> String? {
+        guard let limit = options.maxReplicationLag else { return nil }
+        return try run("asking how far standbys are behind") {
+            try replicationLag() > limit ? "a standby behind max_replication_lag" : nil
         }
-    }
-
-    /// Whether a transaction of another session is old. The answer is reused for a small part of that age.
-    private func isHeldBack() throws -> Bool {
-        if let known = heldBack, known.asked + options.oldTransaction / 300 > .now { return known.answer }
-        let answer = try exists(
-            """
-            SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-            AND backend_type = 'client backend' AND xact_start < clock_timestamp() - interval '1 millisecond' *
-            """ + SQLFragment(" ") + .bound("\(options.oldTransaction.milliseconds)", "int8") + " LIMIT 1",
-            isRepeated: true)
-        heldBack = (.now, answer)
-        return answer
     }
 
     /// The delay of the slowest standby; zero without a standby. Only members of `pg_monitor` can see it.

@@ -20,10 +20,10 @@ struct OtherUsersTests {
         #expect(try eventually { try !writer.isInUseByOthers() })
     }
 
-    @Test func withoutStandbysNoPauseIsWanted() throws {
+    @Test func withoutStandbysNothingIsWaitedFor() throws {
         let database = try TestDatabase()
         let writer = try PostgresWriter(database.address, maxReplicationLag: .milliseconds(1))
-        #expect(try writer.wantedPause() == nil)
+        #expect(try writer.waitReason() == nil)
     }
 
     @Test func onlyVacuumCleansTheTablesThatLostRows() throws {

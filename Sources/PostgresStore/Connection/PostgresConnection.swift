@@ -15,8 +15,6 @@ public class PostgresConnection {
         var patience = Duration.seconds(20)
         /// How far a standby may fall behind before batches wait; nil for no limit.
         var maxReplicationLag: Duration?
-        /// The age from which a transaction of another session slows batches down.
-        var oldTransaction = Duration.seconds(300)
     }
 
     let address: PostgresAddress
@@ -70,8 +68,6 @@ public class PostgresConnection {
     var archiver: RowArchiver?
     /// The delay of standbys that was seen.
     var standbyDelay = StandbyDelay()
-    /// Whether a transaction of another session was old at the last check.
-    var heldBack: (asked: ContinuousClock.Instant, answer: Bool)?
     /// Whether this session holds the lock of a run, and takes it again after a lost connection.
     var holdsRunLock = false
 

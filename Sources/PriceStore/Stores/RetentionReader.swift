@@ -243,8 +243,8 @@ package protocol RetentionWriter: RetentionInserter, StoreWriter {
     /// Whether to stop: a signal has come, or the time budget is spent. A server asks during a statement, a file only between batches.
     var isStopped: () -> Bool { get set }
 
-    /// How long the next batch should wait beyond its pause; nil: not at all.
-    func wantedPause() throws(StoreError) -> WantedPause?
+    /// What the next batch waits for, in a few words; nil: nothing. It is asked again until then.
+    func waitReason() throws(StoreError) -> String?
 
     /// Makes sure that what was committed survives a crash of the server, before it is reported as deleted.
     func flush() throws(StoreError)
@@ -285,31 +285,14 @@ extension RetentionWriter {
     /// Does nothing: what is lost with the machine's power is deleted again by the next run.
     package func flush() throws(StoreError) {}
 
-    /// Nil: the store asks for no pause.
-    package func wantedPause() throws(StoreError) -> WantedPause? { nil }
+    /// Nil: nothing is waited for.
+    package func waitReason() throws(StoreError) -> String? { nil }
 
     /// Does nothing: the store has no such files.
     package func boundSideFiles() throws(StoreError) -> String? { nil }
 
     /// Throws: the store itself holds no archives.
     package func removeArchive(of run: String, in place: String) throws(StoreError) { throw noArchives }
-}
-
-/// How long a store asks to wait before the next batch, beyond the usual pause.
-package struct WantedPause: Hashable, Sendable {
-    /// How long to wait.
-    package var length: Duration
-    /// What it waits for, in a few words.
-    package var reason: String
-    /// Whether the store is asked again before the batch, until it no longer wants a pause.
-    package var isUntilOver: Bool
-
-    /// Makes a pause; engines do.
-    package init(length: Duration, reason: String, isUntilOver: Bool = false) {
-        self.length = length
-        self.reason = reason
-        self.isUntilOver = isUntilOver
-    }
 }
 
 /// A store that cannot tell how much space rows take.

@@ -26,10 +26,9 @@ struct BatchPauses {
 
     /// Waits as long as the store asks for, for example for a standby that lags; false: the run was stopped meanwhile.
     func waitForStore(_ writer: any RetentionWriter) throws(StoreError) -> Bool {
-        while mayContinue(), let pause = try writer.wantedPause() {
-            didBeginWaiting(pause.reason)
-            wait(pause.length, because: pause.reason)
-            if !pause.isUntilOver { break }
+        while mayContinue(), let reason = try writer.waitReason() {
+            didBeginWaiting(reason)
+            wait(.milliseconds(200), because: reason)
         }
         return mayContinue()
     }
