@@ -326,15 +326,16 @@ struct TimescaleTests {
     @Test func rowsThatArriveBeforeTheDropAreCounted() throws {
         let database = try TestDatabase.timescale(Self.hypertable())
         let writer = try database.writer()
-        let survey = try writer.findings(Self.request)
+        let plan = try writer.survey(Self.request)
         var hasArrived = false
         writer.trace = { statement, _ in
             guard statement.contains("LOCK TABLE"), !hasArrived else { return }
             hasArrived = true
             _ = try? database.run("INSERT INTO q VALUES (1000, '2026-01-02 00:30Z')")
         }
-        let execution = try Laws.carryOut(Self.request, method: "partitions", batchRows: 20, on: writer)
-        #expect(hasArrived && survey.expiredCount == 384 && execution.total.deletedCount == 385)
+        let execution = try Laws.carryOut(
+            Self.request, after: plan, method: "partitions", batchRows: 20, on: writer)
+        #expect(hasArrived && plan.expiredCount == 384 && execution.total.deletedCount == 385)
     }
 
     @Test(arguments: [GuardTests.keepingTrigger, GuardTests.policy])

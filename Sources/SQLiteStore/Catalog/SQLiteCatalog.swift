@@ -127,7 +127,10 @@ struct SQLiteCatalog {
     }
 
     /// Throws if another connection has changed the schema since it was read in a way that can change what a delete does.
-    mutating func confirm(_ db: Database) throws { try known?.confirm(schema(db), store: store) }
+    mutating func confirm(_ db: Database) throws {
+        let schema = try schema(db)
+        try known?.confirm(schema, store: store)
+    }
 
     /// The names of all entities: those of a Core Data store, and all other tables, views and virtual tables except SQLite's and Core
     /// Data's own.

@@ -410,7 +410,7 @@ struct PartitionTests {
         let database = try TestDatabase(Self.months())
         let name = try database.run("SELECT current_database()")[0]
         let writer = try database.writer()
-        let survey = try writer.findings(Self.request())
+        let survey = try writer.survey(Self.request())
         var isCut = false
         writer.trace = { statement, _ in
             guard statement.contains(place), !isCut else { return }
@@ -419,7 +419,8 @@ struct PartitionTests {
                 "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = '\(name)' AND pid <> pg_backend_pid()"
             )
         }
-        let execution = try Laws.carryOut(Self.request(), method: "partitions", batchRows: 100, on: writer)
+        let execution = try Laws.carryOut(
+            Self.request(), after: survey, method: "partitions", batchRows: 100, on: writer)
         #expect(isCut && execution.isComplete && execution.total.deletedCount == survey.expiredCount)
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
     }

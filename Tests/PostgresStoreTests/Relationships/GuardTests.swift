@@ -254,7 +254,8 @@ struct GuardTests {
         let database = try Kind.indexedPartitions.make()
         let user = try database.makeOwner()
         let writer = try PostgresWriter(database.address(of: user))
-        #expect(try writer.findings(Self.request).method == .partitions)
+        let plan = try writer.survey(Self.request)
+        #expect(try writer.findings(of: Self.request, after: plan).method == .partitions)
         var hasCome = false
         writer.trace = { statement, _ in
             guard statement.contains("LOCK TABLE"), !hasCome else { return }
@@ -262,7 +263,7 @@ struct GuardTests {
             _ = try? database.run(script: sql)
         }
         let told = storeError {
-            _ = try Laws.carryOut(Self.request, method: "partitions", batchRows: 20, on: writer)
+            _ = try Laws.carryOut(Self.request, after: plan, method: "partitions", batchRows: 20, on: writer)
         }
         #expect(hasCome && told?.message.contains("has changed since the plan was made") == true)
         #expect(try database.run("SELECT count(*) FROM q") == ["720"])

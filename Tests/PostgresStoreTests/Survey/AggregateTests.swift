@@ -319,8 +319,8 @@ struct AggregateTests {
     // MARK: Rows that arrive between the plan and the delete
 
     /// Deletes by what was planned, in batches of 20 rows.
-    private func carryOut(_ request: SurveyRequest, on writer: PostgresWriter) throws {
-        let deletion = try writer.deletion(of: request)
+    private func carryOut(_ request: SurveyRequest, after plan: Survey, on writer: PostgresWriter) throws {
+        let deletion = try writer.deletion(of: request, after: plan)
         while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
     }
 
@@ -328,9 +328,10 @@ struct AggregateTests {
         let database = try TestDatabase.hours()
         let writer = try database.writer()
         let request = SurveyRequest.hours(before: cutoff)
-        #expect(try writer.survey(request).losses.aggregates == nil)
+        let plan = try writer.survey(request)
+        #expect(plan.losses.aggregates == nil)
         try database.run("INSERT INTO q VALUES (-1, '2026-01-02 05:30Z')")
-        let error = storeError { try carryOut(request, on: writer) }
+        let error = storeError { try carryOut(request, after: plan, on: writer) }
         #expect(error?.message.contains("1 of the rows to delete from q changed after the plan") == true)
         #expect(try database.run("SELECT count(*) FROM q WHERE id = -1 OR at >= '2026-01-02 05:00Z'") == ["1412"])
     }
@@ -340,14 +341,14 @@ struct AggregateTests {
         let database = try TestDatabase.hours()
         let writer = try database.writer()
         let request = SurveyRequest.hours(before: cutoff)
-        _ = try writer.survey(request)
+        let plan = try writer.survey(request)
         var hasArrived = false
         writer.trace = { statement, _ in
             guard statement.hasPrefix("DELETE") || statement.contains("LOCK TABLE ONLY"), !hasArrived else { return }
             hasArrived = true
             _ = try? database.run("INSERT INTO q VALUES (-1, '2026-01-01 05:30Z')")
         }
-        _ = storeError { try carryOut(request, on: writer) }
+        _ = storeError { try carryOut(request, after: plan, on: writer) }
         #expect(hasArrived)
         #expect(try database.run("SELECT count(*) FROM q WHERE id = -1") == ["1"])
     }
@@ -358,8 +359,9 @@ struct AggregateTests {
         try database.run("INSERT INTO q VALUES (-1, '2026-01-02 05:30Z')")
         let request = SurveyRequest.hours(before: cutoff)
         let writer = try database.writer()
-        #expect(try writer.survey(request).losses.aggregates != nil)
-        try carryOut(request, on: writer)
+        let plan = try writer.survey(request)
+        #expect(plan.losses.aggregates != nil)
+        try carryOut(request, after: plan, on: writer)
         #expect(try writer.survey(request).expiredCount == 0)
     }
 
@@ -371,11 +373,12 @@ struct AggregateTests {
         try database.run("DROP MATERIALIZED VIEW days")
         let writer = try database.writer()
         let request = SurveyRequest.hours(before: cutoff)
-        #expect(try writer.survey(request).losses.aggregates == nil)
+        let plan = try writer.survey(request)
+        #expect(plan.losses.aggregates == nil)
         try database.run(
             "CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket('1 day', at) AS at, count(*) "
                 + "FROM q GROUP BY 1 WITH NO DATA")
-        let error = storeError { try carryOut(request, on: writer) }
+        let error = storeError { try carryOut(request, after: plan, on: writer) }
         #expect(error?.message.contains(reason) == true)
         #expect(try database.run("SELECT count(*) FROM q") == ["1440"])
     }
@@ -389,9 +392,10 @@ struct AggregateTests {
         var request = SurveyRequest.hours(before: "2026-01-17")
         request.relationships = rule
         let writer = try database.writer()
-        #expect(try writer.survey(request).losses.aggregates == nil)
+        let plan = try writer.survey(request)
+        #expect(plan.losses.aggregates == nil)
         try database.run("INSERT INTO q (id, at) VALUES (-1, '2026-01-15 17:30Z')")
-        let error = storeError { try carryOut(request, on: writer) }
+        let error = storeError { try carryOut(request, after: plan, on: writer) }
         #expect(error?.message.contains("changed after the plan") == true)
         #expect(try database.run("SELECT count(*) FROM q WHERE id = -1") == ["1"])
     }

@@ -31,7 +31,8 @@ struct CountTests {
         let (writer, other) = try cluster.open(Self.partitions)
         let survey = try writer.survey(Self.request)
         try other.execute(script: [statements])
-        let execution = try Laws.carryOut(Self.request, method: "partitions", batchRows: 100, on: writer)
+        let execution = try Laws.carryOut(
+            Self.request, after: survey, method: "partitions", batchRows: 100, on: writer)
         #expect(survey.expiredCount == 1416 && execution.total.deletedCount == 1417)
     }
 
@@ -43,7 +44,8 @@ struct CountTests {
         try writer.execute("SELECT pg_current_xact_id()")
         let survey = try writer.survey(Self.request)
         try other.execute("COMMIT")
-        let execution = try Laws.carryOut(Self.request, method: "partitions", batchRows: 100, on: writer)
+        let execution = try Laws.carryOut(
+            Self.request, after: survey, method: "partitions", batchRows: 100, on: writer)
         #expect(survey.expiredCount == 1416 && execution.total.deletedCount == 1417)
     }
 
