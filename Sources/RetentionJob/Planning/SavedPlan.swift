@@ -10,8 +10,6 @@ package struct SavedPlan: Hashable, Sendable {
         package var cutoff = Instant.distantPast
         package var oldest: Instant?
         package var newest: Instant?
-        /// The digest of the keys, see ``KeyDigest``.
-        package var digest = ""
         package var keys = KeyList.numbers([])
 
         package init(name: String) { self.name = name }
@@ -60,7 +58,6 @@ package struct SavedPlan: Hashable, Sendable {
             ]
             if let oldest = step.oldest { lines.append("  oldest: \(oldest.rfc3339)") }
             if let newest = step.newest { lines.append("  newest: \(newest.rfc3339)") }
-            lines.append("  digest: \(step.digest)")
             switch step.keys {
             case .numbers(let ranges):
                 lines += ranges.map {
@@ -130,7 +127,6 @@ extension SavedPlan.Step {
         case "  rows": break
         case "  oldest": return SavedPlan.read(value) { oldest = $0 }
         case "  newest": return SavedPlan.read(value) { newest = $0 }
-        case "  digest": digest = value
         case "  keys":
             let ends = value.split(separator: ".").compactMap { Int64($0) }
             guard case .numbers(var ranges) = keys, let first = ends.first, let last = ends.last,
@@ -166,7 +162,7 @@ extension Plan {
         }
         let siblings = steps[..<index].compactMap(\.request).filter { $0.entity == request.entity }
         var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.expired)))
-        var digest = KeyDigest()
+        var keys = KeyCollector()
         while step.survey.expiredCount > 0, let page = try pages.next(reader) {
             guard try pages.areFound(page, reader) else {
                 throw StoreError(
@@ -174,14 +170,14 @@ extension Plan {
                     message:
                         "a plan cannot hold keys of \(request.entity): its rows cannot be found again by their keys")
             }
-            digest.add(page)
+            keys.add(page)
         }
         var saved = SavedPlan.Step(name: step.rule.name)
         saved.entity = request.entity
         saved.cutoff = step.cutoff
         saved.oldest = step.survey.expiredCount > 0 && step.isByDateAlone ? step.survey.dates.oldest : nil
         saved.newest = step.survey.dates.newestExpired
-        (saved.keys, saved.digest) = (digest.keys(), digest.finish())
+        saved.keys = keys.keys()
         return saved
     }
 
@@ -199,8 +195,7 @@ extension Plan {
         for index in steps.indices {
             guard let now = try self.saved(index, reader: reader) else { continue }
             let before = saved.steps.first { $0.name == now.name } ?? SavedPlan.Step(name: now.name)
-            let isPlanned = !before.digest.isEmpty
-            guard now.keys != before.keys || isPlanned && now.digest != before.digest else { continue }
+            guard now.keys != before.keys else { continue }
             func text(_ keys: (count: Int, first: [String]), _ verb: String) -> String? {
                 guard keys.count > 0 else { return nil }
                 let shown =
@@ -216,7 +211,7 @@ extension Plan {
                     unacceptable: .planDrifted, of: now.entity,
                     "the rows differ from the plan, which has \(Figures.count(before.keys.count ?? 0, "row")): "
                         + (difference.isEmpty
-                            ? "its digest does not match its keys" : difference.joined(separator: ", ")),
+                            ? "its keys are written in another way" : difference.joined(separator: ", ")),
                     instead: "make a new plan and have it reviewed")
             )
         }

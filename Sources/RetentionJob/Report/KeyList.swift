@@ -1,10 +1,10 @@
 package import PriceStore
 
-/// The keys of some rows, in the order of ``KeyDigest``.
+/// The keys of some rows, in the order of ``KeyCollector``.
 package enum KeyList: Hashable, Sendable {
     /// Keys of one integer, as ranges without gaps.
     case numbers([ClosedRange<Int64>])
-    /// All other keys, as lines of ``KeyDigest`` without line ends. They are compared byte by byte.
+    /// All other keys, as lines of ``KeyCollector``. They are compared byte by byte.
     case lines([[UInt8]])
 
     /// The number of keys; nil: it exceeds any possible number of rows.
@@ -41,7 +41,7 @@ package enum KeyList: Hashable, Sendable {
             guard id.key.count == 1, case .integer(let number) = id.key[0] else { return false }
             let place = ranges.firstPlace { number <= $0.upperBound }
             return place < ranges.count && ranges[place].contains(number)
-        case .lines(let lines): return lines.contains(inOrder: KeyDigest.line(id))
+        case .lines(let lines): return lines.contains(inOrder: KeyCollector.line(id))
         }
     }
 

@@ -2,13 +2,13 @@
 package import PriceStore
 import RetentionPolicy
 
-/// A digest of the keys of a saved plan's rows.
+/// Collects the keys of a saved plan's rows.
 ///
-/// The canonical form is a line for each row: its key values as SQL literals, as SQLite's `quote` writes them, separated by bars. Keys of
-/// one integer are in numeric order, all others in the byte order of their lines. The digest is the SHA-256 of these lines.
+/// A key has a line of its values as SQL literals, as SQLite's `quote` writes them, separated by bars. Keys of one integer are in numeric order,
+/// all others in the byte order of their lines.
 ///
 /// Memory holds all keys until the end: 8 bytes a row for keys of one integer, otherwise the line.
-package struct KeyDigest {
+package struct KeyCollector {
     private var numbers: [Int64] = []
     private var lines: [[UInt8]] = []
 
@@ -20,17 +20,19 @@ package struct KeyDigest {
             if id.key.count == 1, case .integer(let number) = id.key[0] {
                 numbers.append(number)
             } else {
-                lines.append(Self.line(id) + [UInt8(ascii: "\n")])
+                lines.append(Self.line(id))
             }
         }
     }
 
-    /// The keys of all added rows, in the order of the canonical form.
-    package mutating func keys() -> KeyList {
-        sort()
-        guard lines.isEmpty else { return .lines(lines.map { $0.dropLast() }) }
+    /// The keys of all added rows.
+    package consuming func keys() -> KeyList {
+        // A table with both kinds has a key column without a type: then all keys are lines.
+        guard lines.isEmpty else {
+            return .lines((lines + numbers.map { Array("\($0)".utf8) }).sorted { $0.lexicographicallyPrecedes($1) })
+        }
         var ranges: [ClosedRange<Int64>] = []
-        for number in numbers {
+        for number in zip(numbers, numbers.dropFirst()).contains(where: >) ? numbers.sorted() : numbers {
             if let last = ranges.last, last.upperBound != .max, last.upperBound + 1 == number {
                 ranges[ranges.count - 1] = last.lowerBound...number
             } else {
@@ -40,35 +42,7 @@ package struct KeyDigest {
         return .numbers(ranges)
     }
 
-    /// The digest of all added rows, as 64 hexadecimal digits.
-    package mutating func finish() -> String {
-        sort()
-        var hash = SHA256()
-        var buffer: [UInt8] = []
-        for number in numbers {
-            buffer += "\(number)\n".utf8
-            if buffer.count > 1 << 16 {
-                hash.update(buffer)
-                buffer.removeAll(keepingCapacity: true)
-            }
-        }
-        hash.update(buffer)
-        for line in lines { hash.update(line) }
-        return hash.digits()
-    }
-
-    private mutating func sort() {
-        // A table with both kinds has a key column without a type: then all keys are lines.
-        if !lines.isEmpty {
-            lines += numbers.map { Array("\($0)\n".utf8) }
-            numbers = []
-            lines.sort { $0.lexicographicallyPrecedes($1) }
-        } else if zip(numbers, numbers.dropFirst()).contains(where: >) {
-            numbers.sort()
-        }
-    }
-
-    /// The line of a row, without its end.
+    /// The line of a row.
     static func line(_ id: ObjectID) -> [UInt8] { Array(id.key.map(literal).joined(separator: "|").utf8) }
 
     /// A value as SQLite's `quote` writes it, except that text continues after a NUL; a double as by `printf('%!.17g', value)`.
