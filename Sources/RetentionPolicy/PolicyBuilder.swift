@@ -233,8 +233,7 @@ struct PolicyBuilder {
         }
     }
 
-    private mutating func pendingSource(_ group: SettingGroup) -> PendingSource? {
-        checkTargets(group)
+    private func pendingSource(_ group: SettingGroup) -> PendingSource? {
         guard let files = group.text("files"), let entity = group.text("entity") else { return nil }
         var source = PendingSource(files: files, baseFolder: reader.baseFolder, entity: entity, marks: group.marks)
         if let columns = group.group("columns") {
@@ -249,31 +248,5 @@ struct PolicyBuilder {
         }
         source.onConflict = group.word("on_conflict", as: ConflictPolicy.self) ?? .fail
         return source
-    }
-
-    /// Checks that no attribute is filled twice.
-    private mutating func checkTargets(_ group: SettingGroup) {
-        var filled: [String: Mark] = [:]
-        let columns = group.group("columns")
-        for column in columns?.keys ?? [] {
-            guard let attribute = columns?.text(column), let mark = columns?[column]?.mark else { continue }
-            if let first = filled[attribute.folded] {
-                reader.report(
-                    mark,
-                    "'\(attribute)' is already filled by another column, at line \(first.line), "
-                        + "column \(first.column)")
-            }
-            filled[attribute.folded] = mark
-        }
-        let constants = group.group("constants")
-        for attribute in constants?.keys ?? [] {
-            guard let first = filled[attribute.folded], let mark = constants?[attribute]?.keyMark else {
-                continue
-            }
-            reader.report(
-                mark,
-                "'\(attribute)' is already filled by a column, at line \(first.line), "
-                    + "column \(first.column)")
-        }
     }
 }

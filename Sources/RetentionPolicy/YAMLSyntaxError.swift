@@ -106,14 +106,14 @@ struct YAMLSyntaxError {
         if start + key.unicodeScalars.count != place.column {
             return Diagnostic(at: place, "a value that holds a colon and a space must be in quotes")
         }
-        return deeperLine(start)
+        return keyColumnAbove.map { start > $0 } == true ? misaligned(start) : nil
     }
 
-    private func deeperLine(_ start: Int) -> Diagnostic? {
-        guard let above = keyColumnAbove, start > above else { return nil }
+    private func misaligned(_ start: Int) -> Diagnostic? {
+        guard let above = keyColumnAbove, start != above else { return nil }
         return Diagnostic(
             at: Mark(line: place.line, column: start),
-            "this key is indented by \(Self.spaces(start - 1)), the one above it by \(Self.spaces(above - 1)); "
+            "this line is indented by \(Self.spaces(start - 1)), the key above it by \(Self.spaces(above - 1)); "
                 + "keys of one level must be aligned")
     }
 
@@ -128,11 +128,7 @@ struct YAMLSyntaxError {
     private var badIndentation: Diagnostic? {
         guard problem.hasPrefix("did not find expected"), context?.contains("block") == true else { return nil }
         let start = Self.content(of: lines[min(place.line, lines.count) - 1]).column
-        guard let above = keyColumnAbove, start == place.column, start != above else { return nil }
-        return Diagnostic(
-            at: place,
-            "this line is indented by \(Self.spaces(start - 1)), the key above it by \(Self.spaces(above - 1)); "
-                + "keys of one level must be aligned")
+        return start == place.column ? misaligned(start) : nil
     }
 
     /// The column at which the key on the nearest line above begins.
