@@ -10,23 +10,15 @@ extension RuleCheck {
         let recognition = entity.attribute(named: date.name).flatMap {
             DateRecognition(rule: rule, $0, samples: samples, clock: clock)
         }
-        func refusals(_ recognition: DateRecognition?) -> [Refusal] {
-            var refusals = Refusals(rule: rule, date: date, cutoff: date.earliest, survey: survey, clock: clock)
-            refusals.doubts.recognition = recognition
-            return refusals.ofDates().filter { !rule.accept.contains($0.code) }
-        }
-        let certain = refusals(nil).map(\.code)
-        let refusals = refusals(recognition)
-        // A run samples rows only if it would delete some, or can read no date.
-        let needsSample = refusals.contains { !certain.contains($0.code) }
-        let expires = needsSample && !survey.canReadNoDate ? try expiresRows(entity, date) : true
+        var judge = Refusals(rule: rule, date: date, cutoff: date.earliest, survey: survey, clock: clock)
+        judge.doubts.recognition = recognition
+        let refusals = judge.ofDates().filter { !rule.accept.contains($0.code) }
         for refusal in refusals {
             let cause = refusal.reason.replacing(
                 "refusing to delete from \(rule.entity): ", with: "", maxReplacements: 1)
             diagnostics.append(
                 Diagnostic(
-                    rule.isEnabled && (expires || certain.contains(refusal.code)) ? .error : .warning,
-                    at: rule.marks.value("date_format"),
+                    rule.isEnabled ? .error : .warning, at: rule.marks.value("date_format"),
                     "the dates look wrong (\(refusal.code.rawValue)): \(cause)"))
         }
         if refusals.isEmpty, let sentence = survey.warningOfUnreadable(rule) {
@@ -41,16 +33,5 @@ extension RuleCheck {
                 .warning, at: rule.marks.value("date_format"),
                 "\(entity.name).\(date.name) does not look like \(date.encoding.rawValue), but like \(encoding.rawValue): "
                     + recognition.reason))
-    }
-
-    /// Whether the rule has expired rows.
-    private func expiresRows(_ entity: Entity, _ date: DateAttribute) throws(StoreError) -> Bool {
-        let cutoff = rule.cutoff(asOf: asOf, zone: zone)
-        var request = SurveyRequest(
-            entity: entity.name, date: date, cutoff: cutoff, filter: rule.considered,
-            counts: .init(all: false, kept: false, related: false))
-        request.take(rule.rollupRequest(date))
-        request.keepRows(of: rule, asOf: asOf)
-        return try reader.survey(request).expiredAloneCount > 0
     }
 }
