@@ -30,6 +30,12 @@ package struct RowExplanation {
         func matches(_ condition: StorePredicate) throws -> Bool {
             try reader.count(StoreFetchRequest(entity: entity.name, predicate: row && condition, fetchLimit: 1)) > 0
         }
+        func end(ofHold name: String) -> String {
+            guard let end = plan.holds.inForce.first(where: { $0.hold.name == name })?.hold.expires else { return "" }
+            let run = Self.run(after: end, lastRun, policy).map { "the run that is due at \($0)" }
+            return
+                " until \(Figures.instant(end)); \(run ?? "the next run after that") deletes it unless something else keeps it"
+        }
         var deleter: String?
         for step in plan.steps where step.rule.entity.folded == entity.name.folded {
             let rule = step.rule
@@ -67,15 +73,7 @@ package struct RowExplanation {
                         } ?? "stays; it does not expire within 300 years"
                 } else if let isPriced = rule.isPriced(date), !(try matches(isPriced)) {
                     verdict.text = "is expired and stays: it has no price"
-                } else if let hold = try Self.hold(request, matches) {
-                    let expires = plan.holds.inForce.first { $0.hold.name == hold }?.hold.expires
-                    let end = expires.map { end in
-                        let run = Self.run(after: end, lastRun, policy).map { "the run that is due at \($0)" }
-                        return " until \(Figures.instant(end)); \(run ?? "the next run after that") deletes it unless "
-                            + "something else keeps it"
-                    }
-                    verdict.text = "is expired and stays: the hold '\(hold)' keeps it" + (end ?? "")
-                } else if let keeper = try Self.keeper(request, matches) {
+                } else if let keeper = try Self.keeper(request, matches, until: end(ofHold:)) {
                     verdict.text = "is expired and stays: \(keeper)"
                 } else if let refusal = step.refusals.first {
                     verdict.text = "is expired, and the rule deletes nothing now (\(refusal.code.rawValue))"
@@ -116,23 +114,20 @@ package struct RowExplanation {
         return names.isEmpty ? "something" : names.listed("or")
     }
 
-    /// The name of a hold that keeps an expired row; nil: none does.
-    private static func hold(_ request: SurveyRequest, _ matches: (StorePredicate) throws -> Bool) throws -> String? {
-        var only = request
-        (only.keepers.keepLast, only.keepers.thinning, only.keepers.others) = (nil, nil, [])
-        return try request.keepers.holds.first { hold in
-            only.keepers.holds = [hold]
-            return try !matches(only.expired)
-        }?.name
-    }
-
-    /// What else keeps an expired row, as a clause; nil: nothing.
-    private static func keeper(_ request: SurveyRequest, _ matches: (StorePredicate) throws -> Bool) throws -> String? {
+    /// What keeps an expired row, as a clause; nil: nothing.
+    ///
+    /// - Parameter end: what happens when the hold of a name ends, to follow it.
+    private static func keeper(
+        _ request: SurveyRequest, _ matches: (StorePredicate) throws -> Bool, until end: (String) -> String
+    ) throws -> String? {
         func keeps(_ change: (inout SurveyRequest) -> Void) throws -> Bool {
             var only = request
             (only.keepers.keepLast, only.keepers.thinning, only.keepers.others, only.keepers.holds) = (nil, nil, [], [])
             change(&only)
             return try !matches(only.expired)
+        }
+        if let hold = try request.keepers.holds.first(where: { hold in try keeps { $0.keepers.holds = [hold] } }) {
+            return "the hold '\(hold.name)' keeps it" + end(hold.name)
         }
         if try keeps({ $0.keepers.keepLast = request.keepers.keepLast }) { return "keep_last keeps it" }
         if try keeps({ $0.keepers.thinning = request.keepers.thinning }) { return "thin keeps it for its bucket" }
