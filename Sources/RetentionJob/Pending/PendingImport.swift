@@ -15,9 +15,15 @@ struct PendingImport {
         case stopped
     }
 
+    /// A line of the file.
+    private struct Line {
+        var number: Int
+        var bytes: Range<Int64>
+    }
+
     /// What is committed so far.
     private(set) var progress: TakenFiles.Entry
-    /// The counts of the committed rows.
+    /// The counts of the committed rows; bad lines count as rejected.
     private(set) var counts = StoreContext.SaveResult()
     /// A warning about the store's files; nil: none.
     private(set) var warning: String?
@@ -28,11 +34,17 @@ struct PendingImport {
     private let bytes: PendingFile
     private let mapping: RowMapping
     private var reader: any PendingRecordReader
-    private var portion: PendingPortion
+    private let context: StoreContext
+    private let onConflict: ConflictPolicy
     private let rejectedFile: RejectedFile?
     private let pauses: BatchPauses
     private let now: Instant
     private var pacing: Pacing
+    /// The lines of the rows in this batch, and its bad lines.
+    private var lines: [ObjectIdentifier: Line] = [:]
+    private var bad: [(line: Line, reason: String)] = []
+    /// The number of records in this batch and of bytes of the file, and the file offset of its end.
+    private var (count, sizeBytes, end): (Int, Int, Int64) = (0, 0, 0)
 
     /// The size of batches; the first ones are small, so that none takes long.
     private static let batch = {
@@ -55,9 +67,8 @@ struct PendingImport {
         self.mapping = mapping
         self.reader = reader
         rejectedFile = try writer.map { _ in try RejectedFile(for: file, committedBytes: progress.rejectedBytes) }
-        portion = PendingPortion(
-            context: StoreContext(rehearsing: inserter), onConflict: onConflict, bytes: bytes,
-            rejectedFile: rejectedFile)
+        context = StoreContext(rehearsing: inserter)
+        self.onConflict = onConflict
         self.pauses = pauses
         self.now = now
         pacing = Pacing(Self.batch)
@@ -100,27 +111,61 @@ struct PendingImport {
 
     /// Reads the next batch; true: it is the last one.
     private mutating func fill() throws -> Bool {
-        while portion.count < pacing.rows, portion.sizeBytes < ByteWindow.recordLimit {
+        (count, sizeBytes) = (0, 0)
+        while count < pacing.rows, sizeBytes < ByteWindow.recordLimit {
             guard let record = try reader.next() else { return true }
-            portion.add(record, mapping)
+            let line = Line(number: record.line, bytes: record.bytes)
+            count += 1
+            end = record.bytes.upperBound
+            sizeBytes += min(record.bytes.count, ByteWindow.recordLimit)
+            do {
+                let object = context.insert(entity: mapping.entityName, values: try mapping.values(record.content))
+                lines[ObjectIdentifier(object)] = line
+            } catch {
+                bad.append((line, error.reason))
+            }
         }
         return false
+    }
+
+    /// Saves the rows of the batch, and writes its bad lines in file order. Returns the counts with those of the batch.
+    private mutating func saveRows() throws -> StoreContext.SaveResult {
+        var counts = counts
+        if context.hasChanges {
+            var refused: [(line: Line, reason: String)] = []
+            let result = try context.save(onConflict: onConflict) { [lines] object, reason in
+                guard let line = lines[ObjectIdentifier(object)] else { return }
+                refused.append((line, reason))
+            }
+            counts.savedCount += result.savedCount
+            counts.ignoredCount += result.ignoredCount
+            bad += refused
+        }
+        bad.sort { $0.line.number < $1.line.number }
+        counts.rejectedCount += bad.count
+        for (line, reason) in bad {
+            try rejectedFile?.add(line: line.number, bytes: line.bytes, reason: reason, from: bytes)
+        }
+        try rejectedFile?.sync()
+        bad.removeAll(keepingCapacity: true)
+        lines.removeAll(keepingCapacity: true)
+        return counts
     }
 
     /// Saves a batch and its end position; false: the file has changed, and nothing was saved.
     private mutating func save(isLast: Bool) throws -> Bool {
         var hasChanged = false
-        var next = progress
+        var (next, counts) = (progress, counts)
         do {
             // The rows of a file that moves to `done/` must be on disk.
             try inserter.transaction(isLast ? .full : .normal) {
-                try portion.save()
+                counts = try saveRows()
                 guard bytes.isUnchanged() else {
                     hasChanged = true
                     throw FileProblem("changed while it was read")
                 }
                 next.takenAt = now
-                next.savedBytes = isLast ? bytes.sizeBytes : portion.end
+                next.savedBytes = isLast ? bytes.sizeBytes : end
                 next.rejectedBytes = rejectedFile?.sizeBytes ?? 0
                 if let writer { try TakenFiles.put(next, to: writer) }
             }
@@ -128,8 +173,7 @@ struct PendingImport {
             guard hasChanged else { throw error }
             return false
         }
-        progress = next
-        counts = portion.counts
+        (progress, self.counts) = (next, counts)
         return true
     }
 
