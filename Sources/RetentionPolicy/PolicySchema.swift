@@ -12,10 +12,7 @@ package enum PolicySchema {
             .init("title", "retention.yaml"),
             .init("description", "Which rows of a store expire, and how the job reports it"),
         ] + members(of: object(PolicyKey.file, isComplete: true))
-            + [
-                .init("allOf", .array(requiredUnlessInherited)),
-                .init("$defs", .object(definitions)),
-            ])
+            + [.init("$defs", .object(definitions))])
 
     // MARK: Groups
 
@@ -55,28 +52,6 @@ package enum PolicySchema {
     }
 
     private static let inheritableNames = Set(PolicyKey.inheritable.map(\.name))
-
-    /// What a mapping in a rule must have unless `defaults` has it: `count` of `keep_last`.
-    private static let requiredUnlessInherited: [JSONText] = PolicyKey.inheritable.flatMap { key -> [JSONText] in
-        guard case .group(let keys) = key.shape else { return [] }
-        return keys.filter(\.isRequired).flatMap { inner -> [JSONText] in
-            let has: JSONText = ["required": [.string(inner.name)]]
-            func defaults(_ inside: JSONText) -> JSONText {
-                [
-                    "properties": [
-                        "defaults": ["properties": [key.name: inside], "required": [.string(key.name)]]
-                    ],
-                    "required": ["defaults"],
-                ]
-            }
-            func everyRule(_ inside: JSONText) -> JSONText { ["properties": ["rules": ["items": inside]]] }
-            return [
-                ["if": defaults(has), "else": everyRule(["properties": [key.name: has]])],
-                // A rule that replaces the whole mapping also lacks the key.
-                ["if": defaults(["not": has]), "then": everyRule(["required": [.string(key.name)]])],
-            ]
-        }
-    }
 
     /// A store has one address, and each kind of store has its own keys.
     private static let storeRules: [JSONText.Member] = [
