@@ -29,20 +29,21 @@ package struct AgesSetting: Sendable {
         return CanonicalText.object(members + ages.map { ($0.value, text($0.age)) })
     }
 
-    /// What has changed since another setting. Beginnings are only compared one by one if they are the same.
-    func changes(since old: AgesSetting, isUTC: Bool) -> [RuleChange] {
+    /// What is wider than in another setting. Beginnings are only compared one by one if they are the same.
+    ///
+    /// - Parameter isAny: whether a longer age is wider too.
+    func changes(since old: AgesSetting, isUTC: Bool, isAny: Bool) -> [RuleChange] {
         var found: [RuleChange] = []
-        func add(_ key: String, _ was: String?, _ now: String?, isWider: Bool = true) {
-            if was != now { found.append(RuleChange(key: "max_age." + key, was: was, now: now, isWider: isWider)) }
+        func add(_ key: String, _ was: String?, _ now: String?) {
+            if was != now { found.append(RuleChange(key: "max_age." + key, was: was, now: now)) }
         }
         func listed(_ setting: AgesSetting) -> String {
             CanonicalText.list(setting.beginnings.map { CanonicalText.text($0.value) })
         }
         func compare(_ key: String, _ was: MaxAge?, _ now: MaxAge?) {
             let isLonger = now.map { now in was.map { now.isAtLeast($0, isUTC: isUTC) } ?? false } ?? true
-            add(
-                key, was.map { CanonicalText.text($0.canonical) }, now.map { CanonicalText.text($0.canonical) },
-                isWider: !isLonger)
+            guard isAny || !isLonger else { return }
+            add(key, was.map { CanonicalText.text($0.canonical) }, now.map { CanonicalText.text($0.canonical) })
         }
         add("by", CanonicalText.text(old.attribute), CanonicalText.text(attribute))
         add("from", old.source?.canonical, source?.canonical)
@@ -50,7 +51,7 @@ package struct AgesSetting: Sendable {
         // A column may hold two spellings equal, and then the longer age counts for both.
         for former in old.ages where !ages.contains(where: { $0.value == former.value }) {
             let age = CanonicalText.text(former.age.canonical)
-            found.append(RuleChange(key: "max_age", was: age, now: nil, isWider: true, noLonger: [former.value]))
+            found.append(RuleChange(key: "max_age", was: age, now: nil, noLonger: [former.value]))
         }
         for value in Set(ages.map(\.value)).sorted() { compare(value, old.age(of: value), age(of: value)) }
         compare(AgeShare.standard, old.standard, standard)

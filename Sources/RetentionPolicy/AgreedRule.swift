@@ -36,7 +36,7 @@ package struct AgreedRule: Hashable, Sendable {
         store = Self.store(of: policy)
     }
 
-    /// What has changed in the rule itself since another agreement.
+    /// What makes the rule itself wider than another agreement.
     package func changes(since other: AgreedRule) -> [RuleChange] {
         RuleChange.changes(from: other.record, to: record)
     }
@@ -44,7 +44,7 @@ package struct AgreedRule: Hashable, Sendable {
     /// That the policy names other stores than it did, or others of a pattern; nil: it does not.
     package func storeChange(since other: AgreedRule) -> RuleChange? {
         guard store != other.store else { return nil }
-        return RuleChange(key: "store", was: other.store, now: store, isWider: true)
+        return RuleChange(key: "store", was: other.store, now: store)
     }
 
     /// The stores of a policy as written, as JSON.

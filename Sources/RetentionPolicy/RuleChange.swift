@@ -1,22 +1,20 @@
 import PriceStore
 
-/// A setting of a rule that differs from the last time that the rule was carried out.
+/// A setting that makes a rule wider than the agreed one: it may make more rows expire, or removes a limit.
 package struct RuleChange: Hashable, Sendable {
     /// The key in the policy: `max_age`, `limits.max_rows`, `timezone`.
     package var key: String
     /// The setting before and now, as JSON; nil: the default.
     package var was: String?
     package var now: String?
-    /// Whether the change must be accepted: it may make more rows expire, or removes a limit.
-    package var isWider: Bool
     /// What a pattern no longer leaves out, by `except` or because another rule names it, or a value whose age `max_age` no longer names.
     package var noLonger: [String]
 
-    init(key: String, was: String?, now: String?, isWider: Bool, noLonger: [String] = []) {
-        (self.key, self.was, self.now, self.isWider, self.noLonger) = (key, was, now, isWider, noLonger)
+    init(key: String, was: String?, now: String?, noLonger: [String] = []) {
+        (self.key, self.was, self.now, self.noLonger) = (key, was, now, noLonger)
     }
 
-    /// All differences, in the order of the keys in a policy. The name is not compared.
+    /// What makes a rule wider than an old one, in the order of the keys in a policy. The name is not compared.
     package static func changes(from old: RecordedRule, to new: RecordedRule) -> [RuleChange] {
         if old.zone == new.zone, RecordedRule.areEqual(old.settings, new.settings) { return [] }
         let was = Dictionary(old.settings.map { ($0.key, $0.text) }) { first, _ in first }
@@ -25,19 +23,17 @@ package struct RuleChange: Hashable, Sendable {
             // Not ==, because texts with different bytes may be equal.
             guard was[key].map({ Array($0.utf8) }) != now[key].map({ Array($0.utf8) }) else { return [] }
             if key == "max_age", let ages = new.rule.ages(like: old.rule), let former = old.rule.ages(like: new.rule) {
-                let changes = ages.changes(since: former, isUTC: new.zone.isUTC)
-                guard new.rule.dependsOnSplit(by: ages.attribute) || old.rule.dependsOnSplit(by: ages.attribute) else {
-                    return changes
-                }
-                // For all ages, whatever value has another one.
-                return changes.map { change in
-                    let key = change.key.replacing("max_age.", with: "max_age for ", maxReplacements: 1)
-                    return RuleChange(
-                        key: key, was: change.was, now: change.now, isWider: true, noLonger: change.noLonger)
+                let isSplit = [new.rule, old.rule].contains { $0.dependsOnSplit(by: ages.attribute) }
+                return ages.changes(since: former, isUTC: new.zone.isUTC, isAny: isSplit).map { change in
+                    guard isSplit else { return change }
+                    // For all ages, whatever value has another one.
+                    var change = change
+                    change.key = change.key.replacing("max_age.", with: "max_age for ", maxReplacements: 1)
+                    return change
                 }
             }
-            var change = RuleChange(
-                key: key, was: was[key], now: now[key], isWider: !isNarrower(new.rule, old.rule, new.zone))
+            guard !isNarrower(new.rule, old.rule, new.zone) else { return [] }
+            var change = RuleChange(key: key, was: was[key], now: now[key])
             if key == "except" { change.noLonger = old.rule.except.filter { !new.rule.except.contains($0) } }
             return [change]
         }
@@ -45,7 +41,7 @@ package struct RuleChange: Hashable, Sendable {
             found.append(
                 RuleChange(
                     key: "timezone", was: CanonicalText.text(old.zone.identifier),
-                    now: CanonicalText.text(new.zone.identifier), isWider: true))
+                    now: CanonicalText.text(new.zone.identifier)))
         }
         return found
     }

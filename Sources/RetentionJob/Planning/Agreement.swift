@@ -55,8 +55,7 @@ extension RunMemory {
             let widened = Set(plan.steps.lazy.filter { $0.widened != nil }.map(\.rule.writtenName))
             for (index, rule) in now.enumerated() {
                 guard let last = former?[rule.name], !widened.contains(rule.name),
-                    !rule.changes(since: last).contains(where: \.isWider),
-                    rule.changedBeside(from: former, to: byName).isEmpty
+                    rule.changes(since: last).isEmpty, rule.changedBeside(from: former, to: byName).isEmpty
                 else {
                     waiting.insert(rule.name)
                     continue

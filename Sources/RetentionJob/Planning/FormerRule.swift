@@ -7,8 +7,6 @@ struct FormerRule {
     private(set) var record: RecordedRule?
     /// Why it deletes more than is agreed; nil: it does not, or nothing is agreed yet.
     private(set) var widened: WidenedRule?
-    /// Changes that do not make it wider.
-    private(set) var narrowed: [RuleChange] = []
     /// Expired rows that came back; nil: unknown.
     private(set) var late: LateRows?
     /// The newest date, if it is that of an earlier run; nil: there are newer rows, or no run is known.
@@ -64,8 +62,7 @@ struct FormerRule {
     ) throws {
         guard let agreed = planner.agreed, let now = planner.agreeable[step.rule.writtenName] else { return }
         let former = agreed[now.name]
-        let changes = former.map(now.changes) ?? []
-        var wider = changes.filter { $0.isWider && step.rule.share?.isConcerned(by: $0) != false }
+        var wider = (former.map(now.changes) ?? []).filter { step.rule.share?.isConcerned(by: $0) != false }
         // A store that the policy names only now waits; one that has carried out the rule does not, wherever it is.
         let isCarriedOut = planner.past.keys.contains { $0[0] == now.name }
         let otherStore = isCarriedOut ? nil : (former ?? agreed.values.first).flatMap(now.storeChange)
@@ -83,10 +80,7 @@ struct FormerRule {
                 !$0.rows.isDisjoint(from: step.rule.rows) && $0.maxAge.canonical != step.rule.maxAge.canonical
             }.map(\.maxAge.written)
         let isWider = former == nil || !wider.isEmpty || !removed.isEmpty || !ofTable.isEmpty
-        guard isWider || !beside.isEmpty || step.rule.share != nil && !formerAges.isEmpty else {
-            narrowed = changes
-            return
-        }
+        guard isWider || !beside.isEmpty || step.rule.share != nil && !formerAges.isEmpty else { return }
         var allHolds = holds
         allHolds.inForce += removed.compactMap(\.found)
         let plan = try planner.formerPlan(allHolds, reader)

@@ -66,8 +66,6 @@ package struct Plan: Sendable {
         package var record: RecordedRule?
         /// Why the rule is wider than before; nil: it is not, or no run is known.
         package var widened: WidenedRule?
-        /// Changes since the last run that do not make it wider.
-        package var narrowed: [RuleChange] = []
         /// Expired rows that came back; nil: unknown.
         package var late: LateRows?
         /// How long the survey took.

@@ -409,9 +409,7 @@ package struct Planner {
             step.unpriced = try reader.count(
                 StoreFetchRequest(entity: entity.name, predicate: expired && .notTrue(isPriced)))
         }
-        (step.record, step.widened, step.narrowed, step.late) = (
-            former.record, former.widened, former.narrowed, former.late
-        )
+        (step.record, step.widened, step.late) = (former.record, former.widened, former.late)
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey,

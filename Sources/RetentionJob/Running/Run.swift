@@ -81,7 +81,6 @@ package final class Run {
                 report.warn(logger, "\(warning.title)", warning.text)
             }
             measureStore(before: plan)
-            for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)
             forecast(plan)
             report.ruleLines = memory.ruleLines(
@@ -310,11 +309,6 @@ package final class Run {
         ]
         metadata["plan_sha256"] = report.planSHA256.map { "\($0)" }
         return metadata
-    }
-
-    private func noteNarrowed(_ step: Plan.Step) {
-        let text = step.narrowed.map(\.text).joined(separator: "; ")
-        logger.info("policy changed", metadata: ["rule": "\(step.rule.name)", "reason": "not wider: \(text)"])
     }
 
     private func log(_ rule: RunReport.RuleReport) {
