@@ -105,11 +105,7 @@ package struct Planner {
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         let places = Dictionary(policy.rules.inOrder.enumerated().map { ($1.name, $0) }) { first, _ in first }
         var plan = Plan(steps: [])
-        plan.doubtsClock =
-            memory.lastRun.map { last in
-                ClockGuard.isMovedBack(clock: clock, lastRun: last)
-                    || ClockGuard.isJump(clock: clock, lastRun: last, longestGap: memory.longestGap)
-            } ?? false
+        plan.doubtsClock = memory.isMovedBack(clock) || memory.isJump(clock)
         plan.holds = try holds ?? HoldPlan(policy, clock: clock, lastRun: memory.lastRun, reader: reader)
         let rulesTogether = try RulesTogether(policy, reader: reader)
         plan.together = rulesTogether
@@ -491,21 +487,6 @@ package struct Planner {
         where !entity.primaryKey.contains(attribute.name) && !references.contains(attribute.name) {
             let samples = try reader.sample(entity: name, attribute: attribute.name, limit: 10)
             if DateRecognition(attribute, samples: samples, clock: clock)?.encoding != nil { return true }
-        }
-        return false
-    }
-
-    /// Whether rows show that time has passed since the last run. Queries the store only if the clock seems to have jumped.
-    private func hasRowsSinceLastRun(of rules: [Rule], reader: any RetentionReader) throws -> Bool {
-        guard let lastRun = memory.lastRun,
-            ClockGuard.isJump(clock: clock, lastRun: lastRun, longestGap: memory.longestGap)
-        else { return true }
-        for rule in rules where rule.isEnabled && rule.lacking == nil {
-            guard let date = rule.date(zone: policy.timezone), try reader.entity(named: rule.entity)?.kind == .table
-            else { continue }
-            if try ClockGuard.hasRows(of: rule.entity, date: date, since: lastRun, clock: clock, in: reader) {
-                return true
-            }
         }
         return false
     }

@@ -35,7 +35,7 @@ package struct Refusals {
     package var clock: Instant
     package var memory = RunMemory()
     /// Whether an entity of the rules has a plausible row newer than the last run. Used only if
-    /// ``ClockGuard/isJump(clock:memory:)`` is true.
+    /// ``RunMemory/isJump(_:)`` is true.
     package var hasRowsSinceLastRun = true
     /// Whether another rule of the policy may delete rows of the entity.
     package var sharesEntity = false
@@ -313,7 +313,7 @@ package struct Refusals {
     // MARK: The clock
 
     private func clockMovedBack() -> Refusal? {
-        guard let last = memory.lastRun, ClockGuard.isMovedBack(clock: clock, lastRun: last) else { return nil }
+        guard let last = memory.lastRun, memory.isMovedBack(clock) else { return nil }
         return refusal(
             .clockMovedBack,
             "the system clock says \(clock.toSecond.rfc3339), but the last run ended at \(last.toSecond.rfc3339). Is the clock right?"
@@ -321,11 +321,9 @@ package struct Refusals {
     }
 
     private func clockJumped() -> Refusal? {
-        guard let last = memory.lastRun, !hasRowsSinceLastRun,
-            ClockGuard.isJump(clock: clock, lastRun: last, longestGap: memory.longestGap)
-        else { return nil }
+        guard let last = memory.lastRun, !hasRowsSinceLastRun, memory.isJump(clock) else { return nil }
         let gap =
-            memory.longestGap.map { ", where the longest time between two runs was \(Figures.duration($0))" } ?? ""
+            memory.longestGap().map { ", where the longest time between two runs was \(Figures.duration($0))" } ?? ""
         return refusal(
             .clockJumped,
             "the system clock says \(clock.toSecond.rfc3339), \(Figures.duration(clock.since(last))) after the last run"
@@ -378,8 +376,7 @@ extension RunMemory {
         if let limit = rule.limits.maxSilence {
             return (limit.written, Cutoff.instant(asOf: clock, maxAge: limit, align: nil, zone: zone))
         }
-        let gap = since.map(longestGap(before:)) ?? longestGap
-        let silence = max(Rule.Limits.silence, (gap ?? .zero) * 3)
+        let silence = max(Rule.Limits.silence, (longestGap(before: since ?? .distantFuture) ?? .zero) * 3)
         return (Figures.duration(silence), clock.advanced(byMicroseconds: -silence.wholeMicroseconds))
     }
 }

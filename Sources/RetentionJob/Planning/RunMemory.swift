@@ -3,16 +3,14 @@ package import RetentionPolicy
 
 /// What past runs of the same store tell the guards.
 package struct RunMemory: Hashable, Sendable {
-    /// When the last recorded run ended (a crashed one: when it started); nil: there was none.
-    package var lastRun: Instant?
+    /// When the recorded runs ended (a crashed one: when it started), the newest first.
+    package var ends: [Instant]
+    /// When the last of them ended; nil: there was none.
+    package var lastRun: Instant? { ends.first }
     /// By entity name, as ``deletedKey(_:)``: the latest cutoff of recent runs that deleted rows of it, whether they finished or not.
     package var deletedBefore: [String: Instant] = [:]
     /// The latest instant at which a run computed ages that did not record its end; nil: there is none.
     package var crashedAsOf: Instant?
-    /// The longest time between the ends of consecutive runs; nil: fewer than two runs.
-    package var longestGap: Duration?
-    /// These ends, the newest first.
-    package var ends: [Instant] = []
     /// Whether the last run crashed, or failed after a crash: then the store is checked for damage.
     package var hasCrash: Bool
     /// What undos have restored, the newest first.
@@ -174,13 +172,8 @@ package struct RunMemory: Hashable, Sendable {
         var tableKey: [String] { [record.rule.writtenName, record.rule.entity.folded] }
     }
 
-    package init(
-        lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false, restorations: [Restored] = []
-    ) {
-        self.restorations = restorations
-        self.lastRun = lastRun
-        self.longestGap = longestGap
-        self.hasCrash = hasCrash
+    package init(ends: [Instant] = [], hasCrash: Bool = false, restorations: [Restored] = []) {
+        (self.ends, self.hasCrash, self.restorations) = (ends, hasCrash, restorations)
     }
 }
 
@@ -195,8 +188,8 @@ extension [RunMemory.CarriedOut] {
 }
 
 extension RunMemory {
-    /// The longest time between two runs, of those that began before an instant.
-    func longestGap(before instant: Instant) -> Duration? {
+    /// The longest time between the ends of consecutive runs, of those times that began before an instant; nil: there is none.
+    package func longestGap(before instant: Instant = .distantFuture) -> Duration? {
         zip(ends, ends.dropFirst()).filter { $1 < instant }.map { $0.since($1) }.max()
     }
 

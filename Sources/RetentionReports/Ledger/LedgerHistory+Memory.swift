@@ -23,11 +23,9 @@ extension LedgerHistory {
                 sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1000),
             attributes: ["number", "started_us", "finished_us", "as_of_us", "mode", "outcome"])
         let ends = rows.compactMap { Self.instant($0[2]) ?? Self.instant($0[1]) }
-        let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         var memory = RunMemory(
-            lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(ofStore),
+            ends: ends, hasCrash: try hasCrash(ofStore),
             restorations: try restorations(names(of: store), of: store, before: number))
-        memory.ends = ends
         let isOpen = [LedgerRun.Outcome.crashed, .running].map { StoreValue.text($0.rawValue) }
         memory.crashedAsOf = rows.filter {
             isOpen.contains($0[5]) && $0[4] != .text(RunReport.Mode.undo.rawValue)

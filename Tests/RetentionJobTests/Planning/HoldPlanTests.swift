@@ -282,7 +282,7 @@ import Testing
     // MARK: A hold that is gone
 
     private func memory(_ file: PriceFile, _ holds: Hold...) -> RunMemory {
-        var memory = RunMemory(lastRun: PriceFile.now)
+        var memory = RunMemory(ends: [PriceFile.now])
         memory.agreed = [AgreedRule(.prices(), of: file.policy(.prices()), holds: holds)]
         return memory
     }

@@ -238,7 +238,7 @@ import Testing
     // MARK: Clock
 
     private var longAgo: RunMemory {
-        RunMemory(lastRun: PriceFile.now.advanced(byMicroseconds: -20 * 86_400_000_000), longestGap: .seconds(86_400))
+        RunMemory(ends: [-20, -21].map { PriceFile.now.advanced(byMicroseconds: $0 * 86_400_000_000) })
     }
 
     @Test func aJumpOfTheClockRefusesEveryRule() throws {

@@ -194,32 +194,32 @@ import Testing
 
     static let clockRows = [
         Row("60 s before the last run", []) {
-            $0.memory.lastRun = clock.advanced(byMicroseconds: minute)
+            $0.memory.ends = [clock.advanced(byMicroseconds: minute)]
         },
         Row("a microsecond more than 60 s before the last run", [.clockMovedBack]) {
-            $0.memory.lastRun = clock.advanced(byMicroseconds: minute + 1)
+            $0.memory.ends = [clock.advanced(byMicroseconds: minute + 1)]
         },
         Row("7 days after the only run", []) {
-            $0.memory.lastRun = clock.advanced(byMicroseconds: -7 * day)
+            $0.memory.ends = [clock.advanced(byMicroseconds: -7 * day)]
             $0.hasRowsSinceLastRun = false
         },
         Row("more than 7 days after the only run", [.clockJumped]) {
-            $0.memory.lastRun = clock.advanced(byMicroseconds: -7 * day - 1)
+            $0.memory.ends = [clock.advanced(byMicroseconds: -7 * day - 1)]
             $0.hasRowsSinceLastRun = false
         },
         Row("more than 7 days, and rows have come since", []) {
-            $0.memory.lastRun = clock.advanced(byMicroseconds: -7 * day - 1)
+            $0.memory.ends = [clock.advanced(byMicroseconds: -7 * day - 1)]
         },
         Row("three times the longest gap", []) {
-            $0.memory = RunMemory(lastRun: clock.advanced(byMicroseconds: -30 * day), longestGap: .seconds(864_000))
+            $0.memory = RunMemory(ends: [-30 * day, -40 * day].map { clock.advanced(byMicroseconds: $0) })
             $0.hasRowsSinceLastRun = false
         },
         Row("more than three times the longest gap", [.clockJumped]) {
-            $0.memory = RunMemory(lastRun: clock.advanced(byMicroseconds: -30 * day - 1), longestGap: .seconds(864_000))
+            $0.memory = RunMemory(ends: [-30 * day - 1, -40 * day - 1].map { clock.advanced(byMicroseconds: $0) })
             $0.hasRowsSinceLastRun = false
         },
         Row("three times a short gap, but not 7 days", []) {
-            $0.memory = RunMemory(lastRun: clock.advanced(byMicroseconds: -6 * day), longestGap: .seconds(3600))
+            $0.memory = RunMemory(ends: [-6 * day, -6 * day - 60 * minute].map { clock.advanced(byMicroseconds: $0) })
             $0.hasRowsSinceLastRun = false
         },
         Row("no run yet", []) { $0.hasRowsSinceLastRun = false },
@@ -385,7 +385,7 @@ import Testing
         refusals.survey.dates.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
         refusals.survey.leavesReadableRows = false
         refusals.rule.limits.maxRows = 1
-        refusals.memory.lastRun = Self.clock.advanced(byMicroseconds: Self.day)
+        refusals.memory.ends = [Self.clock.advanced(byMicroseconds: Self.day)]
         #expect(
             refusals.all().map(\.code)
                 == [.wrongUnit, .clockMovedBack, .futureDates, .wouldEmptyEntity, .tooManyRows])

@@ -146,7 +146,7 @@ import Testing
 
     /// What the ledger remembers of a run of a policy.
     private static func memory(of policy: Policy) throws -> RunMemory {
-        var memory = RunMemory(lastRun: PriceFile.now.advanced(byMicroseconds: -1))
+        var memory = RunMemory(ends: [PriceFile.now.advanced(byMicroseconds: -1)])
         memory.agreed = try policy.rules.map { rule in
             let line = AgreedRule(
                 rule, of: policy, holds: policy.holds, file: "policy", run: "01RUN", ended: PriceFile.now

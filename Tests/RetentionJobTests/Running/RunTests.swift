@@ -78,9 +78,7 @@ import Testing
             var records = RecordedRules()
             recorder.past.rules = report.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
             recorder.past.agreed = report.agreedLines?.compactMap(AgreedRule.init) ?? []
-            let ends = [now] + recorder.past.ends
-            recorder.past.ends = ends
-            recorder.past.longestGap = zip(ends, ends.dropFirst()).map { $0.since($1) }.max()
+            recorder.past.ends.insert(now, at: 0)
             return report.rules[0]
         }
 
@@ -531,6 +529,7 @@ import Testing
     @Test func aFeedThatStoppedBeforeATimeWithoutRunsIsRefusedInEachRun() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<60)
+        bench.options.accept = [.clockJumped]
         func night(_ number: Int64) throws -> RefusalCode? { try bench.night(number, file).refusal }
         #expect(try [0, 1, 25, 25, 26].map(night) == [nil, nil, .feedStopped, .feedStopped, .feedStopped])
     }
@@ -549,7 +548,7 @@ import Testing
     @Test func theMemoryOfTheLedgerGuardsTheRun() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
-        bench.recorder.past.lastRun = PriceFile.now.advanced(byMicroseconds: 3_600_000_000)
+        bench.recorder.past.ends = [PriceFile.now.advanced(byMicroseconds: 3_600_000_000)]
         let report = try bench.run(file, .prices())
         #expect(report.rules.map(\.refusal) == [.clockMovedBack])
         #expect(report.exitCode == 65)

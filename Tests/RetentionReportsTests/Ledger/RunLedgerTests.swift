@@ -131,7 +131,7 @@ struct RunLedgerTests {
         try ledger.begin(report("01E", hour: 20))
         let memory = try ledger.memory()
         #expect(memory.lastRun == ReportSample.asOf.advanced(byMicroseconds: 14 * hour))
-        #expect(memory.longestGap == .seconds(36_000))
+        #expect(memory.longestGap() == .seconds(36_000))
         let reader = try SQLiteReader(path: file.path)
         #expect(try OpenLedger(reader: reader).history().memory(store: "/data/prices.sqlite", before: 5) == memory)
     }
