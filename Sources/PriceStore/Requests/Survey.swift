@@ -69,8 +69,6 @@ package struct Survey: Hashable, Sendable {
         package var rowCount: Int
         /// Why the relationship prevents the delete.
         package var objection: Objection
-        /// Whether the source has an attribute that may hold a date, so that a rule could delete its rows.
-        package var sourceHasDates = true
 
         /// Makes an obstacle.
         package init(relationship: Relationship, rowCount: Int, objection: Objection = .pointing) {

@@ -466,29 +466,12 @@ package struct Planner {
     /// An unsupported schema is an answer, not an error: the other rules run.
     func answer(_ request: SurveyRequest, _ reader: any RetentionReader) throws(StoreError) -> Survey {
         do {
-            var survey = try reader.survey(request)
-            for index in survey.related.obstacles.indices {
-                let source = survey.related.obstacles[index].relationship.source
-                survey.related.obstacles[index].sourceHasDates = try hasDates(source, reader)
-            }
-            return survey
+            return try reader.survey(request)
         } catch  where error.kind == .unsupported {
             var survey = Survey()
             survey.unsupported = error.message
             return survey
         }
-    }
-
-    /// Whether an entity has an attribute that a rule could use as a date, judged by some of its values.
-    private func hasDates(_ name: String, _ reader: any RetentionReader) throws(StoreError) -> Bool {
-        guard let entity = try reader.entity(named: name), entity.kind == .table else { return false }
-        let references = entity.relationships.flatMap(\.sourceAttributes)
-        for attribute in entity.attributes
-        where !entity.primaryKey.contains(attribute.name) && !references.contains(attribute.name) {
-            let samples = try reader.sample(entity: name, attribute: attribute.name, limit: 10)
-            if DateRecognition(attribute, samples: samples, clock: clock)?.encoding != nil { return true }
-        }
-        return false
     }
 }
 

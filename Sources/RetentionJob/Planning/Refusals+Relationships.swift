@@ -55,9 +55,9 @@ extension Refusals {
     /// How to remove an obstacle: a setting of the rule, or a rule for the other table.
     private func delete(_ obstacle: Survey.Obstacle) -> String {
         let relationship = obstacle.relationship
-        let isOther = relationship.source.folded != relationship.destination.folded && obstacle.sourceHasDates
-        let rows =
-            "delete those rows first" + (isOther ? ", with a rule for \(relationship.source) before this one" : "")
+        let isOther = relationship.source.folded != relationship.destination.folded
+        let rule = ", with a rule for \(relationship.source) before this one if its rows have a date"
+        let rows = "delete those rows first" + (isOther ? rule : "")
         return choices.map { "write \($0)" + (isOther ? ", or \(rows)" : "") } ?? rows
     }
 

@@ -155,10 +155,8 @@ import Testing
         #expect(own.contains("relationships: nullify") && !own.contains("relationships: cascade"))
         #expect(!own.contains("a rule for"))
         try file.execute("UPDATE price SET up = NULL; INSERT INTO child (price) VALUES (1)")
-        let undated = try #require(try bench.dryRun(file, rule { _ in }).rules[0].message)
-        #expect(undated.contains("1 row of child (price)") && !undated.contains("a rule for"))
-        try file.execute("ALTER TABLE child ADD COLUMN made INTEGER; UPDATE child SET made = 1795000000")
-        let dated = try #require(try bench.dryRun(file, rule { _ in }).rules[0].message)
-        #expect(dated.contains("with a rule for child before this one"))
+        let other = try #require(try bench.dryRun(file, rule { _ in }).rules[0].message)
+        #expect(other.contains("1 row of child (price)"))
+        #expect(other.contains("with a rule for child before this one if its rows have a date"))
     }
 }
