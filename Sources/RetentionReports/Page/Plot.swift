@@ -23,6 +23,8 @@ struct Plot {
 
     /// The place of the plot in its picture.
     private static let (left, right, top, bottom) = (80, 394, 42, 204)
+    /// The height of a row of numbers, in tenths.
+    private static let row = 160
 
     /// The numbers of the plot.
     var numbers: ReviewTable {
@@ -38,11 +40,13 @@ struct Plot {
     /// - Parameter identifier: distinguishes the plot from others on its page.
     func svg(_ identifier: String) -> String {
         let lines = bars.isEmpty ? [series.values(0), series.values(1)] : []
-        let values = bars.flatMap { [$0.low, $0.high] } + lines.flatMap { $0.map(\.value) }
-        let (up, down) = scale(values)
+        let (up, down) = scale(ends.map(\.value) + lines.flatMap { $0.map(\.value) })
+        let (above, below) = (ends.filter { $0.value > up }, ends.filter { $0.value < -down })
         let length = max(1, Int128(span.end.microseconds) - Int128(span.start.microseconds))
-        // Places are tenths of a unit of the picture.
-        let (left, right, top, bottom) = (Self.left * 10, Self.right * 10, Self.top * 10, Self.bottom * 10)
+        // Places are tenths of a unit of the picture. The numbers of bars that are longer than the scale have rows of their own.
+        let (left, right, top) = (Self.left * 10, Self.right * 10, Self.top * 10 + (above.isEmpty ? 0 : Self.row))
+        let bottom = Self.bottom * 10 + (above.isEmpty ? 0 : Self.row)
+        let axis = bottom + (below.isEmpty ? 0 : Self.row)
         func x(_ instant: Instant) -> Int {
             let part = min(max(0, Int128(instant.microseconds) - Int128(span.start.microseconds)), length)
             return left + Int(part * Int128(right - left) / length)
@@ -52,7 +56,7 @@ struct Plot {
             return top + Int(part * Int128(bottom - top) / (Int128(up) + Int128(down)))
         }
         var parts = [
-            "<svg viewBox=\"0 0 400 230\" role=\"img\" aria-labelledby=\"\(identifier)-t \(identifier)-d\">",
+            "<svg viewBox=\"0 0 400 \(axis / 10 + 26)\" role=\"img\" aria-labelledby=\"\(identifier)-t \(identifier)-d\">",
             "<title id=\"\(identifier)-t\">\(HTMLText.escaped(heading))</title>",
             "<desc id=\"\(identifier)-d\">\(HTMLText.escaped(summary))</desc>",
         ]
@@ -71,7 +75,6 @@ struct Plot {
             line("grid", [(left, y(value)), (right, y(value))])
             text(format(abs(value)), left - 60, y(value) + 40, "end")
         }
-        var cutCount = 0
         for bar in bars where bar.low < bar.high {
             let (from, to) = (x(bar.point.start), x(bar.point.end))
             // Even the smallest value is visible.
@@ -80,12 +83,12 @@ struct Plot {
             parts.append(
                 "<rect class=\"\(bar.style)\" x=\"\(decimal(from + gap))\" y=\"\(decimal(start))\" "
                     + "width=\"\(decimal(max(10, to - from - 2 * gap)))\" height=\"\(decimal(height))\"/>")
-            // A bar that is longer than the scale has its number.
-            guard bar.high > up || bar.low < -down else { continue }
-            let (place, anchor) = from > (left + right) / 2 ? (from - 30, "end") : (to + 30, "start")
-            let level = bar.high > up ? top + 110 + cutCount * 160 : bottom - 30 - cutCount * 160
-            text(format(max(bar.high, -bar.low)), place, level, anchor, "strong")
-            cutCount += 1
+        }
+        for (ends, level) in [(above, top - 50), (below, bottom + 130)] {
+            let places = Self.spread(
+                ends.map { (x($0.point.start) + x($0.point.end)) / 2 }, ends.map { width(format(abs($0.value))) },
+                left...right)
+            for (end, place) in zip(ends, places) { text(format(abs(end.value)), place, level, "middle", "strong") }
         }
         for point in unknown {
             text("?", (x(point.start) + x(point.end)) / 2, y(0) - 30, "middle", "strong")
@@ -96,15 +99,44 @@ struct Plot {
         if let mark, mark.instant >= span.start, mark.instant <= span.end {
             let place = x(mark.instant)
             let (start, anchor) = place > (left + right) / 2 ? (place - 50, "end") : (place + 50, "start")
-            line("mark", [(place, top - 180), (place, bottom)])
-            text(mark.label, start, top - 80, anchor, "strong")
+            line("mark", [(place, Self.top * 10 - 180), (place, bottom)])
+            text(mark.label, start, Self.top * 10 - 80, anchor, "strong")
         }
         let half = span.start.advanced(byMicroseconds: span.end.since(span.start).wholeMicroseconds / 2)
-        let last = span.end.advanced(byMicroseconds: -1)
-        for (instant, anchor) in [(span.start, "start"), (half, "middle"), (last, "end")] {
-            text(day(instant), x(instant), bottom + 180, anchor)
+        for (instant, anchor) in [(span.start, "start"), (half, "middle"), (span.end, "end")] {
+            text(day(min(instant, span.end.advanced(byMicroseconds: -1))), x(instant), axis + 180, anchor)
         }
         return (parts + ["</svg>"]).joined(separator: "\n")
+    }
+
+    /// The outer ends of the bars, in order of time.
+    private var ends: [(point: Series.Point, value: Int64)] {
+        let shown = bars.filter { $0.low < $0.high }
+        let inner = Set(shown.map { [$0.point.start.microseconds, $0.low] })
+        return shown.filter { $0.high <= 0 || !inner.contains([$0.point.start.microseconds, $0.high]) }
+            .map { ($0.point, $0.high > 0 ? $0.high : $0.low) }
+    }
+
+    /// How wide a number is at most, in tenths.
+    private func width(_ number: String) -> Int { number.count * 90 }
+
+    /// Moves texts that are in one row apart, in their order, as little as possible.
+    ///
+    /// - Parameter places: the middles of the texts, ascending.
+    private static func spread(_ places: [Int], _ widths: [Int], _ room: ClosedRange<Int>) -> [Int] {
+        var places = places
+        for index in places.indices.dropFirst() {
+            let missing = (widths[index - 1] + widths[index]) / 2 + 60 - (places[index] - places[index - 1])
+            guard missing > 0 else { continue }
+            places[index - 1] -= missing / 2
+            places[index] += missing - missing / 2
+        }
+        guard let first = places.first, let last = places.last, let start = widths.first, let end = widths.last else {
+            return places
+        }
+        // The first or the last one may be at the edge.
+        let shift = max(0, room.lowerBound + start / 2 - first) + min(0, room.upperBound - end / 2 - last)
+        return places.map { $0 + shift }
     }
 
     /// The ends of the scale above and below zero. Each side has room for the number at its end.

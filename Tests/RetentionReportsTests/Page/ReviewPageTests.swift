@@ -124,6 +124,25 @@ struct ReviewPageTests {
         #expect(html.contains("none is recorded") && !html.contains("<figure>"))
     }
 
+    /// They are above the scale, in the order of their bars.
+    @Test func numbersOfNeighbouringBarsDoNotOverlap() throws {
+        let points = (Int64(0)..<14).map { day in
+            let rows: Int64 = day == 12 ? 50_000 : day == 13 ? 40_000 : 10
+            return Series.Point(start: Sample.instant(day), end: Sample.instant(day + 1), values: [rows])
+        }
+        let plot = Plot(
+            heading: "Rows", summary: "", unit: "rows", series: Series(names: ["rows"], points: points),
+            bars: points.map { ($0, 0, $0.values[0] ?? 0, "kept") }, span: (Sample.instant(0), Sample.instant(14)),
+            day: { _ in "" })
+        let svg = plot.svg("p")
+        let numbers = svg.matches(of: #/<text class="strong" x="([^"]+)" y="([^"]+)" text-anchor="middle">([^<]+)</#)
+        #expect(numbers.map { String($0.3) } == ["50,000", "40,000"])
+        let places = try numbers.map { try #require(Double($0.1)) }
+        // A number of six signs has 54 units.
+        #expect(places.count == 2 && places[1] - places[0] >= 54 && places[1] <= 394 - 27)
+        #expect(Set(numbers.map { String($0.2) }) == ["53"] && svg.contains("viewBox=\"0 0 400 246\""))
+    }
+
     // MARK: Rows by date
 
     @Test(arguments: [
