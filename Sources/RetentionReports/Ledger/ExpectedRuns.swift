@@ -56,16 +56,17 @@ extension [LedgerRun] {
     /// When each run began, and whether its date may be right.
     ///
     /// A date is wrong if it is more than a day after what follows: the next run with a right date, or now. Of such a run it is only known
-    /// that what follows began later. The date of a run that was refused because the clock was set back is wrong if an earlier run is dated
-    /// between it and now. If that one is dated later than now, its own clock was ahead.
+    /// that what follows began later. The date of a run that was refused because the clock was set back is wrong if two earlier runs are dated
+    /// between it and now, or one that is the only one. Otherwise the clock of that one was ahead.
     ///
     /// - Parameter now: the time of the clock.
     func begun(now: Instant) -> [(at: Instant, isDated: Bool, run: LedgerRun)] {
-        var latest = Instant.distantPast
+        // The two latest dates so far.
+        var latest: [Instant] = []
         let areBehind = map { run in
             let started = run.report.started
-            if started <= now { latest = Swift.max(latest, started) }
-            return run.report.saysMovedBack && started < latest
+            defer { if started <= now { latest = (latest + [started]).sorted().suffix(2) } }
+            return run.report.saysMovedBack && latest.first.map { started < $0 } == true
         }
         var next = now
         return zip(self, areBehind).reversed().map { run, isBehind in

@@ -63,7 +63,7 @@ extension Review {
             let reason = plan.short(failure)
             if isLedgerUnreadable {
                 found.append((.bad, "ledger", nil, "the ledger cannot be read, so a run now would fail: \(reason)"))
-            } else if plan.rules.isEmpty {
+            } else if !isStoreRead {
                 // The store can be read, but lacks what the policy names.
                 let text = plan.exitCode == 78 ? "a run now would fail" : "the store cannot be read now"
                 found.append((.bad, "store", nil, "\(text): \(reason)"))

@@ -57,6 +57,9 @@ extension Review {
             let days = "\(counted.count { $0.value > 0 }) of \(Figures.count(count, "day")) with a run"
             parts.append("\(Figures.grouped(series.sum(1))) deleted on \(days)")
         }
+        if let undated = undatedDeleted[rule.name], undated > 0 {
+            parts.append("\(Figures.grouped(undated)) deleted on a day that is not known: the clock was wrong")
+        }
         if counted.count < count { parts.append("deletes not known on \(Figures.count(count - counted.count, "day"))") }
         if known > 0 { parts.append("\(Figures.grouped(series.sum(0))) arrived") }
         if known < count { parts.append("arrivals not known on \(Figures.count(count - known, "day"))") }

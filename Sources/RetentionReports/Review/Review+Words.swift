@@ -60,20 +60,28 @@ extension Review {
             parts.append(String(TextReport(run.report, tellsLeft: !isRestored).closing.dropLast()))
         }
         if run.outcome == .crashed { parts.append("what it deleted and left is not known") }
-        let gone = run.report.rules.filter { $0.done.goneCount > 0 }.sorted { $0.done.goneCount > $1.done.goneCount }
-        if gone.count > 1 {
-            let most = gone.prefix(5).map { rule in
-                let others = rule.done.goneCount - rule.done.deleted
-                return "\(rule.name) \(Figures.grouped(rule.done.deleted))"
-                    + (others > 0 ? " and \(Figures.grouped(others)) with them" : "")
-            }
-            parts.append(most.joined(separator: ", ") + (gone.count > 5 ? ", …" : ""))
-        }
+        parts.append(Self.rowsByRule(run.report.rules))
         if run.report.configSHA256 != plan.configSHA256 { parts.append("the policy has changed since") }
         if let undo = run.undoText {
             parts.append((["possible", "not possible"].contains(where: undo.hasPrefix) ? "undo " : "") + undo)
         }
-        return parts.joined(separator: " · ")
+        return parts.filter { !$0.isEmpty }.joined(separator: " · ")
+    }
+
+    /// The rules that deleted the most rows, with their sums; empty: it was one rule, or none.
+    static func rowsByRule(_ rules: [RunReport.RuleReport]) -> String {
+        let sums = Dictionary(grouping: rules.filter { $0.done.goneCount > 0 }, by: \.name).map { name, rules in
+            (
+                name: name, deleted: rules.reduce(0) { $0 + $1.done.deleted },
+                gone: rules.reduce(0) { $0 + $1.done.goneCount }
+            )
+        }
+        guard sums.count > 1 else { return "" }
+        let most = sums.sorted { ($1.gone, $0.name) < ($0.gone, $1.name) }.prefix(5).map { name, deleted, gone in
+            "\(name) \(Figures.grouped(deleted))"
+                + (gone > deleted ? " and \(Figures.grouped(gone - deleted)) with them" : "")
+        }
+        return most.joined(separator: ", ") + (sums.count > 5 ? ", …" : "")
     }
 
     /// What is known if no run is.
@@ -167,25 +175,34 @@ extension Review {
                 ("Changed candles", true, { positive($0.candles.changed ?? 0) }),
                 ("Growth", false, { growth(of: $0)?.text ?? number($0, nil) }),
                 ("Oldest (UTC)", false, { Self.time($0.planned.oldest) }),
-                ("Cutoff (UTC)", false, { $0.outcome == .disabled ? "" : Self.time($0.cutoff) }),
+                (
+                    "Cutoff (UTC)", false,
+                    { number($0, nil).isEmpty ? "" : isStoreRead ? Self.time($0.cutoff) : "?" }
+                ),
                 ("Max age", false, { $0.maxAge }), ("Date", false, { "\($0.entity).\($0.dateAttribute)" }),
             ])
     }
 
     /// What came and went of each rule on the newest days with a run: a week, or fewer days of many rules.
     var nightTable: ReviewTable {
-        // The ledger knows the nights of a store that cannot be read now.
-        let names = plan.rules.isEmpty ? policy.rules.map(\.name) : shownRules.map(\.name)
+        let names = shownRules.map(\.name)
         let most = min(7, max(1, 21 / max(1, names.count)))
         let nights = names.flatMap { name in
-            days(of: name).points.suffix(most).reversed().map { (rule: name, point: $0) }
+            let undated = undatedDeleted[name].flatMap { count in
+                count > 0 ? (rule: name, day: "?", figures: ["", Figures.grouped(count), "", ""]) : nil
+            }
+            return days(of: name).points.suffix(most).reversed().map { point in
+                (rule: name, day: day(point.start), figures: (0..<4).map { point.text($0) })
+            } + (undated.map { [$0] } ?? [])
         }
-        func figure(_ index: Int) -> ((rule: String, point: Series.Point)) -> String { { $0.point.text(index) } }
+        func figure(_ index: Int) -> ((rule: String, day: String, figures: [String])) -> String {
+            { $0.figures[index] }
+        }
         return ReviewTable(
             "What came and went in the newest nights. Arrived: less what other programs deleted. ?: not known", nights,
             shortCount: 6, style: { _ in .plain },
             [
-                ("Rule", false, { $0.rule }), ("Day", false, { day($0.point.start) }), ("Arrived", true, figure(0)),
+                ("Rule", false, { $0.rule }), ("Day", false, { $0.day }), ("Arrived", true, figure(0)),
                 ("Deleted", true, figure(1)), ("Rows left", true, figure(2)), ("Expired left", true, figure(3)),
             ])
     }

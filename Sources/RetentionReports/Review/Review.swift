@@ -18,10 +18,14 @@ package struct Review {
     /// Whether the ledger cannot be read, which is the failure of the plan. Then at most some of the past runs are known.
     package var isLedgerUnreadable = false
     /// The entities, in lower case, from which the rules' deletes can take rows by cascades, by the names of the rules.
-    private let reached: [String: Set<String>]
+    let reached: [String: Set<String>]
     /// The policy, completed from the store.
     package var policy: Policy
-    private var days: [String: Series] = [:]
+    var days: [String: Series] = [:]
+    /// The rows that each rule deleted on days that are not known, because the clock was wrong.
+    var undatedDeleted: [String: Int64] = [:]
+    /// Whether the plan has what a run would do; otherwise only the past runs are known.
+    let isStoreRead: Bool
 
     package init(
         plan: RunReport, runs: [LedgerRun], others: [LedgerRun] = [], dates: [String: Series] = [:],
@@ -30,7 +34,35 @@ package struct Review {
         self.reached = reached
         (self.plan, self.runs, self.others, self.dates, self.policy) = (plan, runs, others, dates, policy)
         self.storeSizeBytes = storeSizeBytes
-        days = daysOfRules
+        isStoreRead = plan.failure == nil || !plan.rules.isEmpty
+        if !isStoreRead { takeRulesOfPastRuns() }
+        findDays()
+    }
+
+    /// Takes the rules of the policy for those of the plan, with figures that are not known. A rule for several tables or ages is as many
+    /// rules as in its newest run.
+    private mutating func takeRulesOfPastRuns() {
+        let pastRuns = runs.reversed().map(\.report.rules)
+        policy.rules = policy.rules.flatMap { rule -> [Rule] in
+            let members = pastRuns.lazy.map { $0.filter { $0.family == rule.name } }.first { !$0.isEmpty } ?? []
+            return members.isEmpty
+                ? [rule]
+                : members.map { member in
+                    var one = rule
+                    one.family = Rule.Family(name: rule.name, entity: rule.entity)
+                    (one.name, one.entity, one.maxAge.written) = (member.name, member.entity, member.maxAge)
+                    return one
+                }
+        }
+        plan.rules = policy.rules.map { rule in
+            var report = RunReport.RuleReport(
+                name: rule.name, entity: rule.entity, dateAttribute: rule.dateAttribute, dateFormat: rule.dateFormat,
+                maxAge: rule.maxAge.written, cutoff: plan.asOf, outcome: rule.isEnabled ? .planned : .disabled)
+            let known = ["name", "entity", "date_attribute", "date_format", "max_age", "outcome", "family"]
+            report.unknown = Set(RunReport.RuleReport.values.map(\.name)).subtracting(known)
+            (report.family, report.planned.isCounted) = (rule.family?.name, false)
+            return report
+        }
     }
 
     /// The days up to today of which past runs are shown, and over which growth is measured.
@@ -44,7 +76,7 @@ package struct Review {
         policy.timezone.startOfDay(CivilDate(dayNumber: dayNumber(instant) - days))
     }
 
-    private func dayNumber(_ instant: Instant) -> Int { policy.timezone.civil(of: instant).date.dayNumber }
+    func dayNumber(_ instant: Instant) -> Int { policy.timezone.civil(of: instant).date.dayNumber }
 
     /// The runs that began in these days.
     var recentRuns: [LedgerRun] {
@@ -71,11 +103,8 @@ package struct Review {
 
     var ready: [RunReport.RuleReport] { plan.rules.filter { $0.outcome == .planned } }
 
-    /// Whether the store was read; otherwise what a run would delete is not known.
-    private var isCounted: Bool { plan.failure == nil || !plan.rules.isEmpty }
-
     /// The rows that a run would delete now, with those of cascades; nil: they were not counted.
-    var expiredNow: Int? { isCounted ? ready.reduce(0) { $0 + $1.planned.expired + $1.done.cascaded } : nil }
+    var expiredNow: Int? { isStoreRead ? ready.reduce(0) { $0 + $1.planned.expired + $1.done.cascaded } : nil }
 
     /// The rows that will expire within 24 hours; nil: they were not counted.
     var expiredTomorrow: Int? { sum(of: ready) { $0.nextDay } }
@@ -93,142 +122,11 @@ package struct Review {
 
     /// The sum of a forecast over some rules; nil: it is not known of all.
     private func sum(of rules: [RunReport.RuleReport], _ rows: (Forecast) -> Int?) -> Int? {
-        guard isCounted else { return nil }
+        guard isStoreRead else { return nil }
         return rules.reduce(0) { sum, rule in
             sum.flatMap { sum in rule.planned.forecast.flatMap(rows).map { sum + $0 } }
         }
     }
-
-    /// What came and went of each rule on each day with a run: `arrived`, `deleted`, and after the last run of the day the `rows`, and the
-    /// expired ones that were `left`; unknown if the rule was undone.
-    ///
-    /// Arrivals are the difference between what a run found and what the run before left, maybe days before: rows that other programs have
-    /// deleted are missing from them. They are not known if something else may have changed the rows or the rule: an undo, a crash, another
-    /// policy, or another rule that deleted such rows.
-    private var daysOfRules: [String: Series] {
-        var found: [String: Series] = [:]
-        var last: [String: (rows: Int64, rule: String, start: Instant)] = [:]
-        let (names, sharing) = (Set(policy.rules.map(\.name)), self.sharing)
-        let ownNumbers = Set(runs.map(\.number))
-        func add(_ point: Series.Point, _ name: String) {
-            var (point, days) = (point, found[name] ?? Series(names: Self.dayFigures))
-            if let earlier = days.points.last, earlier.start == point.start {
-                point.arrivedDays = earlier.arrivedDays
-                for index in 0...1 {
-                    point.values[index] = point.values[index].flatMap { more in
-                        earlier.values[index].map { $0 + more }
-                    }
-                }
-                days.points.removeLast()
-            }
-            days.points.append(point)
-            found[name] = days
-        }
-        let begun = Dictionary(begun.map { ($0.run.number, $0.at) }) { first, _ in first }
-        for run in (recentRuns + others).sorted(by: { $0.number < $1.number }) {
-            let isOwn = ownNumbers.contains(run.number)
-            let rules = run.report.rules.filter { isOwn && $0.outcome != .disabled && names.contains($0.name) }
-            let taken = rulesTaken(by: run, isOwn: isOwn, sharing)
-            let start = policy.timezone.start(of: .day, at: begun[run.number] ?? run.report.started)
-            let end = policy.timezone.buckets(of: .day, from: start, through: start).last ?? start
-            if run.report.undo != nil {
-                let changed = rulesChanged(by: run)
-                last = last.filter { !changed.contains($0.key) }
-            } else if !run.isFinished {
-                let present = Set(rules.map(\.name))
-                last = last.filter { present.contains($0.key) }
-            }
-            // What a run without an end has deleted is not known.
-            if isOwn, !run.isFinished, run.report.undo == nil {
-                let only = run.report.onlyRules
-                for rule in policy.rules where rule.isEnabled {
-                    guard only.isEmpty || only.contains(rule.name) || only.contains(rule.family?.name ?? "") else {
-                        continue
-                    }
-                    add(.init(start: start, end: end, values: [nil, nil, nil, nil]), rule.name)
-                }
-            }
-            for figures in rules {
-                let name = figures.name
-                let rows = figures.planned.rows.map { Int64($0) }
-                // An earlier version recorded only which policy it was.
-                let (before, rule) = (last[name], figures.ruleSHA256 ?? run.report.configSHA256)
-                let arrived = before?.rule == rule ? rows.flatMap { rows in before.map { rows - $0.rows } } : nil
-                let isUndone = run.undoneBy?.rules.contains(name) == true
-                var day = [arrived.flatMap { $0 < 0 ? nil : $0 }, isUndone ? 0 : Int64(figures.done.deleted), nil, nil]
-                let left = rows.map { $0 - Int64(figures.done.deleted) }
-                let isTaken = taken.contains(name)
-                // An undo brings back the rows of its rules, also those of this one that they took, and one that was stopped perhaps others.
-                let isBack = run.undoneBy.map { isUndone || $0.wasInterrupted || isTaken } ?? false
-                if !isBack {
-                    day[2] = isTaken ? nil : left
-                    day[3] = figures.planned.isCounted && run.isFinished ? Int64(figures.left.expired) : nil
-                }
-                var point = Series.Point(
-                    start: start, end: end, values: day, isRefused: figures.outcome == .refused)
-                point.arrivedDays = before.map { max(1, dayNumber(start) - dayNumber($0.start)) } ?? 1
-                add(point, name)
-                last[name] = left.map { ($0, rule, start) }
-            }
-            last = last.filter { !taken.contains($0.key) }
-        }
-        return found
-    }
-
-    /// By the name and the entity of each rule, the other rules that may match the same rows.
-    private var sharing: [[String]: Set<String>] {
-        Dictionary(grouping: policy.rules, by: \.entity.folded).reduce(into: [:]) { found, entity in
-            for rule in entity.value {
-                let others = entity.value.filter { $0.name != rule.name && !$0.rows.isDisjoint(from: rule.rows) }
-                found[[rule.name, entity.key]] = Set(others.map(\.name))
-            }
-        }
-    }
-
-    /// The rules of which others have, or may have, taken rows in a run. What the rules of other policies match is not known.
-    private func rulesTaken(by run: LedgerRun, isOwn: Bool, _ sharing: [[String]: Set<String>]) -> Set<String> {
-        var taken: Set<String> = []
-        for taker in run.report.rules where taker.done.goneCount > 0 {
-            let (entity, takesOthers) = (taker.entity.folded, taker.done.goneCount > taker.done.deleted)
-            let shared = isOwn ? sharing[[taker.name, entity]] : nil
-            if let shared, taker.done.deleted > 0 { taken.formUnion(shared) }
-            guard shared == nil || takesOthers else { continue }
-            for rule in policy.rules {
-                let isTaken =
-                    shared == nil
-                    ? takesOthers || rule.entity.folded == entity
-                    : rule.name != taker.name && mayReach(rule.entity, taker)
-                if isTaken { taken.insert(rule.name) }
-            }
-        }
-        return taken
-    }
-
-    /// Whether what a rule took with its rows may be of an entity. A trigger may delete rows of any.
-    private func mayReach(_ entity: String, _ taker: RunReport.RuleReport) -> Bool {
-        !taker.done.byTriggers.isEmpty || reached[taker.name]?.contains(entity.folded) != false
-    }
-
-    /// The rules whose numbers of rows an undo may have changed: those of the entities of which it restored rows, or took candles back.
-    /// All, if it is not known what the undone run or triggers did.
-    private func rulesChanged(by undo: LedgerRun) -> Set<String> {
-        let figures = undo.report.undo
-        let names = Set(figures?.rules ?? [])
-        let undone = (runs + others).last { $0.report.runID == figures?.run }
-        let rules = undone?.report.rules.filter { names.contains($0.name) } ?? []
-        let firesTriggers = figures?.triggers.isEmpty == false && figures?.triggerChoice != .skip
-        guard undo.isFinished, undone?.isFinished == true, !firesTriggers, !rules.isEmpty, rules.count == names.count
-        else { return Set(policy.rules.map(\.name)) }
-        func changes(_ entity: String, _ rule: RunReport.RuleReport) -> Bool {
-            let isTaker = rule.done.goneCount > rule.done.deleted
-            let hasCandles = (rule.candles.created ?? 0) + (rule.candles.changed ?? 0) > 0
-            return rule.entity.folded == entity.folded || isTaker && mayReach(entity, rule)
-                || hasCandles && policy.rules.first { $0.name == rule.name }?.makes(entity) != false
-        }
-        return Set(policy.rules.filter { own in rules.contains { changes(own.entity, $0) } }.map(\.name))
-    }
-
-    private static let dayFigures = ["arrived", "deleted", "rows", "left"]
 
     /// The days of one rule.
     func days(of name: String) -> Series { days[name] ?? Series(names: Self.dayFigures) }
@@ -253,9 +151,10 @@ package struct Review {
             if run.isArchiveThere == false, archive.until == nil { end = made }
             return (made..<max(made, end), hasLostArchive(run) ? nil : bytes)
         }
+        let undated = undatedRuns
         return Series(
             names: ["store_bytes", "archive_bytes"],
-            points: recentRuns.filter(\.isFinished).map { run in
+            points: recentRuns.filter { $0.isFinished && !undated.contains($0.number) }.map { run in
                 let now = run.report.finished
                 let kept = archives.filter { $0.kept.contains(now) }
                 let known = kept.compactMap(\.bytes)
@@ -276,7 +175,8 @@ package struct Review {
     package var json: String {
         let rules = orderedRules.map { rule in
             let series = [("dates", dates[rule.name]), ("days", days(of: rule.name))]
-            return JSONText.object(rule.members + series.map { .init($0, $1?.json ?? .null) })
+            let undated = JSONText.Member("deleted_undated", (undatedDeleted[rule.name] ?? 0).json)
+            return JSONText.object(rule.members + series.map { .init($0, $1?.json ?? .null) } + [undated])
         }
         let findings = attention.map { found in
             let level = found.style == .bad ? "error" : found.style == .caution ? "warning" : "notice"

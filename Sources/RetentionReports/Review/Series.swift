@@ -25,6 +25,19 @@ package struct Series: Sendable {
     let names: [String]
     var points: [Point] = []
 
+    /// Adds the figures of a run to those of its day: the first two are sums, the others those of the last run.
+    mutating func add(_ point: Point) {
+        var point = point
+        if let earlier = points.last, earlier.start == point.start {
+            point.arrivedDays = earlier.arrivedDays
+            for index in 0...1 {
+                point.values[index] = point.values[index].flatMap { more in earlier.values[index].map { $0 + more } }
+            }
+            points.removeLast()
+        }
+        points.append(point)
+    }
+
     /// The known values of a name.
     func values(_ index: Int) -> [(instant: Instant, value: Int64)] {
         points.compactMap { point in point.values[index].map { (point.start, $0) } }

@@ -392,6 +392,22 @@ struct ReviewTests {
         #expect(!Sample.review([Sample.rule()], runs + [Sample.run(0)]).words.contains("later than now"))
     }
 
+    /// A rule for several ages is as many rules as in its last run. Of what they would do nothing is known.
+    @Test func theRulesOfAStoreThatCannotBeReadAreThoseOfThePastRuns() {
+        var ages = ["gold:5y", "gold:default"].map { Sample.rule($0, .completed, expired: 10) }
+        for index in ages.indices { ages[index].family = "gold" }
+        let night = Sample.run(0, ages + [Sample.rule("silver", .completed, expired: 3)])
+        var plan = ReportSample.report(.dryRun, rules: [])
+        (plan.started, plan.failure, plan.exitCode) = (Sample.now, "store not found", 66)
+        let review = Review(plan: plan, runs: [night], policy: Sample.policy(["gold", "silver", "tin"]))
+        #expect(review.ruleTable.rows.map { $0.cells[0] } == ["gold:5y", "gold:default", "silver", "tin"])
+        #expect(review.ruleTable.rows.allSatisfy { Array($0.cells[1...4]) == ["would fail", "?", "?", "?"] })
+        #expect(review.words.contains(" gold:default 2026-11-20 "), "\(review.words)")
+        #expect(ReviewPage(review).html.contains("<h3>gold:default</h3>"))
+        #expect(review.json.contains("\"name\": \"gold:default\"") && review.json.contains("\"expired\": null"))
+        #expect(review.expiredNow == nil && !review.words.contains("no longer in the policy"))
+    }
+
     // MARK: Attention
 
     /// Its rows are those of the night before the next one.
@@ -403,6 +419,38 @@ struct ReviewTests {
             review.top.contains { $0.hasPrefix("2026-12-31 00:00: carried out by a clock that was ahead: ") },
             "\(review.top)")
         #expect(review.recentRuns.count == 3)
+    }
+
+    /// On which day it was is not known. The arrivals are those between its neighbours.
+    @Test func whatARunByAWrongClockDeletedIsOnNoDay() {
+        func night(_ daysAgo: Int64, rows: Int, expired: Int) -> LedgerRun {
+            Sample.run(daysAgo, [Sample.rule("gold", .completed, expired: expired, rows: rows)])
+        }
+        var ahead = night(2, rows: 1020, expired: 5)
+        ahead.report.started = Sample.instant(40)
+        ahead.report.storeSizeBytes = 9
+        let review = Sample.review(
+            [Sample.rule()], [night(3, rows: 1000, expired: 10), ahead, night(1, rows: 1035, expired: 20)])
+        let points = review.days(of: "gold").points
+        #expect(points.map { $0.values[1] } == [10, 20] && points.last?.values[0] == 50)
+        #expect(points.last?.arrivedDays == 2)
+        #expect(review.undatedDeleted == ["gold": 5] && review.sizes.values(0).isEmpty)
+        #expect(review.words.contains(" gold ? 5 The newest 3 runs"), "\(review.words)")
+        #expect(ReviewPage(review).html.contains("; 5 deleted on a day that is not known: the clock was wrong; "))
+        #expect(review.json.contains("\"deleted_undated\": 5"))
+    }
+
+    /// The nights that were refused because of it took place, also when its date has come.
+    @Test func whenTheDateOfTheWrongClockHasComeItIsStillWrong() {
+        var refused = Sample.rule("gold", .refused, expired: 5)
+        refused.refusal = .clockMovedBack
+        var ahead = Sample.run(9)
+        ahead.report.started = Sample.instant(-5)
+        let nights = [11, 10].map { Sample.run($0) } + [ahead] + [8, 7, 6, 5].map { Sample.run($0, [refused]) }
+        let review = Sample.review([Sample.rule()], nights + [4, 3, 2, 1, 0].map { Sample.run($0) })
+        #expect(!review.words.contains("MISSED"), "\(review.words)")
+        #expect(review.undatedDeleted == ["gold": 10])
+        #expect(review.days(of: "gold").points.count == 11)
     }
 
     @Test func aNightByAClockThatWasAheadIsTold() {
