@@ -45,6 +45,8 @@ package struct Policy: Sendable {
     package var rulesAsWritten: [Rule] { written ?? rules }
     /// What is wrong with the patterns of the rules; set after the store was read.
     package var problems: [Diagnostic] = []
+    /// The mistakes of the file; nil: there are none. Otherwise its rules have only their names and entities, and it is for past runs.
+    package var mistakes: PolicyError?
     /// The positions of the keys in the file.
     package var marks = Marks(whole: Mark(line: 1, column: 1))
 

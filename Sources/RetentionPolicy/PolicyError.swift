@@ -16,9 +16,19 @@ extension PolicyError: CustomStringConvertible {
         case .invalid(let diagnostics, let source): DiagnosticText.render(diagnostics, source: source)
         }
     }
-    /// The same as one sentence without a full stop, for a record: mistakes without their places.
+    /// The first mistake with its place, and how many others there are.
+    package var firstText: String {
+        guard case .invalid(let diagnostics, let source) = self, let first = diagnostics.first else {
+            return description
+        }
+        let others = diagnostics.count > 1 ? " (and \(diagnostics.count - 1) more)" : ""
+        return "\(source.path):\(first.mark.line):\(first.mark.column): \(first.message)\(others)"
+    }
+
+    /// The same as one sentence without a full stop, for a record: the first mistakes without their places.
     package var reason: String {
         guard case .invalid(let diagnostics, _) = self else { return description }
-        return diagnostics.map(\.message).joined(separator: "; ")
+        let others = diagnostics.count > 5 ? ["and \(diagnostics.count - 5) more"] : []
+        return (diagnostics.prefix(5).map(\.message) + others).joined(separator: "; ")
     }
 }

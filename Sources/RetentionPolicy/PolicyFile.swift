@@ -10,11 +10,14 @@ package enum PolicyFile {
     ///
     /// Paths in it are made absolute, relative to the folder that `path` names. Nothing else is opened.
     ///
-    /// - Parameter path: the file; relative to the working folder, or absolute.
+    /// - Parameters:
+    ///   - path: the file; relative to the working folder, or absolute.
+    ///   - forPastRuns: whether a policy is also returned if all mistakes are in `rules`, `defaults`, `holds` or `pending`, so that it is certain
+    ///     which runs are its own. It has ``Policy/mistakes``, and deletes nothing.
     /// - Throws: ``PolicyError`` with all mistakes of the file, sorted by position.
-    package static func read(path: String) throws(PolicyError) -> Policy {
+    package static func read(path: String, forPastRuns: Bool = false) throws(PolicyError) -> Policy {
         let bytes = try contents(path)
-        return try policy(bytes: bytes, path: path, baseFolder: folder(of: path))
+        return try policy(bytes: bytes, path: path, baseFolder: folder(of: path), forPastRuns: forPastRuns)
     }
 
     /// Reads the bytes of a policy file.
@@ -23,7 +26,9 @@ package enum PolicyFile {
     ///   - bytes: the contents of the file.
     ///   - path: the file's name in messages.
     ///   - baseFolder: the absolute folder to which paths are relative.
-    static func policy(bytes: [UInt8], path: String, baseFolder: String) throws(PolicyError) -> Policy {
+    static func policy(
+        bytes: [UInt8], path: String, baseFolder: String, forPastRuns: Bool = false
+    ) throws(PolicyError) -> Policy {
         let text = PolicyText(bytes: bytes, path: path)
         if let mistake = text.mistake { throw .invalid([mistake], text.source) }
         // Checked before any line is shown.
@@ -40,7 +45,12 @@ package enum PolicyFile {
             diagnostics = [Diagnostic(at: Mark(line: 1, column: 1), "the file has no store and no rules")]
         }
         diagnostics.sort { a, b in a.mark < b.mark || (!(b.mark < a.mark) && a.message < b.message) }
-        throw .invalid(diagnostics, text.source)
+        let error = PolicyError.invalid(diagnostics, text.source)
+        guard forPastRuns, mistakes.isEmpty, let names = root?.withoutRules else { throw error }
+        var trial = PolicyBuilder(reader: SettingReader(baseFolder: baseFolder), source: text.source)
+        guard var policy = trial.policy(names), trial.reader.diagnostics.isEmpty else { throw error }
+        policy.mistakes = error
+        return policy
     }
 
     private static func contents(_ path: String) throws(PolicyError) -> [UInt8] {
@@ -93,5 +103,44 @@ package enum PolicyFile {
         let working = String(cString: start)
         if folder == "." { return working }
         return (working == "/" ? "" : working) + "/" + folder
+    }
+}
+
+extension YAMLNode {
+    /// The file with the names and the entities of its rules, and without what else says which rows go: no row is that old. Nil: there are no
+    /// rules.
+    fileprivate var withoutRules: YAMLNode? {
+        guard case .mapping(var pairs) = content, let index = pairs.firstIndex(where: { $0.key == "rules" }),
+            case .sequence(let rules) = pairs[index].value.content
+        else { return nil }
+        let bare = rules.compactMap { rule -> YAMLNode? in
+            guard case .mapping(let pairs) = rule.content else { return nil }
+            func setting(_ key: String, _ text: String) -> Pair {
+                let value = YAMLNode(content: .scalar(Scalar(text: text, isPlain: true)), mark: rule.mark)
+                return Pair(key: key, keyMark: rule.mark, value: value)
+            }
+            let own = pairs.filter { pair in
+                guard case .scalar(let scalar) = pair.value.content else { return false }
+                return switch pair.key {
+                case "name": true
+                case "entity": scalar.isName
+                case "enabled": scalar.kind == .flag(true) || scalar.kind == .flag(false)
+                default: false
+                }
+            }
+            let entity = own.contains { $0.key == "entity" } ? [] : [setting("entity", "unknown")]
+            let rest = [setting("date_attribute", "?"), setting("max_age", "9999y")]
+            return YAMLNode(content: .mapping(own + entity + rest), mark: rule.mark)
+        }
+        pairs[index].value.content = .sequence(bare)
+        pairs.removeAll { ["defaults", "holds", "pending"].contains($0.key) }
+        return YAMLNode(content: .mapping(pairs), mark: mark)
+    }
+}
+
+extension YAMLNode.Scalar {
+    /// Whether it is the name of one entity with columns of its own.
+    fileprivate var isName: Bool {
+        kind == .text && text != Entity.persistentHistory && EntityPattern(text) == nil
     }
 }

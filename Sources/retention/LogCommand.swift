@@ -68,7 +68,7 @@ struct LogCommand: ConsoleCommand {
             }
             return try OptionValue.word(word, option: "--outcome", of: Self.outcomes, otherNames: Self.otherNames)
         }
-        let policy = try policyOption.read(orInstalled: true, takesMany: true)
+        let policy = try policyOption.readForPastRuns(console)
         let since = try since.map { try OptionValue.past($0, option: "--since", zone: policy.timezone) }
         guard policy.ledger != .none else {
             throw CommandFailure(

@@ -171,6 +171,9 @@ struct StoresReport {
             }
         }
         for rule in rulesWithoutStore { lines.append("warning: no store has a table for the rule '\(rule)'\n") }
+        // Those of the reports that are shown are there.
+        let others = reports.filter { $0.exitCode == 0 && $0.warnings.isEmpty } + shown.dropFirst(Self.mostShown)
+        lines += TextReport.waited(others, layout).map { $0 + "\n" }
         lines += (FirstRun(reports).lines(layout) + TextWidth.wrap(summary, width: layout.width)).map { $0 + "\n" }
         return lines.joined()
     }

@@ -25,12 +25,15 @@ struct PolicyOption: ParsableArguments {
     ///   - orInstalled: whether that in /etc is read if none is named and none is in the working folder.
     ///   - takesMany: whether the command is for all stores of a pattern.
     ///   - isChecked: whether it is checked who can change what the policy names. A run does that itself, and records what it finds.
-    func read(orInstalled: Bool = false, takesMany: Bool = false, isChecked: Bool = true) throws -> Policy {
+    ///   - forPastRuns: whether a policy with mistakes is enough; see ``PolicyFile/read(path:forPastRuns:)``.
+    func read(
+        orInstalled: Bool = false, takesMany: Bool = false, isChecked: Bool = true, forPastRuns: Bool = false
+    ) throws -> Policy {
         let path = Self.path(config, orInstalled: orInstalled)
         if let hint = Self.hint(for: path) {
             throw CommandFailure(exitCode: 66, message: "\(path): policy file not found", hint: hint)
         }
-        let policy = try PolicyAccess.read(path, allowsInsecure: allowInsecure)
+        let policy = try PolicyAccess.read(path, allowsInsecure: allowInsecure, forPastRuns: forPastRuns)
         if isChecked { try PolicyAccess.check(policy, allowsInsecure: allowInsecure) }
         guard let store else {
             guard policy.stores == nil || takesMany else {
@@ -44,6 +47,15 @@ struct PolicyOption: ParsableArguments {
         let one = try stores.policy(at: store)
         if isChecked { try PolicyAccess.check(one, allowsInsecure: allowInsecure) }
         return one
+    }
+
+    /// Reads the policy for a command that shows past runs, and says which mistakes it has.
+    func readForPastRuns(_ console: Console) throws -> Policy {
+        let policy = try read(orInstalled: true, takesMany: true, forPastRuns: true)
+        if let mistakes = policy.mistakes {
+            console.diagnose("warning", "no run can begin, because the policy has a mistake: \(mistakes.firstText)")
+        }
+        return policy
     }
 
     /// The path of the policy that is read.

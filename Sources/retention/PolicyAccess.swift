@@ -6,11 +6,13 @@ import RetentionPolicy
 enum PolicyAccess {
     /// Reads a policy file, and checks who can change it.
     ///
-    /// - Parameter allowsInsecure: whether root may run what others can write.
+    /// - Parameters:
+    ///   - allowsInsecure: whether root may run what others can write.
+    ///   - forPastRuns: see ``PolicyFile/read(path:forPastRuns:)``.
     /// - Throws: ``PolicyError``, or ``CommandFailure`` with 77.
-    static func read(_ path: String, allowsInsecure: Bool) throws -> Policy {
+    static func read(_ path: String, allowsInsecure: Bool, forPastRuns: Bool = false) throws -> Policy {
         if !allowsInsecure, geteuid() == 0 { try refuse(path, "the policy") }
-        return try PolicyFile.read(path: path)
+        return try PolicyFile.read(path: path, forPastRuns: forPastRuns)
     }
 
     /// Checks who can change the folders and programs that a policy names.

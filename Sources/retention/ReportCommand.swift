@@ -35,7 +35,7 @@ struct ReportCommand: ConsoleCommand {
         guard html == nil || !format.isJSON else {
             throw CommandFailure.usage("--html and --format are mutually exclusive", hint: "use one of them")
         }
-        let policy = try policyOption.read(orInstalled: true, takesMany: true)
+        let policy = try policyOption.read(orInstalled: true, takesMany: true, forPastRuns: true)
         let opening = StoreOpening(policy)
         let file = html == "-" ? nil : html
         let outputs = try opening.outputs()

@@ -78,7 +78,12 @@ struct RunCommand: ConsoleCommand {
         try checkPlanOptions()
         let validity = try validFor.map { try OptionValue.duration($0, option: "--valid-for") }
 
-        let policy = try policyOption.read(takesMany: true, isChecked: false)
+        let policy = try policyOption.read(takesMany: true, isChecked: false, forPastRuns: !dryRun)
+        if let mistakes = policy.mistakes {
+            options.ruleNames = rule
+            try? tellNotBegun(policy, at: started.toSecond, options, console)
+            throw mistakes
+        }
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
         let planFile = try plan.map { try PlanFile(reading: $0, for: policy, clock: started) }
         if let saved = planFile?.plan {
@@ -115,6 +120,18 @@ struct RunCommand: ConsoleCommand {
         return code
     }
 
+    /// Records a run that does not begin, because its policy has mistakes, writes its figures, and runs the command of the policy.
+    private func tellNotBegun(
+        _ policy: Policy, at now: Instant, _ options: Planner.Options, _ console: Console
+    ) throws {
+        if let stores = ManyStores(policy) {
+            _ = try runEach(stores, now, options, nil, nil, console)
+        } else {
+            var session = try session(policy, now, options, nil, console)
+            _ = try session.run()
+        }
+    }
+
     /// Carries out the command for each store of a pattern. What happens to one does not stop the others.
     private func runEach(
         _ stores: ManyStores, _ asOf: Instant, _ options: Planner.Options, _ budget: Duration?, _ wait: Duration?,
@@ -123,7 +140,7 @@ struct RunCommand: ConsoleCommand {
         for problem in stores.problems { console.diagnose("warning", problem) }
         try StoreOpening(stores.policy).outputs().check()
         let ledger =
-            stores.files.paths.isEmpty
+            stores.files.paths.isEmpty || stores.policy.mistakes != nil && stores.ledgerToRead == nil
             ? nil : try StoreOpening(stores.policy).openLedger(isWritten: !dryRun)
         let gone = try ledger.flatMap { try GoneStores(stores.policy, stores.files, in: $0.history()).text }
         if let gone { console.diagnose("warning", gone) }
@@ -163,6 +180,8 @@ struct RunCommand: ConsoleCommand {
             console.diagnose("error", "metrics not written: \(error.description)")
             codes.append(RunStatus.exitCode(of: error.kind))
         }
+        // It is the reason of all of them.
+        if let mistakes = stores.policy.mistakes { throw mistakes }
         let result = StoresReport(
             reports: reports, outputCode: RunStatus.worst(of: codes), stores: stores,
             leftCount: policies.count - reports.count, layout: console.layout)

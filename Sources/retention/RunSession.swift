@@ -77,6 +77,7 @@ struct RunSession {
     func dryRun(planValidity: Duration? = nil, needsAccess: Bool = true) throws -> (report: RunReport, plan: SavedPlan?)
     {
         try requirement()
+        if let mistakes = policy.mistakes { throw mistakes }
         let opening = opening
         let reader = try opening.reader()
         try opening.checkLock()
@@ -115,7 +116,9 @@ struct RunSession {
     mutating func run(orTell tell: (RunReport) -> Void = { _ in }) throws -> RunReport {
         var hasBegun = false
         do {
-            try prepare()
+            let prepared = Result { try prepare() }
+            if let mistakes = policy.mistakes { throw mistakes }
+            try prepared.get()
             var report = try runLocked(&hasBegun)
             writeMetrics(&report)
             notify(&report)

@@ -52,7 +52,7 @@ struct UndoCommand: ConsoleCommand {
                 hint: "retention undo --list shows the runs that have an archive")
         }
         let budget = try output.budget()
-        var policy = try policyOption.read(orInstalled: list, takesMany: true)
+        var policy = try list ? policyOption.readForPastRuns(console) : policyOption.read(takesMany: true)
         if let stores = ManyStores(policy), let runID {
             let first = stores.files.paths.first.map(policy.forStore) ?? policy
             policy = try withLedger(of: first) { try stores.policy(ofRun: runID) }

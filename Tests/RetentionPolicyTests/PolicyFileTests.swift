@@ -341,6 +341,31 @@ struct PolicyFileTests {
         #expect(policy.file.path == file)
     }
 
+    /// Where everything is does not depend on which rows go. What is not certain is not guessed.
+    @Test(arguments: [
+        ("max_agee: 30d", true), ("keep_last: 5", true), ("name: silver", false), ("ledger: none", true),
+    ]) func aPolicyWithAMistakeInARuleIsReadForPastRuns(_ line: String, _ isRead: Bool) throws {
+        let text = PolicyFixtures.text(top: "ledger: past.sqlite\narchive: { folder: old }", rule: [line])
+        func read(_ text: String) throws(PolicyError) -> Policy {
+            try PolicyFile.policy(bytes: Array(text.utf8), path: "r.yaml", baseFolder: "/etc/prices", forPastRuns: true)
+        }
+        #expect(throws: PolicyError.self) { try PolicyFixtures.read(text) }
+        guard isRead else {
+            #expect(throws: PolicyError.self) { try read(text) }
+            return
+        }
+        let policy = try read(text + "holds: 5\ndefaults: { limits: 3 }\n")
+        #expect(policy.mistakes != nil && policy.ledger == .path("/etc/prices/past.sqlite"))
+        #expect(policy.archive?.folder == "/etc/prices/old" && policy.holds.isEmpty)
+        #expect(policy.rules.map(\.name) == ["gold"] && policy.rules[0].entity == "Gold")
+        // Nothing could be that old.
+        #expect(policy.rules[0].maxAge.years == 9999)
+        for other in ["leger: a.sqlite\n", "expected_every: daily\n", "- {\n", "ledger: b.sqlite\n"] {
+            #expect(throws: PolicyError.self, "\(other)") { try read(text + other) }
+        }
+        #expect(try read(PolicyFixtures.text()).mistakes == nil)
+    }
+
     @Test func theHashIsOfTheBytes() throws {
         let policy = try PolicyFixtures.read(PolicyFixtures.text())
         let other = try PolicyFixtures.read(PolicyFixtures.text() + "# \n")

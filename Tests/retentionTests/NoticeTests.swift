@@ -179,6 +179,30 @@ struct NoticeTests {
         #expect(try figure("exit_code", of: job) == "73")
     }
 
+    /// Its rules have the mistake, so it is certain where ledger, figures and command are.
+    @Test func aNightWithAMistakeInItsPolicyIsRecordedAndTold() throws {
+        let job = try job(
+            "metrics: { textfile: retention.prom }\non_failure: [sh, -c, 'cat >told; echo $RETENTION_EXIT_CODE >code']")
+        #expect(try job.retention("run").status == 0)
+        let good = try job.text("retention.yaml")
+        try job.folder.write(good.replacing("max_age: 30d", with: "max_age: 30m"), to: "retention.yaml")
+        let dry = try job.retention("run", "--dry-run")
+        #expect(try dry.status == 78 && dry.errors.hasPrefix("retention.yaml:") && !job.listing().contains("code"))
+        let end = try job.retention("run")
+        #expect(end.status == 78 && end.output.isEmpty && end.errors.contains("retention: run "), "\(end)")
+        #expect(end.errors.contains("\nretention.yaml:6:") && end.errors.hasSuffix("1 error\n"), "\(end)")
+        let (run, code) = (try #require(try job.log().last), try job.text("code"))
+        #expect(run.exitCode == 78 && run.failure?.contains("30m") == true && code == "78\n", "\(run)")
+        #expect(try job.text("told").contains("\nfailure: "))
+        #expect(try figure("exit_code", of: job) == "78")
+        #expect(try job.number("SELECT count(*) FROM Price") == 5)
+        // Where the ledger is must be certain.
+        try job.folder.write(try job.text("retention.yaml") + "leger: other.sqlite\n", to: "retention.yaml")
+        #expect(try job.retention("run").status == 78 && job.retention("log").status == 78)
+        try job.folder.write(good, to: "retention.yaml")
+        #expect(try job.retention("run").status == 0 && job.log().map(\.exitCode) == [0, 78, 0])
+    }
+
     @Test func theNoticeOfAPolicyThatDoesNotFitIsASentence() throws {
         let job = try job("on_failure: [sh, -c, 'cat >told']")
         try job.change("ALTER TABLE Price RENAME TO Price2")

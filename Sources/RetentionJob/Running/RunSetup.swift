@@ -64,8 +64,9 @@ package struct RunSetup {
         return report
     }
 
-    /// Throws all mistakes of the policy that only the store shows.
+    /// Throws all mistakes of the policy, also those that only the store shows.
     func check(_ reader: any RetentionReader) throws {
+        if let mistakes = policy.mistakes { throw mistakes }
         let mistakes = try StoreCheck.diagnostics(
             policy: policy, reader: reader, clock: clock(), includingAdvice: false
         ).filter { $0.severity == .error }

@@ -66,7 +66,7 @@ package struct LedgerHistory {
         let ofStore = try index == nil ? .all : store.map { try runs(of: names(of: $0)) } ?? .all
         var found: [LedgerRun] = []
         var lowest: Int64?
-        var storesWithLaterRuns: Set<String> = []
+        var storesWithOpenRuns: Set<String> = []
         // Undos are read before the runs that they undid.
         var undos: [String: LedgerRun.UndoneBy] = [:]
         // The last run that was allowed to delete restored rows again, by store and rule.
@@ -77,8 +77,11 @@ package struct LedgerHistory {
             let rules = try rules(of: page)
             for var run in page {
                 run.report.rules = rules[run.number] ?? []
-                let isNewest = storesWithLaterRuns.insert(run.report.store).inserted
-                if run.outcome == .running, !isNewest || !isAtWork(run.report.store) { run.outcome = .crashed }
+                if run.outcome == .running,
+                    !storesWithOpenRuns.insert(run.report.store).inserted || !isAtWork(run.report.store)
+                {
+                    run.outcome = .crashed
+                }
                 run.undoneBy = undos[run.report.runID]
                 run.undoneBy?.findLeft(in: run.report.rules)
                 if let undo = run.report.undo {

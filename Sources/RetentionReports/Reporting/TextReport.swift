@@ -62,12 +62,7 @@ package struct TextReport {
         if let archive = report.archive {
             lines += layout.note("archive", archive.text, archive.isComplete ? .plain : .caution)
         }
-        func length(_ waited: Int) -> String { Figures.duration(Duration(wholeMicroseconds: Int64(waited))) }
-        let waited = report.waits.values.reduce(0, +)
-        if waited >= 1_000_000 {
-            let parts = report.waits.sorted { $0.value > $1.value }.map { "\($0.key) \(length($0.value))" }
-            lines += layout.note("waited", "\(length(waited)): \(parts.joined(separator: ", "))", .plain)
-        }
+        lines += Self.waited([report], layout)
         lines += report.warnings.flatMap { layout.note("warning", $0, .caution) }
         if let failure = report.failure { lines += layout.note("failure", failure, .bad) }
         if !isDryRun, report.exitCode != 0 {
@@ -80,6 +75,16 @@ package struct TextReport {
         lines += isOneOfMany ? [] : FirstRun([report]).lines(layout)
         lines += TextWidth.wrap(closing, width: layout.width)
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// What runs waited for, a second or more; empty: for nothing.
+    package static func waited(_ reports: [RunReport], _ layout: TextLayout) -> [String] {
+        func length(_ waited: Int) -> String { Figures.duration(Duration(wholeMicroseconds: Int64(waited))) }
+        let waits = reports.reduce(into: [:]) { $0.merge($1.waits, uniquingKeysWith: +) }
+        let waited = waits.values.reduce(0, +)
+        guard waited >= 1_000_000 else { return [] }
+        let parts = waits.sorted { $0.value > $1.value }.map { "\($0.key) \(length($0.value))" }
+        return layout.note("waited", "\(length(waited)): \(parts.joined(separator: ", "))", .plain)
     }
 
     /// What was done, in one line.

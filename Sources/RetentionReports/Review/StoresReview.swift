@@ -45,7 +45,8 @@ package struct StoresReview {
         ///   - runs: the past runs of the policy on it, the newest last.
         ///   - now: the time of the clock.
         package init(_ policy: Policy, trouble: String, runs: [LedgerRun], now: Instant) {
-            (name, findings) = (policy.store.written, [(trouble, .bad)])
+            // What is wrong with the policy is said once.
+            (name, findings) = (policy.store.written, policy.mistakes == nil ? [(trouble, .bad)] : [])
             (lastRun, due) = (runs.newest(now: now), runs.due(of: policy, now: now))
             json = (["schema": "retention.report/1", "store": name.json, "error": trouble.json] as JSONText).document
         }
@@ -90,7 +91,8 @@ package struct StoresReview {
         _ title: String, of policy: Policy, asOf: Instant, _ stores: [Store], problems: [String],
         gone: GoneStores? = nil
     ) {
-        (self.title, self.policy, self.asOf, self.problems) = (title, policy, asOf, problems)
+        (self.title, self.policy, self.asOf) = (title, policy, asOf)
+        self.problems = problems + (policy.mistakes.map { ["a run now would fail: \($0.firstText)"] } ?? [])
         self.gone = gone?.text
         self.stores = stores.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
             .map(\.element)
@@ -118,11 +120,20 @@ package struct StoresReview {
                 last?.style ?? .caution
             ),
             (
-                "Next", next?.text ?? Review.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable),
+                "Next",
+                (next?.text ?? Review.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable)) + expected,
                 next?.style ?? .caution
             ),
             ("Stores", text, stores.first?.findings.first?.style ?? .good),
         ]
+    }
+
+    /// The rows that are expired now, and those that will be, as a clause.
+    private var expected: String {
+        let sums = Store("all", Figures.count(stores.count, "store"), stores[...])
+        guard let now = sums.counts[1], !stores.isEmpty else { return "" }
+        let later = sums.counts[2].map { ", \(Figures.grouped($0)) more within 24 hours" } ?? ""
+        return " · \(Figures.count(now, "row")) expired now\(later)" + (sums.name == "all" ? "" : " in \(sums.name)")
     }
 
     /// What the last run did: the worst outcome of its stores, the sums, and how many stores it has not reached. Nil: none is known.
@@ -147,7 +158,10 @@ package struct StoresReview {
         let part = count == runs.count ? "" : " in \(Figures.grouped(count)) of \(Figures.count(runs.count, "store"))"
         let gone = runs.reduce(0) { $0 + $1.report.goneCount }
         let left = runs.reduce(0) { $0 + $1.report.residueCount }
-        var done = "Deleted " + (gone == 0 ? "no rows" : Figures.count(gone, "row"))
+        let (start, end) = (runs.map(\.report.started).min(), runs.map(\.report.finished).max())
+        let isOver = runs.allSatisfy(\.isFinished)
+        let time = isOver ? start.flatMap { start in end.map { " in " + Figures.duration($0.since(start)) } } : nil
+        var done = "Deleted " + (gone == 0 ? "no rows" : Figures.count(gone, "row")) + (time ?? "")
         // An undo may have brought rows back since.
         if left > 0, runs.allSatisfy({ $0.undoneBy == nil }) {
             let isWhole = runs.allSatisfy { $0.isFinished && $0.report.countedResidue != nil }
@@ -167,12 +181,26 @@ package struct StoresReview {
         let parts = [
             Review.time(first?.started) + asOf, worst.rawValue + part,
             [only, store ?? ""].filter { !$0.isEmpty }.map { "\($0) only" }.joined(separator: ", "),
-            gone == 0 && open > 0 ? "" : done,
-            undone.isEmpty ? "" : undo,
+            gone == 0 && open > 0 ? "" : done, Review.rowsByRule(runs.flatMap(\.report.rules)),
+            undone.isEmpty ? "" : undo, Self.undoText(of: runs),
             open > 0 ? "what it deleted and left in \(Figures.count(open, "store")) is not known" : "",
             missing > 0 ? "\(Figures.count(missing, "store", "was", "were")) not reached" : "",
         ]
         return (parts.filter { !$0.isEmpty }.joined(separator: " · "), worst.style)
+    }
+
+    /// Until when what the runs deleted can be restored: in the stores that can, up to the first date. Empty: nothing is left to restore.
+    private static func undoText(of runs: [LedgerRun]) -> String {
+        let left = runs.filter { $0.report.goneCount > 0 && $0.undoneBy?.isWhole != true }
+        let possible = left.filter { $0.canBeUndone && $0.report.archive?.isComplete == true }
+        guard !left.isEmpty else { return "" }
+        let part =
+            possible.count == left.count
+            ? "" : " in \(Figures.grouped(possible.count)) of \(Figures.count(left.count, "store"))"
+        let until = possible.compactMap { $0.report.archive?.until }.min().map {
+            " until \(Figures.instant($0.toSecond))"
+        }
+        return possible.isEmpty ? "undo not possible" : "undo possible\(part)\(until ?? "")"
     }
 
     /// The outcomes of a run, the worst first.

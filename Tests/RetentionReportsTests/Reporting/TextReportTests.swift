@@ -19,6 +19,15 @@ struct TextReportTests {
         #expect(head == "dry run · prices.sqlite · as of 2026-11-21 00:00:00Z · retention.yaml 3f2a91c0")
     }
 
+    @Test func whatRunsOfManyStoresWaitedForIsOneSum() {
+        var reports = [ReportSample.report(.run, rules: []), ReportSample.report(.run, rules: [])]
+        #expect(TextReport.waited(reports, TextLayout()).isEmpty)
+        reports[0].waits = ["other writers": 1_000_000]
+        reports[1].waits = ["other writers": 200_000, "standby": 100_000]
+        let says = ["waited: 1.3 s: other writers 1.2 s, standby 100 ms"]
+        #expect(TextReport.waited(reports, TextLayout()) == says, "\(TextReport.waited(reports, TextLayout()))")
+    }
+
     @Test func figuresStandUnderTheirHeadings() throws {
         var second = ReportSample.rule("t", entity: "Tick")
         second.planned.rows = 431

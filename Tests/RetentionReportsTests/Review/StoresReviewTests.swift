@@ -50,18 +50,22 @@ struct StoresReviewTests {
             store("c", Sample.rule(), [night(1, .completed, expired: 3, of: 2)]),
         ])
         let says =
-            " Last run: 2026-11-20 03:00 · refused in 1 of 2 stores · Deleted 24 rows; 7 expired rows are left · "
-            + "1 store was not reached Next: "
+            " Last run: 2026-11-20 03:00 · refused in 1 of 2 stores · Deleted 24 rows in 900 ms; 7 expired rows are "
+            + "left · undo not possible · 1 store was not reached Next: "
         #expect(last.contains(says), "\(last)")
         let good = words([store("a", Sample.rule(), [runs[0]])])
-        #expect(good.contains(" Last run: 2026-11-20 03:00 · completed · Deleted 24 rows Next: "), "\(good)")
+        #expect(
+            good.contains(
+                " Last run: 2026-11-20 03:00 · completed · Deleted 24 rows in 900 ms · undo not possible Next: "),
+            "\(good)")
     }
 
     @Test func theLastRunSaysInHowManyStoresItIsUndone() throws {
         var runs = [night(0, .completed, expired: 24, of: 5), night(0, .completed, expired: 7, of: 5)]
+        let end = " · undo not possible"
         func says(_ text: String) -> Bool {
             let last = words([store("a", Sample.rule(), [runs[0]]), store("b", Sample.rule(), [runs[1]])])
-            return last.contains(" completed · Deleted 31 rows\(text) Next: ")
+            return last.contains(" completed · Deleted 31 rows in 900 ms\(text)\(end) Next: ")
         }
         #expect(says(""))
         let undo = Sample.undo(0, of: runs[0], restored: 24)
@@ -71,6 +75,23 @@ struct StoresReviewTests {
         runs[1].undoneBy = runs[0].undoneBy
         runs[1].undoneBy?.rulesLeft = ["silver"]
         #expect(says(" · undone in 2 of 2 stores, in 1 of them in part"))
+    }
+
+    /// The sums of the rules, and until when all of it can be undone.
+    @Test func theLastRunHasItsRulesAndItsUndo() throws {
+        var runs = ["a", "b"].map { _ in
+            Sample.run(0, [Sample.rule("gold", .completed, expired: 1), Sample.rule("tin", .completed, expired: 20)])
+        }
+        for index in runs.indices {
+            runs[index].firstOfCommand = 5
+            runs[index].report.archive = .init(path: "a", rows: 21, isComplete: true, until: Sample.instant(30))
+        }
+        func last() -> String { words(zip(["a", "b"], runs).map { store($0, Sample.rule(expired: 4), [$1]) }) }
+        let says = "Deleted 42 rows in 900 ms · tin 40, gold 2 · undo possible"
+        #expect(last().contains(says + " until 2026-12-21 00:00:00Z Next: due by "), "\(last())")
+        #expect(last().contains(", the job did not run · 8 rows expired now, 20 more within 24 hours"), "\(last())")
+        runs[1].isArchiveThere = false
+        #expect(last().contains(says + " in 1 of 2 stores until 2026-12-21 00:00:00Z Next: "), "\(last())")
     }
 
     /// Which runs were those of one command is not recorded by an earlier version.
