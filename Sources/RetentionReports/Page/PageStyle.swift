@@ -34,8 +34,10 @@ enum PageStyle {
         .course { stroke: var(--kept); stroke-width: 2; } .course.archives { stroke: var(--edge); stroke-dasharray: 5 3; }
         @media screen and (min-width: 70rem) and (max-width: 90rem) { .wide:not(.few) td.short { white-space: normal; } .wide table { font-size: .78rem; } }
         @media screen and (max-width: 70rem) { .wide thead { display: none; } .wide table, .wide tbody, .wide caption { display: block; }
-          .wide tr { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; padding: .5rem 0; border-bottom: 1px solid var(--rule); }
-          .wide th, .wide td { display: block; border: 0; padding: 0; text-align: start; } .wide tbody th { flex: 1 0 100%; }
+          .wide tr { display: flex; flex-wrap: wrap; gap: .1rem 1.1rem; padding: .5rem 0 .5rem .6rem; border-bottom: 1px solid var(--rule); }
+          .wide tr.bad { box-shadow: inset 3px 0 var(--bad); } .wide tr.caution { box-shadow: inset 3px 0 var(--caution); }
+          .wide th, .wide td { display: block; border: 0; padding: 0; text-align: start; }
+          .wide tr > th:first-child { flex: 1 0 100%; padding-left: 0; box-shadow: none; }
           .wide td:empty, .wide th:empty { display: none; }
           .wide td[data-label]::before { content: attr(data-label); display: block; color: var(--soft); font-size: .75rem; } }
         @media print { body { max-width: none; padding: 0; font-size: 9.5pt; } h2 { margin-top: 1.2rem; }
