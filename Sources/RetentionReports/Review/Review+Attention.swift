@@ -250,9 +250,9 @@ extension Review {
         }
     }
 
-    /// What the policy lacks.
+    /// What the policy lacks, if all of it was read.
     private var lacking: [Finding] {
-        let rules = policy.rules.filter(\.isEnabled)
+        let rules = policy.mistakes == nil ? policy.rules.filter(\.isEnabled) : []
         let unlimited = rules.filter { $0.limits.maxRows == nil && $0.limits.maxFraction == nil }
         return [
             ("no_archive", "no archive", "what a run deletes cannot be restored", rules.filter { !$0.isArchived }),

@@ -236,13 +236,14 @@ extension Review {
                 return (at: at, shown: gap.due ?? at, run: nil, text: missed?.sentence(gap) ?? "")
             }
         let missedOnes = gaps.isEmpty ? "" : " and the missed ones"
+        let notRead = gaps.isEmpty ? "" : ". A run that could not read its policy is missed: see its mail or journal"
         func ended(_ run: LedgerRun?, isCount: Bool = false, _ text: (RunReport) -> String) -> String {
             run.map { isCount && $0.report.undo != nil ? "" : $0.isFinished ? text($0.report) : "?" } ?? ""
         }
         return ReviewTable(
             runs.isEmpty
                 ? "No run is recorded."
-                : "The newest \(Figures.count(newest.count, "run"))\(missedOnes), the last one first",
+                : "The newest \(Figures.count(newest.count, "run"))\(missedOnes), the last one first\(notRead)",
             items.sorted { $0.at > $1.at }, shortCount: 3, endsWithText: true, style: { $0.run?.outcome.style ?? .bad },
             [
                 ("Started (UTC)", false, { Self.time($0.shown) }),

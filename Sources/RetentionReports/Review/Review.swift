@@ -40,17 +40,21 @@ package struct Review {
     }
 
     /// Takes the rules of the policy for those of the plan, with figures that are not known. A rule for several tables or ages is as many
-    /// rules as in its newest run.
+    /// rules as in its newest run, and so is one of a policy with mistakes, of which only the name was read.
     private mutating func takeRulesOfPastRuns() {
-        let pastRuns = runs.reversed().map(\.report.rules)
-        policy.rules = policy.rules.flatMap { rule -> [Rule] in
-            let members = pastRuns.lazy.map { $0.filter { $0.family == rule.name } }.first { !$0.isEmpty } ?? []
+        let (pastRuns, isRead) = (runs.reversed().map(\.report.rules), policy.mistakes == nil)
+        policy.rules = policy.rules.flatMap { rule in
+            let members =
+                pastRuns.lazy.map { $0.filter { $0.family == rule.name || !isRead && $0.name == rule.name } }
+                .first { !$0.isEmpty } ?? []
+            var one = rule
+            if !isRead { (one.dateAttribute, one.maxAge.written) = ("?", "?") }
             return members.isEmpty
-                ? [rule]
+                ? [one]
                 : members.map { member in
-                    var one = rule
-                    one.family = Rule.Family(name: rule.name, entity: rule.entity)
-                    (one.name, one.entity, one.maxAge.written) = (member.name, member.entity, member.maxAge)
+                    one.family = member.family.map { Rule.Family(name: $0, entity: rule.entity) }
+                    (one.name, one.entity) = (member.name, member.entity)
+                    (one.dateAttribute, one.maxAge.written) = (member.dateAttribute, member.maxAge)
                     return one
                 }
         }

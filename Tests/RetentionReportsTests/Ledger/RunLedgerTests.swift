@@ -107,6 +107,9 @@ struct RunLedgerTests {
         let table = LogReport(try file.runs()).table()
         #expect(table.contains("CRASHED  process 42 on gold ended without a record"))
         #expect(LogReport(try file.runs()).json.contains(#""outcome": "crashed""#))
+        // Another one that could not begin is recorded meanwhile.
+        try file.ledger().finish(report("01C", hour: 2))
+        #expect(try file.runs { _ in true }.map(\.outcome).prefix(2) == [.crashed, .running])
     }
 
     @Test func markingCrashedRunsDoesNotChangeOtherStores() throws {

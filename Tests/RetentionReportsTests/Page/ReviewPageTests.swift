@@ -118,7 +118,8 @@ struct ReviewPageTests {
         #expect(rooms.map { String($0.1) } == ["tr", "tr.bad", "tr.caution"])
         #expect(Set(rooms.map { String($0.2) }).count == 1)
         // On a phone the whole row has the mark.
-        #expect(PageStyle.css.contains(".wide tr > th:first-child { flex: 1 0 100%; padding-left: 0; box-shadow: none; }"))
+        let heading = ".wide tr > th:first-child { flex: 1 0 100%; padding-left: 0; box-shadow: none; }"
+        #expect(PageStyle.css.contains(heading))
     }
 
     @Test func aStoreWithoutRunsHasAPage() {

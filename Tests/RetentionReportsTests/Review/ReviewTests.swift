@@ -406,6 +406,17 @@ struct ReviewTests {
         #expect(ReviewPage(review).html.contains("<h3>gold:default</h3>"))
         #expect(review.json.contains("\"name\": \"gold:default\"") && review.json.contains("\"expired\": null"))
         #expect(review.expiredNow == nil && !review.words.contains("no longer in the policy"))
+        // Of a policy with mistakes only the names were read.
+        var policy = Sample.policy(["gold", "silver", "tin"])
+        policy.mistakes = .missing(path: "")
+        for index in policy.rules.indices { policy.rules[index].limits = .init() }
+        let table = Review(plan: plan, runs: [night], policy: policy)
+        let places = table.ruleTable.columns.indices.filter {
+            ["Max age", "Date"].contains(table.ruleTable.columns[$0].heading)
+        }
+        let cells = table.ruleTable.rows.map { row in places.map { row.cells[$0] } }
+        #expect(cells[2] == ["30d", "Price.updateTime"] && cells[3] == ["?", "Price.?"], "\(cells)")
+        #expect(!table.attention.contains { $0.kind == "no_limit" })
     }
 
     // MARK: Attention
@@ -568,7 +579,8 @@ struct ReviewTests {
                 "2026-11-18 03:00 to 2026-11-20 03:00, 3 times: refused: policy_widened (gold)"))
         let sparse = [14, 12, 9, 7, 4, 2, 0].map { Sample.run($0) }
         let sparseReview = Sample.review([Sample.rule()], sparse)
-        #expect(sparseReview.runTable.caption == "The newest 7 runs and the missed ones, the last one first")
+        let caption = "The newest 7 runs and the missed ones, the last one first. A run that could not read its policy "
+        #expect(sparseReview.runTable.caption == caption + "is missed: see its mail or journal")
         #expect(Sample.review([Sample.rule()], bad).runTable.caption == "The newest 3 runs, the last one first")
         let texts = sparseReview.top
         #expect(
