@@ -1,3 +1,5 @@
+import PriceStore
+
 /// What a connection knows of its temporary tables and triggers and of the current transaction. A rollback restores it.
 struct Temporaries {
     var keptRows: [KeptRows.Key: KeptRows] = [:]
@@ -17,7 +19,7 @@ struct Temporaries {
     /// batches of one request.
     var clearedRows: [String: (touched: String, all: String)] = [:]
     /// What triggers delete in the batches of one request.
-    var counter: TriggerCounter?
+    var counter: (request: BatchDeleteRequest, triggers: TriggerCounter)?
     /// The recorder of a Core Data store's history in the current transaction.
     var recorder: CoreDataHistory.Recorder?
     /// Whether the store keeps its history; nil if unknown.
@@ -31,7 +33,7 @@ struct Temporaries {
         self = earlier
         self.nameCount = nameCount
         // The triggers that the transaction created are gone. What other triggers counted in it did not happen.
-        if atWork === counter { counter?.forget() } else { counter = nil }
+        if atWork?.triggers === counter?.triggers { counter?.triggers.forget() } else { counter = nil }
         // Their tables may be gone. They are created again when needed.
         removedRows = nil
         sparingRows = [:]

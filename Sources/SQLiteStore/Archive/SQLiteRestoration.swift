@@ -14,7 +14,7 @@ final class SQLiteRestoration: RestorationWork {
     /// Whether the store's triggers are off during the restoration.
     private let skipsTriggers: Bool
     /// What triggers write during the restoration; nil if none fires.
-    private let triggered: TriggeredChanges?
+    private let triggered: TriggerCounter?
     /// A temporary table with the numbers of skipped rows.
     private let skipped: String
     /// The rows of the last ``find(_:)`` that get a new rowid, because another row has theirs. The rowid is not a key.
@@ -44,7 +44,10 @@ final class SQLiteRestoration: RestorationWork {
             sql: "CREATE TEMP TABLE \(skipped) (number INTEGER, row INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID")
         known = try KnownRows(archive, db)
         let firesTriggers = !skipsTriggers && archive.tables.contains { !$0.triggers.isEmpty }
-        triggered = firesTriggers ? try TriggeredChanges(besides: archive.tables.map(\.table), writer, db) : nil
+        // What a history records is not an effect of the store's triggers.
+        let own = Set(HistoryTables.names + archive.tables.map(\.table.folded))
+        let others = try writer.catalog.schema(db).ordinaryTables.filter { !own.contains($0.folded) }
+        triggered = firesTriggers ? try TriggerCounter(on: others, writer, db) : nil
     }
 
     deinit {
@@ -57,7 +60,7 @@ final class SQLiteRestoration: RestorationWork {
     }
 
     func transaction(isLast: Bool, _ body: () throws -> Void) throws(StoreError) -> [String: TriggeredRows] {
-        triggered?.counts = [:]
+        triggered?.forget()
         try writer.run("restoring rows") { db in
             try writer.withTriggers(!skipsTriggers, db) {
                 try writer.transaction(isLast ? .full : .normal) {
@@ -161,7 +164,7 @@ final class SQLiteRestoration: RestorationWork {
     /// Runs work in a savepoint. The savepoint is undone if the work returns false or a constraint refuses it.
     func attempt(_ body: () throws -> Bool) throws -> Bool {
         struct IsUndone: Error {}
-        let counts = triggered?.counts
+        let written = triggered?.written
         do {
             try writer.transaction(.normal) {
                 do {
@@ -175,7 +178,7 @@ final class SQLiteRestoration: RestorationWork {
             }
             return true
         } catch is IsUndone {}
-        if let counts { triggered?.counts = counts }
+        if let written { triggered?.written = written }
         return false
     }
 

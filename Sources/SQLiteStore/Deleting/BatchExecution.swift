@@ -22,7 +22,7 @@ extension SQLiteWriter {
     private func carryOut(_ request: DeleteWork, _ db: Database) throws -> BatchDeleteResult {
         if request.place == nil { try prepareCandles(of: request, db) }
         if request.continuation == nil { try dropClearedRows(db) }
-        let counter = try TriggerCounter.of(request, self, db)
+        let counter = try counter(of: request, db)
         let result = try archived(request) { archiver in
             try transaction(.normal) {
                 if request.isPlanned { try catalog.confirm(db) }
@@ -34,7 +34,9 @@ extension SQLiteWriter {
                     nullifiedCount: batch.nullifiedCount, objectIDs: batch.objectIDs)
                 result.continuation = continuation
                 result.candles = batch.candles
-                result.deletedByTriggers = counter?.take(own: batch.ownCounts) ?? [:]
+                let deleted = counter?.counts.map { ($0, $1.deletedCount - (batch.ownCounts[$0] ?? 0)) } ?? []
+                result.deletedByTriggers = Dictionary(uniqueKeysWithValues: deleted.filter { $0.1 > 0 })
+                counter?.forget()
                 if let archiver, let rule = request.archiveRule {
                     result.archivedCount = try archiver.commit(
                         rule: rule, deletedCount: result.removedCount, candleCount: batch.candleCount)
@@ -49,7 +51,7 @@ extension SQLiteWriter {
     /// Removes the temporary triggers and tables that the batches of a delete share.
     func endDelete(_ db: Database) throws {
         try archiver?.remove(db)
-        if temporaries.counter != nil { try TriggerCounter.remove(self, db) }
+        try removeCounter(db)
         try dropClearedRows(db)
         try emptyBatchRows(db)
     }

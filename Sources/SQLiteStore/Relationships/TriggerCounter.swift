@@ -2,75 +2,98 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Counts the rows that the store's triggers delete, with temporary triggers on the tables that they may delete from. These are created
-/// once for all batches of a delete, and what the delete's own statements delete is subtracted.
+/// Counts the rows that the store's triggers write, with temporary triggers on the tables that they may write. What the program writes there
+/// itself is subtracted.
 ///
-/// Temporary triggers belong to this connection and are not part of the store's schema. Rows of virtual tables, which have no triggers, are
-/// not counted.
+/// Temporary triggers belong to this connection and are not part of the store's schema. Rows of virtual tables, which have no triggers, and
+/// rows that REPLACE deletes are not counted.
 final class TriggerCounter {
-    /// The delete without what differs between batches.
-    private let request: BatchDeleteRequest
+    /// What was written since the owner last took the counts, by the number of the table. The owner restores it after a rollback.
+    var written: [TriggeredRows]
     private let tables: [String]
-    private var counts: [Int]
+    private let names: [String]
 
-    /// The counter of a batch's delete, created by the first batch, or nil if the delete fires no trigger that deletes rows. Objects of a
-    /// Core Data store are deleted by statements of this program, which cannot be told from a trigger's.
-    static func of(_ work: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database) throws -> TriggerCounter? {
-        let whole = work.request.withoutPlace
-        if work.continuation != nil, let known = connection.temporaries.counter, known.request == whole { return known }
-        try remove(connection, db)
-        guard let table = try connection.catalog.table(whole.fetchRequest.entity, db), table.managed == nil,
-            let effects = try connection.triggerEffects(of: whole, writing: work.rollup?.target, db),
-            !effects.deleted.isEmpty
-        else { return nil }
-        let tables = try connection.catalog.schema(db).ordinaryTables.filter { effects.deleted.contains($0.folded) }
-        let counter = TriggerCounter(whole, tables: tables)
-        // A rollback can restore triggers that were removed with an older counter. This function replaces the older one.
-        try db.addFunctions(of: counter, [("retention_count_gone", 1, countGone)])
-        for (index, name) in counter.tables.enumerated() {
+    private static let function = "retention_count_written"
+    private static let events = ["INSERT", "UPDATE", "DELETE"]
+
+    /// Creates the triggers. They replace those of another counter, also ones that a rollback has restored.
+    ///
+    /// - Parameter deletesOnly: whether inserts and updates are not counted.
+    init(
+        on tables: [String], deletesOnly: Bool = false, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
+        try Self.removeAll(db)
+        let events = deletesOnly ? 2...2 : 0...2
+        self.tables = tables
+        written = tables.map { _ in TriggeredRows() }
+        names = tables.flatMap { _ in events.map { _ in connection.temporaryName("count") } }
+        try db.addFunctions(of: self, [(Self.function, 2, countWritten)])
+        for (place, name) in names.enumerated() {
+            let (table, event) = (place / events.count, events.lowerBound + place % events.count)
             try db.execute(
                 sql: """
-                    CREATE TEMP TRIGGER retention_gone_\(index) AFTER DELETE ON main.\(name.quotedIdentifier)
-                    BEGIN SELECT retention_count_gone(\(index)); END
+                    CREATE TEMP TRIGGER \(name) AFTER \(Self.events[event]) ON main.\(tables[table].quotedIdentifier)
+                    BEGIN SELECT \(Self.function)(\(table), \(event)); END
                     """)
         }
-        connection.temporaries.counter = counter
-        return counter
     }
 
-    private init(_ request: BatchDeleteRequest, tables: [String]) {
-        (self.request, self.tables) = (request, tables)
-        counts = tables.map { _ in 0 }
+    /// Removes the triggers.
+    func remove(_ db: Database) throws {
+        for name in names { try db.execute(sql: "DROP TRIGGER IF EXISTS temp.\(name)") }
     }
 
-    /// The rows that triggers deleted since the last call, by table.
-    ///
-    /// - Parameter own: the rows that the delete's own statements deleted, by table.
-    func take(own: [String: Int]) -> [String: Int] {
-        defer { forget() }
-        let others = zip(tables, counts).map { ($0, $1 - (own[$0] ?? 0)) }
-        return Dictionary(uniqueKeysWithValues: others.filter { $0.1 > 0 })
-    }
-
-    /// Forgets what was counted since the last batch.
-    func forget() { counts = tables.map { _ in 0 } }
-
-    /// Ends the counting of a delete and removes its triggers, including those that a rollback has restored.
-    static func remove(_ connection: SQLiteFileConnection, _ db: Database) throws {
-        connection.temporaries.counter = nil
+    private static func removeAll(_ db: Database) throws {
         let names = try String.fetchAll(
             db.cachedStatement(
                 sql:
-                    "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'retention\\_gone\\_%' ESCAPE '\\'"
+                    "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'retention\\_count\\_%' ESCAPE '\\'"
             ))
         for name in names { try db.execute(sql: "DROP TRIGGER temp.\(name.quotedIdentifier)") }
     }
 
-    fileprivate func add(_ table: Int) {
-        if counts.indices.contains(table) { counts[table] += 1 }
+    /// What was written, by table.
+    var counts: [String: TriggeredRows] {
+        Dictionary(uniqueKeysWithValues: zip(tables, written).filter { !$0.1.isEmpty })
+    }
+
+    /// Forgets what was counted.
+    func forget() { written = tables.map { _ in TriggeredRows() } }
+
+    fileprivate func add(_ table: Int, event: Int) {
+        guard written.indices.contains(table) else { return }
+        switch event {
+        case 0: written[table].insertedCount += 1
+        case 1: written[table].changedCount += 1
+        default: written[table].deletedCount += 1
+        }
     }
 }
 
-private func countGone(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    functionObject(context, TriggerCounter.self)?.add(Int(sqlite3_value_int64(values?[0])))
+private func countWritten(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    functionObject(context, TriggerCounter.self)?.add(
+        Int(sqlite3_value_int64(values?[0])), event: Int(sqlite3_value_int64(values?[1])))
+}
+
+extension SQLiteFileConnection {
+    /// The counter of what triggers delete in a batch, made by the first batch of its delete, or nil if the delete fires no trigger that
+    /// deletes rows. Objects of a Core Data store are deleted by statements of this program, which cannot be told from a trigger's.
+    func counter(of work: DeleteWork, _ db: Database) throws -> TriggerCounter? {
+        let whole = work.request.withoutPlace
+        if work.continuation != nil, let known = temporaries.counter, known.request == whole { return known.triggers }
+        try removeCounter(db)
+        guard let table = try catalog.table(whole.fetchRequest.entity, db), table.managed == nil,
+            let effects = try triggerEffects(of: whole, writing: work.rollup?.target, db), !effects.deleted.isEmpty
+        else { return nil }
+        let tables = try catalog.schema(db).ordinaryTables.filter { effects.deleted.contains($0.folded) }
+        let counter = try TriggerCounter(on: tables, deletesOnly: true, self, db)
+        temporaries.counter = (whole, counter)
+        return counter
+    }
+
+    /// Ends the counting of a delete.
+    func removeCounter(_ db: Database) throws {
+        try temporaries.counter?.triggers.remove(db)
+        temporaries.counter = nil
+    }
 }
