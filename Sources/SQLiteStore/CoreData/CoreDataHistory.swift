@@ -25,7 +25,7 @@ struct CoreDataHistory: Hashable {
     /// The transactions as an entity. A delete takes their changes along.
     var entity: CoreDataEntity {
         let date = ManagedAttribute(
-            name: Entity.historyDate, kind: .date, isOptional: false, isTransient: false, isDerived: false,
+            name: Entity.historyDate, kind: 900, isOptional: false, isTransient: false, isDerived: false,
             isExternal: false, isPreservedOnDelete: false)
         var entity = CoreDataEntity(
             name: Entity.persistentHistory, number: transaction, table: Self.transactions, numbers: [transaction],
@@ -41,7 +41,7 @@ struct CoreDataHistory: Hashable {
     var changes: ModelLink {
         func link(_ name: String, _ rule: ManagedRelationship.DeleteRule, maxCount: Int) -> ManagedRelationship {
             ManagedRelationship(
-                name: name, destination: name, inverse: nil, deleteRule: rule, isOptional: true, minCount: 0,
+                name: name, destination: name, inverse: nil, deleteRule: rule, isOptional: true,
                 maxCount: maxCount, hasOrder: false, isTransient: false)
         }
         return ModelLink(

@@ -23,29 +23,11 @@ struct ManagedEntity: Hashable, Sendable {
 
 /// An attribute of an entity.
 struct ManagedAttribute: Hashable, Sendable {
-    /// What an attribute holds. Source: `NSAttributeType` of Apple's headers.
-    enum Kind: Int, Sendable {
-        case undefined = 0
-        case integer16 = 100
-        case integer32 = 200
-        case integer64 = 300
-        case decimal = 400
-        case double = 500
-        case float = 600
-        case string = 700
-        case boolean = 800
-        case date = 900
-        case binary = 1000
-        case uuid = 1100
-        case uri = 1200
-        case transformable = 1800
-        case objectID = 2000
-        case composite = 2100
-    }
-
     var name: String
-    /// What it holds; ``Kind/undefined`` if the archive's number is unknown.
-    var kind: Kind
+    /// What it holds, as a number. Source: `NSAttributeType` of Apple's headers.
+    var kind: Int64
+    /// Whether it holds dates.
+    var isDate: Bool { kind == 900 }
     /// Whether a row may lack a value.
     var isOptional: Bool
     /// Whether it has no column.
@@ -77,8 +59,6 @@ struct ManagedRelationship: Hashable, Sendable {
     var deleteRule: DeleteRule
     /// Whether a row may lack the other end.
     var isOptional: Bool
-    /// The smallest number of other ends, if there are any.
-    var minCount: Int
     /// The largest number of other ends; 0 or less means no limit.
     var maxCount: Int
     /// Whether the model calls it ordered, which is possible even with a single other end.

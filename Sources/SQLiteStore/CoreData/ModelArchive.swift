@@ -84,9 +84,8 @@ struct ModelArchive {
 
     private func attribute(_ object: Int) throws(ModelArchiveError) -> ManagedAttribute {
         let flags = try archive.integer("NSFlagsKey", of: object) ?? 0
-        let kind = try archive.integer("NSAttributeType", of: object) ?? 0
         return ManagedAttribute(
-            name: try propertyName(object), kind: Int(exactly: kind).flatMap(ManagedAttribute.Kind.init) ?? .undefined,
+            name: try propertyName(object), kind: try archive.integer("NSAttributeType", of: object) ?? 0,
             isOptional: try archive.flag("NSIsOptional", of: object),
             isTransient: try archive.flag("NSIsTransient", of: object),
             isDerived: try archive.isKind(object, of: "NSDerivedAttributeDescription"),
@@ -119,7 +118,6 @@ struct ModelArchive {
         return ManagedRelationship(
             name: name, destination: destination, inverse: inverse, deleteRule: deleteRule,
             isOptional: try archive.flag("NSIsOptional", of: object),
-            minCount: Int(clamping: try archive.integer("NSMinCount", of: object) ?? 0),
             maxCount: Int(clamping: maxCount), hasOrder: try archive.flag("NSIsOrdered", of: object),
             isTransient: try archive.flag("NSIsTransient", of: object))
     }

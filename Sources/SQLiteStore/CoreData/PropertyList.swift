@@ -7,9 +7,6 @@ struct PropertyList {
     enum Object: Hashable {
         case boolean(Bool)
         case integer(Int64)
-        case real(Double)
-        /// Seconds since 2001.
-        case date(Double)
         case data([UInt8])
         case string(String)
         /// A reference of a keyed archive: an index into the archive's own table.
@@ -17,7 +14,7 @@ struct PropertyList {
         /// An array or a set.
         case array([Int])
         case dictionary(keys: [Int], values: [Int])
-        /// Null, or a number of more than 64 bits.
+        /// Null, a date, or a number that is not an integer of up to 64 bits.
         case other
     }
 
@@ -140,10 +137,9 @@ private struct ObjectReader {
         case 0x1 where low == 4:
             _ = try take(16)
             return .other
-        case 0x2 where low == 2:
-            return .real(Double(Float(bitPattern: UInt32(truncatingIfNeeded: BigEndian.bits(try take(4))))))
-        case 0x2 where low == 3: return .real(Double(bitPattern: BigEndian.bits(try take(8))))
-        case 0x3 where low == 3: return .date(Double(bitPattern: BigEndian.bits(try take(8))))
+        case 0x2 where low == 2 || low == 3, 0x3 where low == 3:
+            _ = try take(1 << low)
+            return .other
         case 0x4: return .data(Array(try take(try takeCount(low))))
         case 0x5, 0x7: return .string(String(decoding: try take(try takeCount(low)), as: UTF8.self))
         case 0x6:

@@ -21,7 +21,7 @@ extension SQLiteTable {
                 guard let column = entity.columns[attribute.name.lowercased()] else { continue }
                 add(
                     attribute.name, column, isRequired: !attribute.isOptional && !attribute.isDerived,
-                    isDate: attribute.kind == .date, isGenerated: attribute.isDerived)
+                    isDate: attribute.isDate, isGenerated: attribute.isDerived)
             }
             for link in managed.relationships.values.sorted(by: { $0.name < $1.name }) where !link.isToMany {
                 guard let column = entity.columns[link.name.lowercased()] else { continue }

@@ -12,16 +12,16 @@ struct ModelArchiveTests {
         sample.set("NSRenamingIdentifier", of: ArchiveSample.note, to: .string("Note"))
         let model = try ManagedObjectModel.read(archive: sample.bytes)
         let date = ManagedAttribute(
-            name: "at", kind: .date, isOptional: false, isTransient: false, isDerived: false, isExternal: false,
+            name: "at", kind: 900, isOptional: false, isTransient: false, isDerived: false, isExternal: false,
             isPreservedOnDelete: true)
         let text = ManagedAttribute(
-            name: "text", kind: .undefined, isOptional: true, isTransient: false, isDerived: false, isExternal: true,
+            name: "text", kind: 4711, isOptional: true, isTransient: false, isDerived: false, isExternal: true,
             isPreservedOnDelete: false)
         let folder = ManagedRelationship(
             name: "folder", destination: "Folder", inverse: "items", deleteRule: .nullify, isOptional: false,
-            minCount: 1, maxCount: 1, hasOrder: true, isTransient: false)
+            maxCount: 1, hasOrder: true, isTransient: false)
         let items = ManagedRelationship(
-            name: "items", destination: "Item", inverse: "folder", deleteRule: .cascade, isOptional: true, minCount: 0,
+            name: "items", destination: "Item", inverse: "folder", deleteRule: .cascade, isOptional: true,
             maxCount: 0, hasOrder: true, isTransient: false)
         #expect(
             model.entities == [

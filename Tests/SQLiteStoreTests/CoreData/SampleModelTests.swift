@@ -199,9 +199,8 @@ private enum ModelSource {
         return model
     }
 
-    private static let kinds: [String: ManagedAttribute.Kind] = [
-        "Boolean": .boolean, "Date": .date, "Integer 64": .integer64, "String": .string,
-        "Transformable": .transformable, "UUID": .uuid,
+    private static let kinds: [String: Int64] = [
+        "Boolean": 800, "Date": 900, "Integer 64": 300, "String": 700, "Transformable": 1800, "UUID": 1100,
     ]
 
     private static func attribute(_ name: String, _ values: [String: String]) throws -> ManagedAttribute {
@@ -219,7 +218,7 @@ private enum ModelSource {
         return ManagedRelationship(
             name: name, destination: values["destinationEntity"] ?? "", inverse: values["inverseName"],
             deleteRule: try #require(rules[values["deletionRule"] ?? ""]), isOptional: values["optional"] == "YES",
-            minCount: Int(values["minCount"] ?? "0") ?? 0, maxCount: Int(values["maxCount"] ?? "0") ?? 0,
+            maxCount: Int(values["maxCount"] ?? "0") ?? 0,
             hasOrder: values["ordered"] == "YES", isTransient: values["transient"] == "YES")
     }
 }

@@ -162,7 +162,7 @@ extension ModelDescription {
                     attributes: entity.attributes.values.sorted { $0.name < $1.name }
                         .filter { !$0.isTransient && parent?.attributes[$0.name] == nil }
                         .compactMap { attribute in
-                            Kind(rawValue: attribute.kind.rawValue).map {
+                            Kind(rawValue: Int(attribute.kind)).map {
                                 Attribute(name: attribute.name, kind: $0, isOptional: attribute.isOptional)
                             }
                         },
