@@ -30,7 +30,9 @@ extension SQLiteFileConnection {
         survey.possibleMethods = (byDate == nil ? [] : [.range]) + [byKey]
         // All tables are checked only where it matters.
         let isAsked = request.deleting.method == DeleteMethod.rebuild.rawValue
-        if let reason = try rebuildObstacle(request, table, db) ?? (isAsked || isMany ? obstacleToCopies(db) : nil) {
+        var work = DeleteWork(BatchDeleteRequest(request))
+        work.archiveRule = request.deleting.archiveRule
+        if let reason = try rebuildObstacle(work, table, db) ?? (isAsked || isMany ? obstacleToCopies(db) : nil) {
             survey.methodObstacles[.rebuild] = reason
             return
         }
@@ -48,23 +50,13 @@ extension SQLiteFileConnection {
         return Double(survey.expiredCount) / max(1, survey.rowCount.map(Double.init) ?? rowIDs ?? 1)
     }
 
-    /// Why a rebuild cannot delete a rule's rows, as a phrase, or nil if it can.
-    private func rebuildObstacle(_ request: SurveyRequest, _ table: SQLiteTable, _ db: Database) throws -> String? {
-        let keepers = request.ownKeepers + request.keepers.others
-        if keepers.contains(where: \.isThinning) { return "a copy cannot apply thin" }
-        if keepers.contains(where: { $0.keptRows.contains { !$0.groupedBy.isEmpty } }) {
+    /// Why a copy of the store without the rows would differ from the store after a delete, as a phrase, or nil if it would not.
+    func rebuildObstacle(_ work: DeleteWork, _ table: SQLiteTable, _ db: Database) throws -> String? {
+        if work.fetchRequest.predicate.isThinning { return "a copy cannot apply thin" }
+        if work.fetchRequest.predicate.keptRows.contains(where: { !$0.groupedBy.isEmpty }) {
             return "a copy cannot apply keep_last per group"
         }
-        if request.deleting.archiveRule != nil {
-            return "a copy does not report the deleted rows, which the archive needs"
-        }
-        return try rebuildObstacle(table, request.relationships, db)
-    }
-
-    /// Why a copy of the store without the rows would differ from the store after a delete, as a phrase, or nil if it would not.
-    func rebuildObstacle(
-        _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
-    ) throws -> String? {
+        if work.archiveRule != nil { return "a copy does not report the deleted rows, which the archive needs" }
         if let managed = table.managed, let schema = try catalog.coreData(db),
             schema.needsObjects(managed)
         {

@@ -47,22 +47,11 @@ extension SQLiteWriter {
 
     /// Throws if a copy without the rows is not possible.
     private func confirmRebuild(_ request: DeleteWork, _ db: Database) throws {
-        let fetch = request.fetchRequest
-        let scope = try tableScope(fetch.entity, db)
-        func impossible(_ reason: String) -> StoreError {
-            StoreError(.unsupported, store: name, message: "a rebuild is not possible for \(fetch.entity): \(reason)")
-        }
-        guard request.resultType != .objectIDs, fetch.fetchOffset == 0, !db.isInsideTransaction else {
-            throw impossible("it reports no object IDs, has no offset and uses its own transaction")
-        }
-        if let reason = try rebuildObstacle(scope.table, request.relationships, db) ?? obstacleToCopies(db) {
-            throw impossible(reason)
-        }
-        if let reason = try roomObstacle(db) { throw impossible(reason) }
-        if fetch.predicate.isThinning { throw impossible("a copy cannot apply thin") }
-        if fetch.predicate.keptRows.contains(where: { !$0.groupedBy.isEmpty }) {
-            throw impossible("a copy cannot apply keep_last per group")
-        }
+        let table = try tableScope(request.fetchRequest.entity, db).table
+        guard let reason = try rebuildObstacle(request, table, db) ?? roomObstacle(db) else { return }
+        throw StoreError(
+            .unsupported, store: name,
+            message: "a rebuild is not possible for \(request.fetchRequest.entity): \(reason)")
     }
 
     /// Moves the WAL into the file, which shrinks, if no other program uses it. Otherwise runs a checkpoint that waits for nobody.

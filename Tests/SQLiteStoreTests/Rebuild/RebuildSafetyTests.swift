@@ -83,8 +83,6 @@ struct RebuildSafetyTests {
 
     /// Why a copy cannot carry out a delete, and what makes it so.
     private static let impossible: [(reason: String, change: @Sendable (inout DeleteWork) -> Void)] = [
-        ("it reports no object IDs, has no offset and uses its own transaction", { $0.resultType = .objectIDs }),
-        ("it reports no object IDs, has no offset and uses its own transaction", { $0.fetchRequest.fetchOffset = 1 }),
         (
             "a copy cannot apply thin",
             {
