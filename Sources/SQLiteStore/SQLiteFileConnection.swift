@@ -315,6 +315,9 @@ public class SQLiteFileConnection {
         try rows(fragment, db, limit: 1).first
     }
 
+    /// Whether a query has a row.
+    func exists(_ query: SQLFragment, _ db: Database) throws -> Bool { try row(query + " LIMIT 1", db) != nil }
+
     /// The rows of a query, at most `limit`.
     func rows(_ fragment: SQLFragment, _ db: Database, limit: Int = .max) throws -> [[StoreValue]] {
         let statement = try statement(fragment, db)

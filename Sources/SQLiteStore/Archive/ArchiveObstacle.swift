@@ -60,8 +60,9 @@ extension SQLiteFile {
             return nil
         }
         let isNull = shape.primaryKey.map { "\($0.quotedIdentifier) IS NULL" }.joined(separator: " OR ")
-        guard try row(SQLFragment("SELECT 1 FROM main.\(table.quotedIdentifier) WHERE \(isNull) LIMIT 1"), db) != nil
-        else { return nil }
+        guard try exists(SQLFragment("SELECT 1 FROM main.\(table.quotedIdentifier) WHERE \(isNull)"), db) else {
+            return nil
+        }
         return "rows of \(table) have NULL in their primary key, so references that they lose could not be restored"
     }
 
@@ -116,8 +117,7 @@ extension SQLiteFile {
         of table: SQLiteTable, _ row: String, in rows: SQLFragment, _ db: Database
     ) throws -> Relationship? {
         try table.entity.relationships.first { key in
-            let query = SQLFragment("SELECT 1 FROM ") + rows + " AND \(try dangles(row, key, db)) LIMIT 1"
-            return try self.row(query, db) != nil
+            try exists(SQLFragment("SELECT 1 FROM ") + rows + " AND \(try dangles(row, key, db))", db)
         }
     }
 

@@ -164,12 +164,10 @@ struct RestorationTable: RestorableSource {
 
     // MARK: SQL
 
-    /// Joins conditions, in parentheses, by AND or OR. They are nested in halves: SQLite limits the depth of an expression to 1,000, and a
-    /// table can have more columns.
-    private static func joined(_ parts: some Collection<String>, by word: String) -> String {
-        guard parts.count > 1 else { return parts.first ?? (word == "AND" ? "1" : "0") }
-        let middle = parts.index(parts.startIndex, offsetBy: parts.count / 2)
-        return "(\(joined(parts[..<middle], by: word)) \(word) \(joined(parts[middle...], by: word)))"
+    /// Joins conditions by AND or OR, in parentheses. A table can have more columns than SQLite allows levels of an expression.
+    private static func joined(_ parts: [String], by word: String) -> String {
+        let parts = parts.map { SQLFragment($0) }
+        return "(\((word == "AND" ? SQLFragment.all(parts) : .any(parts)).text))"
     }
 
     private func list(_ names: [String], _ alias: String = "") -> String {

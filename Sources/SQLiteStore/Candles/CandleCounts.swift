@@ -56,8 +56,6 @@ extension SQLiteFileConnection {
     /// The condition that none of the deletes removes a row.
     func isLeft(_ scope: RowScope, after removed: RemovedRows, _ db: Database) throws -> SQLFragment {
         guard !removed.steps.isEmpty else { return .always }
-        let table = try removedTable(scope.table, removed, db)
-        return SQLFragment(
-            "NOT EXISTS (SELECT 1 FROM temp.\(table) AS removed WHERE \(scope.key.areKey(of: "removed")))")
+        return scope.isNotIn(try removedTable(scope.table, removed, db))
     }
 }

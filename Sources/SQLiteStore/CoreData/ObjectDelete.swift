@@ -152,9 +152,7 @@ struct ObjectDelete {
 
     /// The number of rows that a cascade deleted and that the request also names, for a later batch. They count as deleted.
     private func cascadedButNamed(_ own: String, _ whole: SQLFragment) throws -> Int {
-        guard
-            try connection.row(SQLFragment("SELECT 1 FROM temp.\(own) WHERE wave > 0 LIMIT 1"), db) != nil
-        else { return 0 }
+        guard try connection.exists(SQLFragment("SELECT 1 FROM temp.\(own) WHERE wave > 0"), db) else { return 0 }
         let key = "\(RowScope.alias).Z_PK"
         return try connection.count(
             SQLFragment(

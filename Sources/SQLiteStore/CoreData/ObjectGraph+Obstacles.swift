@@ -75,7 +75,7 @@ extension ObjectGraph {
                     + "AND own.step = \(step)"
                     + (link.inverse?.deleteRule == .cascade ? " AND own.wave >= removed.wave)" : ")")
                 for rows in try ends(of: link, condition)
-                where try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
+                where try connection.exists(SQLFragment("SELECT 1" + rows), db) {
                     return Self.together(link)
                 }
             }
@@ -86,9 +86,7 @@ extension ObjectGraph {
                     "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
                     + "AND own.step = \(step))"
                 let rows = try oneWay(link, reference, condition)
-                if try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
-                    return Self.together(link)
-                }
+                if try connection.exists(SQLFragment("SELECT 1" + rows), db) { return Self.together(link) }
             }
         }
         return nil

@@ -8,8 +8,7 @@ extension ObjectGraph {
         try schema.tables.filter { $0 != entity.table && removed.tables[$0.folded] != nil }
             .filter { table in
                 let name = try connection.removedObjects(table, removed, db)
-                return try connection.row(
-                    SQLFragment("SELECT 1 FROM temp.\(name) WHERE step = \(step) LIMIT 1"), db) != nil
+                return try connection.exists(SQLFragment("SELECT 1 FROM temp.\(name) WHERE step = \(step)"), db)
             } + [entity.table]
     }
 

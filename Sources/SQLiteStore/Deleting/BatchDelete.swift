@@ -177,10 +177,9 @@ struct BatchDelete {
     private func checkRest() throws {
         guard let date = work.mustLeave, deletedCount > 0 else { return }
         let scope = statement.scope
-        let query =
+        let readable =
             SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + (try connection.dateSQL(date, scope, db).readable())
-            + " LIMIT 1"
-        guard try connection.row(query, db) == nil else { return }
+        if try connection.exists(readable, db) { return }
         throw StoreError.lastRow(of: scope.table.name, store: connection.name)
     }
 

@@ -201,9 +201,7 @@ extension SQLiteFileConnection {
             else { continue }
             let readable =
                 SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + (try dateSQL(kept.date, entity, db).readable())
-            if try row(readable + " AND " + rows + " LIMIT 1", db) != nil,
-                try row(readable + " AND NOT (" + rows + ") LIMIT 1", db) == nil
-            {
+            if try exists(readable + " AND " + rows, db), try !exists(readable + " AND NOT (" + rows + ")", db) {
                 throw StoreError.lastRow(of: entity.table.name, store: name)
             }
         }
@@ -213,8 +211,8 @@ extension SQLiteFileConnection {
             else { continue }
             let query =
                 SQLFragment("SELECT 1 FROM \(entity.from()) WHERE ") + rows + " AND ("
-                + (try condition(.notTrue(.not(kept.rows.rows)), entity, db)) + ") LIMIT 1"
-            guard try row(query, db) != nil else { continue }
+                + (try condition(.notTrue(.not(kept.rows.rows)), entity, db)) + ")"
+            guard try exists(query, db) else { continue }
             throw StoreError(
                 .constraint, store: name,
                 message:

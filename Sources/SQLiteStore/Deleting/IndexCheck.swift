@@ -29,9 +29,7 @@ extension BatchDelete {
 
     /// Whether a row of a FROM clause with its condition does not match the request.
     func hasOthers(_ rows: SQLFragment) throws -> Bool {
-        let query =
-            SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.values + ") IS NOT TRUE LIMIT 1"
-        return try connection.row(query, db) != nil
+        try connection.exists(SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.values + ") IS NOT TRUE", db)
     }
 
     /// Calls SQL functions with values of the rows to delete, and checks the rows looked up.

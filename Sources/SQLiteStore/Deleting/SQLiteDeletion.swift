@@ -17,8 +17,8 @@ final class SQLiteDeletion: Deletion {
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
-        work = Self.work(request, findings, findings.method)
-        outline = DeletionOutline(findings.method, findings, of: request)
+        work = Self.work(request, findings)
+        outline = DeletionOutline(findings, of: request)
         // If anything has changed since the survey, the rows that the rule keeps are found again now, while nobody waits for it.
         try writer.run("finding the rows that are kept") { db in
             // A delete ends when the counted number of rows is deleted, which may be before its last position.
@@ -31,16 +31,16 @@ final class SQLiteDeletion: Deletion {
         }
     }
 
-    private static func work(_ request: SurveyRequest, _ findings: Findings, _ method: DeleteMethod) -> DeleteWork {
+    private static func work(_ request: SurveyRequest, _ findings: Findings) -> DeleteWork {
         var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
-        work.method = method
+        work.method = findings.method
         work.archiveRule = request.deleting.archiveRule
         work.rollup = request.deleting.rollup
         work.isPlanned = true
         work.mustLeave = request.deleting.mayEmpty ? nil : request.date
-        if method == .windows { work.rowIDs = findings.expiredRowIDs }
-        if method == .keys { work.groups = findings.groups }
+        if work.method == .windows { work.rowIDs = findings.expiredRowIDs }
+        if work.method == .keys { work.groups = findings.groups }
         return work
     }
 
@@ -97,8 +97,7 @@ extension SQLiteWriter {
 extension SQLiteFile {
     /// How the rows of a request would be deleted, as its survey has found them.
     package func outline(of request: SurveyRequest, after survey: Survey) throws(StoreError) -> DeletionOutline {
-        let findings = try findings(of: request, after: survey)
-        return DeletionOutline(findings.method, findings, of: request)
+        DeletionOutline(try findings(of: request, after: survey), of: request)
     }
 
     /// The findings of a survey, with the method that its request asks for.

@@ -94,9 +94,7 @@ extension SQLiteWriter {
     private func hasOtherDefault(_ attribute: Attribute, in table: SQLiteTable, _ db: Database) throws -> Bool {
         guard let stored = table.entity.attribute(named: attribute.name), stored.hasDefault || attribute.hasDefault
         else { return false }
-        let text = try String.fetchOne(
-            db, sql: "SELECT dflt_value FROM pragma_table_info(?, 'main') WHERE name = ?",
-            arguments: [table.tableName, stored.name])
+        let text = table.defaults[stored.name.folded]
         let value = (attribute.defaultValue ?? .null).databaseValue
         return try Bool.fetchOne(db, sql: "SELECT (\(text ?? "NULL")) IS NOT ?", arguments: [value]) ?? true
     }

@@ -101,9 +101,8 @@ extension SQLiteFileConnection {
         guard !row.values.isEmpty else { return false }
         // Texts that are equal in a collation may differ.
         let same = row.values.map { "\($0.column.quotedIdentifier) IS ? COLLATE BINARY" }.joined(separator: " AND ")
-        return try self.row(
-            SQLFragment("SELECT 1 FROM \(target) WHERE \(same) LIMIT 1", row.values.map(\.value.databaseValue)), db)
-            != nil
+        return try exists(
+            SQLFragment("SELECT 1 FROM \(target) WHERE \(same)", row.values.map(\.value.databaseValue)), db)
     }
 
     private func insertStatement(

@@ -151,25 +151,14 @@ extension SQLiteFile {
                     try add(select + " ORDER BY \(column) \(direction) LIMIT 2", upTo: 2)
                 }
             }
-            for place in try placesAcross(scope, count: max(0, limit - found.count), db) {
+            let rowIDs = try limit > found.count ? rowIDs(of: scope.table, db) : nil
+            for place in rowIDs?.spread(over: limit - found.count) ?? [] {
                 try add(
                     select + " AND \(scope.key[0]) >= ? ORDER BY \(scope.key[0]) LIMIT 1", [place.databaseValue],
                     upTo: 1)
             }
             return found
         }
-    }
-
-    /// Evenly spaced rowids from across a table; empty if it has none.
-    private func placesAcross(_ scope: RowScope, count: Int, _ db: Database) throws -> [Int64] {
-        guard count > 0, !scope.table.isWithoutRowID, let rowID = scope.key.first,
-            let ends = try row(
-                SQLFragment(
-                    "SELECT (SELECT min(\(rowID)) FROM \(scope.from())), (SELECT max(\(rowID)) FROM \(scope.from()))"),
-                db),
-            case .integer(let first) = ends[0], case .integer(let last) = ends[1], last > first
-        else { return [] }
-        return (first...last).spread(over: count)
     }
 }
 

@@ -172,10 +172,9 @@ final class SurvivorCopy {
         let rest = SQLFragment.all([
             try reader.dateSQL(date, scope, db).readable(), SQLFragment("(") + statement.condition() + ") IS NOT TRUE",
         ])
-        guard
-            try reader.row(SQLFragment("SELECT 1 FROM \(scope.from())") + reader.whereClause(rest) + " LIMIT 1", db)
-                != nil
-        else { throw StoreError.lastRow(of: scope.table.name, store: store.name) }
+        guard try reader.exists(SQLFragment("SELECT 1 FROM \(scope.from())") + reader.whereClause(rest), db) else {
+            throw StoreError.lastRow(of: scope.table.name, store: store.name)
+        }
     }
 
     /// Creates the indexes, and inserts schema entries without pages as they are in the store.

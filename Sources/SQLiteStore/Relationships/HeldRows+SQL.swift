@@ -27,9 +27,7 @@ extension SQLiteFileConnection {
             try held(hold, scope, db).map { SQLFragment("(") + $0 + ") IS FALSE" }
         }
         if let rule, let table = try sparingRows(holds, rule, scope, db) {
-            parts.append(
-                SQLFragment(
-                    "NOT EXISTS (SELECT 1 FROM temp.\(table) AS spared WHERE \(scope.key.areKey(of: "spared")))"))
+            parts.append(scope.isNotIn(table))
         }
         return .all(parts)
     }

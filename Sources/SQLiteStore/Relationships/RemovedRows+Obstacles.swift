@@ -52,7 +52,7 @@ extension SQLiteFileConnection {
             let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
             let steps = changing.map(String.init).joined(separator: ", ")
             let rows = try references(key, removed, "removed.step IN (\(steps)) AND \(isThere)", [], db)
-            guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
+            guard try exists(SQLFragment("SELECT 1") + rows, db) else { continue }
             return key.changingChoice
         }
         return nil

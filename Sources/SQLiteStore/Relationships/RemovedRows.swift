@@ -158,7 +158,7 @@ extension SQLiteFileConnection {
     /// The entities that lose rows in a step.
     func losing(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [String] {
         try removed.tables.sorted { $0.key < $1.key }.filter { _, table in
-            try row(SQLFragment("SELECT 1 FROM temp.\(table) WHERE step = ? LIMIT 1", [step.databaseValue]), db) != nil
+            try exists(SQLFragment("SELECT 1 FROM temp.\(table) WHERE step = ?", [step.databaseValue]), db)
         }.map(\.key)
     }
 
@@ -185,17 +185,15 @@ extension SQLiteFileConnection {
     ) throws -> Bool {
         let table = try removedTable(scope.table, removed, db)
         let cascades = SQLFragment(
-            "SELECT 1 FROM temp.\(table) WHERE step = ? AND wave > 0 LIMIT 1", [step.databaseValue])
-        guard try row(cascades, db) != nil else { return true }
+            "SELECT 1 FROM temp.\(table) WHERE step = ? AND wave > 0", [step.databaseValue])
+        guard try exists(cascades, db) else { return true }
         var query = SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ")
         query += .all([
             try dateSQL(request.date, scope, db).readable(),
             SQLFragment("(") + (try condition(request.expired, scope, db)) + ") IS NOT TRUE",
-            SQLFragment(
-                "NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(scope.key.areKey(of: "own")) AND own.step = ?)",
-                [step.databaseValue]),
+            scope.isNotIn(table, "own.step = \(step)"),
         ])
-        return try row(query + " LIMIT 1", db) != nil
+        return try exists(query, db)
     }
 
     private func newestRemoved(

@@ -6,7 +6,7 @@ struct DateAccess: Hashable {
     /// The index to use, or nil if the table itself is in date order.
     var index: String?
     /// The index's name, or `primary key`.
-    var label: String
+    var label: String { index ?? "primary key" }
     /// Whether the date descends in the index, so that equal dates come with their keys descending.
     var isDescending: Bool
     /// Whether the index serves only rows that match the filter, because the filter fixes its first columns.
@@ -16,11 +16,8 @@ struct DateAccess: Hashable {
 extension SQLiteTable {
     /// The best index to find rows by date, or nil. Its first columns (usually none) are those that the filter fixes, and the date follows.
     func dateAccess(_ attribute: Attribute, filter: StorePredicate) -> DateAccess? {
-        if let rowIDAlias, rowIDAlias == attribute.name {
-            return DateAccess(index: nil, label: "primary key", isDescending: false, needsFilter: false)
-        }
-        if isWithoutRowID, entity.primaryKey.first == attribute.name {
-            return DateAccess(index: nil, label: "primary key", isDescending: false, needsFilter: false)
+        if rowIDAlias == attribute.name || isWithoutRowID && entity.primaryKey.first == attribute.name {
+            return DateAccess(index: nil, isDescending: false, needsFilter: false)
         }
         let fixed = Set(filter.fixedAttributes.compactMap { entity.attribute(named: $0)?.name })
         var best: (access: DateAccess, rank: (Int, Int))?
@@ -37,7 +34,7 @@ extension SQLiteTable {
             // An index of a table without a rowid ends with the key's columns in the key's directions.
             guard !isWithoutRowID || !column.isDescending else { continue }
             let access = DateAccess(
-                index: index.name, label: index.name, isDescending: column.isDescending, needsFilter: !prefix.isEmpty)
+                index: index.name, isDescending: column.isDescending, needsFilter: !prefix.isEmpty)
             let rank = (min(prefix.count, 1), index.columns.count)
             if best.map({ rank < $0.rank }) ?? true { best = (access, rank) }
         }

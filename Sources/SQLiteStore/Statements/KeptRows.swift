@@ -187,8 +187,8 @@ extension SQLiteFileConnection {
             let lowest = DateSQL(date: keepLast.date, column: "lowest", affinity: date.affinity, function: nil)
             let query =
                 SQLFragment("SELECT 1 FROM temp.\(table) WHERE ")
-                + lowest.isBefore(before, parsed: date.function != nil) + " LIMIT 1"
-            if try row(query, db) == nil { kept.rest = .everything }
+                + lowest.isBefore(before, parsed: date.function != nil)
+            if try !exists(query, db) { kept.rest = .everything }
         }
         return kept
     }

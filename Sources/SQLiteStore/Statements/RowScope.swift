@@ -52,6 +52,11 @@ struct RowScope {
     /// The SQL columns of the key.
     var key: [String] { table.keySQL.map { "\(Self.alias).\($0)" } }
 
+    /// The condition that a row's key is not in a temporary table of keys, or not where these, as `own`, meet a condition.
+    func isNotIn(_ keys: String, _ condition: String = "1") -> SQLFragment {
+        SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(keys) AS own WHERE \(key.areKey(of: "own")) AND \(condition))")
+    }
+
     /// The attributes of new values. Two names that differ only in case are refused.
     func attributes(_ names: some Sequence<String>, store: String) throws(StoreError) -> [Attribute] {
         var (found, known): ([Attribute], Set<String>) = ([], [])

@@ -96,9 +96,7 @@ private struct ThinningQuery {
     private var groups: [String] { columns.map { scope.column($0) } }
 
     /// The condition that a row is not kept.
-    var isNotKept: SQLFragment {
-        SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(kept) AS picked WHERE \(scope.key.areKey(of: "picked")))")
-    }
+    var isNotKept: SQLFragment { scope.isNotIn(kept) }
 
     /// A query for the number of kept rows that are gone or have changed.
     var lostCount: SQLFragment {

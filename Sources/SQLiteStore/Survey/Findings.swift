@@ -35,8 +35,9 @@ extension Survey {
 }
 
 extension DeletionOutline {
-    /// Describes how a method deletes the rows that were found.
-    init(_ method: DeleteMethod, _ findings: Findings, of request: SurveyRequest) {
+    /// Describes how the rows that were found are deleted.
+    init(_ findings: Findings, of request: SurveyRequest) {
+        let method = findings.method
         self.init(method: method.phrase, isInBatches: method.isInBatches)
         reason = findings.reason
         isOldestFirst = method == .range || method == .dates

@@ -18,13 +18,11 @@ extension SQLiteFile {
             return try snapshot(db) {
                 let removed = try removedRows(of: deletes, db)
                 let scope = try scope(entity, db)
-                let table = try removedTable(scope.table, removed, db)
                 let query =
                     SQLFragment("SELECT count(*) FROM (SELECT 1 FROM \(scope.from()) WHERE ")
                     + .all([
                         try dateSQL(date, scope, db).readable(), try condition(filter, scope, db),
-                        SQLFragment(
-                            "NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(scope.key.areKey(of: "own")))"),
+                        try isLeft(scope, after: removed, db),
                     ]) + SQLFragment(" LIMIT ?)", [(limit ?? -1).databaseValue])
                 return try count(query, db)
             }

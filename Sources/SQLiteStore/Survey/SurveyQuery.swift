@@ -262,7 +262,7 @@ extension SQLiteFileConnection {
         if let newest = survey.dates.newestOfEntity, newest >= cutoff { return true }
         let query = select(
             "1", rows, .all([rows.date.readable(), SQLFragment("(") + deleted + ") IS NOT TRUE"]))
-        return try row(query + " LIMIT 1", db) != nil
+        return try exists(query, db)
     }
 
     /// Counts the rows at both ends of the index outside the valid dates, and the sentinels between.
