@@ -68,12 +68,7 @@ struct ObjectDelete {
         for loss in losses where loss.rowsAfterwards == nil {
             try nullify(loss.table, loss.reference, loss.rows, recorder)
         }
-        for pair in try graph.pairedLinks() { try deletePairs(pair) }
-        for pair in try graph.foreignPairs() {
-            try execute(
-                "DELETE FROM main.\(pair.table.quotedIdentifier) WHERE \(pair.column.quotedIdentifier) IN "
-                    + "(SELECT k0 FROM temp.\(pair.removed))")
-        }
+        try deletePairs()
         let alsoNamed = try cascadedButNamed(own, whole)
         var gone = 0
         for table in try graph.losingTables() {
@@ -102,11 +97,11 @@ struct ObjectDelete {
 
     // MARK: Lost references
 
-    /// Increments the lock counter of the to-many side once for each row that it loses, so that the result does not depend on the batch
-    /// size.
+    /// Increments the lock counter of the to-many side of a reference once for each row that it loses, so that the result does not depend
+    /// on the batch size.
     private func countDown(_ recorder: CoreDataHistory.Recorder?) throws {
-        for link in try graph.countedLinks() {
-            guard case .own(let reference) = link.storage else { continue }
+        for link in try graph.losingLinks() where link.relationship.deleteRule == .nullify {
+            guard case .own(let reference) = link.storage, link.inverse?.isToMany == true else { continue }
             let table = link.destinationTable
             let column = "parent." + reference.column.quotedIdentifier
             let losses = try graph.ends(of: link, "TRUE").map {
@@ -139,12 +134,21 @@ struct ObjectDelete {
             "UPDATE main.\(table.quotedIdentifier) SET \(sets), Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE Z_PK IN (\(keys))")
     }
 
-    private func deletePairs(_ link: ModelLink) throws {
-        guard case .pairs(let table, let own, _) = link.storage else { return }
-        let keys = try graph.keys(having: link)
-        for column in own {
-            try execute(
-                "DELETE FROM main.\(table.quotedIdentifier) WHERE \(column.quotedIdentifier) IN (\(keys))")
+    /// Deletes the pairs of deleted rows: those of their own relationships, and of one-way ones to them.
+    private func deletePairs() throws {
+        func delete(_ table: String, _ columns: [String], _ keys: String) throws {
+            for column in columns {
+                try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE \(column.quotedIdentifier) IN (\(keys))")
+            }
+        }
+        for link in try graph.losingLinks() where link.relationship.deleteRule != .noAction {
+            guard case .pairs(let table, let own, _) = link.storage else { continue }
+            try delete(table, own, graph.keys(having: link))
+        }
+        for link in try graph.oneWayLinks() {
+            guard case .pairs(let table, _, let other) = link.storage else { continue }
+            let removed = try connection.removedObjects(link.destinationTable, graph.removed, db)
+            try delete(table, other, "SELECT k0 FROM temp.\(removed)")
         }
     }
 

@@ -36,13 +36,11 @@ extension ObjectGraph {
     /// Remaining rows whose mandatory other end is deleted.
     private func mandatory() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
-        for table in try losingTables() {
-            for link in links(of: table) where link.relationship.deleteRule == .nullify {
-                guard let inverse = link.inverse, !inverse.isOptional else { continue }
-                let number = try count(
-                    try ends(of: link, "removed.step = \(step) AND " + (try stays(link.destinationTable))))
-                if number > 0 { found.append(link.obstacle(.mandatoryInverse, rowCount: number)) }
-            }
+        for link in try losingLinks() where link.relationship.deleteRule == .nullify {
+            guard let inverse = link.inverse, !inverse.isOptional else { continue }
+            let number = try count(
+                try ends(of: link, "removed.step = \(step) AND " + (try stays(link.destinationTable))))
+            if number > 0 { found.append(link.obstacle(.mandatoryInverse, rowCount: number)) }
         }
         return found
     }
@@ -50,13 +48,11 @@ extension ObjectGraph {
     /// Remaining rows that refer to deleted rows through a relationship without an inverse. No rule clears it.
     private func dangling() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
-        for table in try losingTables() {
-            for link in schema.oneWayLinks(to: table) {
-                guard case .own(let reference) = link.storage else { continue }
-                let stays = try stays(link.table)
-                let number = try count([try oneWay(link, reference, "removed.step = \(step) AND \(stays)")])
-                if number > 0 { found.append(link.obstacle(.noInverse, rowCount: number)) }
-            }
+        for link in try oneWayLinks() {
+            guard case .own(let reference) = link.storage else { continue }
+            let stays = try stays(link.table)
+            let number = try count([try oneWay(link, reference, "removed.step = \(step) AND \(stays)")])
+            if number > 0 { found.append(link.obstacle(.noInverse, rowCount: number)) }
         }
         return found
     }
@@ -64,30 +60,26 @@ extension ObjectGraph {
     /// Why rows cannot be deleted in batches, as a sentence, or nil if they can. The reason is that one row requires another and it is
     /// unknown which batch deletes each.
     func togetherObstacle() throws -> String? {
-        for table in try losingTables() {
-            for link in links(of: table) {
-                // A rule to deny has refused the delete by now.
-                guard link.relationship.deleteRule == .nullify, link.inverse?.isOptional == false else { continue }
-                let other = try connection.removedObjects(link.destinationTable, removed, db)
-                // A row that the cascade of its other end deletes is always in the same batch.
-                let condition =
-                    "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
-                    + "AND own.step = \(step)"
-                    + (link.inverse?.deleteRule == .cascade ? " AND own.wave >= removed.wave)" : ")")
-                for rows in try ends(of: link, condition)
-                where try connection.exists(SQLFragment("SELECT 1" + rows), db) {
-                    return Self.together(link)
-                }
+        // The row at the other end is deleted, too.
+        func isRemoved(_ table: String, _ further: String = "") throws -> String {
+            let other = try connection.removedObjects(table, removed, db)
+            return "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
+                + "AND own.step = \(step)\(further))"
+        }
+        for link in try losingLinks() {
+            // A rule to deny has refused the delete by now.
+            guard link.relationship.deleteRule == .nullify, link.inverse?.isOptional == false else { continue }
+            // A row that the cascade of its other end deletes is always in the same batch.
+            let isLater = link.inverse?.deleteRule == .cascade ? " AND own.wave >= removed.wave" : ""
+            for rows in try ends(of: link, isRemoved(link.destinationTable, isLater))
+            where try connection.exists(SQLFragment("SELECT 1" + rows), db) {
+                return Self.together(link)
             }
-            for link in schema.oneWayLinks(to: table) {
-                guard case .own(let reference) = link.storage else { continue }
-                let other = try connection.removedObjects(link.table, removed, db)
-                let condition =
-                    "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
-                    + "AND own.step = \(step))"
-                let rows = try oneWay(link, reference, condition)
-                if try connection.exists(SQLFragment("SELECT 1" + rows), db) { return Self.together(link) }
-            }
+        }
+        for link in try oneWayLinks() {
+            guard case .own(let reference) = link.storage else { continue }
+            let rows = try oneWay(link, reference, isRemoved(link.table))
+            if try connection.exists(SQLFragment("SELECT 1" + rows), db) { return Self.together(link) }
         }
         return nil
     }

@@ -12,6 +12,12 @@ extension ObjectGraph {
             } + [entity.table]
     }
 
+    /// The links of the tables that lose rows.
+    func losingLinks() throws -> [ModelLink] { try losingTables().flatMap { links(of: $0) } }
+
+    /// The one-way links of other rows to the tables that lose rows.
+    func oneWayLinks() throws -> [ModelLink] { try losingTables().flatMap { schema.oneWayLinks(to: $0) } }
+
     /// The links of a table's rows.
     func links(of table: String) -> [ModelLink] { schema.links[table] ?? [] }
 

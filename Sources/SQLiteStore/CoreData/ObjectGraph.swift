@@ -73,51 +73,21 @@ struct ObjectGraph {
     /// The references that remaining rows lose.
     func nullifications() throws -> [Nullification] {
         var found: [Nullification] = []
-        for table in try losingTables() {
-            for link in links(of: table) {
-                guard let pointing = link.pointing else { continue }
-                switch link.relationship.deleteRule {
-                case .noAction, .deny: continue
-                case .nullify: break
-                // Rows that a cascade deletes lose no reference. The inverse of a one-to-one relationship may still refer to a deleted row.
-                case .cascade where link.back == nil: continue
-                case .cascade: break
-                }
-                let isHere = "removed.step = \(step)"
-                found.append(
-                    Nullification(
-                        table: link.destinationTable, reference: pointing,
-                        rows: try pointingBack(link, pointing, isHere, staying: true),
-                        rowsAfterwards: link.coversTable ? try pointingBack(link, pointing, isHere) : nil))
+        let isHere = "removed.step = \(step)"
+        for link in try losingLinks() {
+            guard let pointing = link.pointing else { continue }
+            switch link.relationship.deleteRule {
+            case .noAction, .deny: continue
+            case .nullify: break
+            // Rows that a cascade deletes lose no reference. The inverse of a one-to-one relationship may still refer to a deleted row.
+            case .cascade where link.back == nil: continue
+            case .cascade: break
             }
-        }
-        return found
-    }
-
-    /// The links that change a lock counter at the other end: to-one references with a to-many inverse.
-    func countedLinks() throws -> [ModelLink] {
-        try losingTables().flatMap { links(of: $0) }.filter { link in
-            guard case .own = link.storage, link.inverse?.isToMany == true else { return false }
-            return link.relationship.deleteRule == .nullify
-        }
-    }
-
-    /// The links of deleted rows in join tables.
-    func pairedLinks() throws -> [ModelLink] {
-        try losingTables().flatMap { links(of: $0) }.filter { link in
-            guard case .pairs = link.storage else { return false }
-            return link.relationship.deleteRule != .noAction
-        }
-    }
-
-    /// The one-way join tables of other entities that contain deleted rows.
-    func foreignPairs() throws -> [(table: String, column: String, removed: String)] {
-        var found: [(String, String, String)] = []
-        for table in try losingTables() {
-            for link in schema.oneWayLinks(to: table) {
-                guard case .pairs(let pairs, _, let other) = link.storage else { continue }
-                found += try other.map { (pairs, $0, try connection.removedObjects(table, removed, db)) }
-            }
+            found.append(
+                Nullification(
+                    table: link.destinationTable, reference: pointing,
+                    rows: try pointingBack(link, pointing, isHere, staying: true),
+                    rowsAfterwards: link.coversTable ? try pointingBack(link, pointing, isHere) : nil))
         }
         return found
     }
