@@ -1,3 +1,4 @@
+import GRDB
 import PriceStore
 
 /// What a connection knows of its temporary tables and triggers and of the current transaction. A rollback restores it.
@@ -38,6 +39,17 @@ struct Temporaries {
         removedRows = nil
         sparingRows = [:]
         batchRows = RemovedRows(isIndexed: false)
+    }
+}
+
+extension Database {
+    /// Drops the temporary triggers whose names begin so, also those that a rollback has restored.
+    func dropTriggers(_ prefix: String) throws {
+        let names = try String.fetchAll(
+            cachedStatement(
+                sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?) = ?"),
+            arguments: [prefix.count, prefix])
+        for name in names { try execute(sql: "DROP TRIGGER temp.\(name.quotedIdentifier)") }
     }
 }
 

@@ -122,9 +122,7 @@ final class RowArchiver {
     func remove(_ db: Database) throws {
         installed = nil
         queried = nil
-        let names = try String.fetchAll(
-            db, sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name GLOB 'retention_archive_*'")
-        for name in names { try db.execute(sql: "DROP TRIGGER temp.\(name.quotedIdentifier)") }
+        try db.dropTriggers("retention_archive_")
     }
 
     // MARK: A transaction of the store

@@ -184,12 +184,6 @@ struct BatchDelete {
     }
 
     private mutating func runOnce() throws -> BatchContinuation? {
-        guard work.method == .whole || work.fetchRequest.fetchOffset == 0 else {
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message: "a delete in batches by the method \(work.method.rawValue) cannot have an offset",
-                hint: "use the method whole")
-        }
         switch work.method {
         case .whole:
             try whole()

@@ -62,7 +62,7 @@ extension SQLiteFileConnection {
         {
             return "the model's relationships or history affect what is deleted with a row"
         }
-        if try HistoryTables.names.allSatisfy({ try catalog.table($0, db) != nil }) {
+        if try HistoryTables.exist(db) {
             return "the store keeps a history, which has to record every row"
         }
         if let key = table.entity.incomingRelationships.first { return "\(key.source) refers to its rows" }

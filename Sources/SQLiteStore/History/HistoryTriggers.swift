@@ -36,15 +36,7 @@ enum HistoryTriggers {
         }
     }
 
-    static func remove(_ db: Database) throws {
-        for name in try String.fetchAll(
-            db,
-            sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' "
-                + "AND name LIKE 'retention\\_history\\_%' ESCAPE '\\'")
-        {
-            try db.execute(sql: "DROP TRIGGER temp.\(name)")
-        }
-    }
+    static func remove(_ db: Database) throws { try db.dropTriggers("retention_history_") }
 
     /// Inserts the transaction before its first change, and again after a rollback to a savepoint. It is a separate trigger because an
     /// insert into a table with AUTOINCREMENT is slow even if it adds nothing.

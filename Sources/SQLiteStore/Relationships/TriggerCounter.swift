@@ -22,7 +22,7 @@ final class TriggerCounter {
     init(
         on tables: [String], deletesOnly: Bool = false, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
-        try Self.removeAll(db)
+        try db.dropTriggers("retention_count_")
         let events = deletesOnly ? 2...2 : 0...2
         self.tables = tables
         written = tables.map { _ in TriggeredRows() }
@@ -41,15 +41,6 @@ final class TriggerCounter {
     /// Removes the triggers.
     func remove(_ db: Database) throws {
         for name in names { try db.execute(sql: "DROP TRIGGER IF EXISTS temp.\(name)") }
-    }
-
-    private static func removeAll(_ db: Database) throws {
-        let names = try String.fetchAll(
-            db.cachedStatement(
-                sql:
-                    "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'retention\\_count\\_%' ESCAPE '\\'"
-            ))
-        for name in names { try db.execute(sql: "DROP TRIGGER temp.\(name.quotedIdentifier)") }
     }
 
     /// What was written, by table.

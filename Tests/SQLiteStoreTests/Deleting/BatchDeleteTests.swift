@@ -168,14 +168,6 @@ struct BatchDeleteTests {
         #expect(result.deletedCount == 2 && result.cascadedCount == 1)
     }
 
-    @Test func aDeleteInBatchesHasNoOffset() throws {
-        let store = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
-        let fetch = StoreFetchRequest(entity: "t", fetchLimit: 1, fetchOffset: 1)
-        #expect {
-            try store.writer().execute(DeleteWork(fetchRequest: fetch, method: .windows))
-        } throws: { ($0 as? StoreError)?.kind == .unsupported }
-    }
-
     @Test(arguments: [true, false], [true, false])
     func requestsInATransactionThatIsUndoneLeaveTheNextOnesTheirCounts(
         hasBegunBefore: Bool, endsUnfinished: Bool
