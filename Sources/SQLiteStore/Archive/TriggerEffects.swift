@@ -20,14 +20,8 @@ struct TriggerEffects {
         }
     }
 
-    /// The triggers that delete rows of a table, themselves or by cascades, by its name in lower case.
-    private var deleting: [String: String] = [:]
-    /// The tables that lose rows for any reason.
-    private var losing: Set<String> = []
-    /// The triggers that change rows of a table, by its name.
-    private var changing: [String: [(trigger: String, change: Change)]] = [:]
-    /// The triggers that insert or change rows of a table, which may replace others.
-    private var writing: [String: String] = [:]
+    /// What follows, each with the trigger that does it, itself or by foreign keys; empty: it is part of the delete, which sees it.
+    private var found: [(trigger: String, change: Change)] = []
     /// The attributes of a table that foreign keys change after the change of another row, by its name.
     private var changedByKeys: [String: Set<String>] = [:]
     /// The tables whose references the delete clears.
@@ -38,8 +32,6 @@ struct TriggerEffects {
     private var referring: Set<String>
     /// The triggers that read a table, by its name.
     private var reading: [String: String] = [:]
-    /// The triggers that change rows of a table, but for what Core Data derives.
-    private var touching: [String: String] = [:]
     /// A trigger that may skip the row for which it runs.
     private var skipping: String?
     private var derived: [String: Set<String>]
@@ -52,7 +44,9 @@ struct TriggerEffects {
     private var replacing: String?
 
     /// The tables from which triggers, or cascades after them, delete rows; in lower case.
-    var deleted: Set<String> { Set(deleting.keys) }
+    var deleted: Set<String> {
+        Set(found.filter { !$0.trigger.isEmpty && $0.change.event == .delete }.map(\.change.table))
+    }
 
     /// Follows a delete.
     ///
@@ -86,7 +80,7 @@ struct TriggerEffects {
         waiting += (clears + writing).map { ($0, "") }
         var seen: [Change: String] = [:]
         while let (change, trigger) = waiting.popLast() {
-            note(change, by: trigger)
+            found.append((trigger, change))
             guard seen[change] == nil || seen[change] == "" && !trigger.isEmpty else { continue }
             seen[change] = trigger
             waiting += effects(of: change, by: trigger, keys)
@@ -123,7 +117,7 @@ struct TriggerEffects {
         guard family.count > 1 || !referring.isEmpty else { return nil }
         for table in family.union(referring).sorted() {
             let isOwn = family.contains(table)
-            if let trigger = isOwn ? touching[table] : writing[table] {
+            if let trigger = isOwn ? toucher(of: table) : writer(of: table) {
                 return
                     "the trigger \(trigger) changes rows of \(table), "
                     + (isOwn ? "of which the delete takes rows or references" : "which refer to those that are deleted")
@@ -206,17 +200,26 @@ struct TriggerEffects {
         }
     }
 
-    private mutating func note(_ change: Change, by trigger: String) {
-        if change.event == .delete { losing.insert(change.table) }
-        guard !trigger.isEmpty else { return }
-        if !isDerived(change) { touching[change.table] = trigger }
-        switch change.event {
-        case .delete: deleting[change.table] = trigger
-        case .insert: writing[change.table] = trigger
-        case .update:
-            writing[change.table] = trigger
-            changing[change.table, default: []].append((trigger, change))
-        }
+    /// The triggers that make such changes of a table, in lower case.
+    private func triggers(of table: String, _ isMeant: (Change) -> Bool) -> [String] {
+        found.filter { !$0.trigger.isEmpty && $0.change.table == table && isMeant($0.change) }.map(\.trigger)
+    }
+
+    /// A trigger that deletes rows of a table.
+    private func deleter(of table: String) -> String? { triggers(of: table) { $0.event == .delete }.last }
+
+    /// A trigger that inserts or changes rows of a table, which may replace others.
+    private func writer(of table: String) -> String? { triggers(of: table) { $0.event != .delete }.last }
+
+    /// The first trigger by name that changes rows of a table.
+    private func changer(of table: String) -> String? { triggers(of: table) { $0.event == .update }.min() }
+
+    /// A trigger that does anything to rows of a table, but for what Core Data derives.
+    private func toucher(of table: String) -> String? { triggers(of: table) { !isDerived($0) }.last }
+
+    /// Whether a table loses rows for any reason.
+    private func losesRows(_ table: String) -> Bool {
+        found.contains { $0.change.event == .delete && $0.change.table == table }
     }
 
     /// Why rows that are deleted cannot be archived as they were, as a sentence; nil: they can.
@@ -226,15 +229,15 @@ struct TriggerEffects {
         for entry in try connection.catalog.schema(db).entries("table") {
             let (name, table) = (entry.name, entry.name.folded)
             // A row that REPLACE deletes sets no trigger off, and rows of virtual tables have none.
-            if writing[table] != nil, SchemaText.replaces(entry.sql ?? "") {
+            if writer(of: table) != nil, SchemaText.replaces(entry.sql ?? "") {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
             }
-            if let trigger = changing[table]?.map(\.trigger).min(), losing.contains(table) {
+            if let trigger = changer(of: table), losesRows(table) {
                 return
                     "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so their earlier "
                     + "values are unknown"
             }
-            if let trigger = changing[table]?.map(\.trigger).min(), clearing.contains(table) {
+            if let trigger = changer(of: table), clearing.contains(table) {
                 return
                     "the trigger \(trigger) changes rows of \(name), whose references are cleared, so their earlier values "
                     + "are unknown"
@@ -252,7 +255,7 @@ struct TriggerEffects {
     /// Why the store may refuse the delete after some batches, as a clause: a trigger deletes rows to which others refer, or changes
     /// their keys. Nil: none does, or the others are deleted or changed, too, and the trigger is trusted to do that first.
     var refusedByKey: String? {
-        let found = guarded.filter { !losing.contains($0.child) && changing[$0.child] == nil }
+        let found = guarded.filter { !losesRows($0.child) && changer(of: $0.child) == nil }
         return found.min { ($0.parent, $0.child) < ($1.parent, $1.child) }.map {
             "the trigger \($0.trigger) \($0.verb) of \($0.parent), to which rows of \($0.child) may refer: the store refuses that, and "
                 + "which rows they are is not known. Give the foreign key of \($0.child) an action, or change "
@@ -265,7 +268,7 @@ struct TriggerEffects {
         if let unreadable { return unreadable }
         for name in [table, target] {
             if deleted.contains(name.folded) { return "a trigger deletes rows of \(name) when candles are made" }
-            if let trigger = writing[name.folded] {
+            if let trigger = writer(of: name.folded) {
                 return "the trigger \(trigger) changes rows of \(name) when candles are made"
             }
         }
@@ -280,26 +283,28 @@ struct TriggerEffects {
     func threat(to name: String, _ definition: String, attributes: [Attribute]) -> String? {
         if let unreadable { return unreadable }
         let table = name.folded
-        if let replacing, writing[table] != nil {
+        if let replacing, writer(of: table) != nil {
             return "the trigger \(replacing) uses REPLACE, which can delete rows of \(name)"
         }
-        if writing[table] != nil || clearing.contains(table), SchemaText.replaces(definition) {
+        if writer(of: table) != nil || clearing.contains(table), SchemaText.replaces(definition) {
             return "the definition of \(name) uses REPLACE, which can delete rows of \(name)"
         }
-        if let trigger = deleting[table] { return "the trigger \(trigger) deletes rows of \(name)" }
+        if let trigger = deleter(of: table) { return "the trigger \(trigger) deletes rows of \(name)" }
         return change(of: name, attributes: attributes)
     }
 
     /// Whether rows of a table may be inserted, changed or deleted because of triggers, but for what Core Data derives.
     func mayTouch(_ name: String) -> Bool {
-        unreadable != nil || touching[name.folded] != nil || changedByKeys[name.folded] != nil
+        unreadable != nil || toucher(of: name.folded) != nil || changedByKeys[name.folded] != nil
     }
 
     /// A trigger that inserts, changes or deletes rows of a table, as a clause, or nil if none does.
     func write(to name: String) -> String? {
         if let unreadable { return unreadable }
         let table = name.folded
-        if let trigger = deleting[table] ?? writing[table] { return "the trigger \(trigger) changes rows of \(name)" }
+        if let trigger = deleter(of: table) ?? writer(of: table) {
+            return "the trigger \(trigger) changes rows of \(name)"
+        }
         return changedByKeys[table] == nil ? nil : "after a trigger a foreign key changes rows of \(name)"
     }
 
@@ -312,7 +317,7 @@ struct TriggerEffects {
         }
         // What the store computes changes with any attribute.
         let isComputed = attributes.contains(where: \.isGenerated)
-        let found = changing[table]?.filter { isComputed || $0.change.concerns(names) }.map(\.trigger).min()
+        let found = triggers(of: table) { $0.event == .update && (isComputed || $0.concerns(names)) }.min()
         guard !names.isEmpty, let found else { return nil }
         return "the trigger \(found) changes rows of \(name)"
     }
