@@ -21,7 +21,7 @@ package struct FileOwner: Hashable, Sendable {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Throws unless the file belongs to the owner or is empty. Writes nothing.
     ///
     /// - Returns: whether the file is empty.

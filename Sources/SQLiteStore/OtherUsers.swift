@@ -56,7 +56,7 @@ struct OtherUsers {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Whether another process has the store open in WAL mode, or another connection has written since the last call. Always true in
     /// rollback-journal mode.
     package func isInUseByOthers() throws(StoreError) -> Bool {

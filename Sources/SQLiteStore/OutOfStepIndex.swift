@@ -46,7 +46,7 @@ struct OutOfStepIndex {
     /// The virtual tables that a failed statement can have changed: those that triggers of the tables it names change, otherwise those that
     /// any trigger changes, otherwise all.
     static func suspects(
-        _ statement: String, _ connection: SQLiteFileConnection, _ db: Database
+        _ statement: String, _ connection: SQLiteFile, _ db: Database
     ) throws -> [OutOfStepIndex] {
         let tables = try all(connection, db)
         let triggers = try connection.storeTriggers(db)
@@ -62,14 +62,14 @@ struct OutOfStepIndex {
     }
 
     /// The virtual tables of a store.
-    private static func all(_ connection: SQLiteFileConnection, _ db: Database) throws -> [OutOfStepIndex] {
+    private static func all(_ connection: SQLiteFile, _ db: Database) throws -> [OutOfStepIndex] {
         try connection.catalog.schema(db).entries("table").filter { !$0.isStoredTable }
             .map { OutOfStepIndex(name: $0.name, definition: $0.sql ?? "") }
     }
 
     /// The virtual tables that triggers write, directly or through triggers that they fire.
     static func written(
-        byTriggers names: [String], _ connection: SQLiteFileConnection, _ db: Database
+        byTriggers names: [String], _ connection: SQLiteFile, _ db: Database
     ) throws -> [OutOfStepIndex] {
         guard !names.isEmpty else { return [] }
         let triggers = try connection.storeTriggers(db)
@@ -93,7 +93,7 @@ extension DatabaseError {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The error of a statement. If it is about a virtual table, it names the table and the statement that repairs it.
     func storeError(_ error: any Error, doing what: String, _ db: Database) -> StoreError {
         var named = StoreError(error, store: name, doing: what)

@@ -54,7 +54,7 @@ public final class SQLiteWriter: SQLiteFile, ObjectStore, RetentionWriter {
     /// Makes an empty store in memory, which ends with the writer. Several contexts can share the writer, on one thread.
     public static func inMemory() throws(StoreError) -> SQLiteWriter { try SQLiteWriter() }
 
-    /// Makes an empty store in a temporary file, which is removed with the writer. Others open it by its ``SQLiteFileConnection/name``, also
+    /// Makes an empty store in a temporary file, which is removed with the writer. Others open it by its ``SQLiteFile/name``, also
     /// on other threads.
     public static func temporary(journal: Journal = .wal) throws(StoreError) -> SQLiteWriter {
         let file = FileManager.default.temporaryDirectory.appending(path: "store-\(UUID().uuidString).sqlite")
@@ -125,7 +125,7 @@ public final class SQLiteWriter: SQLiteFile, ObjectStore, RetentionWriter {
     }
 
     /// The same, under a lock that the connection holds, and for a second connection to the file.
-    func confirmIdentity(_ db: Database, and other: SQLiteFileConnection) throws(StoreError) {
+    func confirmIdentity(_ db: Database, and other: SQLiteFile) throws(StoreError) {
         do { try identity?.check(path: name, db) } catch {
             throw StoreError(error, store: name, doing: "looking at the file")
         }

@@ -41,7 +41,7 @@ enum StoreFile {
 
     /// What the file system says of a file that must be a regular one; nil: it is missing, and is to be created.
     private static func regularFile(_ path: String, create: Bool) throws(StoreError) -> stat? {
-        guard !path.isEmpty, path != SQLiteFileConnection.inMemoryPath else {
+        guard !path.isEmpty, path != SQLiteFile.inMemoryPath else {
             throw StoreError(
                 .unsupported, store: path, message: "the path of a store must name a file",
                 hint: "SQLiteWriter.inMemory() makes a store in memory, and SQLiteWriter.temporary() a temporary file")

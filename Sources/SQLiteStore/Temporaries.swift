@@ -14,7 +14,7 @@ struct Temporaries {
     private(set) var batchRows = RemovedRows(isIndexed: false)
     /// The table of all rows that a pass deletes in date order.
     var dateList: String?
-    /// The tables of keys that the current statements refer to; see ``SQLiteFileConnection/keyCondition(_:_:_:)``.
+    /// The tables of keys that the current statements refer to; see ``SQLiteFile/keyCondition(_:_:_:)``.
     var keyLists: [String] = []
     /// Temporary tables with the keys of rows that lost a reference, by lower-cased table: through the current relationship, and in all
     /// batches of one request.
@@ -53,7 +53,7 @@ extension Database {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// A name that no temporary object of this connection has had before.
     func temporaryName(_ kind: String) -> String {
         temporaries.nameCount += 1

@@ -81,7 +81,7 @@ final class WriteAheadLog {
     /// interrupted before it copies a page.
     func truncate(_ db: Database, patience: Int32) throws -> Int32 {
         guard isGuarded else {
-            SQLiteFileConnection.wait(upTo: patience, db)
+            SQLiteFile.wait(upTo: patience, db)
             return sqlite3_wal_checkpoint_v2(db.sqliteConnection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         }
         let wait = CheckpointWait(connection: db.sqliteConnection, patience: patience)
@@ -137,7 +137,7 @@ final class WALReader {
     deinit { sqlite3_close(handle) }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Whether the store is in WAL mode. In a rehearsal the store itself is asked, because its copy has another journal.
     func hasWAL(_ db: Database) throws -> Bool {
         func answer(of db: Database) throws -> Bool {

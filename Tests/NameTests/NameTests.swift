@@ -28,7 +28,7 @@ struct NameTests {
         InsertOutcome.self, Instant.self, KeyRange.self, ManagedObject.self, ManagedObjectError.self,
         MergeConflict.self, MergeConflictError.self, MergePolicy.self, ModelRelationship.self, ObjectID.self,
         ObjectsDidChange.self, ReclaimMode.self, ReclaimRequest.self, ReclaimResult.self, Relationship.self,
-        SQLiteFile.self, SQLiteFileConnection.self, SQLiteReader.self, SQLiteWriter.self,
+        SQLiteFile.self, SQLiteReader.self, SQLiteWriter.self,
         StoreActor.self, StoreContext.self, StoreError.self, StoreFetchRequest.self, StorePredicate.self,
         StoreSortDescriptor.self, StoreValue.self, StoredRow.self, StoredValues.self, UpdateTrigger.self,
         ObjectValidationError.self, SparedRows.self, RowFigure.self, SQLiteWriter.Journal.self,

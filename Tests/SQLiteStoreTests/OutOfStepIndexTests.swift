@@ -16,7 +16,7 @@ struct OutOfStepIndexTests {
     }
 
     private func look<T>(
-        at store: TemporaryStore, _ body: (SQLiteFileConnection, Database) throws -> T
+        at store: TemporaryStore, _ body: (SQLiteFile, Database) throws -> T
     ) throws -> T {
         let reader = try store.reader()
         return try reader.run("looking") { try body(reader, $0) }

@@ -136,7 +136,7 @@ extension SQLiteFile {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Why an undo of candles of a table would make changes that an archive does not have, as a clause; nil if it would not.
     func obstacle(toUndoneCandlesOf table: String, _ db: Database) throws -> String? {
         if let key = try catalog.table(table, db)?.entity.incomingRelationships.first {

@@ -12,7 +12,7 @@ struct ArchiveReach {
     /// Whether only the rows that the delete names are deleted, by a statement that names them.
     var isOnlyNamedRows = false
 
-    init(of request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
+    init(of request: BatchDeleteRequest, _ connection: SQLiteFile, _ db: Database) throws {
         let table = try connection.scope(request.fetchRequest.entity, db).table
         if table.managed != nil, let schema = try connection.catalog.coreData(db) {
             (rows, references) = (Set(schema.entities.values.map(\.table)).sorted(), [:])

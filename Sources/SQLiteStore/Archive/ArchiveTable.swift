@@ -52,7 +52,7 @@ struct ArchiveTable: Hashable {
     ///
     /// - Parameter number: replaces a reserved name.
     static func rows(
-        of table: String, number: Int, _ connection: SQLiteFileConnection, _ db: Database
+        of table: String, number: Int, _ connection: SQLiteFile, _ db: Database
     ) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: table, connection, db) else { return nil }
         return ArchiveTable(
@@ -64,7 +64,7 @@ struct ArchiveTable: Hashable {
 
     /// The table for the cleared references of a table of the store.
     static func references(
-        of table: String, columns: [String], number: Int, _ connection: SQLiteFileConnection, _ db: Database
+        of table: String, columns: [String], number: Int, _ connection: SQLiteFile, _ db: Database
     ) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: table, connection, db) else { return nil }
         let kept = shape.columns(named: columns)
@@ -73,7 +73,7 @@ struct ArchiveTable: Hashable {
 
     /// The table for the old and new values of candles.
     static func candles(
-        of rollup: Rollup, number: Int, _ connection: SQLiteFileConnection, _ db: Database
+        of rollup: Rollup, number: Int, _ connection: SQLiteFile, _ db: Database
     ) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: rollup.target, connection, db) else { return nil }
         let key = rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]]
@@ -166,7 +166,7 @@ struct StoredShape {
     var primaryKey: [String] { table.entity.primaryKey }
 
     /// Reads a table. It is nil if there is no such ordinary table, or if nothing identifies its rows.
-    init?(of name: String, _ connection: SQLiteFileConnection, _ db: Database) throws {
+    init?(of name: String, _ connection: SQLiteFile, _ db: Database) throws {
         guard let table = try connection.catalog.stored(name, db), table.entity.kind == .table else { return nil }
         self.table = table
         let stored = table.entity.attributes.filter { !$0.isGenerated }.map { attribute in

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 extension CandleStates {
-    init(_ archive: AttachedArchive, _ known: KnownRows, _ connection: SQLiteFileConnection, _ db: Database) throws {
+    init(_ archive: AttachedArchive, _ known: KnownRows, _ connection: SQLiteFile, _ db: Database) throws {
         let candles = archive.tables.filter(\.holdsCandles)
         for table in candles {
             guard let reason = try connection.obstacle(toUndoneCandlesOf: table.table, db) else { continue }

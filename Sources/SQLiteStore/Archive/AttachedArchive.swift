@@ -16,10 +16,10 @@ final class AttachedArchive {
     /// The transactions of these rules, in the order of the run.
     let parts: [[ArchivedRows]]
     let mayBeUndoneInPart: Bool
-    let connection: SQLiteFileConnection
+    let connection: SQLiteFile
 
     /// Attaches an archive, and checks that it is the requested one and that the store can take its rows.
-    init(_ request: RestorationRequest, _ connection: SQLiteFileConnection) throws(StoreError) {
+    init(_ request: RestorationRequest, _ connection: SQLiteFile) throws(StoreError) {
         self.connection = connection
         mayBeUndoneInPart = request.mayBeUndoneInPart
         try StoreFile.requireArchive(request.archive)
@@ -87,7 +87,7 @@ final class AttachedArchive {
     // MARK: Its contents
 
     private static func read(
-        _ request: RestorationRequest, _ schema: String, _ connection: SQLiteFileConnection, _ db: Database
+        _ request: RestorationRequest, _ schema: String, _ connection: SQLiteFile, _ db: Database
     ) throws -> ([String], [RestorationTable], [RestorationTable], [[ArchivedRows]]) {
         let path = request.archive
         func refused(_ message: String, hint: String = "nothing was changed") -> StoreError {
@@ -142,7 +142,7 @@ final class AttachedArchive {
     }
 
     private static func contents(
-        _ request: RestorationRequest, _ schema: String, _ connection: SQLiteFileConnection, _ db: Database
+        _ request: RestorationRequest, _ schema: String, _ connection: SQLiteFile, _ db: Database
     ) throws -> ([String], [RestorationTable], [RestorationTable], [[ArchivedRows]]) {
         func wholeNumber(_ row: Row, _ column: String) throws -> Int64 {
             guard let number = Int64.fromDatabaseValue(row[column]), 0..<(1 << 48) ~= number else {
@@ -229,7 +229,7 @@ final class AttachedArchive {
 
     /// Throws if a trigger that the undo fires changes rows of a table that it restores: these would differ from the archived ones.
     private static func confirmTriggers(
-        of tables: [RestorationTable], _ connection: SQLiteFileConnection, _ db: Database
+        of tables: [RestorationTable], _ connection: SQLiteFile, _ db: Database
     ) throws {
         let changes = tables.filter { !$0.triggers.isEmpty }.flatMap(\.changes)
         guard !changes.isEmpty else { return }
@@ -242,7 +242,7 @@ final class AttachedArchive {
 
     /// Throws if the rows of a table that was restored before cannot be found again: VACUUM renumbers a table without any index.
     private static func confirmRowIDs(
-        of table: RestorationTable, _ connection: SQLiteFileConnection, _ db: Database
+        of table: RestorationTable, _ connection: SQLiteFile, _ db: Database
     ) throws {
         guard !table.hasKey, try !table.hasIndex(db) else { return }
         throw StoreError(
@@ -254,7 +254,7 @@ final class AttachedArchive {
 
     /// Throws if SQLite cannot insert rows into a table.
     private static func confirmInserts(
-        into table: RestorationTable, _ triggers: TriggerChoice?, _ connection: SQLiteFileConnection, _ db: Database
+        into table: RestorationTable, _ triggers: TriggerChoice?, _ connection: SQLiteFile, _ db: Database
     ) throws {
         func obstacle(_ firesTriggers: Bool) throws -> String? {
             try connection.obstacle(

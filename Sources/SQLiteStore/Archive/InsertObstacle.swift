@@ -3,7 +3,7 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Why SQLite cannot insert rows into a table, as a clause; nil if it can. Constraints, generated columns, indexes and triggers may
     /// call functions that this program lacks. The statements are compiled and not run.
     ///

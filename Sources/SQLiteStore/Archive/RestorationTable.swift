@@ -45,7 +45,7 @@ struct RestorationTable: RestorableSource {
     ///
     /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archived rows need.
     init(
-        _ row: Row, _ schema: String, number: Int, archive: String, _ connection: SQLiteFileConnection, _ db: Database
+        _ row: Row, _ schema: String, number: Int, archive: String, _ connection: SQLiteFile, _ db: Database
     ) throws {
         func refused(_ message: String) -> StoreError {
             StoreError(

@@ -45,7 +45,7 @@ final class RowArchiver {
 
     /// Sets up the copying of the rows of a delete, and of the candles that they become.
     private func install(
-        _ request: BatchDeleteRequest, _ rollup: Rollup?, _ connection: SQLiteFileConnection, _ db: Database
+        _ request: BatchDeleteRequest, _ rollup: Rollup?, _ connection: SQLiteFile, _ db: Database
     ) throws {
         let schema = try connection.pragma("schema_version", db)
         if let installed, installed == (request, rollup, schema) { return }
@@ -65,7 +65,7 @@ final class RowArchiver {
         installed = (request, rollup, schema)
     }
 
-    private func placeTriggers(_ reach: ArchiveReach, _ connection: SQLiteFileConnection, _ db: Database) throws {
+    private func placeTriggers(_ reach: ArchiveReach, _ connection: SQLiteFile, _ db: Database) throws {
         for table in reach.rows {
             guard let kept = try ArchiveTable.rows(of: table, number: tables.count, connection, db) else { continue }
             try place(kept, event: "DELETE", when: nil, db)
@@ -131,7 +131,7 @@ final class RowArchiver {
     ///
     /// - Parameter rollup: the rollup that the rows become part of; nil if none.
     func begin(
-        _ request: BatchDeleteRequest, rollup: Rollup? = nil, _ connection: SQLiteFileConnection, _ db: Database
+        _ request: BatchDeleteRequest, rollup: Rollup? = nil, _ connection: SQLiteFile, _ db: Database
     ) throws {
         failure = nil
         try file.requirePlace()
@@ -145,7 +145,7 @@ final class RowArchiver {
     /// - Parameter copy: runs a query that makes the given calls for each row that the delete names.
     /// - Throws: if the deleted rows are not the copied ones.
     func delete(
-        _ delete: SQLFragment, copying copy: (_ calls: String) throws -> Void, _ connection: SQLiteFileConnection,
+        _ delete: SQLFragment, copying copy: (_ calls: String) throws -> Void, _ connection: SQLiteFile,
         _ db: Database
     ) throws {
         guard let queried else { return try connection.execute(delete, db) }

@@ -58,7 +58,7 @@ struct TriggerEffects {
     ///   - isReplacing: whether all writes of triggers may replace rows, as those do that a trigger with REPLACE sets off.
     init(
         of losing: [String], clearing: [String: [String]?], writing: [TriggerText.Change] = [],
-        derived: [String: Set<String>]? = nil, isReplacing: Bool = false, _ connection: SQLiteFileConnection,
+        derived: [String: Set<String>]? = nil, isReplacing: Bool = false, _ connection: SQLiteFile,
         _ db: Database
     ) throws {
         self.clearing = Set(clearing.keys.map { $0.folded })
@@ -223,7 +223,7 @@ struct TriggerEffects {
     }
 
     /// Why rows that are deleted cannot be archived as they were, as a sentence; nil: they can.
-    func obstacle(_ connection: SQLiteFileConnection, _ db: Database) throws -> String? {
+    func obstacle(_ connection: SQLiteFile, _ db: Database) throws -> String? {
         if let unreadable { return unreadable }
         if let replacing { return "\(replacing) uses REPLACE, which deletes rows that cannot be seen" }
         for entry in try connection.catalog.schema(db).entries("table") {

@@ -46,7 +46,7 @@ extension SQLiteFile {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Whether something in the store has a name.
     func isTaken(_ name: String, _ db: Database) throws -> Bool {
         let query = "SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE"

@@ -5,7 +5,7 @@ import PriceStore
 /// Reads rows that become candles, and reads and writes the table of candles.
 struct CandleTable {
     let rollup: Rollup
-    private let connection: SQLiteFileConnection
+    private let connection: SQLiteFile
     private let db: Database
     /// The columns read of each row: its date, its numbers (for candles also their times), and its group.
     private let columns: [String]
@@ -16,7 +16,7 @@ struct CandleTable {
     ///   - scope: the rows that become candles.
     ///   - removed: rows and candles that count as deleted, or nil.
     init(
-        _ rollup: Rollup, of scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database,
+        _ rollup: Rollup, of scope: RowScope, _ connection: SQLiteFile, _ db: Database,
         after removed: RemovedRows? = nil
     ) throws {
         self.rollup = rollup

@@ -27,7 +27,7 @@ struct TriggerBody {
     var changed: Set<String> { Set(changes.map(\.table)) }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The triggers of the store.
     func storeTriggers(_ db: Database) throws -> [StoreTrigger] {
         if let known = catalog.triggers { return known }
@@ -55,7 +55,7 @@ extension SQLiteFileConnection {
 /// that fires it is compiled: SQLite reports each table and column to the authorizer. Nothing is executed. SQL text is read only for words
 /// that the authorizer does not receive. Source: sqlite.org/c3ref/set_authorizer.html.
 private final class TriggerProbe {
-    private let connection: SQLiteFileConnection
+    private let connection: SQLiteFile
     /// The store's triggers. What they do when the probe fires them is left out.
     private let triggers: Set<String>
     private var heard: [(code: Int32, table: String, column: String)] = []
@@ -67,7 +67,7 @@ private final class TriggerProbe {
     /// A name that nothing in the store has.
     private let name = "retention_" + UUID().uuidString.replacing("-", with: "")
 
-    init(_ store: SQLiteFileConnection, triggers: Set<String>) throws {
+    init(_ store: SQLiteFile, triggers: Set<String>) throws {
         // A connection has only one authorizer, and GRDB uses that of the store's connection.
         connection = try store.sibling(forProbes: true)
         self.triggers = triggers

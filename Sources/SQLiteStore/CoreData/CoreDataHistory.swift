@@ -115,7 +115,7 @@ struct CoreDataHistory: Hashable {
     }
 
     /// Begins to record a transaction.
-    func recorder(_ connection: SQLiteFileConnection, _ db: Database) throws -> Recorder {
+    func recorder(_ connection: SQLiteFile, _ db: Database) throws -> Recorder {
         if let unknownForm {
             throw StoreError(
                 .unsupported, store: connection.name,
@@ -127,13 +127,13 @@ struct CoreDataHistory: Hashable {
     /// Records the changes of one transaction.
     struct Recorder {
         private let history: CoreDataHistory
-        private let connection: SQLiteFileConnection
+        private let connection: SQLiteFile
         private let db: Database
         private let transaction: Int64
         /// The temporary table of rows that this transaction has recorded as inserted or updated, so that each is recorded once.
         private let updated: String
 
-        fileprivate init(_ history: CoreDataHistory, _ connection: SQLiteFileConnection, _ db: Database) throws {
+        fileprivate init(_ history: CoreDataHistory, _ connection: SQLiteFile, _ db: Database) throws {
             self.history = history
             self.connection = connection
             self.db = db
@@ -220,7 +220,7 @@ struct CoreDataHistory: Hashable {
 
         /// The next key of one of the history's entities. Records it as assigned.
         private static func nextKey(
-            _ number: Int64, _ table: String, _ connection: SQLiteFileConnection, _ db: Database
+            _ number: Int64, _ table: String, _ connection: SQLiteFile, _ db: Database
         ) throws -> Int64 {
             let next = try connection.nextKey(of: number, in: table, db)
             try db.execute(
@@ -229,7 +229,7 @@ struct CoreDataHistory: Hashable {
         }
 
         private static func string(
-            _ name: String, _ history: CoreDataHistory, _ connection: SQLiteFileConnection, _ db: Database
+            _ name: String, _ history: CoreDataHistory, _ connection: SQLiteFile, _ db: Database
         ) throws -> Int64 {
             if let known = try Int64.fetchOne(
                 db, sql: "SELECT Z_PK FROM main.ATRANSACTIONSTRING WHERE ZNAME = ?", arguments: [name])

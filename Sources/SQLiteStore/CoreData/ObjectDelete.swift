@@ -10,7 +10,7 @@ struct ObjectDelete {
     private let request: BatchDeleteRequest
     private let scope: RowScope
     private let graph: ObjectGraph
-    private let connection: SQLiteFileConnection
+    private let connection: SQLiteFile
     private let db: Database
 
     /// Rows that the request named and that were deleted.
@@ -24,7 +24,7 @@ struct ObjectDelete {
 
     /// The delete of a request, or nil if it affects only the named rows, so that a plain delete suffices.
     static func make(
-        _ request: DeleteWork, _ scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database
+        _ request: DeleteWork, _ scope: RowScope, _ connection: SQLiteFile, _ db: Database
     ) throws -> ObjectDelete? {
         guard let entity = scope.table.managed, let schema = try connection.catalog.coreData(db) else { return nil }
         if let reason = connection.unsupported(entity, schema, request.relationships) {
@@ -37,7 +37,7 @@ struct ObjectDelete {
 
     private init(
         _ work: DeleteWork, _ scope: RowScope, _ entity: CoreDataEntity, _ schema: CoreDataSchema,
-        _ connection: SQLiteFileConnection, _ db: Database
+        _ connection: SQLiteFile, _ db: Database
     ) {
         request = work.request
         self.scope = scope

@@ -12,7 +12,7 @@ struct ObjectGraph {
     let removed: RemovedRows
     /// The step of the request.
     let step: Int
-    let connection: SQLiteFileConnection
+    let connection: SQLiteFile
     let db: Database
 
     /// Adds the rows that cascades delete, wave by wave.

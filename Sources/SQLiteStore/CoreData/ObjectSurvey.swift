@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// Surveys of deletes of objects.
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The graph of a request's delete, or nil if its entity is a plain table.
     func graph(
         _ request: BatchDeleteRequest, _ removed: RemovedRows, step: Int, _ db: Database

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// Inserts and updates of objects of a Core Data store.
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Inserts an object with the next key of its table, its entity's number and a lock counter of 1, and records it in the history.
     ///
     /// - Returns: the outcome and, if the object was saved, its key.

@@ -3,7 +3,7 @@ import PriceStore
 
 /// The execution of one batch delete request. The methods add up what they delete.
 struct BatchDelete {
-    let connection: SQLiteFileConnection
+    let connection: SQLiteFile
     let db: Database
     let work: DeleteWork
     let statement: DeleteStatement
@@ -30,7 +30,7 @@ struct BatchDelete {
     /// Whether only some related rows are deleted yet, and not the rows themselves.
     private(set) var isUnfinished = false
 
-    init(_ work: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database, _ archiver: RowArchiver? = nil)
+    init(_ work: DeleteWork, _ connection: SQLiteFile, _ db: Database, _ archiver: RowArchiver? = nil)
         throws
     {
         self.work = work
@@ -217,7 +217,7 @@ struct BatchDelete {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The sort descriptors in SQL, with ties broken by key.
     func order(_ descriptors: [StoreSortDescriptor], _ scope: RowScope) throws -> String {
         let sorted = try descriptors.map { descriptor in

@@ -62,7 +62,7 @@ extension DeleteWork {
     var place: [StoreValue]? { continuation.flatMap { $0 == .beginning ? nil : $0.position } }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Whether the keys of the rows are recorded first, because each row must be known.
     func choosesRows(_ request: BatchDeleteRequest, _ db: Database) throws -> Bool {
         let fetch = request.fetchRequest

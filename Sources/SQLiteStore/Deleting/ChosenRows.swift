@@ -11,7 +11,7 @@ struct ChosenRows {
     let request: BatchDeleteRequest
     let scope: RowScope
     let graph: KeyGraph
-    let connection: SQLiteFileConnection
+    let connection: SQLiteFile
     let db: Database
     /// The keys of the rows, as the only step.
     private let removed: RemovedRows
@@ -25,7 +25,7 @@ struct ChosenRows {
     /// Records the rows whose keys a query yields.
     init(
         _ keys: SQLFragment, of work: DeleteWork, _ scope: RowScope, _ graph: KeyGraph,
-        _ connection: SQLiteFileConnection, _ db: Database
+        _ connection: SQLiteFile, _ db: Database
     ) throws {
         request = work.request
         self.scope = scope
@@ -190,7 +190,7 @@ struct ChosenRows {
     private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Throws if a cascade reaches a row that must stay, or the last readable row of an entity.
     ///
     /// - Parameter reached: returns the condition that cascades reach a row of an entity, or nil if none is reached.

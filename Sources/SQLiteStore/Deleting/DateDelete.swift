@@ -37,7 +37,7 @@ extension BatchDelete {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Prepares the first batch: checks the times of the existing candles and, if no index gives the rows by date, lists them. Both may
     /// read a whole table, so they run before the transaction that makes writers wait.
     func prepareCandles(of request: DeleteWork, _ db: Database) throws {

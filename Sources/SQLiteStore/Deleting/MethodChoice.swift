@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Chooses how a surveyed rule's rows are deleted: by ranges of the date index if the table is stored in date order, otherwise by
     /// windows of its key. A few rows are always cheaper to find by date.
     func chooseMethod(

@@ -60,7 +60,7 @@ final class SQLiteDeletion: Deletion {
                 message: "another program has the store open, and a rebuild would lock it until all rows are copied",
                 hint: "stop the other programs, or run without --rebuild")
         }
-        let waited = SQLiteFileConnection.waited.withLock { $0 }
+        let waited = SQLiteFile.waited.withLock { $0 }
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
         work.candles = result.candles
@@ -68,7 +68,7 @@ final class SQLiteDeletion: Deletion {
         if part.method != .rebuild { writer.changes.deletedCount += result.deletedCount }
         defer { work.continuation = result.continuation }
         var done = DeletionPart(result, from: work.continuation)
-        done.waited = .milliseconds(SQLiteFileConnection.waited.withLock { $0 } - waited)
+        done.waited = .milliseconds(SQLiteFile.waited.withLock { $0 } - waited)
         return done
     }
 

@@ -33,7 +33,7 @@ extension SQLiteWriter {
 private struct BatchInsert {
     private let request: BatchInsertRequest
     private let scope: RowScope
-    private let connection: SQLiteFileConnection
+    private let connection: SQLiteFile
     private let db: Database
     /// The attributes of the prepared statement as the rows spell them, in parameter order.
     private var names: [String] = []
@@ -41,7 +41,7 @@ private struct BatchInsert {
     private(set) var rowCount = 0
     private(set) var result = BatchInsertResult(insertedCount: 0)
 
-    init(_ request: BatchInsertRequest, _ scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database) {
+    init(_ request: BatchInsertRequest, _ scope: RowScope, _ connection: SQLiteFile, _ db: Database) {
         self.request = request
         self.scope = scope
         self.connection = connection

@@ -42,7 +42,7 @@ enum Insertion {
     case refused(String)
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The row to insert, with its values by column name.
     ///
     /// NULL for a rowid means that SQLite chooses one, so it is left out. Otherwise a row that replaces another would get a new rowid.
@@ -134,7 +134,7 @@ extension SQLiteFileConnection {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The text of an INSERT of one row.
     ///
     /// - Parameters:
@@ -170,7 +170,7 @@ extension SQLiteWriter {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Inserts one row.
     func save(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, into entity: String, _ db: Database

@@ -82,7 +82,7 @@ extension SQLiteWriter {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The scope of a table whose rows have a key. Throws for views and other entities without one.
     func tableScope(_ entity: String, _ db: Database) throws -> RowScope {
         try tableScope(of: StoreFetchRequest(entity: entity), db)

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// SQLite does not say which foreign key refuses a change. It is looked up after the failure.
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// What SQLite says of a foreign key that refuses a change.
     static let refusedReference = "FOREIGN KEY constraint failed"
 

@@ -162,7 +162,7 @@ extension SQLiteFile {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The LIMIT and OFFSET of a request, or an empty fragment if it has none.
     func limits(_ request: StoreFetchRequest) -> SQLFragment {
         guard request.fetchLimit != nil || request.fetchOffset > 0 else { return SQLFragment("") }

@@ -11,7 +11,7 @@ struct CopiedTable {
     /// The hint that makes SQLite read the table itself, whatever its indexes contain.
     private let hint: String
 
-    init(_ name: String, _ connection: SQLiteFileConnection, _ db: Database) throws {
+    init(_ name: String, _ connection: SQLiteFile, _ db: Database) throws {
         self.name = name
         guard let table = try connection.catalog.stored(name, db) else {
             throw StoreError(.defect, store: connection.name, message: "a rebuild does not find the table \(name)")

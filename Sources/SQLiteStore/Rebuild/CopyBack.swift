@@ -56,7 +56,7 @@ extension SQLiteWriter {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Why the disk lacks space for the copy and its pages in the WAL, or nil.
     func roomObstacle(_ db: Database) throws -> String? {
         let live = try Int64(pragma("page_count", db) - pragma("freelist_count", db)) * Int64(pragma("page_size", db))

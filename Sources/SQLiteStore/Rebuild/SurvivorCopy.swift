@@ -7,11 +7,11 @@ import PriceStore
 /// Rows are read in storage order, and indexes are created last. Memory: a cache of 16 MB, and SQLite's sorter, which spills to temporary
 /// files.
 final class SurvivorCopy {
-    private let store: SQLiteFileConnection
+    private let store: SQLiteFile
     private let request: DeleteWork
     let file: PrivateFile
     /// A second connection to the store, which reads the remaining rows and writes them to the attached file.
-    let reader: SQLiteFileConnection
+    let reader: SQLiteFile
     /// The file's own connection, for its schema, and from which the backup reads.
     let target: DatabaseQueue
     private let entries: [SchemaEntry]
@@ -24,7 +24,7 @@ final class SurvivorCopy {
     private static let cacheKibibytes = 16_000
 
     /// Creates the file with the store's tables, without rows.
-    init(of store: SQLiteFileConnection, _ request: DeleteWork) throws {
+    init(of store: SQLiteFile, _ request: DeleteWork) throws {
         self.store = store
         self.request = request
         file = try PrivateFile(beside: store.storeIdentifier, name: store.name)
@@ -91,7 +91,7 @@ final class SurvivorCopy {
         }
         store.didBeginPhase?("making the indexes")
         try target.unsafeReentrantWrite { db in
-            SQLiteFileConnection.endWithTask(db)
+            SQLiteFile.endWithTask(db)
             try refusingBrokenRows { try completeSchema(db) }
         }
     }

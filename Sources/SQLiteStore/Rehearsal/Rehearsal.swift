@@ -52,7 +52,7 @@ extension SQLiteReader {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The error of a copy that has become too large.
     fileprivate func noRoom(_ reason: String) -> StoreError {
         StoreError(

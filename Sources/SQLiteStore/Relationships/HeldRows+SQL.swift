@@ -18,7 +18,7 @@ struct SparingRows {
     var version: Int?
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The condition that a row is not held and that no held row is deleted with it.
     func notHeld(
         _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope, _ db: Database
@@ -82,14 +82,14 @@ extension SQLiteTable {
 /// The tables that cascades reach from the rows of an entity, and the way back from held rows.
 struct CascadeWay {
     private let scope: RowScope
-    private let connection: SQLiteFileConnection
+    private let connection: SQLiteFile
     private let db: Database
     private let request: BatchDeleteRequest
     /// The lower-cased names of the tables that lose rows through cascades.
     private var tables: Set<String> = []
 
     init(
-        _ scope: RowScope, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFileConnection,
+        _ scope: RowScope, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFile,
         _ db: Database
     ) throws {
         self.scope = scope

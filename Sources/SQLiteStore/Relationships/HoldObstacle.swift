@@ -1,7 +1,7 @@
 import GRDB
 package import PriceStore
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Why it is uncertain that holds keep their rows from a delete, or nil if it is certain.
     ///
     /// The condition of a delete spares held rows, but triggers of the store may still change or delete them. A delete with a trigger that
@@ -140,7 +140,7 @@ extension SQLiteFile {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The entity with a name, or the entities whose objects are in the table with that name.
     fileprivate func tables(named name: String, _ db: Database) throws -> [SQLiteTable] {
         if let table = try catalog.table(name, db) { return [table] }

@@ -30,7 +30,7 @@ struct KeyGraph {
     var takesOthers: Bool { keys.contains { $0.deleteRule == .cascade || $0.clears || $0.deleteRule == .setDefault } }
 
     fileprivate init(
-        _ own: SQLiteTable, _ request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database
+        _ own: SQLiteTable, _ request: BatchDeleteRequest, _ connection: SQLiteFile, _ db: Database
     ) throws {
         var found: [String] = []
         try visit(own, [], &found, request, connection, db)
@@ -49,7 +49,7 @@ struct KeyGraph {
     /// Follows the cascades. A table is done after all tables that it cascades to.
     private mutating func visit(
         _ table: SQLiteTable, _ path: Set<String>, _ done: inout [String], _ request: BatchDeleteRequest,
-        _ connection: SQLiteFileConnection, _ db: Database
+        _ connection: SQLiteFile, _ db: Database
     ) throws {
         let path = path.union([table.name])
         for key in table.entity.incomingRelationships where request.relationships != .deny {
@@ -65,13 +65,13 @@ struct KeyGraph {
     }
 
     /// Whether the delete fires a trigger of the store.
-    func firesTriggers(_ connection: SQLiteFileConnection, _ db: Database) throws -> Bool {
+    func firesTriggers(_ connection: SQLiteFile, _ db: Database) throws -> Bool {
         try losing.contains { try connection.catalog.table($0, db)?.entity.deleteTriggers.isEmpty == false }
             || clearing.keys.contains { try connection.catalog.table($0, db)?.entity.updateTriggers.isEmpty == false }
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The foreign keys that act on a delete from a table.
     func keyGraph(
         of entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database

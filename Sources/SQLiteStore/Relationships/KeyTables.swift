@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// Temporary tables with keys of rows. They may spill to a file.
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The table for the keys of deleted rows of a table.
     func removedTable(_ table: SQLiteTable, _ removed: RemovedRows, _ db: Database) throws -> String {
         try removedTable(table.tableName, table.managed == nil ? table : nil, removed, db)

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// Checks whether the schema allows the references that a delete sets to NULL.
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Why a reference that a delete clears may not become NULL, whatever the deleted rows are; nil: it may.
     func fixedReference(of delete: BatchDeleteRequest, _ db: Database) throws -> String? {
         guard delete.relationships != .deny else { return nil }

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// Obstacles to a delete that was followed through its foreign keys.
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Rows that refer to rows to be deleted although the schema or the rule forbids it. An earlier rule must delete them, because it is
     /// unknown in which batch of this rule a row is deleted.
     func obstacles(

@@ -19,7 +19,7 @@ final class RemovedRows {
     func request(_ step: Int) -> BatchDeleteRequest { steps[step] }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Whether any of the deletes can reach rows through a foreign key, so that counting alone does not predict it.
     func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
         for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {

@@ -20,7 +20,7 @@ final class TriggerCounter {
     ///
     /// - Parameter deletesOnly: whether inserts and updates are not counted.
     init(
-        on tables: [String], deletesOnly: Bool = false, _ connection: SQLiteFileConnection, _ db: Database
+        on tables: [String], deletesOnly: Bool = false, _ connection: SQLiteFile, _ db: Database
     ) throws {
         try db.dropTriggers("retention_count_")
         let events = deletesOnly ? 2...2 : 0...2
@@ -66,7 +66,7 @@ private func countWritten(_ context: OpaquePointer?, _ count: Int32, _ values: U
         Int(sqlite3_value_int64(values?[0])), event: Int(sqlite3_value_int64(values?[1])))
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The counter of what triggers delete in a batch, made by the first batch of its delete, or nil if the delete fires no trigger that
     /// deletes rows. Objects of a Core Data store are deleted by statements of this program, which cannot be told from a trigger's.
     func counter(of work: DeleteWork, _ db: Database) throws -> TriggerCounter? {

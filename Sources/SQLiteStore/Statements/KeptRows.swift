@@ -48,7 +48,7 @@ struct KeptRows {
     fileprivate var tables: [String] { [rows] + (groups.map { [$0] } ?? []) }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The condition that a row is not kept.
     func notKept(_ keepLast: KeepLast, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let kept = try keptRows(keepLast, entity: scope, db)

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// Object IDs in statements.
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The ID of a row of a scope, from the values of its ``RowScope/identity``.
     func objectID(_ scope: RowScope, _ key: [StoreValue]) -> ObjectID {
         guard let managed = scope.table.managed, key.count > 1, case .integer(let number) = key[1] else {
@@ -50,7 +50,7 @@ extension SQLiteFileConnection {
     }
 
     /// The error for IDs of several entities or of another store. It names them all.
-    private static func foreignIDs(_ ids: [ObjectID], _ entity: String, _ connection: SQLiteFileConnection)
+    private static func foreignIDs(_ ids: [ObjectID], _ entity: String, _ connection: SQLiteFile)
         -> StoreError
     {
         let others = Set(ids.compactMap(\.storeIdentifier)).subtracting([connection.storeIdentifier])

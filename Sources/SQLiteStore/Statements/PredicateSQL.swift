@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The rows of an entity for a statement.
     func scope(_ entity: String, _ db: Database) throws -> RowScope {
         guard let table = try catalog.table(entity, db) else {

@@ -15,7 +15,7 @@ struct ThinnedRows {
     var mark: ChangeMark
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The condition that a row is not a pick.
     func notPicked(_ thinning: Thinning, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let found = try thinnedRows(thinning, scope, db)
@@ -143,7 +143,7 @@ private struct ThinningQuery {
     }
 
     /// Fails if no row is before the cutoff.
-    init?(_ thinning: Thinning, _ scope: RowScope, _ store: SQLiteFileConnection, _ db: Database) throws {
+    init?(_ thinning: Thinning, _ scope: RowScope, _ store: SQLiteFile, _ db: Database) throws {
         self.thinning = thinning
         self.scope = scope
         let date = try store.dateSQL(thinning.date, scope, db)
@@ -175,7 +175,7 @@ private struct ThinningQuery {
     }
 
     /// Creates the tables and counts the rows that each tier keeps.
-    func find(_ store: SQLiteFileConnection, _ db: Database) throws -> [Survey.TierCount] {
+    func find(_ store: SQLiteFile, _ db: Database) throws -> [Survey.TierCount] {
         let (ends, rows) = (store.temporaryName("ends"), store.temporaryName("rows"))
         func run(_ statement: SQLFragment) throws { try store.execute(statement, db) }
 
@@ -297,7 +297,7 @@ private struct ThinningQuery {
     }
 
     /// Whether an index or the table itself finds the rows of a group and a date with less work than another pass over all rows.
-    private func isSoughtByDate(_ ends: String, _ store: SQLiteFileConnection, _ db: Database) throws -> Bool {
+    private func isSoughtByDate(_ ends: String, _ store: SQLiteFile, _ db: Database) throws -> Bool {
         guard date.function == nil else { return false }
         let table = scope.table
         let name = date.date.name.folded

@@ -26,7 +26,7 @@ struct OwnChanges {
     var deletedCount = 0
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The current mark: commits of other connections and rows changed by this one, including triggers and foreign keys.
     func changeMark() throws(StoreError) -> ChangeMark {
         try run("looking for changes of the store") { try changeMark($0) }

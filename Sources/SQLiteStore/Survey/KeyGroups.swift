@@ -28,7 +28,7 @@ struct KeyGroups {
 
     /// All groups in order, and whether the rows of a group match a predicate of its value; nil: there are too many.
     func values(
-        matching predicate: StorePredicate, _ connection: SQLiteFileConnection, _ db: Database
+        matching predicate: StorePredicate, _ connection: SQLiteFile, _ db: Database
     ) throws -> [(value: StoreValue, matches: Bool)]? {
         let from = "FROM \(scope.fromTable)"
         let matches = try connection.condition(predicate, scope, db)
@@ -61,7 +61,7 @@ struct KeyGroups {
     }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Counts group by group as ``surveyByIndex(_:_:into:_:)`` does for a whole table; false: there are too many groups.
     func surveyByGroups(
         _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, into survey: inout Findings, _ db: Database

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// Obstacles to a delete in the schema, whatever the rows are. Nothing is executed to find them.
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Why rows of a table cannot be deleted, or nil if they can.
     func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
         switch table.entity.kind {

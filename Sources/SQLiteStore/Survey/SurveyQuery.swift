@@ -80,7 +80,7 @@ struct SurveyRows {
     var expired: SQLFragment { .all([date.readable(before: cutoff, in: DateSQL.Stretch(from: oldest)), filter]) }
 }
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// The condition that no earlier rule deletes a row, so that each row is counted once.
     func notPreceding(_ request: SurveyRequest, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let parts = try request.preceding

@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-extension SQLiteFileConnection {
+extension SQLiteFile {
     /// Reads every row once and classifies it in Swift, for tables without a date index and for formats that SQL cannot compare.
     ///
     /// It takes one pass over the table, or over the date index if the format is text, and keeps no row in memory. An aggregate function
