@@ -59,6 +59,9 @@ struct CoreDataSchema {
     /// The entity with a name, ignoring case.
     func entity(_ name: String) -> CoreDataEntity? { entities[name.folded] }
 
+    /// The relationships of all tables, table by table.
+    var allLinks: [ModelLink] { tables.flatMap { links[$0] ?? [] } }
+
     /// The relationships of the rows of an entity and its sub-entities.
     func links(of entity: CoreDataEntity) -> [ModelLink] {
         (links[entity.table] ?? []).filter { !Set($0.numbers).isDisjoint(with: entity.numbers) }

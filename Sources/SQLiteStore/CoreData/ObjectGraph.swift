@@ -91,25 +91,4 @@ struct ObjectGraph {
         }
         return found
     }
-
-    /// Whether, judging by the model, a relationship can forbid the delete or a cascade can reach one of the tables.
-    func canMatter(_ tables: Set<String>) -> Bool {
-        guard schema.oneWayLinks(to: entity.table).isEmpty else { return true }
-        var seen: Set<ModelLink> = []
-        var waiting = schema.links(of: entity)
-        while let link = waiting.popLast() {
-            guard seen.insert(link).inserted else { continue }
-            switch link.relationship.deleteRule {
-            case .noAction: break
-            case .deny: return true
-            case .nullify: if link.inverse?.isOptional == false { return true }
-            case .cascade:
-                guard !tables.contains(link.destinationTable),
-                    schema.oneWayLinks(to: link.destinationTable).isEmpty
-                else { return true }
-                waiting += schema.links[link.destinationTable] ?? []
-            }
-        }
-        return false
-    }
 }

@@ -30,11 +30,22 @@ extension SQLiteFile {
         // Two entities of one table may share rows.
         if tables.count < Set(entities.map(\.name)).count { return true }
         return try deletes.contains { delete in
-            guard let graph = try graph(delete, RemovedRows(), step: 0, db),
-                schema.needsObjects(graph.entity)
+            guard let entity = try scope(of: delete.fetchRequest, db).table.managed, schema.needsObjects(entity)
             else { return false }
-            return request.counts.related || graph.canMatter(tables)
+            return request.counts.related || canMatter(schema, entity, tables)
         }
+    }
+
+    /// Whether, judging by the model, a relationship can forbid a delete from an entity or a cascade can reach one of the tables.
+    private func canMatter(_ schema: CoreDataSchema, _ entity: CoreDataEntity, _ tables: Set<String>) -> Bool {
+        let reached = schema.reachedTables(from: entity)
+        let links = schema.links(of: entity) + reached.flatMap { schema.links[$0] ?? [] }
+        return !reached.isDisjoint(with: tables)
+            || reached.union([entity.table]).contains { !schema.oneWayLinks(to: $0).isEmpty }
+            || links.contains { link in
+                let rule = link.relationship.deleteRule
+                return rule == .deny || rule == .nullify && link.inverse?.isOptional == false
+            }
     }
 
     /// Completes the survey of a rule whose rows and cascades are already in the tables of removed rows.
@@ -140,6 +151,19 @@ extension CoreDataSchema {
             }
         }
         return reached.sorted { $0.number < $1.number }
+    }
+
+    /// The tables that lose rows through cascades from rows of an entity, and perhaps more where entities share a table.
+    func reachedTables(from entity: CoreDataEntity) -> Set<String> {
+        var reached: Set<String> = []
+        var waiting = links[entity.table] ?? []
+        while let link = waiting.popLast() {
+            guard link.relationship.deleteRule == .cascade, reached.insert(link.destinationTable).inserted else {
+                continue
+            }
+            waiting += links[link.destinationTable] ?? []
+        }
+        return reached
     }
 
     /// Whether a delete of an entity's rows affects more than those rows.

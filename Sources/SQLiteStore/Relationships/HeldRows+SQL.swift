@@ -85,8 +85,10 @@ struct CascadeWay {
     private let connection: SQLiteFile
     private let db: Database
     private let request: BatchDeleteRequest
+    /// The model of a Core Data store, if the scope is an entity of it.
+    private let model: CoreDataSchema?
     /// The lower-cased names of the tables that lose rows through cascades.
-    private var tables: Set<String> = []
+    private let tables: Set<String>
 
     init(
         _ scope: RowScope, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFile,
@@ -96,17 +98,17 @@ struct CascadeWay {
         self.connection = connection
         self.db = db
         request = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: scope.table.name), relationships: rule)
-        if let graph = try connection.graph(request, RemovedRows(), step: 0, db) {
-            tables = Set(graph.reachedTables().map { $0.folded })
+        model = try scope.table.managed == nil ? nil : connection.catalog.coreData(db)
+        if let model, let entity = scope.table.managed {
+            tables = Set(model.reachedTables(from: entity).map(\.folded))
         } else {
-            let keys = try connection.keyGraph(of: scope.table.name, rule, db)
-            tables = Set(keys.cascading.map { $0.folded })
+            tables = Set(try connection.keyGraph(of: scope.table.name, rule, db).cascading.map(\.folded))
         }
     }
 
     /// Whether a cascade can delete rows of a table.
     func reaches(_ table: SQLiteTable) -> Bool {
-        tables.contains((table.managed?.table ?? table.name).folded)
+        reachesTable(table.tableName)
     }
 
     /// A column that refers to rows that the delete can remove, and that is then set to NULL or a default.
@@ -121,17 +123,19 @@ struct CascadeWay {
 
     /// The given attributes of a table that the delete can clear.
     func cleared(_ table: SQLiteTable, _ attributes: [String]) throws -> [Cleared] {
-        if let graph = try connection.graph(request, RemovedRows(), step: 0, db), let managed = table.managed {
-            return try graph.clearing(managed.table).compactMap { link in
-                let names = attributes.filter {
-                    table.entity.attribute(named: $0).map { table.columnSQL($0) } == link.column.quotedIdentifier
-                }
-                guard !names.isEmpty, isLosing(link.table), let parent = try modelTable(link.table, graph)
+        if let model, let managed = table.managed {
+            return try model.allLinks.filter { $0.destinationTable == managed.table }.compactMap { link in
+                // Rows that a cascade deletes lose no reference. The inverse of a one-to-one relationship may still refer to a deleted row.
+                let rule = link.relationship.deleteRule
+                guard let column = link.pointing?.column.quotedIdentifier,
+                    rule == .nullify || rule == .cascade && link.back != nil
                 else { return nil }
-                let isMember = link.numbers.map { " AND parent.Z_ENT IN (\($0.sqlList))" } ?? ""
+                let names = attributes.filter { table.entity.attribute(named: $0).map(table.columnSQL) == column }
+                guard !names.isEmpty, isLosing(link.table), let parent = try modelTable(link.table, model)
+                else { return nil }
                 return Cleared(
                     attributes: names, parent: parent,
-                    condition: "parent.Z_PK = \(RowScope.alias).\(link.column.quotedIdentifier)\(isMember)")
+                    condition: "parent.Z_PK = \(RowScope.alias).\(column)\(Self.isParent(link))")
             }
         }
         return try table.entity.relationships(using: attributes).compactMap { key in
@@ -147,11 +151,16 @@ struct CascadeWay {
     }
 
     private func isLosing(_ table: String) -> Bool {
-        reachesTable(table) || table.folded == (scope.table.managed?.table ?? scope.table.name).folded
+        reachesTable(table) || table.folded == scope.table.tableName.folded
     }
 
-    private func modelTable(_ name: String, _ graph: ObjectGraph) throws -> SQLiteTable? {
-        try graph.schema.entities.values.first { $0.table == name }.flatMap {
+    /// A further condition that `parent` has a relationship.
+    private static func isParent(_ link: ModelLink) -> String {
+        link.coversTable ? "" : " AND parent.Z_ENT IN (\(link.numbers.sqlList))"
+    }
+
+    private func modelTable(_ name: String, _ model: CoreDataSchema) throws -> SQLiteTable? {
+        try model.entities.values.first { $0.table == name }.flatMap {
             try connection.catalog.table($0.name, db)
         }
     }
@@ -186,12 +195,11 @@ struct CascadeWay {
                     "\(held.from()) CROSS JOIN \(parent.table.sql) AS parent WHERE \(cleared.condition) AND")
             }
         }
-        let graph = try connection.graph(request, rows, step: 0, db)
         while !frontier.isEmpty {
             var reached: [String: SQLiteTable] = [:]
             for (name, table) in frontier {
                 let parents =
-                    try graph.map { try modelParents($0, of: name, wave) } ?? keyParents(of: table, rows, wave)
+                    try model.map { try modelParents($0, of: name, rows, wave) } ?? keyParents(of: table, rows, wave)
                 for parent in parents {
                     let into = try connection.removedTable(parent.table, rows, db)
                     try connection.execute(
@@ -235,84 +243,41 @@ struct CascadeWay {
     }
 
     /// The rows whose delete cascades to recorded rows of a table, through relationships of a model.
-    private func modelParents(_ graph: ObjectGraph, of name: String, _ wave: Int) throws -> [Parents] {
-        try graph.leading(to: name).compactMap { link in
-            guard isLosing(link.table), let table = try modelTable(link.table, graph) else { return nil }
-            return Parents(table: table, columns: "parent.Z_PK", rows: link.rows + " AND held.wave = \(wave)")
+    private func modelParents(
+        _ model: CoreDataSchema, of name: String, _ rows: RemovedRows, _ wave: Int
+    ) throws -> [Parents] {
+        var found: [Parents] = []
+        for link in model.allLinks
+        where link.destinationTable.folded == name && link.relationship.deleteRule == .cascade {
+            guard isLosing(link.table), let table = try modelTable(link.table, model) else { continue }
+            let noted = try connection.removedObjects(link.destinationTable, rows, db)
+            let joins: [(rows: String, refers: String)] =
+                switch link.storage {
+                case .own(let reference): [("", "parent.\(reference.column.quotedIdentifier) = held.k0")]
+                case .other(let reference):
+                    [
+                        (
+                            " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS child",
+                            "child.Z_PK = held.k0 AND parent.Z_PK = child.\(reference.column.quotedIdentifier)"
+                        )
+                    ]
+                case .pairs(let pairs, let own, let other):
+                    zip(own, other).map { own, other in
+                        (
+                            " CROSS JOIN main.\(pairs.quotedIdentifier) AS pair",
+                            "pair.\(other.quotedIdentifier) = held.k0 AND parent.Z_PK = pair.\(own.quotedIdentifier)"
+                        )
+                    }
+                }
+            found += joins.map { join in
+                Parents(
+                    table: table, columns: "parent.Z_PK",
+                    rows: " FROM temp.\(noted) AS held\(join.rows) CROSS JOIN main.\(link.table.quotedIdentifier) "
+                        + "AS parent WHERE \(join.refers)\(Self.isParent(link)) AND held.wave = \(wave)")
+            }
         }
+        return found
     }
 
     private func reachesTable(_ name: String) -> Bool { tables.contains(name.folded) }
-}
-
-extension ObjectGraph {
-    /// The tables that lose rows through cascades from rows of the entity, and perhaps more where entities share a table.
-    func reachedTables() -> Set<String> {
-        var reached: Set<String> = []
-        var waiting = [entity.table]
-        while let table = waiting.popLast() {
-            for link in links(of: table) where link.relationship.deleteRule == .cascade {
-                if reached.insert(link.destinationTable).inserted { waiting.append(link.destinationTable) }
-            }
-        }
-        return reached
-    }
-
-    /// The columns of a table that lose references in the delete, each with the table that it refers to and the numbers of that table's
-    /// entities, or nil for all.
-    fileprivate func clearing(_ name: String) throws -> [(table: String, numbers: [Int64]?, column: String)] {
-        var found: [(String, [Int64]?, String)] = []
-        for table in schema.tables {
-            for link in links(of: table) where link.destinationTable == name {
-                // Rows that a cascade deletes lose no reference. The inverse of a one-to-one relationship may still refer to a deleted row.
-                let rule = link.relationship.deleteRule
-                guard let pointing = link.pointing, rule == .nullify || rule == .cascade && link.back != nil
-                else { continue }
-                found.append((link.table, link.coversTable ? nil : link.numbers, pointing.column))
-            }
-        }
-        return found
-    }
-
-    /// The rows (as `parent`) whose delete cascades to recorded rows (as `held`) of a table: for each relationship, their table and `FROM …
-    /// WHERE …`.
-    fileprivate func leading(to name: String) throws -> [(table: String, rows: String)] {
-        var found: [(String, String)] = []
-        for table in schema.tables {
-            for link in links(of: table)
-            where link.destinationTable.folded == name && link.relationship.deleteRule == .cascade {
-                let noted = try connection.removedObjects(link.destinationTable, removed, db)
-                let parent = "main.\(link.table.quotedIdentifier) AS parent"
-                let child = "main.\(link.destinationTable.quotedIdentifier) AS child"
-                let isMember = link.coversTable ? "" : " AND parent.Z_ENT IN (\(link.numbers.sqlList))"
-                switch link.storage {
-                case .own(let reference):
-                    found.append(
-                        (
-                            link.table,
-                            " FROM temp.\(noted) AS held CROSS JOIN \(parent) WHERE "
-                                + "parent.\(reference.column.quotedIdentifier) = held.k0\(isMember)"
-                        ))
-                case .other(let reference):
-                    found.append(
-                        (
-                            link.table,
-                            " FROM temp.\(noted) AS held CROSS JOIN \(child) CROSS JOIN \(parent) WHERE child.Z_PK = held.k0 "
-                                + "AND parent.Z_PK = child.\(reference.column.quotedIdentifier)\(isMember)"
-                        ))
-                case .pairs(let pairs, let own, let other):
-                    for (own, other) in zip(own, other) {
-                        found.append(
-                            (
-                                link.table,
-                                " FROM temp.\(noted) AS held CROSS JOIN main.\(pairs.quotedIdentifier) AS pair CROSS JOIN \(parent) "
-                                    + "WHERE pair.\(other.quotedIdentifier) = held.k0 "
-                                    + "AND parent.Z_PK = pair.\(own.quotedIdentifier)\(isMember)"
-                            ))
-                    }
-                }
-            }
-        }
-        return found
-    }
 }

@@ -35,10 +35,10 @@ extension SQLiteFile {
         let own = try scope(of: request.fetchRequest, db).table
         var (losing, clearing): ([String], [String: [String]?]) = ([own.tableName], [:])
         var derived: [String: Set<String>]?
-        if let graph = try graph(request, RemovedRows(), step: 0, db) {
-            losing.addMissing(graph.reachedTables().sorted())
+        if let managed = own.managed, let schema = try catalog.coreData(db) {
+            losing.addMissing(schema.reachedTables(from: managed).sorted())
             // Not every one of these tables loses references, but Core Data creates no triggers that fire on that.
-            for entity in graph.schema.entities.values {
+            for entity in schema.entities.values {
                 clearing[entity.table] = .some(nil)
                 let attributes = try scope(entity.name, db).table.entity.attributes.filter(\.isGenerated)
                 let columns = attributes.map { ($0.column ?? $0.name).folded }
