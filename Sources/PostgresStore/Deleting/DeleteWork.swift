@@ -7,8 +7,6 @@ struct DeleteWork: EngineDelete, Hashable {
     var continuation: BatchContinuation?
     /// The rows of all parts of the deletion; nil if this is the only part.
     var allRows: StorePredicate?
-    /// Whether the limit is strict: no more rows may ever be deleted.
-    var isRest = false
     /// The first and the last date of the rows, if a survey has just found them.
     var ends: DateEnds?
     /// The cutoff, if rows that an aggregate lacks stay; nil if their loss was accepted.

@@ -40,23 +40,21 @@ final class PostgresDeletion: Deletion {
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
-        part.isRest = bounds.isRest
         part.allowedRows = maxRows.map { $0 - deletedCount }
         // More rows may have expired for the rule than its plan counted.
         let planned = plannedCount - deletedCount
         part.plannedRows = planned
         switch work.method {
-        case .range: part.fetchRequest.fetchLimit = bounds.rows.map { min($0, planned) }
+        case .range: part.fetchRequest.fetchLimit = bounds.rows.map { min($0, planned, part.allowedRows ?? .max) }
         case .windows: part.allowedRows = min(part.allowedRows ?? .max, planned)
-        case .whole, .partitions: break
+        case .whole: part.fetchRequest.fetchLimit = [bounds.rows, part.allowedRows].compactMap(\.self).min()
+        case .partitions: break
         }
         if let only = bounds.only {
             part.method = .whole
             part.fetchRequest.fetchLimit = nil
             part.fetchRequest.predicate = work.fetchRequest.predicate && only
         }
-        // Windows with as few rows as may still be deleted would be very many.
-        if bounds.isRest, bounds.rows != nil, work.method == .windows { part.method = .whole }
         writer.waited = .zero
         let result = try execute(part)
         deletedCount += result.deletedCount

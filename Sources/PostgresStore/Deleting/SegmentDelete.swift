@@ -35,8 +35,7 @@ extension BatchDelete {
                 hint: TimescaleSQL.decompression)
         }
         let limit = request.fetchRequest.fetchLimit ?? .max
-        let limits = [request.isRest ? request.fetchRequest.fetchLimit : nil, request.allowedRows, request.plannedRows]
-        let allowed = limits.compactMap(\.self).reduce(.max, min)
+        let allowed = min(request.allowedRows ?? .max, request.plannedRows ?? .max)
         repeat {
             let rows = SQLFragment.all([condition, parts[index].condition])
             let matchingCount = try countRows(rows)
@@ -46,7 +45,7 @@ extension BatchDelete {
             }
             try requireSame(matchingCount, delete(rows))
             index += 1
-        } while index < parts.count && parts[index].rowCount <= limit - deletedCount && !request.isRest
+        } while index < parts.count && parts[index].rowCount <= limit - deletedCount
         return BatchContinuation(position: [.text("segment"), .integer(Int64(index))])
     }
 }

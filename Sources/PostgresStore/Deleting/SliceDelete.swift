@@ -58,7 +58,7 @@ extension BatchDelete {
         }
         guard index < all.slices.count else { return nil }
         let wanted = request.fetchRequest.fetchLimit ?? all.rowCount
-        let limit = request.isRest ? wanted : all.limit(wanted, isIndexed: isIndexed)
+        let limit = min(all.limit(wanted, isIndexed: isIndexed), request.allowedRows ?? .max)
         while all.slices[index].rowCount > 2 * limit, !all.slices[index].isOneDate {
             let part = try slices.read(
                 .all([condition, Self.span(all, index, index + 1, date)]), from: all.slices[index].start)
@@ -107,12 +107,11 @@ extension BatchDelete {
         ])
     }
 
-    /// Whether rows that cannot be divided are within the limit. It is checked only if the limit is strict.
+    /// Whether rows that cannot be divided are as few as may still be deleted.
     ///
     /// - Parameter count: the number of the rows; nil to count them.
     func fits(_ rows: SQLFragment, counted count: Int? = nil) throws -> Bool {
-        let limits = [request.isRest ? request.fetchRequest.fetchLimit : nil, request.allowedRows]
-        guard let limit = limits.compactMap(\.self).min() else { return true }
+        guard let limit = request.allowedRows else { return true }
         return try count ?? countRows(rows) <= limit
     }
 

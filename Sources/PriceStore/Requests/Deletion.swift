@@ -50,16 +50,13 @@ package struct DeletionOutline: Hashable, Sendable {
 package struct DeletionBounds: Hashable, Sendable {
     /// The limit of rows that the request names; nil: none. Rows that are deleted with them do not count.
     package var rows: Int?
-    /// Whether ``rows`` is all that a limit still allows, so no later part may delete more.
-    package var isRest: Bool
     /// A condition that rows of the request must also meet; nil: none. They are deleted in one part with any method, and there are at most
     /// ``rows`` of them.
     package var only: StorePredicate?
 
     /// Makes bounds.
-    package init(rows: Int? = nil, isRest: Bool = false, only: StorePredicate? = nil) {
+    package init(rows: Int? = nil, only: StorePredicate? = nil) {
         self.rows = rows
-        self.isRest = isRest
         self.only = only
     }
 }

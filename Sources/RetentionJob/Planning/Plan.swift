@@ -52,8 +52,6 @@ package struct Plan: Sendable {
         package var unpriced: Int?
         /// The rows that no cascade of its batches may take.
         package var rowsToKeep = RowsToKeep()
-        /// The most rows to delete; nil: no limit.
-        package var maxRows: Int?
         /// Deletes only rows with these keys; nil: no saved plan limits the rows.
         package var plannedKeys: KeyList?
         /// Refusals that would have held but were accepted.

@@ -303,7 +303,6 @@ package struct Planner {
                 "pending rows of \(rule.entity) cannot be imported: \(failure.value); the rule deletes nothing")
         } else {
             step.disposition = .planned
-            step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
         }
         return step
     }

@@ -35,7 +35,6 @@ package struct BatchLoop {
 
     private var pacing: Pacing
     private let isLimited: Bool
-    private let maxRows: Int?
     private var pendingPause: Duration?
     private var state: State
     private let expiredCount: Int
@@ -51,16 +50,14 @@ package struct BatchLoop {
     ///   - expiredCount: the count of the plan; 0: the loop stops immediately, because the survey has just counted.
     ///   - batch: the size of batches and the pause between them.
     ///   - isLimited: whether batches have a size; false: one batch deletes all rows.
-    ///   - maxRows: the most rows to delete; nil: no limit.
-    package init(expiredCount: Int, batch: Rule.BatchSetting, isLimited: Bool = true, maxRows: Int? = nil) {
+    package init(expiredCount: Int, batch: Rule.BatchSetting, isLimited: Bool = true) {
         pacing = Pacing(batch)
         self.isLimited = isLimited
-        self.maxRows = maxRows
         self.expiredCount = expiredCount
         state = expiredCount == 0 ? .stopped(.finished, residue: 0) : .deleting
     }
 
-    /// The rows of a batch that `maxRows` does not cut short; nil: no limit.
+    /// The rows of a batch; nil: no limit.
     package var batchRows: Int? { isLimited ? pacing.rows : nil }
 
     /// The next action. Calling it again without a result in between returns the same action.
@@ -68,17 +65,8 @@ package struct BatchLoop {
     /// - Parameter mayContinue: false after a signal or the end of the time budget; then no batch begins.
     package mutating func next(mayContinue: Bool) -> Action {
         if case .deleting = state {
-            let remaining = maxRows.map { $0 - deletedCount }
-            if !mayContinue {
-                state = .counting(because: .interrupted)
-            } else if let remaining, remaining <= 0 {
-                state = .counting(because: .finished)
-            } else if let pendingPause {
-                return .pause(pendingPause)
-            } else {
-                let limit = [batchRows, remaining].compactMap { $0 }.min()
-                return .delete(DeletionBounds(rows: limit, isRest: limit == remaining && limit != batchRows))
-            }
+            if mayContinue { return pendingPause.map(Action.pause) ?? .delete(DeletionBounds(rows: batchRows)) }
+            state = .counting(because: .interrupted)
         }
         if case .stopped(let reason, let residue) = state { return .stop(reason, residue: residue) }
         return .countResidue
@@ -117,7 +105,6 @@ extension BatchLoop {
     /// Creates the loop of a planned step.
     init(_ step: Plan.Step, _ outline: DeletionOutline) {
         self.init(
-            expiredCount: step.survey.expiredCount, batch: step.batch(outline), isLimited: outline.isInBatches,
-            maxRows: step.maxRows)
+            expiredCount: step.survey.expiredCount, batch: step.batch(outline), isLimited: outline.isInBatches)
     }
 }

@@ -176,13 +176,13 @@ import Testing
     @Test func maxRowsBoundTheRunUnlessMoreIsAccepted() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50, 60])
-        #expect(try plan(file, [.prices { $0.limits.maxRows = 2 }])[0].maxRows == 2)
+        #expect(try plan(file, [.prices { $0.limits.maxRows = 2 }])[0].request?.deleting.maxRows == 2)
         let accepted = Rule.prices {
             $0.limits.maxRows = 1; $0.accept = [.tooManyRows]
         }
         let step = try plan(file, [accepted])[0]
         #expect(step.disposition == .planned)
-        #expect(step.maxRows == nil)
+        #expect(step.request?.deleting.maxRows == nil)
     }
 
     // MARK: Schema

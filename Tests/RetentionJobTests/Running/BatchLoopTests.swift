@@ -34,15 +34,6 @@ import Testing
         #expect(loop.batchCount == 3)
     }
 
-    @Test func noMoreRowsAreDeletedThanTheLimit() {
-        var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10), maxRows: 20)
-        loop.didDelete(part(10, hasMore: true))
-        loop.didDelete(part(10, hasMore: true))
-        #expect(loop.next(mayContinue: true) == .countResidue)
-        loop.didCount(residue: 5)
-        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 5))
-    }
-
     @Test func askingTwiceGivesTheSameAnswer() {
         var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
         #expect(loop.next(mayContinue: true) == loop.next(mayContinue: true))
@@ -82,31 +73,9 @@ import Testing
         #expect(loop.deletedCount == 15)
     }
 
-    @Test func neverDeletesMoreThanMaxRows() {
-        var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), maxRows: 12)
-        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
-        loop.didDelete(part(10, hasMore: true))
-        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 2, isRest: true)))
-        loop.didDelete(part(2, hasMore: true))
-        #expect(loop.next(mayContinue: true) == .countResidue)
-        loop.didCount(residue: 4)
-        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 4))
-        #expect(loop.deletedCount == 12)
-    }
-
-    @Test func maxRowsBoundABatchWithoutALimitOfItsOwn() {
-        var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false, maxRows: 12)
-        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 12, isRest: true)))
-        var free = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false)
-        #expect(free.next(mayContinue: true) == .delete(DeletionBounds(rows: nil)))
-    }
-
-    @Test func maxRowsReachedWithNothingLeftIsFinished() {
-        var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false, maxRows: 12)
-        loop.didDelete(part(12, hasMore: true))
-        #expect(loop.next(mayContinue: true) == .countResidue)
-        loop.didCount(residue: 0)
-        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
+    @Test func oneBatchDeletesAllRowsIfBatchesHaveNoSize() {
+        var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false)
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: nil)))
     }
 
     @Test func beginsNoBatchOnceInterrupted() {
