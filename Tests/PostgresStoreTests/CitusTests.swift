@@ -124,7 +124,7 @@ struct CitusTests {
         request.cutoff = at("2026-01-02T12:00:00Z")
         let (survey, execution) = try database.dryAndReal(request)
         #expect(survey.method == .partitions && execution.batchCounts.first == 72)
-        #expect(survey.reason == "1 partition is dropped, and 36 rows are deleted one by one")
+        #expect(survey.reason == "1 partition is dropped, and rows outside it are deleted one by one")
         #expect(try database.run("SELECT count(*), min(id) FROM q") == ["192|36"])
         #expect(try database.run("SELECT to_regclass('q_1')") == [""])
     }

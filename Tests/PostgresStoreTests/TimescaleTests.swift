@@ -32,7 +32,7 @@ struct TimescaleTests {
         // Two whole chunks and two days.
         let (survey, execution) = try database.dryAndReal(Self.request)
         #expect(survey.method == .partitions && survey.possibleMethods == [.partitions, .range])
-        #expect(survey.reason == "2 chunks are dropped, and 48 rows are deleted one by one")
+        #expect(survey.reason == "2 chunks are dropped, and rows outside them are deleted one by one")
         #expect(survey.notes.first?.hasPrefix("the continuous aggregate daily over q keeps") == true)
         #expect(execution.batchCounts.first == 336 && execution.total.deletedCount == 384)
         #expect(execution.batchCounts.dropFirst().allSatisfy { $0 <= 20 })

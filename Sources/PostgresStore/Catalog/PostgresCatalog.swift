@@ -10,8 +10,6 @@ struct PostgresCatalog {
     var chunks: [Int: [Chunk]]?
     /// The fingerprints of tables when they were first needed; see ``PostgresConnection/fingerprints(of:)``.
     private(set) var fingerprints: [String: String] = [:]
-    /// The row counts of whole partitions. Valid within one state of the database.
-    var leafCounts: [Int: Int] = [:]
     /// The cluster and the database of the session, as in ``ServerState/database``; nil before it is read.
     var database: String?
     /// The supported extensions that are installed, with the schemas of their functions.

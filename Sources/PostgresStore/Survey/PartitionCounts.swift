@@ -52,22 +52,19 @@ extension SurveyCounts {
     ) throws -> SurveyGroup {
         guard !leaves.isEmpty else { return .empty(code) }
         func each(_ columns: String) -> String {
-            let parts = leaves.enumerated().map { "SELECT \($0) AS place, \(columns) FROM \($1.sql)" }
+            let parts = leaves.map { "SELECT \(columns) FROM \($0.sql)" }
             return "(" + parts.joined(separator: " UNION ALL ") + ") AS each"
         }
-        let counts = isCounted ? "(SELECT array_agg(found ORDER BY place) FROM \(each("count(*) AS found")))" : "NULL"
+        let count = isCounted ? "(SELECT sum(found)::int8 FROM \(each("count(*) AS found")))" : "NULL"
         let edges = "min(\(column)) AS least, max(\(column)) AS most"
         let figures =
             isIndexed
-            ? "\(counts) AS counts, (SELECT min(least) FROM \(each("min(\(column)) AS least"))) AS least, "
+            ? "\(count) AS rows, (SELECT min(least) FROM \(each("min(\(column)) AS least"))) AS least, "
                 + "(SELECT max(most) FROM \(each("max(\(column)) AS most"))) AS most"
-            : "array_agg(found ORDER BY place) AS counts, min(least) AS least, max(most) AS most FROM "
+            : "sum(found)::int8 AS rows, min(least) AS least, max(most) AS most FROM "
                 + each("count(*) AS found, " + edges)
         let query = "SELECT *, \(ends) FROM (SELECT \(figures)) AS whole"
         let row = try session.onlyRow(SQLFragment(query))
-        let found = try row.names("counts").compactMap { Int($0) }
-        for (leaf, count) in zip(leaves, found) { session.catalog.leafCounts[leaf.oid] = count }
-        let rowCount = try row.optionalText("counts").map { _ in found.reduce(0, +) }
-        return try wholeGroup(row, code: code, rowCount: rowCount)
+        return try wholeGroup(row, code: code, rowCount: row.optionalInt("rows"))
     }
 }

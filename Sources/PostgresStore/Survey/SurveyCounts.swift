@@ -114,15 +114,15 @@ struct SurveyCounts {
         let chunks = try Chunks(of: rows.scope.table, rows.date, session)
         let places = try chunks.expired(before: rows.cutoff)
         let dropped = places.map { chunks.all[$0] }
+        var counts: [Int: Int] = [:]
         for start in stride(from: 0, to: dropped.count, by: 500) {
             let portion = dropped[start..<min(start + 500, dropped.count)]
             let parts = portion.map { "SELECT \($0.leaf.oid) AS chunk, count(*) AS found FROM \($0.leaf.sql)" }
             for row in try session.rows(SQLFragment(parts.joined(separator: " UNION ALL "))) {
-                session.catalog.leafCounts[try row.int("chunk")] = try row.int("found")
+                counts[try row.int("chunk")] = try row.int("found")
             }
         }
-        let counts = session.catalog.leafCounts
-        let whole = dropped.compactMap { counts[$0.leaf.oid] }.reduce(0, +)
+        let whole = counts.values.reduce(0, +)
         // The first and the last date need not be searched for in all chunks.
         let filled = dropped.filter { counts[$0.leaf.oid] != 0 }
         let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }.map(\.leaf)

@@ -18,7 +18,7 @@ struct SurveyQuery {
     func findings() throws -> Findings {
         let table = try session.requireTable(request.entity)
         return try session.snapshot(of: table.entity.kind == .table ? table.sql : nil) {
-            (session.catalog.partitions, session.catalog.chunks, session.catalog.leafCounts) = ([:], [:], [:])
+            (session.catalog.partitions, session.catalog.chunks) = ([:], [:])
             defer { (session.catalog.partitions, session.catalog.chunks) = (nil, nil) }
             var survey = Findings()
             let scope = try session.scope(request.entity)
@@ -219,10 +219,8 @@ struct SurveyQuery {
         }
         var dropped: [Chunk] = []
         if survey.method == .partitions {
-            let places = try chunks.expired(before: rows.cutoff)
-            dropped = places.map { chunks.all[$0] }
-            let others = try chunks.outside(places).condition
-            try tellDropped(dropped.map { [$0.leaf] }, of: "chunk", others: others, rows, into: &survey)
+            dropped = try chunks.expired(before: rows.cutoff).map { chunks.all[$0] }
+            tellDropped(dropped.count, of: "chunk", into: &survey)
         }
         let parts = try CompressedChunks(session: session, scope: rows.scope, date: rows.date).parts(
             before: rows.cutoff, besides: Set(dropped.map(\.leaf.oid)))
@@ -236,36 +234,11 @@ struct SurveyQuery {
         }
     }
 
-    /// Describes how many parts of a table are dropped, and how many rows are deleted besides.
-    ///
-    /// - Parameters:
-    ///   - dropped: the real tables of each part.
-    ///   - others: the condition of the rows in none of these parts.
-    private func tellDropped(
-        _ dropped: [[Leaf]], of part: String, others: SQLFragment, _ rows: SurveyRows, into survey: inout Findings
-    ) throws {
-        guard !dropped.isEmpty else { return }
-        let tables = dropped.flatMap(\.self)
-        let counts = tables.compactMap { session.catalog.leafCounts[$0.oid] }
-        let deletion = try session.condition(request.expired, rows.scope)
-        let rest =
-            try counts.count == tables.count
-            ? survey.expiredAloneCount - counts.reduce(0, +)
-            : session.count(
-                "SELECT count(*) FROM \(rows.scope.from)" + SQLFragment.all([deletion, others]).whereClause)
+    /// Describes how many parts of a table are dropped.
+    private func tellDropped(_ count: Int, of part: String, into survey: inout Findings) {
+        guard count > 0 else { return }
         survey.reason =
-            "\(dropped.count.counted(part, "is", "are")) dropped, and \(rest.counted("row", "is", "are")) deleted one by one"
-    }
-
-    /// The condition of the rows in none of some partitions, by the bounds.
-    private func outside(_ partitions: [Leaf], _ date: DateSQL) -> SQLFragment {
-        .all(
-            partitions.compactMap(\.bounds).map {
-                .any([
-                    "\(date.column) < " + .bound($0.lower, date.orderType),
-                    "\(date.column) >= " + .bound($0.upper, date.orderType),
-                ])
-            })
+            "\(count.counted(part, "is", "are")) dropped, and rows outside \(count == 1 ? "it" : "them") are deleted one by one"
     }
 
     /// Describes the partitions to drop, and the columnar ones whose rows would have to be deleted.
@@ -275,10 +248,7 @@ struct SurveyQuery {
         let dropped =
             isDropping
             ? try ExpiredPartitions(session: session, table: table).parts(rows.request.expired.dateRange) : []
-        if isDropping {
-            let others = outside(dropped.map(\.part), rows.date)
-            try tellDropped(dropped.map(\.leaves), of: "partition", others: others, rows, into: &survey)
-        }
+        tellDropped(dropped.count, of: "partition", into: &survey)
         for leaf in try session.leaves(of: table)
         where leaf.isColumnar && !dropped.contains(where: { $0.leaves.contains(leaf) }) {
             let part = RowScope(table, source: leaf.sql)
