@@ -65,13 +65,7 @@ public struct BatchInsertRequest {
     }
 }
 
-extension BatchInsertRequest: CustomStringConvertible {
-    /// The request for a debugger, such as `insert 2 item`; without a number if a handler makes the rows.
-    public var description: String {
-        guard case .objects(let objects) = source else { return "insert \(entity)" }
-        return "insert \(objects.count) \(entity)"
-    }
-
+extension BatchInsertRequest {
     /// Calls a handler to fill a row, and converts its error to an error of the store.
     package func fill(
         _ row: inout [String: StoreValue], number: Int, by handler: RowHandler, store: String

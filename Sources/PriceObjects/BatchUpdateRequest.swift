@@ -32,16 +32,6 @@ public struct BatchUpdateRequest: Hashable, Sendable {
     }
 }
 
-extension BatchUpdateRequest: CustomStringConvertible {
-    /// The request for a debugger, such as `update item where price < 10: done = 1`.
-    public var description: String {
-        var rows = StoreFetchRequest(entity: entity, predicate: predicate)
-        rows.includesSubentities = includesSubentities
-        let values = propertiesToUpdate.sorted { $0.key < $1.key }.map { "\($0.key) = \($0.value)" }
-        return "update \(rows): \(values.joined(separator: ", "))"
-    }
-}
-
 /// What a batch update did.
 ///
 /// ```swift

@@ -34,3 +34,8 @@ extension ObjectID: Hashable {
         hasher.combine(entity)
     }
 }
+
+extension ObjectID: CustomStringConvertible {
+    /// The entity and the key, such as `item 17`.
+    public var description: String { "\(entity) \(key.map(\.description).joined(separator: ", "))" }
+}

@@ -133,19 +133,6 @@ struct ExecuteTests {
         #expect("\(context.insert(entity: "item"))" == "item (new)")
     }
 
-    @Test func requestsDescribeThemselves() {
-        let done = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true, fetchLimit: 2)
-        #expect("\(BatchDeleteRequest(fetchRequest: done))" == "delete item where done = 1, at most 2")
-        #expect(
-            "\(BatchDeleteRequest(fetchRequest: done, relationships: .cascade))"
-                == "delete item where done = 1, at most 2, relationships: cascade")
-        let update = BatchUpdateRequest(
-            entity: "item", predicate: Attribute("id") < 10, propertiesToUpdate: ["done": true, "note": .null])
-        #expect("\(update)" == "update item where id < 10: done = 1, note = NULL")
-        #expect("\(BatchInsertRequest(entity: "item", objects: [[:], [:]]))" == "insert 2 item")
-        #expect("\(BatchInsertRequest(entity: "item") { _ in .stop })" == "insert item")
-    }
-
     @Test func aDateWithoutADeclaredFormatIsAnErrorThatSaysWhatToWrite() throws {
         let error = try #require(throws: StoreError.self) {
             try context.fetch(
