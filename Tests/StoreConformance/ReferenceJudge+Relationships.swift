@@ -172,8 +172,6 @@ extension StorePredicate {
 }
 
 extension Relationship {
-    fileprivate var isOwn: Bool { source == destination }
-
     /// The relationship with the delete rule that a request gives it.
     func ruled(by request: SurveyRequest) -> Relationship {
         guard destination == request.entity else { return self }

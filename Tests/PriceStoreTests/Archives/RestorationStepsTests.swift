@@ -8,7 +8,6 @@ struct RestorationStepsTests {
         var kind = ArchivedKind.rows
         var relationships: [Relationship] { [] }
         var triggers: [String] { [] }
-        var hasInsertTriggers: Bool { false }
     }
 
     /// The tables and rows of each transaction.
