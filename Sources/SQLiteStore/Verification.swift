@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 package import PriceStore
 
 extension SQLiteFile {
@@ -8,10 +9,21 @@ extension SQLiteFile {
     package func verify(entity: String) throws(StoreError) {
         try run("looking for damage in \(entity)") { db in
             guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return }
+            // Each page is read twice: for its structure and for its rows.
+            let pageCount = try pragma("page_count", db) - pragma("freelist_count", db)
+            let connection = db.sqliteConnection
             let found: [String]
             do {
-                found = try String.fetchAll(
-                    db, sql: "PRAGMA main.integrity_check(\(table.tableName.quotedIdentifier))")
+                found = try showing(
+                    "checking the store", on: db,
+                    share: {
+                        var (read, highest): (Int32, Int32) = (0, 0)
+                        sqlite3_db_status(connection, SQLITE_DBSTATUS_CACHE_MISS, &read, &highest, 0)
+                        return (Int64(read), 2 * Int64(pageCount))
+                    }
+                ) { _ in
+                    try String.fetchAll(db, sql: "PRAGMA main.integrity_check(\(table.tableName.quotedIdentifier))")
+                }
             } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
                 // The schema uses a collation or function of another program, so its contents cannot be compared.
                 return

@@ -22,15 +22,20 @@ extension SQLiteWriter {
             // The copy uses only the schema that it has read by now.
             if request.isPlanned { try catalog.confirm(db) }
             let began = ContinuousClock.now
-            try copy.target.unsafeReentrantWrite { source in
+            try copy.access { source in
                 // The source has its schema by now. From an empty source, the first step would finish the backup.
                 let backup = try OnlineBackup(from: source, to: db, store: name)
                 defer { backup.finish() }
                 // Both connections were opened by path, and another file may have taken it before the lock was held.
-                try confirmIdentity(db, and: copy.reader)
+                try copy.confirm { try confirmIdentity(db, and: $0) }
                 try copy.fill()
                 didBeginPhase?("copying back")
-                try backup.copyAll { try checkTask() }
+                try showing("copying back", on: source, share: { backup.share }) { update in
+                    try backup.copyAll {
+                        update()
+                        try checkTask()
+                    }
+                }
             }
             var result = BatchDeleteResult(deletedCount: copy.deletedCount)
             result.lockElapsed = ContinuousClock.now - began
@@ -83,6 +88,12 @@ private final class OnlineBackup {
             finish()
             throw failure(code)
         }
+    }
+
+    /// The copied pages, of all pages.
+    var share: (done: Int64, of: Int64) {
+        let count = Int64(sqlite3_backup_pagecount(handle))
+        return (count - Int64(sqlite3_backup_remaining(handle)), count)
     }
 
     /// Copies the pages in slices. The last step commits.

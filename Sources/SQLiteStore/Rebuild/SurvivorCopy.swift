@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 import PriceStore
 
 /// A copy of the store without the rows that a request deletes. It has every other row with its rowid, every table, index, view, trigger,
@@ -11,14 +12,16 @@ final class SurvivorCopy {
     private let request: DeleteWork
     let file: PrivateFile
     /// A second connection to the store, which reads the remaining rows and writes them to the attached file.
-    let reader: SQLiteFile
-    /// The file's own connection, for its schema, and from which the backup reads.
-    let target: DatabaseQueue
+    private let reader: SQLiteFile
+    /// The file's own connection, for its schema.
+    private let target: DatabaseQueue
     private let entries: [SchemaEntry]
     private let schemaVersion: Int
 
     /// The number of rows that the request selects, which are not in the copy.
     private(set) var deletedCount = 0
+    /// The rowids of the table that is being copied, in whose order rows are inserted; nil: it has none, or another table is copied.
+    private var rowIDs: ClosedRange<Int64>?
 
     private static let attached = "retention_copy"
     private static let cacheKibibytes = 16_000
@@ -38,15 +41,11 @@ final class SurvivorCopy {
         (entries, schemaVersion) = try reader.run("reading the schema") { db in
             (try SchemaEntry.all(db), try reader.pragma("schema_version", db))
         }
-        let settings = try reader.run("reading the settings") { db in
-            try ["page_size", "auto_vacuum", "encoding", "application_id", "user_version"].map { name in
-                "PRAGMA \(name) = \(try String.fetchOne(db, sql: "SELECT quote(\(name)) FROM pragma_\(name)") ?? "0")"
-            }
-        }
+        let settings = try reader.run("reading the settings") { try HeaderSettings.read(reader, $0) }
         try target.unsafeReentrantWrite { db in
             // A copy is never kept after a crash.
             try db.execute(sql: "PRAGMA synchronous = OFF")
-            for setting in settings { try db.execute(sql: setting) }
+            try settings.write(db)
             // SQLite's own tables are created by name, and rules of the schema are not checked again.
             try db.execute(
                 sql: """
@@ -63,6 +62,12 @@ final class SurvivorCopy {
             }
         }
     }
+
+    /// Runs `body` with the connection to the copy, from which the backup reads.
+    func access<T>(_ body: (Database) throws -> T) throws -> T { try target.unsafeReentrantWrite(body) }
+
+    /// Passes on the connection from which rows are copied.
+    func confirm(_ check: (SQLiteFile) throws -> Void) throws { try check(reader) }
 
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
@@ -85,7 +90,15 @@ final class SurvivorCopy {
                         .busy, store: store.name, message: "another program has just changed the store's schema",
                         hint: "try again")
                 }
-                try refusingBrokenRows { try copyRows(db) }
+                let connection = db.sqliteConnection
+                try store.showing(
+                    "copying the rows that stay", on: db,
+                    share: { [self] in
+                        guard let rowIDs else { return (0, 0) }
+                        let done = sqlite3_last_insert_rowid(connection) &- rowIDs.lowerBound
+                        return (done, rowIDs.upperBound &- rowIDs.lowerBound)
+                    }
+                ) { _ in try refusingBrokenRows { try copyRows(db) } }
                 return .commit
             }
         }
@@ -133,8 +146,11 @@ final class SurvivorCopy {
     private func copySurvivors(_ table: CopiedTable, _ statement: DeleteStatement, _ db: Database) throws {
         let scope = statement.scope
         let removed = SQLFragment.all([statement.condition(), scope.membership])
+        rowIDs = try reader.rowIDs(of: scope.table, db)
+        sqlite3_set_last_insert_rowid(db.sqliteConnection, rowIDs?.lowerBound ?? 0)
         try reader.execute(table.copy(to: Self.attached, except: removed), db)
         let stayCount = db.changesCount
+        rowIDs = nil
         let total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.targetTable)"), db)
         deletedCount = try reader.count(
             SQLFragment("SELECT count(*) FROM \(scope.fromTable)") + reader.whereClause(statement.condition()), db)
@@ -164,7 +180,9 @@ final class SurvivorCopy {
     /// Creates the indexes, and inserts schema entries without pages as they are in the store.
     private func completeSchema(_ db: Database) throws {
         try db.inTransaction {
-            for entry in entries where entry.type == "index" {
+            let indexes = entries.filter { $0.type == "index" }
+            for (place, entry) in indexes.enumerated() {
+                if place > 0 { store.didBeginPhase?("making the indexes, \(place * 100 / indexes.count)%") }
                 if let sql = entry.sql { try db.execute(sql: sql) }
             }
             for entry in entries where entry.isText {
