@@ -6,7 +6,8 @@ final class PostgresRestoration: RestorationWork {
     private let archive: ServerArchive
     private let writer: PostgresWriter
     private let isDistributed: Bool
-    private let restored: RestoredRows
+    private let search: ServerArchiveSearch
+    private var restored: RestoredRows { search.restored }
     /// The error that refused the last attempt; nil if there was none.
     private var failure: ServerFault?
 
@@ -22,7 +23,7 @@ final class PostgresRestoration: RestorationWork {
 
     private init(_ archive: ServerArchive, _ writer: PostgresWriter) {
         (self.archive, self.writer) = (archive, writer)
-        restored = RestoredRows(archive, writer)
+        search = ServerArchiveSearch(archive, writer)
         mayDiffer = archive.tables.contains { !$0.triggers.isEmpty }
         isDistributed = archive.tables.contains(where: \.target.isDistributed)
     }
@@ -49,41 +50,12 @@ final class PostgresRestoration: RestorationWork {
         return try isDistributed || table.key.isEmpty && restored.rows(of: table).contains(where: rows.rows.contains)
     }
 
-    func find(_ rows: ArchivedRows) throws -> (present: Set<Int64>, conflicts: Set<Int64>) {
-        let table = archive.tables[rows.table]
-        guard !table.key.isEmpty else { return (try restored.rows(of: table).filter(rows.rows.contains), []) }
-        let found = try writer.rows(
-            "SELECT a.\(table.rowNumber) AS number, \(table.isEqual(archive.references(of: table))) AS is_equal FROM \(table.source) AS a "
-                + "\(table.join("a")) WHERE " + table.isIn(rows.rows))
-        func numbers(_ isEqual: Bool) throws -> Set<Int64> {
-            Set(try found.filter { try $0.isTrue("is_equal") == isEqual }.map { Int64(try $0.int("number")) })
-        }
-        return (try numbers(true), try numbers(false))
-    }
+    func find(_ rows: ArchivedRows) throws -> (present: Set<Int64>, conflicts: Set<Int64>) { try search.find(rows) }
 
     func children(
         _ rows: RowsToRestore, by relationship: Relationship, of parent: Int, _ parents: Set<Int64>
     ) throws -> [Int64] {
-        let table = archive.tables[rows.table]
-        let references = relationship.sourceAttributes.map { "a.\($0.quotedIdentifier)" }
-        return try writer.numbers(
-            "SELECT a.\(table.rowNumber) FROM \(table.source) AS a WHERE "
-                + .all([
-                    table.isIn(rows.rows, besides: rows.leftOut.sorted()),
-                    isSkipped(references, relationship, parent, parents),
-                ])
-        ).map { Int64($0) }
-    }
-
-    /// The condition that values refer to a skipped row.
-    private func isSkipped(
-        _ values: [String], _ relationship: Relationship, _ parent: Int, _ rows: Set<Int64>
-    ) -> SQLFragment {
-        let table = archive.tables[parent]
-        let same = zip(values, relationship.destinationAttributes).map { "\($0) = p.\($1.quotedIdentifier)" }
-        return
-            "EXISTS (SELECT 1 FROM \(table.source) AS p WHERE \(same.joined(separator: " AND ")) AND p.\(table.rowNumber) = ANY ("
-            + RestorationTable.list(rows) + "))"
+        try search.children(rows, by: relationship, of: parent, parents)
     }
 
     func key(of row: Int64, in number: Int) throws -> [StoreValue] {
@@ -208,7 +180,7 @@ final class PostgresRestoration: RestorationWork {
         let old = relationship.sourceAttributes.map { table.reference($0, "old") }
         return .any(
             skipped.filter { tables[$0.key].table.folded == relationship.destination.folded }.map {
-                isSkipped(old, relationship, $0.key, $0.value)
+                search.isAmong(old, relationship, $0.key, $0.value)
             })
     }
 

@@ -4,8 +4,9 @@ extension ServerArchive {
     /// Compares all rows with the store.
     func counts(_ connection: PostgresConnection) throws -> [RestorableTable] {
         var counts = parts.emptyCounts(of: tables)
-        let restored = RestoredRows(self, connection)
-        let candles = try CandleStates(self, restored, connection)
+        let search = ServerArchiveSearch(self, connection)
+        let candles = try CandleStates(self, search.restored, connection)
+        var conflicts: [Int: Set<Int64>] = [:]
         candles.add(to: &counts)
         for (number, table) in tables.enumerated() where !table.holdsCandles {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
@@ -15,16 +16,24 @@ extension ServerArchive {
                     counts[index].referenceCount += try row.int("changes")
                     counts[index].skippedReferenceCount += try row.int("missing")
                 } else if table.key.isEmpty {
-                    counts[index].presentCount += try restored.rows(of: table).count(where: rows.contains)
+                    counts[index].presentCount += try search.restored.rows(of: table).count(where: rows.contains)
                 } else {
                     let row = try connection.onlyRow(
                         "SELECT count(*) FILTER (WHERE is_equal) AS present, count(*) FILTER (WHERE NOT is_equal) AS conflicts "
                             + "FROM (SELECT \(table.isEqual(references(of: table))) AS is_equal FROM \(table.source) AS a "
                             + "\(table.join("a")) WHERE " + table.isIn(rows) + ") AS found")
                     counts[index].presentCount += try row.int("present")
-                    counts[index].conflictCount += try row.int("conflicts")
+                    let conflictCount = try row.int("conflicts")
+                    counts[index].conflictCount += conflictCount
+                    guard conflictCount > 0 else { continue }
+                    conflicts[number, default: []].formUnion(
+                        try search.find(ArchivedRows(table: number, rows: rows)).conflicts)
                 }
             }
+        }
+        try search.countChildren(of: conflicts, in: parts, &counts) { rows in
+            let found = try search.find(rows)
+            return found.present.union(found.conflicts)
         }
         candles.removeFreed(from: &counts)
         return counts

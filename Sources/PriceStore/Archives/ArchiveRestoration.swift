@@ -103,21 +103,9 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
 
     /// Skips the rows whose parents were skipped, and their children.
     private func skipChildren(_ portions: inout [RowsToRestore], _ part: inout RestorationPart) throws {
-        var hasFound = true
-        while hasFound {
-            hasFound = false
-            for index in portions.indices {
-                for relationship in work.tables[portions[index].table].relationships {
-                    for parent in work.parents(relationship, in: skipped) {
-                        let rows = try work.children(
-                            portions[index], by: relationship, of: parent, skipped[parent] ?? [])
-                        for row in rows {
-                            try skip(row, "its row of \(name(parent)) was not restored", &portions[index], &part)
-                        }
-                        hasFound = hasFound || !rows.isEmpty
-                    }
-                }
-            }
+        let tables = portions.map(\.table)
+        try work.skipChildren(&portions, of: &skipped) { portion, row, parent in
+            try tell(row, of: tables[portion], "its row of \(name(parent)) was not restored", &part)
         }
     }
 
@@ -127,8 +115,13 @@ package final class ArchiveRestoration<Work: RestorationWork>: Restoration {
         rows.leftOut.insert(row)
         skipped[rows.table, default: []].insert(row)
         try work.noteSkipped(row, of: rows.table)
-        part.note(name(rows.table)) { $0.skippedCount += 1 }
-        try list(row, of: rows.table, reason, &part)
+        try tell(row, of: rows.table, reason, &part)
+    }
+
+    /// Counts and lists a skipped row.
+    private func tell(_ row: Int64, of table: Int, _ reason: String, _ part: inout RestorationPart) throws {
+        part.note(name(table)) { $0.skippedCount += 1 }
+        try list(row, of: table, reason, &part)
     }
 
     private func list(_ row: Int64, of table: Int, _ reason: String, _ part: inout RestorationPart) throws {

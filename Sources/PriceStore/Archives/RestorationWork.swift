@@ -64,12 +64,89 @@ package struct RestoredReferences {
     package init() {}
 }
 
-/// What an engine does for an ``ArchiveRestoration``. Rows are known by their numbers in the archive.
-package protocol RestorationWork: AnyObject {
+/// How an engine finds the children of archived rows, for an undo and for its dry run. Rows are known by their numbers in the archive.
+package protocol ArchiveSearch {
     associatedtype Table: RestorableSource
 
     /// The tables that are restored.
     var tables: [Table] { get }
+
+    /// Finds the rows that refer to some rows of another table of the archive.
+    func children(
+        _ rows: RowsToRestore, by relationship: Relationship, of parent: Int, _ parents: Set<Int64>
+    ) throws -> [Int64]
+
+    /// Records that a row is skipped, for engines that need this in SQL.
+    func noteSkipped(_ row: Int64, of table: Int) throws
+}
+
+extension ArchiveSearch {
+    package func noteSkipped(_ row: Int64, of table: Int) throws {}
+
+    /// The tables of the archive with skipped rows that a relationship refers to.
+    package func parents(_ relationship: Relationship, in skipped: [Int: Set<Int64>]) -> [Int] {
+        skipped.keys.sorted().filter { tables[$0].table.folded == relationship.destination.folded }
+    }
+
+    /// Skips the rows whose parents are skipped, and their children.
+    ///
+    /// - Parameter body: is told each of these rows, by the index of its portion, with the table of its parent.
+    package func skipChildren(
+        _ portions: inout [RowsToRestore], of skipped: inout [Int: Set<Int64>],
+        _ body: (_ portion: Int, _ row: Int64, _ parent: Int) throws -> Void
+    ) throws {
+        var hasFound = true
+        while hasFound {
+            hasFound = false
+            for index in portions.indices {
+                let table = portions[index].table
+                for relationship in tables[table].relationships {
+                    for parent in parents(relationship, in: skipped) {
+                        let rows = try children(
+                            portions[index], by: relationship, of: parent, skipped[parent] ?? [])
+                        for row in rows {
+                            portions[index].leftOut.insert(row)
+                            skipped[table, default: []].insert(row)
+                            try noteSkipped(row, of: table)
+                            try body(index, row, parent)
+                        }
+                        hasFound = hasFound || !rows.isEmpty
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts the rows that an undo skips because it skips their parents.
+    ///
+    /// - Parameters:
+    ///   - conflicts: the rows whose keys other rows use, by table number.
+    ///   - find: finds the rows of a range that the store has, or whose keys other rows use.
+    package func countChildren(
+        of conflicts: [Int: Set<Int64>], in parts: [[ArchivedRows]], _ counts: inout [RestorableTable],
+        find: (ArchivedRows) throws -> Set<Int64>
+    ) throws {
+        var skipped = conflicts.filter { !$1.isEmpty }
+        guard !skipped.isEmpty else { return }
+        for (table, rows) in skipped { for row in rows { try noteSkipped(row, of: table) } }
+        var portions: [RowsToRestore] = []
+        for table in tables.indices where tables[table].holdsRows {
+            for rows in parts.joinedRows(of: table) {
+                let portion = ArchivedRows(table: table, rows: rows)
+                portions.append(RowsToRestore(portion))
+                portions[portions.count - 1].leftOut = try find(portion)
+            }
+        }
+        let names = portions.map { tables[$0.table].table }
+        try skipChildren(&portions, of: &skipped) { portion, _, _ in
+            guard let index = counts.firstIndex(where: { $0.table == names[portion] }) else { return }
+            counts[index].conflictCount += 1
+        }
+    }
+}
+
+/// What an engine does for an ``ArchiveRestoration``.
+package protocol RestorationWork: AnyObject, ArchiveSearch {
     /// The store's name, for errors.
     var storeName: String { get }
     /// Whether restored rows can differ from the archived ones.
@@ -90,11 +167,6 @@ package protocol RestorationWork: AnyObject {
     /// Finds the rows that the store has, equal in every value, and the rows whose key another row uses.
     func find(_ rows: ArchivedRows) throws -> (present: Set<Int64>, conflicts: Set<Int64>)
 
-    /// Finds the rows that refer to some rows of another table of the archive.
-    func children(
-        _ rows: RowsToRestore, by relationship: Relationship, of parent: Int, _ parents: Set<Int64>
-    ) throws -> [Int64]
-
     /// Inserts rows that may refer to each other. If one cannot be inserted, none is, and the result is false.
     func insert(_ rows: [RowsToRestore]) throws -> Bool
 
@@ -103,9 +175,6 @@ package protocol RestorationWork: AnyObject {
 
     /// Records that rows were restored, for engines that cannot tell them from equal ones.
     func noteRestored(_ rows: RowsToRestore) throws
-
-    /// Records that a row is skipped, for engines that need this in SQL.
-    func noteSkipped(_ row: Int64, of table: Int) throws
 
     /// The key of an archived row, as it is shown.
     func key(of row: Int64, in table: Int) throws -> [StoreValue]
@@ -121,10 +190,4 @@ package protocol RestorationWork: AnyObject {
 
 extension RestorationWork {
     package func noteRestored(_ rows: RowsToRestore) throws {}
-    package func noteSkipped(_ row: Int64, of table: Int) throws {}
-
-    /// The tables of the archive with skipped rows that a relationship refers to.
-    package func parents(_ relationship: Relationship, in skipped: [Int: Set<Int64>]) -> [Int] {
-        skipped.keys.sorted().filter { tables[$0].table.folded == relationship.destination.folded }
-    }
 }

@@ -28,6 +28,7 @@ extension AttachedArchive {
         var counts = parts.emptyCounts(of: tables)
         let states = try CandleStates(self, known, connection, db)
         states.add(to: &counts)
+        var conflicts: [Int: Set<Int64>] = [:]
         for (number, table) in tables.enumerated() {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
             for rows in table.holdsCandles ? [] : parts.joinedRows(of: number) {
@@ -43,8 +44,15 @@ extension AttachedArchive {
                 try known.forEachFound(table, [rows], db) {
                     counts[index].presentCount += $0.present.count
                     counts[index].conflictCount += $0.conflicts.count
+                    conflicts[number, default: []].formUnion($0.conflicts)
                 }
             }
+        }
+        let skipped = try SkippedRows(of: self, db)
+        defer { try? skipped.remove() }
+        try skipped.countChildren(of: conflicts, in: parts, &counts) { rows in
+            let found = try known.find(tables[rows.table], rows.rows, db)
+            return found.present.union(found.conflicts)
         }
         states.removeFreed(from: &counts)
         return counts

@@ -15,8 +15,7 @@ final class SQLiteRestoration: RestorationWork {
     private let skipsTriggers: Bool
     /// What triggers write during the restoration; nil if none fires.
     private let triggered: TriggerCounter?
-    /// A temporary table with the numbers of skipped rows.
-    private let skipped: String
+    private let skipped: SkippedRows
     /// The rows of the last ``find(_:)`` that get a new rowid, because another row has theirs. The rowid is not a key.
     private var moves: [Int: Set<Int64>] = [:]
     /// Why the last savepoint was undone; nil if no constraint caused it.
@@ -39,9 +38,7 @@ final class SQLiteRestoration: RestorationWork {
 
     private init(_ archive: AttachedArchive, skipsTriggers: Bool, _ writer: SQLiteWriter, _ db: Database) throws {
         (self.archive, self.writer, self.db, self.skipsTriggers) = (archive, writer, db, skipsTriggers)
-        skipped = writer.temporaryName("skipped")
-        try db.execute(
-            sql: "CREATE TEMP TABLE \(skipped) (number INTEGER, row INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID")
+        skipped = try SkippedRows(of: archive, db)
         known = try KnownRows(archive, db)
         let firesTriggers = !skipsTriggers && archive.tables.contains { !$0.triggers.isEmpty }
         // What a history records is not an effect of the store's triggers.
@@ -55,7 +52,7 @@ final class SQLiteRestoration: RestorationWork {
         try? writer.run("ending the restoration") { db in
             try triggered?.remove(db)
             try known.remove(db)
-            try db.execute(sql: "DROP TABLE IF EXISTS temp.\(skipped)")
+            try skipped.remove()
         }
     }
 
@@ -86,33 +83,10 @@ final class SQLiteRestoration: RestorationWork {
     func children(
         _ rows: RowsToRestore, by relationship: Relationship, of parent: Int, _ parents: Set<Int64>
     ) throws -> [Int64] {
-        let table = archive.tables[rows.table]
-        let references = relationship.sourceAttributes.map { "a." + $0.quotedIdentifier }
-        return try Int64.fetchAll(
-            db,
-            sql: "SELECT a.\(table.rowID) FROM \(table.source) AS a WHERE a.\(table.rowID) BETWEEN ? AND ? AND "
-                + (try isSkipped(references, relationship, parent)),
-            arguments: [rows.rows.lowerBound, rows.rows.upperBound]
-        ).filter { !rows.leftOut.contains($0) }
+        try skipped.children(rows, by: relationship, of: parent, parents)
     }
 
-    /// Whether values refer to a skipped row. The comparison follows the column to which the foreign key refers.
-    private func isSkipped(_ values: [String], _ relationship: Relationship, _ parent: Int) throws -> String {
-        let table = archive.tables[parent]
-        let collations = try writer.catalog.table(table.table, db)?.collations ?? [:]
-        let values = zip(values, relationship.destinationAttributes).map { value, key in
-            value + (collations[key.folded].map { " COLLATE \($0.quotedIdentifier)" } ?? "")
-        }
-        let keys = relationship.destinationAttributes.map { "p." + $0.quotedIdentifier }.joined(separator: ", ")
-        return """
-            (\(values.joined(separator: ", "))) IN (SELECT \(keys) FROM \(table.source) AS p WHERE p.\(table.rowID) IN
-            (SELECT row FROM temp.\(skipped) WHERE number = \(parent)))
-            """
-    }
-
-    func noteSkipped(_ row: Int64, of table: Int) throws {
-        try db.execute(sql: "INSERT OR IGNORE INTO temp.\(skipped) VALUES (?, ?)", arguments: [table, row])
-    }
+    func noteSkipped(_ row: Int64, of table: Int) throws { try skipped.noteSkipped(row, of: table) }
 
     func key(of row: Int64, in table: Int) throws -> [StoreValue] {
         try Row.fetchAll(db, sql: archive.tables[table].keyQuery, arguments: [row]).flatMap {
@@ -241,7 +215,7 @@ final class SQLiteRestoration: RestorationWork {
     /// Whether references belong to a row that was skipped, in SQL.
     private func skippedRows(_ table: RestorationTable, _ skipped: [Int: Set<Int64>]) -> [String] {
         archive.tables.filter { $0.holdsRows && $0.table == table.table && skipped[$0.number] != nil }.map { rows in
-            "EXISTS (SELECT 1 FROM temp.\(self.skipped) AS s JOIN \(rows.source) AS a ON a.\(rows.rowID) = s.row "
+            "EXISTS (SELECT 1 FROM temp.\(self.skipped.name) AS s JOIN \(rows.source) AS a ON a.\(rows.rowID) = s.row "
                 + "WHERE s.number = \(rows.number) AND \(table.isKey("a", of: table)))"
         }
     }
@@ -255,7 +229,7 @@ final class SQLiteRestoration: RestorationWork {
             return []
         }
         let old = relationship.sourceAttributes.map { "r." + ("old_" + $0).quotedIdentifier }
-        return try parents(relationship, in: skipped).map { try isSkipped(old, relationship, $0) }
+        return try parents(relationship, in: skipped).map { try self.skipped.isAmong(old, relationship, $0) }
     }
 
     // MARK: Candles
