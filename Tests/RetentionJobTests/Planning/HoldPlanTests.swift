@@ -208,7 +208,7 @@ import Testing
         }
         func text(_ lastRun: Instant?, _ rules: [Rule]) throws -> String {
             var memory = RunMemory()
-            memory.lastRun = lastRun
+            memory.ends = [lastRun].compactMap(\.self)
             return try plan(file, [hold], rules, memory: memory).holds.warnings[0].text
         }
         let end = "; 2 expired rows are free by that"
