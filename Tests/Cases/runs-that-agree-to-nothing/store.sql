@@ -1,0 +1,4 @@
+CREATE TABLE price(id INTEGER PRIMARY KEY, flag TEXT, ts INTEGER);
+-- Two rows of 2025-01-01, one of 2025-01-02, and five of 2025-03-31.
+INSERT INTO price VALUES (1, 'ok', 1735689600), (2, 'ok', 1735689601), (3, 'ok', 1735776000);
+INSERT INTO price VALUES (11, 'ok', 1743379200), (12, 'ok', 1743379201), (13, 'ok', 1743379202), (14, 'ok', 1743379203), (15, 'ok', 1743379204);
