@@ -229,7 +229,8 @@ extension RunMemory {
     private static let outcomesOfDone: Set<RunReport.Outcome> = [.completed, .interrupted, .failed]
 
     /// The lines of what is known of the rules after a run has ended. What is known of a rule and a table is replaced by a run that has
-    /// carried out all ages of the rule and left none; until then only the newest dates change, and ages are added.
+    /// carried out all ages of the rule and left none; until then only the newest dates change, and ages are added. A run of some rules
+    /// forgets nothing of the others.
     func ruleLines(
         after plan: Plan, _ report: RunReport, policy: Policy, _ options: Planner.Options, clock: Instant
     ) -> [String] {
@@ -275,7 +276,7 @@ extension RunMemory {
         return known.flatMap { key, rules in
             rules.filter {
                 tables[key] != nil || waiting.contains(key[0]) || others.contains(key[0])
-                    || clock.since($0.ended) < Self.missing
+                    || !options.ruleNames.isEmpty || clock.since($0.ended) < Self.missing
             }
         }.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.line) + (isCarriedOut ? [] : damagedRules)
     }

@@ -144,6 +144,21 @@ import Testing
         #expect(report.exitCode == 0)
     }
 
+    @Test func aRunOfOneRuleForgetsNothingOfTheOthers() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let first = try bench.run(file, .prices("a"), .prices("b"))
+        var records = RecordedRules()
+        bench.recorder.past.rules = first.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+        bench.recorder.past.agreed = first.agreedLines?.compactMap(AgreedRule.init) ?? []
+        bench.now = PriceFile.now.advanced(byMicroseconds: 40 * 86_400_000_000)
+        bench.options.ruleNames = ["b"]
+        let second = try bench.run(file, .prices("a"), .prices("b"))
+        #expect(second.rules.map(\.name) == ["b"])
+        let known = second.ruleLines.compactMap { RunMemory.CarriedOut(line: $0, &records) }
+        #expect(known.map(\.record.rule.name) == ["a", "b"], "also if the rule was last carried out long ago")
+    }
+
     @Test func rowsThatTwoRulesExpireAreCountedOnceInBothModes() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100, symbol: "XAU")
