@@ -333,7 +333,8 @@ class Life(World):
         rule = chance.choice(self.written)
         does = chance.choice([
             self.change_age, self.change_age, self.change_where, self.change_tiers, self.change_count, self.switch, self.switch, self.rename,
-            self.reorder, self.comment, lambda _: self.add_rule(), self.remove, self.add_hold, self.add_hold, self.end_hold, self.realign]
+            self.reorder, self.comment, lambda _: self.add_rule(), self.remove, self.add_hold, self.add_hold, self.end_hold, self.realign,
+            self.change_for_a_while, self.change_beside_a_hold]
             + {"ages": [self.change_ages] * 6, "bounds": [self.change_bound] * 3, "tables": [self.change_pattern] * 3,
                "named": [self.change_table] + [self.change_age] * 2}.get(self.feature, []))
         return does(rule)
@@ -545,6 +546,21 @@ class Life(World):
     def switch(self, rule):
         rule.is_enabled = not rule.is_enabled
         return ("enables " if rule.is_enabled else "disables ") + rule.name
+
+    def change_for_a_while(self, rule):
+        """A rule that was disabled comes back as another one."""
+        rule = next((other for other in self.written if not other.is_enabled), rule)
+        change = self.change_ages if rule.ages else self.chance.choice([self.change_age, self.change_where, self.change_count])
+        return f"{self.switch(rule)} and {change(rule)}"
+
+    def change_beside_a_hold(self, rule):
+        """A hold comes or goes with a change of a rule."""
+        hold = self.chance.choice([self.add_hold, self.end_hold])
+        return f"{hold(rule)} and {(self.change_ages if rule.ages else self.change_age)(rule)}"
+
+    def text(self, rule):
+        """A rule as the policy writes it, enabled or not."""
+        return rule.policy(self.date_format, self.batch).replace(", enabled: false", "")
 
     def rename(self, rule):
         self.count += 1

@@ -82,6 +82,11 @@ class Many(Years):
     def appear(self):
         shutil.rmtree(f"{self.base}/new", ignore_errors=True)
         self.life.make(f"{self.base}/new")
+        if self.chance.random() < 0.4:
+            # No row of it is concerned by what people change now.
+            with contextlib.closing(self.life.open(f"{self.base}/new/prices.sqlite")) as store:
+                for table in ["Note"] * bool(self.life.children) + self.life.tables:
+                    store.execute(f"DELETE FROM {table}")
         self.add(f"{self.base}/new/prices.sqlite")
 
     def move(self, store):
@@ -107,7 +112,9 @@ class Many(Years):
             self.edit()
             before = {store: store.look() for store in self.stores}
             with contextlib.ExitStack() as stack:
-                ailing = self.trouble(stack)
+                self.ailing = ailing = self.trouble(stack)
+                if self.chance.random() < 0.2 and self.agreed:
+                    self.part(*self.some_part())
                 self.night_of(ailing)
             if ailing:
                 ailing.check_same(before[ailing], ailing.look(), f"a run that could not take {ailing.file}")
@@ -204,29 +211,41 @@ class Many(Years):
         planned = self.reports(ailing, *self.words(accept), "--dry-run")
         require(all(store.store_bytes() == bytes_before[store] for store in whole), "the dry run changed a store")
         gone = {store: self.life.compare(planned[store.file]["rules"], judges[store], f"the dry run of {store.file}") for store in whole}
-        way = self.chance.choice(["quiet", "quiet", "killed", "one store"])
-        self.counts[way] += 1
-        if way == "killed":
+        if self.chance.random() < 0.25:
+            self.counts["killed"] += 1
             at = self.chance.randint(1, 200 * len(whole))
             self.call(*self.words(accept), faults={"KILL_AT": at})
             before = {store: store.stopped(before[store], gone[store], f"{store.file} after a run killed at change {at}") for store in whole}
             for store in whole:
                 store.recorded(accept)
             planned = {}
-        elif way == "one store":
-            one = self.chance.choice(whole)
-            report = self.reports(ailing, *self.words(accept), "--store", one.file)
-            require(set(report) == {one.file}, "--store", one.file, "takes", set(report))
-            for store in whole:
-                if store is not one:
-                    store.check_same(before[store], store.look(), f"a run of {one.file} alone")
-            before[one] = one.check_run(report[one.file], before[one], accept, planned[one.file])
-            planned = {}
         done = self.reports(ailing, *self.words(accept))
         after = {store: store.check_run(done[store.file], before[store], accept, planned.get(store.file)) for store in whole}
+        self.agree_all(done, whole, accept)
         again = self.reports(ailing, *self.words(()))
         for store in whole:
             store.second_run(again[store.file], after[store])
+        self.agree_all(again, whole, set())
+
+    def agree_all(self, reports, whole, accept):
+        """A run of all stores has the rules of all of them."""
+        self.agree([rule for store in whole for rule in reports[store.file]["rules"]], accept)
+
+    # Runs of a part
+
+    @property
+    def able(self):
+        return self.healthy(self.ailing)
+
+    def take(self, *words):
+        reports = self.reports(self.ailing, *words)
+        return {store: reports[store.file] for store in self.able if store.file in reports}
+
+    def some_part(self):
+        words, days, accept = super().some_part()
+        if self.chance.random() < 0.6:
+            words = [*words, "--store", self.chance.choice(self.able).file]
+        return words, days, accept
 
     def undo_one(self):
         """The undo of a run of one store leaves the others as they are."""

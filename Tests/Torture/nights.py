@@ -31,7 +31,7 @@ class NightLaws:
         """No refusal without a reason."""
         life, code = self.life, said["refusal"]
         is_fine = code in (None, "clock_jumped", "clock_moved_back", "would_empty_entity") or {
-            "feed_stopped": self.as_of > self.began + 7 * DAY,
+            "feed_stopped": self.clock > self.began + 7 * DAY,
             # A wider pattern may match a table only later.
             "policy_widened": self.has_changed, "restored_rows": bool(self.restored),
             "rows_came_back": life.max_late is not None or life.feature in ("tables", "named"),

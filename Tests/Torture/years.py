@@ -1,9 +1,9 @@
 """Years of nights: a store, a policy that people change, a feed, and what happens to them, against a judge of each night.
 
-history.py makes the store, the feed and the changes of the policy; nights.py and undos.py have the laws. A night is: the feed,
-people, a dry run, the run, and the run again. In some nights another program writes during the run, the run is killed, the disk is
-full, the clock is set back, a run is undone, or the store is moved. All of it follows from the seed. With YEARS_FEATURE=named in the
-environment all stores have tables that rules name and people rename; else a quarter has."""
+history.py makes the store, the feed and the changes of the policy; nights.py, parts.py and undos.py have the laws. A night is: the
+feed, people, a dry run, the run, and the run again. In some nights another program writes during the run, the run is killed, the disk
+is full, the clock is set back, a run is undone, one of a part comes before or after, or the store is moved. All of it follows from
+the seed. With YEARS_FEATURE=named in the environment all stores have tables that rules name and people rename; else a quarter has."""
 
 import collections
 import copy
@@ -13,9 +13,11 @@ import json
 import os
 import shutil
 import traceback
+import types
 
 from history import Life, State
 from nights import NightLaws, broken
+from parts import Parts
 from scenario import Broken, require
 from together import DAY, SECOND, Judge
 from undos import Run, Undos
@@ -25,7 +27,17 @@ from writers import Laws, Turns, Writer
 BY_HAND = ["policy_widened", "restored_rows", "rows_came_back", "clock_jumped", "clock_moved_back", "would_empty_entity", "feed_stopped"]
 
 
-class Years(NightLaws, Undos):
+def with_holds(policy, holds):
+    """A policy with those of some holds that it does not have."""
+    known = {hold.policy() for hold in policy.holds}
+    new = [hold for hold in holds if hold.policy() not in known]
+    if not new:
+        return policy
+    content = *policy.content, *(hold.policy() for hold in new)
+    return types.SimpleNamespace(**vars(policy) | {"holds": [*policy.holds, *new], "content": content})
+
+
+class Years(NightLaws, Parts, Undos):
     # The store, in the folder of the policy.
     file = "prices.sqlite"
     can_move = may_be_named = True
@@ -123,6 +135,15 @@ class Years(NightLaws, Undos):
         # A process may leave an empty log.
         return [content for content in found if content]
 
+    @property
+    def able(self):
+        """The stores that a run can take."""
+        return [self]
+
+    def take(self, *words):
+        """The report of each store."""
+        return {self: self.report(self.call(*words))}
+
     # A night
 
     def each_night(self, count):
@@ -142,7 +163,12 @@ class Years(NightLaws, Undos):
             self.change()
             if self.life.feature == "named" and self.waiting and self.chance.random() < 0.4:
                 self.accept_one()
+            when = self.chance.choices(["before", "after", None], [1, 1, 6])[0]
+            if when == "before" and self.agreed:
+                self.part(*self.some_part())
             self.carry_out(self.accepted())
+            if when == "after":
+                self.part(*self.some_part())
 
     def change(self):
         chance, life = self.chance, self.life
@@ -188,24 +214,8 @@ class Years(NightLaws, Undos):
     def accept_one(self):
         """One of the rules that wait, because an undo has restored their rows, is carried out alone, and the rows are accepted."""
         name = self.chance.choice(sorted(self.waiting))
-        if all(rule.name != name for rule in self.life.rules):
-            return
-        before, accept = self.look(), {"restored_rows"}
-        report = self.report(self.call(*self.words(accept), "--rule", name))
-        after, judge, rules = self.look(), self.judge(before.rows), report["rules"]
-        require([said["name"] for said in rules] == [name], "--rule", name, "carries out", [said["name"] for said in rules])
-        gone = self.life.compare(rules, judge, "the run of one rule")
-        require(set(before.rows) - set(after.rows) == gone, "the run of one rule deletes other rows than it should")
-        self.check_rest(before, after)
-        self.check_totals(report, before, after)
-        self.check_guards(rules, judge, before, accept)
-        self.keep_for_undo(report, before, after)
-        if rules[0]["outcome"] == "completed":
-            self.story.append(f"night {self.night}: {name} is carried out alone, and restored rows are accepted")
-            self.counts["accepted for one rule"] += 1
-            self.waiting.discard(name)
-            for run in self.restored:
-                run.accepted.add(name)
+        if any(rule.name == name for rule in self.life.rules):
+            self.part(["--rule", name], 0, {"restored_rows"})
 
     def carry_out(self, accept):
         before = self.look()
@@ -239,9 +249,11 @@ class Years(NightLaws, Undos):
         if planned:
             with open(count) as file:
                 self.last_count = int(file.read().split()[0])
-        return self.check_run(report, before, accept, planned)
+        after = self.check_run(report, before, accept, planned)
+        self.agree(report["rules"], accept)
+        return after
 
-    def check_run(self, report, before, accept, planned):
+    def check_run(self, report, before, accept, planned, is_part=False):
         """The laws of a run that nothing disturbed. Returns what is there after it."""
         after = self.look()
         judge = self.judge(before.rows)
@@ -263,31 +275,49 @@ class Years(NightLaws, Undos):
         self.check_held(rules, judge, report["holds"], after)
         self.check_totals(report, before, after)
         self.check_guards(rules, judge, before, accept)
-        self.remember(report, accept)
+        self.remember(report, accept, is_part)
         self.keep_for_undo(report, before, after)
         return after
 
-    def remember(self, report, accept):
+    def remember(self, report, accept, is_part=False):
         """What the next nights need to know of a run that was recorded."""
-        rules, policy = report["rules"], self.life.snapshot()
+        rules = report["rules"]
+        carried_out = {rule["name"] for rule in rules if rule["outcome"] == "completed"}
+        self.counts["rows deleted"] += report["totals"]["deleted"]
+        if "restored_rows" in accept:
+            for run in self.restored:
+                run.accepted |= carried_out
+            self.waiting -= carried_out
+        if is_part:
+            return
         self.refused = {rule["refusal"] for rule in rules} - {None}
         self.refused_rules = {rule["name"] for rule in rules if rule["refusal"]}
         self.waiting = {rule["name"] for rule in rules if rule["refusal"] == "restored_rows"}
         self.deleted = {rule["name"]: rule["deleted"] for rule in rules}
         self.counts.update(f"refused {code}" for code in self.refused)
-        self.counts["rows deleted"] += report["totals"]["deleted"]
-        carried_out = [rule["name"] for rule in rules if rule["outcome"] == "completed"]
-        if "policy_widened" in accept or not self.waits(rules):
-            # A rule that is not compared may be wider.
-            is_unknown = "policy_widened" not in accept and "hold_unusable" in self.refused
-            self.agreed = [*(self.agreed if is_unknown else []), policy]
         if "policy_widened" in accept:
             self.has_changed = False
         if not self.refused and all(rule["outcome"] != "failed" for rule in rules):
-            self.good = policy
-        if "restored_rows" in accept:
-            for run in self.restored:
-                run.accepted |= set(carried_out)
+            self.good = self.life.snapshot()
+
+    def agree(self, rules, accept, is_part=False):
+        """What is agreed after a run that was recorded. A hold is agreed with the first run that has it, whatever waits."""
+        policy, refused = self.life.snapshot(), {rule["refusal"] for rule in rules}
+        if "hold_unusable" not in refused:
+            self.agreed = [with_holds(former, policy.holds) for former in self.agreed]
+        if "policy_widened" in accept and not is_part or not self.agreed:
+            self.agreed = [policy]
+        elif not is_part and not self.waits(rules):
+            # A rule that is not compared may be wider, and one that is not carried out stays agreed as it was.
+            left = self.agreed if "hold_unusable" in refused else [former for former in self.agreed if self.waits_alone(former)]
+            self.agreed = [*(former for former in left if former is not policy), policy]
+
+    def waits_alone(self, former):
+        """Whether a rule that is disabled, or has no table, is not as it was in a former policy."""
+        life = self.life
+        live = {rule.family for rule in life.rules if rule.is_enabled}
+        was = {rule.name: life.text(rule) for rule in former.written}
+        return any(was.get(rule.name, "") != life.text(rule) for rule in life.written if rule not in live)
 
     @staticmethod
     def waits(rules):
@@ -340,6 +370,7 @@ class Years(NightLaws, Undos):
         run = max(of_tonight, key=lambda run: run["run"], default=None)
         if run and run["outcome"] not in ("crashed", "running"):
             self.remember(run, accept)
+            self.agree(run["rules"], accept)
         return run
 
     def full(self, before, gone, accept):
@@ -396,6 +427,7 @@ class Years(NightLaws, Undos):
         said = report["totals"]["deleted"] + broken("writer", 0, 1)
         require(said == gone, "the report says", said, "rows, gone are", gone)
         self.remember(report, accept)
+        self.agree(report["rules"], accept)
         life.expand()
 
     def set_back(self, after):
