@@ -154,7 +154,7 @@ class Server(Years):
         self.again(self.quiet(before, accept, planned))
 
     def quiet(self, before, accept, planned):
-        return self.check_run(self.report(self.call(*self.words(accept))), before, accept, planned)
+        return self.check_whole(self.report(self.call(*self.words(accept))), before, accept, planned)
 
 
 class ServerState:

@@ -249,6 +249,10 @@ class Years(NightLaws, Parts, Undos):
         if planned:
             with open(count) as file:
                 self.last_count = int(file.read().split()[0])
+        return self.check_whole(report, before, accept, planned)
+
+    def check_whole(self, report, before, accept, planned):
+        """The laws of a run of all rules and stores. Returns what is there after it."""
         after = self.check_run(report, before, accept, planned)
         self.agree(report["rules"], accept)
         return after
