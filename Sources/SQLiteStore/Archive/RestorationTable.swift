@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import GRDBSQLite
 import PriceStore
 
 /// A table of an archive, the table of the store to which its rows return, and the SQL for that.

@@ -141,9 +141,6 @@ struct SQLiteCatalog {
             + names.filter { !$0.folded.hasPrefix("sqlite_") && model?.ownTables.contains($0.folded) != true }
     }
 
-    /// Whether the store has a trigger, or a table that may replace rows.
-    mutating func hasTriggersOrReplacingTables(_ db: Database) throws -> Bool { try schema(db).canReach }
-
     /// The schema as it is now.
     mutating func schema(_ db: Database) throws -> StoreSchema {
         let version = try StoreSchema.version(db)

@@ -52,7 +52,10 @@ extension SQLiteFile {
     func completeObjects(
         _ graph: ObjectGraph, _ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database
     ) throws {
-        survey.related.nullifiedCount = try nullifiedObjects(graph, db)
+        // Each row that loses references counts once.
+        survey.related.nullifiedCount = try Dictionary(grouping: graph.nullifications(), by: \.table).values.reduce(0) {
+            try $0 + graph.count($1.map(\.rows))
+        }
         survey.related.obstacles = try graph.obstacles()
         if survey.leavesReadableRows {
             survey.leavesReadableRows = try leavesReadableRows(request, scope, graph.removed, step: graph.step, db)
@@ -98,14 +101,6 @@ extension SQLiteFile {
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities))
         return try graph(delete, RemovedRows(), step: 0, db)?.denials() ?? []
-    }
-
-    /// The number of remaining rows that lose references, each counted once.
-    private func nullifiedObjects(_ graph: ObjectGraph, _ db: Database) throws -> Int {
-        try Dictionary(grouping: try graph.nullifications(), by: \.table).values.reduce(0) { sum, queries in
-            let union = queries.map { "SELECT child.Z_PK" + $0.rows }.joined(separator: " UNION ")
-            return try sum + count(SQLFragment("SELECT count(*) FROM (SELECT * FROM (\(union)) GROUP BY 1)"), db)
-        }
     }
 
     /// Why rows of an entity cannot be deleted in this store, or nil if they can.

@@ -14,7 +14,7 @@ extension SQLiteFile {
         case .row(var row):
             let next = try nextKey(scope, db)
             row.rowID = ("Z_PK", next)
-            switch try insert(row, into: scope.table.sql, returning: ["Z_PK"], onConflict, db) {
+            switch try insert(row, into: scope.table.sql, returning: ["Z_PK"], db) {
             case .refused(let reason): return (.rejected(reason), nil)
             case .nothing: return (.ignored, nil)
             case .row(let found):
@@ -66,7 +66,7 @@ extension SQLiteFile {
         where attribute.isRequired && !attribute.isGenerated && !given.contains(attribute.name) {
             return .refused("\(entity.name).\(attribute.name) must have a value")
         }
-        var row = NewRow(named.sorted { $0.column < $1.column }, onConflict)
+        var row = NewRow(values: named.sorted { $0.column < $1.column }, onConflict: onConflict)
         row.identity = [("Z_ENT", .integer(entity.number)), ("Z_OPT", .integer(1))]
         row.replaceable = try replaceable(onConflict, scope, db)
         return .row(row)

@@ -1,5 +1,4 @@
 import GRDB
-import GRDBSQLite
 import PriceStore
 
 /// The rows that one batch deletes: those that a query selects and those that cascades delete with them. Their keys are recorded before

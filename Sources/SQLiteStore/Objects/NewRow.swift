@@ -14,14 +14,6 @@ struct NewRow {
     var identity: [(column: String, value: StoreValue)] = []
     /// The condition of the rows that it may replace, and the reason given for others, or nil if it may replace all.
     var replaceable: (condition: SQLFragment, otherwise: String)?
-
-    init(_ values: [(column: String, value: StoreValue)], _ onConflict: ConflictPolicy) {
-        self.values = values
-        self.onConflict = onConflict
-    }
-
-    /// Whether the row has a value for a column, which may be NULL.
-    func names(_ column: String?) -> Bool { values.contains { $0.column == column } }
 }
 
 /// The text of an INSERT of one row, for the next one.
@@ -58,7 +50,7 @@ extension SQLiteFile {
                 .map { (column: $0, value: $1) }.sorted { $0.column < $1.column }
         }
         if let alias = scope.table.rowIDAlias { named.removeAll { $0.0 == alias && $0.1.isNull } }
-        var row = NewRow(named, onConflict)
+        var row = NewRow(values: named, onConflict: onConflict)
         row.replaceable = try replaceable(onConflict, scope, db)
         return row
     }
@@ -75,13 +67,13 @@ extension SQLiteFile {
 
     /// Inserts one row into a table. A broken constraint is returned; other errors are thrown.
     func insert(
-        _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy, _ db: Database
+        _ row: NewRow, into target: String, returning names: [String], _ db: Database
     ) throws -> Insertion {
         let wasInTransaction = db.isInsideTransaction
         do {
-            let found = try rows(insertStatement(row, into: target, returning: names, onConflict), db)
+            let found = try rows(insertStatement(row, into: target, returning: names), db)
             let inserted = names.isEmpty && db.changesCount > 0 ? [] : found.first
-            if inserted == nil, onConflict == .replace, let replaceable = row.replaceable {
+            if inserted == nil, row.onConflict == .replace, let replaceable = row.replaceable {
                 return try isStored(row, in: target, db) ? .nothing : .refused(replaceable.otherwise)
             }
             return inserted.map(Insertion.row) ?? .nothing
@@ -105,9 +97,8 @@ extension SQLiteFile {
             SQLFragment("SELECT 1 FROM \(target) WHERE \(same)", row.values.map(\.value.databaseValue)), db)
     }
 
-    private func insertStatement(
-        _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy
-    ) -> SQLFragment {
+    private func insertStatement(_ row: NewRow, into target: String, returning names: [String]) -> SQLFragment {
+        let onConflict = row.onConflict
         // Most rows have the columns of the row before.
         let isPlain = row.identity.isEmpty && row.rowID == nil && row.replaceable == nil && names.isEmpty
         if isPlain, let last = lastInsert, last.target == target, last.onConflict == onConflict,
@@ -180,7 +171,7 @@ extension SQLiteFile {
         let row = try newRow(values, onConflict, scope, db)
         do {
             let outcome = try checkingReferences(of: scope.table, db) {
-                switch try insert(row, into: scope.table.sql, returning: [], onConflict, db) {
+                switch try insert(row, into: scope.table.sql, returning: [], db) {
                 case .row: return .saved
                 case .nothing: return .ignored
                 case .refused(let reason): return .rejected(reason)

@@ -31,7 +31,7 @@ extension SQLiteFile {
     private func readTriggerEffects(
         of request: BatchDeleteRequest, writing target: String?, _ db: Database
     ) throws -> TriggerEffects? {
-        guard try catalog.hasTriggersOrReplacingTables(db) else { return nil }
+        guard try catalog.schema(db).canReach else { return nil }
         let own = try scope(of: request.fetchRequest, db).table
         var (losing, clearing): ([String], [String: [String]?]) = ([own.tableName], [:])
         var derived: [String: Set<String>]?
