@@ -22,12 +22,12 @@ extension SQLiteWriter {
             // The copy uses only the schema that it has read by now.
             if request.isPlanned { try catalog.confirm(db) }
             let began = ContinuousClock.now
-            try copy.access { source in
+            try copy.target.unsafeReentrantWrite { source in
                 // The source has its schema by now. From an empty source, the first step would finish the backup.
                 let backup = try OnlineBackup(from: source, to: db, store: name)
                 defer { backup.finish() }
                 // Both connections were opened by path, and another file may have taken it before the lock was held.
-                try copy.confirm { try confirmIdentity(db, and: $0) }
+                try confirmIdentity(db, and: copy.reader)
                 try copy.fill()
                 didBeginPhase?("copying back")
                 try showing("copying back", on: source, share: { backup.share }) { update in

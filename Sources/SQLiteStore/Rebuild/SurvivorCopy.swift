@@ -12,9 +12,9 @@ final class SurvivorCopy {
     private let request: DeleteWork
     let file: PrivateFile
     /// A second connection to the store, which reads the remaining rows and writes them to the attached file.
-    private let reader: SQLiteFile
-    /// The file's own connection, for its schema.
-    private let target: DatabaseQueue
+    let reader: SQLiteFile
+    /// The file's own connection, for its schema, and from which the backup reads.
+    let target: DatabaseQueue
     private let entries: [SchemaEntry]
     private let schemaVersion: Int
 
@@ -41,11 +41,15 @@ final class SurvivorCopy {
         (entries, schemaVersion) = try reader.run("reading the schema") { db in
             (try SchemaEntry.all(db), try reader.pragma("schema_version", db))
         }
-        let settings = try reader.run("reading the settings") { try HeaderSettings.read(reader, $0) }
+        let settings = try reader.run("reading the settings") { db in
+            try ["page_size", "auto_vacuum", "encoding", "application_id", "user_version"].map { name in
+                "PRAGMA \(name) = \(try String.fetchOne(db, sql: "SELECT quote(\(name)) FROM pragma_\(name)") ?? "0")"
+            }
+        }
         try target.unsafeReentrantWrite { db in
             // A copy is never kept after a crash.
             try db.execute(sql: "PRAGMA synchronous = OFF")
-            try settings.write(db)
+            for setting in settings { try db.execute(sql: setting) }
             // SQLite's own tables are created by name, and rules of the schema are not checked again.
             try db.execute(
                 sql: """
@@ -62,12 +66,6 @@ final class SurvivorCopy {
             }
         }
     }
-
-    /// Runs `body` with the connection to the copy, from which the backup reads.
-    func access<T>(_ body: (Database) throws -> T) throws -> T { try target.unsafeReentrantWrite(body) }
-
-    /// Passes on the connection from which rows are copied.
-    func confirm(_ check: (SQLiteFile) throws -> Void) throws { try check(reader) }
 
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
