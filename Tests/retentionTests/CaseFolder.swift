@@ -103,15 +103,23 @@ struct CaseFolder {
     {
         let (word, rest) = (command.prefix { $0 != " " }, String(command.drop { $0 != " " }.dropFirst()))
         switch word {
-        case "sql": return .init(status: 0, output: try store.rows(rest), errors: "")
+        case "sql":
+            let rows = try inFile(rest).map { try job.rows($0.sql, in: $0.file).joined(separator: "\n") + "\n" }
+            return .init(status: 0, output: try rows ?? store.rows(rest), errors: "")
         case "change":
-            try store.change(rest)
+            if let change = inFile(rest) { try job.change(change.sql, in: change.file) } else { try store.change(rest) }
             return .init(status: 0, output: "", errors: "")
         case "retention" where !rest.contains(#/[|<>;&$]/#):
             let words = rest.matches(of: /'([^']*)'|"([^"]*)"|\S+/).map { String($0.1 ?? $0.2 ?? $0.0) }
             return try job.perform(words)
         default: return try LaunchedProgram.shell(command, in: job.folder.url)
         }
+    }
+
+    /// The file that stands before a statement; nil: the statement is for the store.
+    private static func inFile(_ text: String) -> (file: String, sql: String)? {
+        guard let match = text.wholeMatch(of: /(\S+\.sqlite) (.+)/) else { return nil }
+        return (String(match.1), String(match.2))
     }
 
     // MARK: What is compared

@@ -1,0 +1,6 @@
+CREATE TABLE p_a(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE TABLE p_b(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2) INSERT INTO p_a(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-02-20') - i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2) INSERT INTO p_a(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-03-31') - i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2) INSERT INTO p_b(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-02-20') - i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2) INSERT INTO p_b(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-03-31') - i FROM n;

@@ -1,0 +1,11 @@
+CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE INDEX Price_at ON Price(at);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4) INSERT INTO Price(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2024-12-22') - i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1) INSERT INTO Price(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-04-01') - i FROM n;
+CREATE TABLE Quote(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE TABLE Log(id INTEGER PRIMARY KEY); CREATE TABLE Seen(id INTEGER);
+CREATE VIRTUAL TABLE Text USING fts5(symbol, content='Quote', content_rowid='id');
+CREATE TRIGGER seen AFTER DELETE ON Seen BEGIN DELETE FROM Price WHERE id = OLD.id; END;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2) INSERT INTO Quote(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2024-12-22') - i FROM n;
+INSERT INTO Quote(symbol, price, at) VALUES ('XAUUSD', 1.5, unixepoch('2025-04-01'));
+INSERT INTO Text(Text) VALUES ('rebuild');
