@@ -173,106 +173,10 @@ struct RollupJobTests {
                 == sums(judged).map { [$0[3], $0[4], $0[6], $0[7]] })
     }
 
-    @Test func checkAndRunRefuseWhatCannotBeHeld() throws {
-        let job = try job(Self.ticks(", columns: { open: o }"))
-        let missing = try job.retention("check")
-        #expect(missing.status == 78 && missing.output.contains("no entity 'candle_1m'"), "\(missing)")
-        try job.change("CREATE TABLE candle_1m (symbol TEXT, time INTEGER, o TEXT, PRIMARY KEY (time))")
-        let text = try job.retention("check")
-        #expect(text.output.contains("candle_1m.o is a column for text"), "\(text)")
-        #expect(text.output.contains("has no attribute 'high'"), "\(text)")
-        let run = try job.retention("run")
-        #expect(run.status == 78)
-        try job.change(
-            """
-            DROP TABLE candle_1m;
-            CREATE TABLE candle_1m (symbol TEXT, time INTEGER, o NUMERIC, high NUMERIC, low NUMERIC, close NUMERIC,
-                volume INTEGER, count INTEGER, open_time INTEGER, close_time INTEGER, price_volume NUMERIC, PRIMARY KEY (time));
-            """)
-        let key = try job.retention("check")
-        #expect(key.output.contains("the primary key of candle_1m must be symbol, time"), "\(key)")
-    }
-
-    /// Triggers that change what is written, or delete ticks, are refused; one that keeps a candle from being written fails the
-    /// rule. No tick is lost.
-    @Test func candlesThatDoNotAgreeAreRolledBack() throws {
-        let job = try job(Self.ticks())
-        #expect(try job.report("--as-of", "2026-01-01T00:10:00Z").rules[0].deleted == 0)
-        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
-        func expectNothing(_ trigger: String, outcome: String, _ message: String) throws {
-            try job.change("DROP TRIGGER IF EXISTS wrong; CREATE TRIGGER wrong \(trigger); END")
-            let run = try job.report(asOf)
-            #expect(run.rules[0].outcome == outcome && run.rules[0].deleted == 0 && run.exitCode == 65, "\(run)")
-            #expect(run.rules[0].message?.contains(message) == true, "\(run)")
-            #expect(try job.number("SELECT count(*) FROM Tick") == 10_000)
-            #expect(try job.number("SELECT count(*) FROM candle_1m") == 0)
-        }
-        try expectNothing(
-            "AFTER INSERT ON candle_1m BEGIN UPDATE candle_1m SET high = high + 1 WHERE rowid = NEW.rowid",
-            outcome: "refused", "the trigger wrong changes rows of candle_1m")
-        try expectNothing(
-            "AFTER INSERT ON candle_1m BEGIN DELETE FROM Tick WHERE at < NEW.time + 600000", outcome: "refused",
-            "a trigger deletes rows of Tick")
-        try expectNothing(
-            "BEFORE INSERT ON candle_1m WHEN NEW.time % 120000 = 0 BEGIN SELECT RAISE(IGNORE)", outcome: "refused",
-            "may skip the row (RAISE(IGNORE))")
-    }
-
-    @Test func rowsThatBecomeCandlesAreNotPlanned() throws {
-        let job = try job(Self.ticks())
-        let plan = try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
-        #expect(
-            plan.status == 65 && plan.errors.contains("a plan cannot hold rows of Tick that become candles"), "\(plan)")
-    }
-
     // MARK: Other rules, holds and names
 
     private func write(_ rules: String, _ more: String = "", of job: LaunchedJob) throws {
         try job.folder.write("version: 1\nstore: prices.sqlite\n\(more)\nrules:\n\(rules)", to: "retention.yaml")
-    }
-
-    /// A hold is known before its table is there. One that a late tick could undo refuses the rule.
-    @Test func candlesAreHeldByTheirGroup() throws {
-        let job = try job(Self.ticks())
-        func hold(_ condition: String) throws {
-            let hold = "{ name: audit, entity: candle_1m, where: { \(condition) }, reason: audit }"
-            try write(Self.ticks(), "holds: [\(hold)]", of: job)
-        }
-        try hold("symbol: XAUUSD")
-        #expect(try job.retention("check").status == 0)
-        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
-        let dry = try job.report(["--dry-run"] + asOf).rules[0]
-        let run = try job.report(asOf).rules[0]
-        #expect(run.outcome == "completed" && run.deleted > 0 && dry.candlesCreated == run.candlesCreated, "\(run)")
-        try hold("close: 150")
-        for arguments in [["--dry-run"], []] {
-            let rule = try job.report(arguments + asOf).rules[0]
-            #expect(
-                rule.outcome == "refused"
-                    && rule.message?.contains("'audit' keeps candles of candle_1m by close") == true, "\(rule)")
-        }
-    }
-
-    @Test func rowsThatGoWithOthersBecomeNoCandles() throws {
-        let job = try job(
-            """
-              - { name: symbols, entity: Sym, date_attribute: at, date_format: unix_milliseconds, max_age: 1y }
-              - name: quotes
-                entity: Quote
-                date_attribute: at
-                date_format: unix_milliseconds
-                max_age: 1d
-                rollup: { into: candle_1h, every: 1h, price: price }
-
-            """)
-        try job.change(
-            """
-            CREATE TABLE Sym (id INTEGER PRIMARY KEY, at INTEGER);
-            CREATE TABLE Quote (id INTEGER PRIMARY KEY, at INTEGER, price REAL, sym REFERENCES Sym ON DELETE CASCADE)
-            """)
-        let check = try job.retention("check")
-        let words = (check.output + check.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        #expect(words.contains("rows of Quote that are deleted with rows of Sym do not become candles"), "\(check)")
     }
 
     @Test func aDryRunKnowsPendingCandles() throws {
@@ -292,24 +196,6 @@ struct RollupJobTests {
         let run = try #require(try job.report(asOf).rules.first { $0.name == "ticks" })
         #expect(run.candlesChanged == 1 && dry.candlesChanged == 1, "\(dry) \(run)")
         #expect(dry.candlesCreated == run.candlesCreated)
-    }
-
-    @Test(arguments: ["tick_at", "sqlite_candles"]) func aNameThatIsTakenIsAnErrorOfTheCheck(_ name: String) throws {
-        let job = try job(Self.ticks().replacing("candle_1m", with: name))
-        try job.expectEverywhere(78, "uses the name \(name) for something else")
-    }
-
-    /// The rows that came back are counted by what they were.
-    @Test func rowsCameBackAlsoInAnotherSpelling() throws {
-        let job = try job(Self.ticks())
-        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
-        _ = try job.report(asOf)
-        try job.change("INSERT INTO Tick SELECT id + 100000, symbol, at, price, volume FROM EveryTick")
-        let spelled = Self.ticks(", columns: { open: open }").replacing("candle_1m", with: "Candle_1M")
-            .replacing("per: [symbol], price: price", with: "per: [Symbol], price: PRICE")
-        try write(spelled, of: job)
-        let rule = try job.report(["--dry-run"] + asOf).rules[0]
-        #expect(rule.refusals.map(\.code) == ["policy_widened", "rows_came_back"], "\(rule)")
     }
 
     /// Objects that belong to a symbol become candles of it; those to which others belong do not.

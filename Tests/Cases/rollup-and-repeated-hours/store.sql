@@ -1,0 +1,2 @@
+CREATE TABLE Tick(id INTEGER PRIMARY KEY, at INTEGER, price NUMERIC, volume NUMERIC);
+CREATE INDEX Tick_at ON Tick(at);

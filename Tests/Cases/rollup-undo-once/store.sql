@@ -1,0 +1,4 @@
+CREATE TABLE ta(id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER, price REAL, volume INTEGER);
+CREATE INDEX ta_at ON ta(at);
+CREATE TABLE tb(id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER, price REAL, volume INTEGER);
+CREATE INDEX tb_at ON tb(at);
