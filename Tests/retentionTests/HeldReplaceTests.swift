@@ -2,7 +2,7 @@ import Foundation
 import PostgresCluster
 import Testing
 
-/// `on_conflict: replace` of pending rows beside holds: a row under a hold is not overwritten, in the dry run and in the run.
+/// `on_conflict: replace` of pending rows beside holds on a server, as the case `pending-replace-beside-a-hold` for a file.
 struct HeldReplaceTests {
     private static let pending =
         "pending: [{ files: 'new/*.csv', entity: price, on_conflict: replace }]\n"
@@ -12,46 +12,6 @@ struct HeldReplaceTests {
         "id,symbol,price,at\n1,X,9,%\n2,X,9,%\n3,GOLD,9,%\n3,X,8,%\n4,X,7,%\n4,X,8,%\n"
         // Equal to the held row of the file: it changes nothing.
         + "3,GOLD,9,%\n"
-
-    private static func text(_ date: String) -> String { lines.replacing("%", with: date) }
-
-    private func isAsExpected(_ job: LaunchedJob, _ rows: () throws -> [String]) throws {
-        let before = try rows()
-        let dry = try job.report("--dry-run")
-        let check = try job.retention("check")
-        #expect(check.output.contains("2 bad lines in pending files"), "\(check)")
-        #expect(try rows() == before)
-        let run = try job.report()
-        for report in [dry, run] {
-            #expect(
-                report.exitCode == 65 && report.pending.saved == 4 && report.pending.rejected == 2
-                    && report.pending.ignored == 1, "\(report)")
-        }
-        #expect(try rows() == ["1|GOLD|1", "2|X|9", "3|GOLD|9", "4|X|8"])
-        let rejected = try job.text("new/a.csv.rejected")
-        #expect(rejected.contains("# line 2: the row with its key is under the hold audit"), "\(rejected)")
-        #expect(rejected.contains("# line 5: the row with its key is under the hold audit"), "\(rejected)")
-    }
-
-    @Test(arguments: [
-        "CREATE TABLE price(id INTEGER PRIMARY KEY, symbol TEXT, price INTEGER, at INTEGER);",
-        "CREATE TABLE price(id TEXT PRIMARY KEY, symbol TEXT, price INTEGER, at INTEGER) WITHOUT ROWID;",
-        "CREATE TABLE price(id INTEGER, symbol TEXT, price INTEGER, at INTEGER); CREATE UNIQUE INDEX ids ON price(id);",
-        """
-        CREATE TABLE parent(id INTEGER PRIMARY KEY); INSERT INTO parent VALUES (1);
-        CREATE TABLE price(id INTEGER PRIMARY KEY, symbol TEXT, price INTEGER, at INTEGER,
-            parent INTEGER DEFAULT 1 REFERENCES parent DEFERRABLE INITIALLY DEFERRED);
-        """,
-    ])
-    func aHeldRowOfAFileIsNotReplaced(table: String) throws {
-        let date = Sample.date(1)
-        let job = try LaunchedJob(
-            table
-                + "INSERT INTO price(id, symbol, price, at) VALUES (1, 'GOLD', 1, \(date)), (2, 'SILVER', 1, \(date));",
-            policy: Sample.policy(Sample.rule(entity: "price"), head: Self.pending))
-        try job.folder.write(Self.text(date), to: "new/a.csv")
-        try isAsExpected(job) { try job.rows("SELECT id, symbol, price FROM price ORDER BY id") }
-    }
 
     @Test(
         .needsPostgres,
@@ -67,13 +27,28 @@ struct HeldReplaceTests {
             "",
             policy: "version: 1\nstore: \(url)\n\(Self.pending)\nrules:\n"
                 + "  - { name: gold, entity: price, date_attribute: at, max_age: 30d }\n")
-        try job.folder.write(Self.text("2026-01-01T00:00:00Z"), to: "new/a.csv")
+        try job.folder.write(Self.lines.replacing("%", with: "2026-01-01T00:00:00Z"), to: "new/a.csv")
         // The rule must not take the rows of the file.
         let policy = try job.text("retention.yaml").replacing("max_age: 30d", with: "max_age: 90y")
         try job.folder.write(policy, to: "retention.yaml")
-        try isAsExpected(job) {
+        func rows() throws -> [String] {
             try cluster.run("SELECT id || '|' || symbol || '|' || price FROM price ORDER BY id", url: url)
                 .split(separator: "\n").map(String.init)
         }
+        let before = try rows()
+        let dry = try job.report("--dry-run")
+        let check = try job.retention("check")
+        #expect(check.output.contains("2 bad lines in pending files"), "\(check)")
+        #expect(try rows() == before)
+        let run = try job.report()
+        for report in [dry, run] {
+            #expect(
+                report.exitCode == 65 && report.pending.saved == 4 && report.pending.rejected == 2
+                    && report.pending.ignored == 1, "\(report)")
+        }
+        #expect(try rows() == ["1|GOLD|1", "2|X|9", "3|GOLD|9", "4|X|8"])
+        let rejected = try job.text("new/a.csv.rejected")
+        #expect(rejected.contains("# line 2: the row with its key is under the hold audit"), "\(rejected)")
+        #expect(rejected.contains("# line 5: the row with its key is under the hold audit"), "\(rejected)")
     }
 }

@@ -149,6 +149,4 @@ struct RollupUndoTests {
         #expect(try contents(job) == after)
         #expect(try job.retention("undo", "--list").output.contains(run.run.prefix(10)))
     }
-
-    // MARK: Undos that were begun before
 }

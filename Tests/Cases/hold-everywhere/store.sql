@@ -1,0 +1,10 @@
+CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE INDEX Price_at ON Price(at);
+CREATE TABLE Note(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price ON DELETE CASCADE);
+CREATE INDEX Note_price ON Note(price);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1) INSERT INTO Price(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-01-01') - i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2) INSERT INTO Price(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-01-31') - i FROM n;
+INSERT INTO Price(symbol, price, at) VALUES ('XAUUSD', 1.5, unixepoch('2025-03-31'));
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2) INSERT INTO Price(symbol, price, at) SELECT 'EURUSD', 1.5, unixepoch('2025-01-31') - i FROM n;
+INSERT INTO Price(symbol, price, at) VALUES ('EURUSD', 1.5, unixepoch('2025-03-31'));
+INSERT INTO Note(price) SELECT max(id) - 1 FROM Price;

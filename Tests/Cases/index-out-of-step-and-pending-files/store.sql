@@ -1,0 +1,14 @@
+CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE INDEX Price_at ON Price(at);
+CREATE TABLE Quote(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE VIRTUAL TABLE "Price text" USING fts5(symbol, content='Price', content_rowid='id');
+CREATE TRIGGER Price_insert AFTER INSERT ON Price BEGIN INSERT INTO "Price text"(rowid, symbol) VALUES (new.id, new.symbol); END;
+CREATE TRIGGER Price_delete AFTER DELETE ON Price BEGIN INSERT INTO "Price text"("Price text", rowid, symbol) VALUES ('delete', old.id, old.symbol); END;
+CREATE VIRTUAL TABLE other USING fts5(a);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 39) INSERT INTO Price(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2024-12-22') - i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4) INSERT INTO Price(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-04-01') - i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 39) INSERT INTO Quote(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2024-12-22') - i FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4) INSERT INTO Quote(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2025-04-01') - i FROM n;
+UPDATE Price SET symbol = 'quite another text';
+CREATE TRIGGER Price_update AFTER UPDATE ON Price BEGIN INSERT INTO "Price text"("Price text", rowid, symbol) VALUES ('delete', old.id, old.symbol); INSERT INTO "Price text"(rowid, symbol) VALUES (new.id, new.symbol); END;
+INSERT INTO "Price text"("Price text") VALUES ('delete-all');

@@ -1,0 +1,10 @@
+CREATE TABLE A(id INTEGER PRIMARY KEY, at INTEGER, note TEXT);
+CREATE TABLE B(id TEXT PRIMARY KEY, at INTEGER, note TEXT) WITHOUT ROWID;
+CREATE TABLE C(id INTEGER, part TEXT, at INTEGER, note TEXT, PRIMARY KEY(id, part)) WITHOUT ROWID;
+WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 200) INSERT INTO A SELECT n * 2, unixepoch('2025-01-01'), 'planned' FROM c;
+INSERT INTO A VALUES (9000, unixepoch('2025-04-01'), 'young');
+INSERT INTO B SELECT printf('k%04d', id), at, note FROM A;
+INSERT INTO C SELECT id, 'a', at, note FROM A;
+CREATE TRIGGER a AFTER DELETE ON A WHEN old.note = 'planned' BEGIN INSERT INTO A VALUES (old.id + 1, old.at - 60, 'arrived'); END;
+CREATE TRIGGER b AFTER DELETE ON B WHEN old.note = 'planned' BEGIN INSERT INTO B VALUES (old.id || 'x', old.at - 60, 'arrived'); END;
+CREATE TRIGGER c AFTER DELETE ON C WHEN old.note = 'planned' BEGIN INSERT INTO C VALUES (old.id, 'b', old.at - 60, 'arrived'); END;

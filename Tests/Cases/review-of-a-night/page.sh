@@ -1,0 +1,1 @@
+retention report --html - | sed 's/<[^>]*>/ /g' | tr -s ' \n' ' '

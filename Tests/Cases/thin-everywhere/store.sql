@@ -1,0 +1,3 @@
+CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE INDEX Price_at ON Price(at);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 399) INSERT INTO Price(at, symbol) SELECT unixepoch('2026-03-01') - i * 21600, s.symbol FROM n, (SELECT 'XAUUSD' AS symbol UNION ALL SELECT 'EURUSD') AS s;

@@ -1,0 +1,11 @@
+CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE INDEX Price_at ON Price(at);
+CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE CASCADE);
+CREATE INDEX Quote_price ON Quote(price);
+CREATE TABLE Audit(price INTEGER, note TEXT);
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 4) INSERT INTO Price(symbol, price, at) SELECT 'XAUUSD', 1.5, unixepoch('2024-12-22') - i FROM n;
+INSERT INTO Price(symbol, price, at) VALUES ('XAUUSD', 1.5, unixepoch('2025-04-01'));
+INSERT INTO Quote(price) SELECT id FROM Price WHERE id <= 2;
+INSERT INTO Audit SELECT id, 'one' FROM Price UNION ALL SELECT id, 'two' FROM Price;
+CREATE TRIGGER Price_audit AFTER DELETE ON Price BEGIN DELETE FROM Audit WHERE price = OLD.id AND note = 'one'; END;
+CREATE TRIGGER Quote_audit BEFORE DELETE ON Quote BEGIN DELETE FROM Audit WHERE price = OLD.price AND note = 'two'; END;
