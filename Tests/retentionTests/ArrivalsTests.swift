@@ -1,7 +1,8 @@
 import PostgresCluster
 import Testing
 
-/// Warnings about rules that have never matched a row, and about entities that get no new ones.
+/// Which entities are said to get no new rows, and what a server says. The stories are in the cases `no-row-matches` and
+/// `no-new-rows*`.
 struct ArrivalsTests {
     private static let stale = "the newest row of Price"
 
@@ -20,15 +21,11 @@ struct ArrivalsTests {
         }
     }
 
-    // MARK: Rules that match no row
-
-    private static let unmatched = "gold deletes nothing, because no row of Price matches its `where`"
-
     // MARK: Entities without new rows
 
-    private static func store(_ days: [Int], in table: String = "Price", index: Bool = true) -> String {
-        Sample.price.replacing("Price", with: table) + (index ? "" : "DROP INDEX \(table)_at;")
-            + days.map { "INSERT INTO \(table)(symbol, at) VALUES ('XAUUSD', \(Sample.unixSeconds($0) - $0));" }
+    private static func store(_ days: [Int], index: Bool) -> String {
+        Sample.price + (index ? "" : "DROP INDEX Price_at;")
+            + days.map { "INSERT INTO Price(symbol, at) VALUES ('XAUUSD', \(Sample.unixSeconds($0) - $0));" }
             .joined()
     }
 
@@ -105,8 +102,8 @@ struct ArrivalsTests {
         let job = try LaunchedJob("", policy: policy("BAD"))
         try expect("the newest row of Price that is not in the future is dated", true, job)
         #expect(try job.report().totals.deleted == 0)
-        try expect(Self.unmatched, false, job)
+        try expect("gold deletes nothing, because no row of Price matches its `where`", false, job)
         try job.folder.write(policy("WORSE"), to: "retention.yaml")
-        try expect(Self.unmatched, true, job)
+        try expect("gold deletes nothing, because no row of Price matches its `where`", true, job)
     }
 }

@@ -1,12 +1,9 @@
 import Foundation
-@preconcurrency import Glibc
 import Testing
 
-/// Bad input gets one clear error and its exit code, and nothing is lost.
+/// A policy that cannot be read gets one clear error, and nothing is opened. Bad stores are in the case `store-that-is-none`.
 struct BadInputTests {
     private static let sql = Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0)
-
-    // MARK: The policy
 
     struct Policy: CustomTestStringConvertible, Sendable {
         var testDescription: String
@@ -54,91 +51,6 @@ struct BadInputTests {
         // Address space: 9^13 nodes have no room in it, and no time in two seconds.
         let end = try LaunchedProgram.shell("ulimit -t 2; ulimit -v 4000000; retention run", in: job.folder.url)
         #expect(end.status == 78, "\(end)")
-    }
-
-    @Test func aPolicyThatIsAFolderExits74() throws {
-        let job = try LaunchedJob(Self.sql, policy: "")
-        let end = try job.retention("run", "-c", ".")
-        #expect(end.status == 74 && end.errors.split(separator: "\n").count <= 2, "\(end)")
-    }
-
-    // MARK: The store
-
-    struct Store: CustomTestStringConvertible, Sendable {
-        var testDescription: String
-        /// A shell command that spoils `prices.sqlite`.
-        var command: String
-        var status: Int32
-        var says: String
-    }
-
-    @Test(arguments: [
-        Store(
-            testDescription: "a text", command: "yes 'this is no database' | head -n 100 >prices.sqlite", status: 74,
-            says: "not a SQLite database"),
-        Store(testDescription: "empty", command: ": >prices.sqlite", status: 78, says: "no entities"),
-        Store(
-            testDescription: "cut off", command: "truncate -s 6000 prices.sqlite", status: 74, says: "SQLITE_CORRUPT"),
-        Store(
-            testDescription: "cut off in the header", command: "truncate -s 50 prices.sqlite", status: 74,
-            says: "not a SQLite database"),
-        Store(
-            testDescription: "header and rubbish",
-            command: "head -c 8000 /dev/zero | tr '\\0' 'x' | dd of=prices.sqlite bs=1 seek=100 conv=notrunc",
-            status: 74,
-            says: "SQLITE_CORRUPT"),
-        Store(
-            testDescription: "rubbish at the head of each page",
-            command: "for at in 4096 8192; do yes | head -c 16 | dd of=prices.sqlite bs=1 seek=$at conv=notrunc; done",
-            status: 74, says: "SQLITE_CORRUPT"),
-        Store(
-            testDescription: "a pipe", command: "rm prices.sqlite && mkfifo prices.sqlite", status: 74,
-            says: "not a regular file"),
-        Store(
-            testDescription: "a link to nothing", command: "rm prices.sqlite && ln -s nowhere prices.sqlite",
-            status: 66, says: "not found"),
-        Store(
-            testDescription: "a link to itself", command: "rm prices.sqlite && ln -s prices.sqlite prices.sqlite",
-            status: 74, says: "Too many levels of symbolic links"),
-    ])
-    func aFileThatIsNotAStoreIsNotTouched(_ store: Store) throws {
-        let job = try LaunchedJob(Self.sql, policy: Sample.policy(Sample.rule(), head: "ledger: none"))
-        #expect(try LaunchedProgram.shell(store.command, in: job.folder.url).status == 0)
-        let before = try? Data(
-            contentsOf: URL(filePath: store.command.contains("mkfifo") ? "/dev/null" : job.path("prices.sqlite")))
-        try job.expectEverywhere(store.status, store.says)
-        let after = try? Data(
-            contentsOf: URL(filePath: store.command.contains("mkfifo") ? "/dev/null" : job.path("prices.sqlite")))
-        #expect(after == before)
-    }
-
-    // MARK: Names
-
-    struct Name: CustomTestStringConvertible, Sendable {
-        var rule: String
-        var says: String
-        var testDescription: String { says }
-    }
-
-    @Test(arguments: [
-        Name(rule: Sample.rule(entity: "Prise"), says: "did you mean 'Price'?"),
-        Name(
-            rule: Sample.rule(entity: "Dear", format: "unix_seconds", age: "30d").replacing("at,", with: "att,"),
-            says: "'att'"),
-    ])
-    func aNameThatTheStoreLacksIsAMistakeOfTheFile(_ name: Name) throws {
-        let job = try LaunchedJob(
-            Self.sql + "CREATE VIEW Dear AS SELECT * FROM Price;",
-            policy: Sample.policy(Sample.rule(name: "first"), name.rule))
-        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.perform(arguments)
-            let text = end.errors + end.output
-            #expect(end.status == 78 && text.contains(name.says), "\(end)")
-            // The place: the second rule's line, with a caret below it.
-            #expect(text.contains("retention.yaml:6:") && text.contains("^"))
-        }
-        // Not even the rule without a mistake was carried out.
-        #expect(try job.number("SELECT count(*) FROM Price") == 13)
     }
 }
 

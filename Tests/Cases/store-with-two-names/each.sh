@@ -1,0 +1,1 @@
+for c in check 'run --dry-run' run 'report --html -' 'inspect prices.sqlite' 'init prices.sqlite'; do retention $c >out 2>&1; echo "$? $(tr -s ' \n' ' ' <out | grep -o -e "$1" | head -n 1)"; done | sort | uniq -c | tr -s ' '

@@ -1,0 +1,2 @@
+CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+CREATE INDEX Price_at ON Price(at);
