@@ -5,79 +5,22 @@ import RetentionJob
 import TestSupport
 import Testing
 
-/// What a run, a dry run and `check` say of `archive`, as a user sees it.
+/// Archives on full disks, of killed runs and of before. The rest is in the cases `archive-folder` and `archive-everywhere`.
 @Suite(.tags(.clock)) struct ArchiveJobTests {
     private func job(
-        _ sql: String = "", head: String = "archive: { folder: archive }", rule: String = "", mode: mode_t? = 0o700
+        _ sql: String = "", head: String = "archive: { folder: archive }", rule: String = ""
     ) throws -> LaunchedJob {
         let job = try LaunchedJob(
             Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0) + sql,
             policy: Sample.policy(Sample.rule(rule), head: head))
-        if let mode {
-            try FileManager.default.createDirectory(atPath: job.path("archive"), withIntermediateDirectories: true)
-            chmod(job.path("archive"), mode)
-        }
+        try job.makeFolder("archive")
         return job
-    }
-
-    /// `check` finds it as a mistake; a dry run and a run end with the code, and nothing is deleted.
-    private func expectRefused(_ job: LaunchedJob, _ code: Int32, _ says: String) throws {
-        let check = try job.retention("check")
-        #expect(check.status == 78 && check.output.contains(says), "\(check)")
-        for arguments in [["run", "--dry-run"], ["run"]] {
-            let end = try job.perform(arguments)
-            #expect(end.status == code && (end.errors + end.output).contains(says), "\(arguments): \(end)")
-        }
-        #expect(try job.number("SELECT count(*) FROM Price") == 13)
-    }
-
-    @Test func aMissingFolderExits73() throws {
-        try expectRefused(job(mode: nil), 73, "the folder of the archives does not exist")
-    }
-
-    @Test func aFileInPlaceOfTheFolderExits73() throws {
-        let job = try job(mode: nil)
-        try job.folder.write("x", to: "archive")
-        try expectRefused(job, 73, "the folder of the archives is not a folder")
-    }
-
-    /// Root is told so before anything else is looked at, with the same code.
-    @Test func aFolderThatOthersCanWriteExits77() throws {
-        let job = try job(mode: 0o777)
-        for arguments in [["run", "--dry-run"], ["run"]] {
-            let end = try job.perform(arguments)
-            #expect(end.status == 77 && end.errors.contains("chmod go-w"), "\(end)")
-        }
-        #expect(try job.number("SELECT count(*) FROM Price") == 13)
-    }
-
-    /// Who takes a folder such as `/tmp` from all others breaks their programs.
-    @Test func aFolderForAllUsersIsNotToBeChanged() throws {
-        let job = try job(mode: 0o1777)
-        for arguments in [["run"], ["run", "--allow-insecure"]] {
-            let end = try job.launch(arguments)
-            #expect(end.status == 77 && end.errors.contains("a folder of its own"), "\(end)")
-            #expect(!end.errors.contains("chmod"), "\(end)")
-        }
-    }
-
-    /// If nothing is archived, the folder need not be there.
-    @Test(arguments: ["archive: none", "max_age: 200d"])
-    func aFolderThatIsNotNeededIsNotLookedFor(_ rule: String) throws {
-        let isOld = rule.hasPrefix("max_age")
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
-            policy: Sample.policy(
-                isOld ? Sample.rule(age: "200d") : Sample.rule(rule), head: "archive: { folder: archive }"))
-        #expect(try job.report("--dry-run").exitCode == 0)
-        #expect(try job.report().exitCode == 0)
-        #expect(try job.number("SELECT count(*) FROM Price") == (isOld ? 13 : 3))
     }
 
     @Test(.enabled(if: ExitCodeTests.mayMount, "only root can mount a small disk"))
     func aFullDiskExits74WithTheSpaceThatIsNeeded() throws {
         let job = try job(
-            Sample.rows(5000, daysAgo: 90) + "UPDATE Price SET symbol = hex(randomblob(200));", mode: 0o700)
+            Sample.rows(5000, daysAgo: 90) + "UPDATE Price SET symbol = hex(randomblob(200));")
         let mounted = try LaunchedProgram.shell(
             "mount -t tmpfs -o size=100k,mode=700 none archive", in: job.folder.url)
         try #require(mounted.status == 0)
@@ -109,56 +52,6 @@ import Testing
             let end = try job.perform(arguments)
             #expect(end.status == 74 && end.errors.contains("(estimate)"), "\(end)")
         }
-    }
-
-    @Test func aRuleWhoseRowsCannotBeArchivedIsRefused() throws {
-        let job = try job(
-            """
-            CREATE TABLE Last(symbol TEXT PRIMARY KEY, at INTEGER);
-            CREATE TRIGGER Price_last AFTER DELETE ON Price BEGIN
-                INSERT OR REPLACE INTO Last VALUES (OLD.symbol, OLD.at);
-            END;
-            """)
-        let check = try job.retention("check")
-        #expect(check.status == 78 && check.output.contains("not_archivable"), "\(check)")
-        for arguments in [["--dry-run"], []] {
-            let report = try job.report(arguments)
-            #expect(report.exitCode == 65 && report.rules[0].refusal == "not_archivable", "\(report)")
-            let message = try #require(report.rules[0].message)
-            #expect(message.contains("uses REPLACE") && message.contains("archive: none"), "\(message)")
-        }
-        #expect(try job.perform(["run", "--accept", "not_archivable"]).status == 64)
-        let head = "archive: { folder: archive }"
-        try job.folder.write(Sample.policy(Sample.rule("accept: [not_archivable]"), head: head), to: "retention.yaml")
-        #expect(try job.perform(["run"]).status == 78)
-        #expect(try job.number("SELECT count(*) FROM Price") == 13)
-        try job.folder.write(Sample.policy(Sample.rule("archive: none"), head: head), to: "retention.yaml")
-        #expect(try job.report().rules[0].refusal == "policy_widened")
-        #expect(try job.report("--accept", "policy_widened").rules[0].deleted == 10)
-    }
-
-    // MARK: What a run shows
-
-    @Test func everyReportHasTheArchive() throws {
-        let job = try job(head: "archive: { folder: archive, keep: 60d }\nmetrics: { textfile: figures.prom }")
-        let dryRun = try job.retention("run", "--dry-run")
-        #expect(dryRun.status == 0 && dryRun.output.contains("would archive and delete 10 rows"), "\(dryRun)")
-        #expect(try job.listing().filter { $0.hasPrefix("archive/") } == [])
-        let run = try job.retention("run", "--log-level", "info")
-        #expect(run.status == 0 && run.output.contains("archive: 10 rows in "), "\(run)")
-        #expect(run.errors.contains("deleted=10") && run.errors.contains("archived=10"), "\(run.errors)")
-        let file = try #require(try job.listing().first { $0.hasPrefix("archive/") })
-        let id = file.dropFirst("archive/".count).dropLast(".sqlite".count)
-        let sum = try LaunchedProgram.shell("sha256sum \(file)", in: job.folder.url).output.prefix { $0 != " " }
-        let log = try job.retention("log", "--format", "json").output
-        for part in ["\"sha256\": \"\(sum)\"", "\"archived\": 10", "\"complete\": true", "\"archive_present\": true"] {
-            #expect(log.contains(part), "\(part): \(log)")
-        }
-        #expect(try job.text("figures.prom").contains("retention_rule_archived_rows"))
-        #expect(try job.retention("log", "--run", String(id)).output.contains("undo      possible until "))
-        #expect(try job.retention("log", "--verify").status == 0)
-        unlink(job.path(file))
-        #expect(try job.retention("log", "--run", String(id)).output.contains("the archive no longer exists"))
     }
 
     /// A run that was killed leaves an archive that is not complete; the next run says so and keeps it.

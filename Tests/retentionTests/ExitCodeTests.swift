@@ -4,20 +4,13 @@ import GRDB
 import Testing
 
 /// The exit codes of docs/output.md that no suite of a feature shows. 64 and 66 are in HelpTests, a policy that others may
-/// write is in InsecureTests, 69 needs a server, see PostgresJobTests; 70 is a defect, which no input makes.
+/// write is in InsecureTests, 69 needs a server, see PostgresJobTests; 70 is a defect, which no input makes. Missing folders and second
+/// names are in the cases `folders-that-are-missing` and `store-with-two-names`.
 struct ExitCodeTests {
     private func job(_ more: String = "", keys: String = "", head: String = "") throws -> LaunchedJob {
         try LaunchedJob(
             Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0) + more,
             policy: Sample.policy(Sample.rule(keys), head: head))
-    }
-
-    @Test func aDisabledRuleIsSuccessAndDeletesNothing() throws {
-        let job = try job(keys: "enabled: false")
-        for report in [try job.report("--dry-run"), try job.report()] {
-            #expect(report.exitCode == 0 && report.rules[0].outcome == "disabled")
-        }
-        #expect(try job.number("SELECT count(*) FROM Price") == 13)
     }
 
     @Test func aTriggerThatRaisesFailsOnlyItsRule65() throws {
@@ -41,53 +34,6 @@ struct ExitCodeTests {
     }
 
     // MARK: 73, 74
-
-    @Test(arguments: [
-        "log: { file: logs/retention.log }", "metrics: { textfile: nowhere/a.prom }", "ledger: none/there.sqlite",
-    ])
-    func aMissingFolderIsReportedBeforeTheRun(_ head: String) throws {
-        let job = try job(head: head)
-        let check = try job.retention("check")
-        #expect(check.status == 78 && check.words.contains("does not exist; create it"), "\(check)")
-        let dryRun = try job.retention("run", "--dry-run")
-        #expect(dryRun.status == 73 && dryRun.errors.contains("its folder does not exist"), "\(dryRun)")
-        #expect(try job.retention("run").status == 73)
-        // Metrics are written after the run.
-        if !head.hasPrefix("metrics") { #expect(try job.number("SELECT count(*) FROM Price") == 13) }
-    }
-
-    @Test func aStoreWithASecondNameExits74() throws {
-        let job = try job("PRAGMA journal_mode = WAL;")
-        #expect(link(job.path("prices.sqlite"), job.path("second.sqlite")) == 0)
-        for arguments in [
-            ["check"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"], ["inspect", "second.sqlite"],
-            ["init", "prices.sqlite"],
-        ] {
-            let end = try job.perform(arguments)
-            #expect(end.status == 74 && end.errors.contains("has 2 names (hard links), and SQLite keeps"), "\(end)")
-        }
-        #expect(unlink(job.path("second.sqlite")) == 0)
-        #expect(try job.report().totals.deleted == 10)
-    }
-
-    /// What SQLite writes beside the store must be nothing else.
-    @Test(arguments: ["-wal", "-journal", "-shm"])
-    func aSideFileWithASecondNameExits74(ending: String) throws {
-        let job = try job("PRAGMA journal_mode = WAL;")
-        let name = job.path("prices.sqlite" + ending)
-        try job.folder.write("", to: "other")
-        for (isLink, says) in [(false, "has 2 names (hard links)"), (true, "is not a regular file")] {
-            let made =
-                isLink ? symlink(job.path("other"), name) : link(job.path("other"), name)
-            #expect(made == 0)
-            for arguments in [["check"], ["run", "--dry-run"], ["run"], ["inspect", "prices.sqlite"]] {
-                let end = try job.perform(arguments)
-                #expect(end.status == 74 && end.errors.contains(says), "\(end)")
-            }
-            #expect(unlink(name) == 0)
-        }
-        #expect(try job.report().totals.deleted == 10)
-    }
 
     /// A file that is mounted by itself has a second name, as with a hard link, and its WAL stays behind at the first one.
     @Test(

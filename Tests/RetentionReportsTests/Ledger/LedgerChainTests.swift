@@ -14,16 +14,14 @@ struct LedgerChainTests {
     private static let four = Result {
         let file = try LedgerFile()
         let first = try file.ledger()
-        try first.begin(LedgerFile.report("01A", hour: 0))
-        try first.finish(LedgerFile.report("01A", hour: 0))
+        try first.record(LedgerFile.report("01A", hour: 0))
         try file.ledger().begin(LedgerFile.report("01B", hour: 2))
         for (id, hour, rules) in [
             ("01C", Int64(4), [ReportSample.gold]), ("01D", 6, [ReportSample.gold, ReportSample.refused]),
         ] {
             let ledger = try file.ledger()
             try ledger.markCrashed()
-            try ledger.begin(LedgerFile.report(id, hour: hour, rules: rules))
-            try ledger.finish(LedgerFile.report(id, hour: hour, rules: rules))
+            try ledger.record(LedgerFile.report(id, hour: hour, rules: rules))
         }
         return try Data(contentsOf: URL(filePath: file.path))
     }
@@ -150,8 +148,7 @@ struct LedgerChainTests {
         #expect(verification.text.contains("no hash covers 4 runs"), "\(verification.text)")
         // The next run does not heal it.
         let ledger = try file.ledger()
-        try ledger.begin(LedgerFile.report("01E", hour: 8))
-        try ledger.finish(LedgerFile.report("01E", hour: 8))
+        try ledger.record(LedgerFile.report("01E", hour: 8))
         #expect(try file.verification().fault != nil)
     }
 
@@ -212,8 +209,7 @@ struct LedgerChainTests {
         let ledger = try file.ledger()
         try ledger.markCrashed()
         let rules = [ReportSample.gold, ReportSample.refused]
-        try ledger.begin(LedgerFile.report("01B", hour: 2, rules: rules))
-        try ledger.finish(LedgerFile.report("01B", hour: 2, rules: rules))
+        try ledger.record(LedgerFile.report("01B", hour: 2, rules: rules))
         #expect(try file.verification().fault == nil)
         let writer = try SQLiteWriter(path: file.path)
         var count = 0
@@ -258,8 +254,7 @@ struct LedgerChainTests {
         let ledger = try file.ledger()
         #expect(throws: StoreError.self) {
             for hour in 8...10 {
-                try ledger.begin(LedgerFile.report("01E", hour: Int64(hour)))
-                try ledger.finish(LedgerFile.report("01E", hour: Int64(hour)))
+                try ledger.record(LedgerFile.report("01E", hour: Int64(hour)))
             }
         }
         try file.tamper("UPDATE run SET number = \(number) WHERE number = 4")
@@ -287,8 +282,7 @@ struct LedgerChainTests {
         let older = try LedgerFile()
         try FileManager.default.copyItem(atPath: file.path, toPath: older.path)
         let ledger = try file.ledger()
-        try ledger.begin(LedgerFile.report("01E", hour: 8))
-        try ledger.finish(LedgerFile.report("01E", hour: 8))
+        try ledger.record(LedgerFile.report("01E", hour: 8))
         let head = try #require(try file.verification().head)
         #expect(try file.verification(witness: head).countAfterWitness == 0)
         #expect(try file.verification(witness: early).countAfterWitness == 1)
@@ -327,8 +321,7 @@ struct LedgerChainTests {
             LedgerChain.rows("run", where: .compare("number", .equal, .integer(1)), in: SQLiteReader(path: file.path))
                 .first?["hash"]?.string)
         let last = try file.ledger(keep: age(days: 1))
-        try last.begin(LedgerFile.report("LAST", hour: 102 * 24))
-        try last.finish(LedgerFile.report("LAST", hour: 102 * 24))
+        try last.record(LedgerFile.report("LAST", hour: 102 * 24))
         #expect(try file.verification().trimmedCount == 2)
         #expect(try file.verification(witness: head).countAfterWitness == 1)
         #expect(try file.verification(witness: first).fault?.message.contains("older than the ledger keeps") == true)
@@ -338,8 +331,7 @@ struct LedgerChainTests {
         let file = try ledger(of: 130, keep: nil)
         try file.tamper("UPDATE run_rule SET deleted = deleted + 1 WHERE run_number = 3")
         let last = try file.ledger(keep: age(days: 110))
-        try last.begin(LedgerFile.report("LAST", hour: 130 * 24))
-        try last.finish(LedgerFile.report("LAST", hour: 130 * 24))
+        try last.record(LedgerFile.report("LAST", hour: 130 * 24))
         #expect(try file.runs().count == 131)
         #expect(try file.verification().fault?.message.contains("number 3") == true)
     }
@@ -404,8 +396,7 @@ struct LedgerChainTests {
                     let rule = #"{"name": "r", "entity": "t", "date_attribute": "at", "max_age": "30d"}"#
                     report.ruleLines = ["none\t01R12\t0\t0\t0\t{\"timezone\": \"UTC\", \"rule\": " + rule + "}"]
                 }
-                try ledger.begin(report)
-                try ledger.finish(report)
+                try ledger.record(report)
             }
             #expect(try file.verification().fault == nil)
             return file
@@ -422,8 +413,7 @@ struct LedgerChainTests {
         let ledger = try file.ledger(keep: keep)
         for index in 0..<count {
             let report = LedgerFile.report("R\(index)", hour: Int64(index) * 24)
-            try ledger.begin(report)
-            try ledger.finish(report)
+            try ledger.record(report)
         }
         return file
     }
@@ -451,8 +441,7 @@ struct LedgerChainTests {
                     path: "R10.sqlite", rows: 1, references: 0, sizeBytes: 1, sha256: nil, isComplete: true,
                     until: LedgerFile.report("", hour: 120 * 24).started)
             }
-            try ledger.begin(report)
-            try ledger.finish(report)
+            try ledger.record(report)
             guard index == 119 else { continue }
             #expect(try file.runs().map(\.number).min() == 11)
         }
@@ -473,8 +462,7 @@ struct LedgerChainTests {
             let store = index == 0 ? "/data/a.sqlite" : "/data/b.sqlite"
             let ledger = try file.ledger(store: store, keep: age(days: 1))
             let report = LedgerFile.report("R\(index)", hour: Int64(index) * 24)
-            try ledger.begin(report)
-            try ledger.finish(report)
+            try ledger.record(report)
             if index == 199 { #expect(try file.runs().map(\.number).first == 1) }
         }
         #expect(try file.runs().map(\.number).first == 106)
@@ -496,8 +484,7 @@ struct LedgerChainTests {
         rule.refusal = .clockJumped
         let ledger = try file.ledger(keep: age(days: 1))
         let report = LedgerFile.report("R", hour: 1_000_000, rules: [rule])
-        try ledger.begin(report)
-        try ledger.finish(report)
+        try ledger.record(report)
         #expect(try file.runs().count == 121)
     }
 
@@ -514,13 +501,11 @@ struct LedgerChainTests {
         let ledger = try file.ledger()
         for index in 0..<110 {
             let report = LedgerFile.report("R\(index)", hour: Int64(index) * 24)
-            try ledger.begin(report)
-            try ledger.finish(report)
+            try ledger.record(report)
         }
         try long.finish(LedgerFile.report("LONG", hour: 0))
         let last = try file.ledger(keep: age(days: 5))
-        try last.begin(LedgerFile.report("LAST", hour: 111 * 24))
-        try last.finish(LedgerFile.report("LAST", hour: 111 * 24))
+        try last.record(LedgerFile.report("LAST", hour: 111 * 24))
         #expect(try file.runs().first?.report.runID == "LONG")
         #expect(try file.verification().fault == nil)
     }

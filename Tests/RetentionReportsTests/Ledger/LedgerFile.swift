@@ -72,6 +72,14 @@ final class LedgerFile {
     }
 }
 
+extension RunLedger {
+    /// Records a run from its beginning to its end.
+    func record(_ report: RunReport) throws {
+        try begin(report)
+        try finish(report)
+    }
+}
+
 extension MissedRuns {
     var text: String { lines.map { $0 + "\n" }.joined() }
 }

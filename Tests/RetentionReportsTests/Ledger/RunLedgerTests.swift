@@ -16,8 +16,7 @@ struct RunLedgerTests {
     }
 
     private func record(_ report: RunReport, in ledger: RunLedger) throws {
-        try ledger.begin(report)
-        try ledger.finish(report)
+        try ledger.record(report)
     }
 
     /// What the ledger does not have is null, and everything else is what the run reported.

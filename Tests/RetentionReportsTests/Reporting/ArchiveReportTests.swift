@@ -94,8 +94,7 @@ struct ArchiveReportTests {
     private func recorded(_ report: RunReport) throws -> (file: LedgerFile, run: LedgerRun) {
         let file = try LedgerFile()
         let ledger = try file.ledger()
-        try ledger.begin(report)
-        try ledger.finish(report)
+        try ledger.record(report)
         return (file, try #require(try file.runs().first))
     }
 
@@ -130,8 +129,7 @@ struct ArchiveReportTests {
         var next = LedgerFile.report("01E", hour: 8)
         next.archive = Self.archive
         let ledger = try file.ledger()
-        try ledger.begin(next)
-        try ledger.finish(next)
+        try ledger.record(next)
         #expect(try file.verification().fault == nil)
         #expect(try file.runs().map { $0.report.archive } == [nil, Self.archive])
     }
@@ -144,8 +142,7 @@ struct ArchiveReportTests {
             var report = LedgerFile.report(id, hour: hour)
             report.archive = archive
             let ledger = try file.ledger(store: store)
-            try ledger.begin(report)
-            try ledger.finish(report)
+            try ledger.record(report)
         }
         try record("01A", hour: 0, Self.archive)
         try record("01B", hour: 2, nil)
