@@ -13,26 +13,6 @@ struct ExitCodeTests {
             policy: Sample.policy(Sample.rule(keys), head: head))
     }
 
-    @Test func aTriggerThatRaisesFailsOnlyItsRule65() throws {
-        let job = try LaunchedJob(
-            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0)
-                + """
-                CREATE TRIGGER Keep BEFORE DELETE ON Price WHEN OLD.id = 4 BEGIN SELECT raise(ABORT, 'keep the 4th'); END;
-                CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
-                """ + Sample.rows(5, daysAgo: 100, in: "Tick") + Sample.rows(1, daysAgo: 0, in: "Tick"),
-            policy: Sample.policy(Sample.rule("batch: { rows: 5 }"), Sample.rule(name: "ticks", entity: "Tick")))
-        let report = try job.report()
-        #expect(report.exitCode == 65)
-        #expect(report.rules.map(\.outcome) == ["failed", "completed"])
-        #expect(report.rules[0].message?.contains("keep the 4th") == true)
-        #expect(report.rules[0].message?.contains("5 rows are deleted and committed") == true)
-        // Rows are a second apart, the first is the newest: the batch of rows 10 to 6 is whole, the next one undone.
-        #expect(
-            try job.rows("SELECT group_concat(id) FROM (SELECT id FROM Price ORDER BY id)") == ["1,2,3,4,5,11,12,13"])
-        #expect(report.rules[0].deleted == 5 && report.rules[0].residue == 5)
-        #expect(try job.number("SELECT count(*) FROM Tick") == 1)
-    }
-
     // MARK: 73, 74
 
     /// A file that is mounted by itself has a second name, as with a hard link, and its WAL stays behind at the first one.

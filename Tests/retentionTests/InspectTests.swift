@@ -1,28 +1,12 @@
 import Foundation
-import PostgresStore
 import PriceStore
 import TestSupport
 import Testing
 
-/// `retention inspect`, launched.
+/// `retention inspect` of known defects and of real data. A plain store is in the case `inspection-of-a-store`.
 @Suite(.tags(.clock)) struct InspectTests {
-    private func job() throws -> LaunchedJob {
-        let job = try LaunchedJob(Sample.price, policy: "")
-        try job.change(Sample.rows(500, daysAgo: 40))
-        return job
-    }
-
-    @Test func showsRowsDatesAndIndexes() throws {
-        let end = try job().retention("inspect", "prices.sqlite")
-        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
-        #expect(end.output.hasPrefix("prices.sqlite · sqlite · "), "\(end.output)")
-        #expect(end.output.contains("\nPrice: 500 rows, "), "\(end.output)")
-        #expect(end.output.contains("  at              unix_seconds  sure      20"), "\(end.output)")
-        #expect(end.output.contains("Price_at\n"), "\(end.output)")
-    }
-
     @Test func showsTheVersionOfTheLibraryAndItsDefects() throws {
-        let job = try job()
+        let job = try LaunchedJob(Sample.price + Sample.rows(500, daysAgo: 40), policy: "")
         let version = try #require(try job.retention("--version").output.split(separator: "\n").last)
         #expect(version.hasPrefix("SQLite 3."))
         let plain = try job.retention("inspect", "prices.sqlite").output
@@ -36,18 +20,6 @@ import Testing
             "PRAGMA journal_mode = WAL;" + Sample.price, policy: Sample.policy(Sample.rule())
         ).retention("check")
         #expect(check.output.contains("\na run avoids 1 known defect of SQLite; ") == isAffected, "\(check)")
-    }
-
-    @Test func whatIsNoStoreIsReported() throws {
-        let job = try job()
-        let missing = try job.retention("inspect", "nothing.sqlite")
-        #expect(missing.status == 66 && missing.output.isEmpty && missing.errors.contains("nothing.sqlite"))
-        #expect(try !job.listing().contains("nothing.sqlite"))
-        try job.folder.write("no database at all", to: "text.sqlite")
-        #expect(try job.retention("inspect", "text.sqlite").status == 74)
-        let server = try job.retention("inspect", "postgresql:///prices?host=/nowhere")
-        #expect(server.status == (PostgresDatabase.isAvailable ? 69 : 78))
-        #expect(try job.retention("inspect").status == 64)
     }
 
     // MARK: Real data

@@ -102,37 +102,6 @@ struct NoticeTests {
         #expect(try job.log().isEmpty)
     }
 
-    /// A failed run that never checked the clock must not make a wrong clock acceptable. It failed, and was not missed.
-    @Test func aRunThatCannotBeginIsFailedAndNotMissed() throws {
-        let job = try job("expected_every: 1d")
-        try FileManager.default.moveItem(atPath: job.path("prices.sqlite"), toPath: job.path("aside"))
-        #expect(try job.retention("run").status == 66)
-        #expect(try job.number("SELECT clock_believed FROM run", in: "retention.ledger.sqlite") == 0)
-        let missed = try job.retention("log", "--missed")
-        #expect(missed.status == 65 && missed.output.hasSuffix(", failed before its first rule.\n"), "\(missed)")
-        #expect(try job.retention("log", "--verify").status == 0)
-        try FileManager.default.moveItem(atPath: job.path("aside"), toPath: job.path("prices.sqlite"))
-        #expect(try job.retention("run").status == 0)
-        #expect(try job.log().map(\.outcome) == ["failed", "completed"])
-        #expect(try job.retention("log", "--missed").status == 0)
-    }
-
-    @Test func noLedgerIsMadeBesideSomethingThatIsNoStore() throws {
-        let job = try job("")
-        try Data("no database at all".utf8).write(to: job.folder.url.appending(path: "prices.sqlite"))
-        #expect(try job.retention("run").status == 74)
-        #expect(try job.listing() == ["prices.sqlite", "retention.yaml"])
-    }
-
-    @Test func noLedgerIsMadeWhereOnlyALinkLeads() throws {
-        let job = try job("")
-        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
-        try FileManager.default.createSymbolicLink(
-            atPath: job.path("prices.sqlite"), withDestinationPath: job.path("unmounted/prices.sqlite"))
-        #expect(try job.retention("run").status == 66)
-        #expect(try !job.listing().contains("retention.ledger.sqlite"))
-    }
-
     @Test func noShellAndNoSecrets() throws {
         let job = try job("on_success: [./tell, \"a b; touch x\", $HOME]")
         let script = try job.folder.write(
