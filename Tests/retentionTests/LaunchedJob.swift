@@ -30,10 +30,6 @@ final class LaunchedJob {
 
     func path(_ name: String) -> String { folder.url.appending(path: name).path }
 
-    func move(_ name: String, to other: String) throws {
-        try FileManager.default.moveItem(atPath: path(name), toPath: path(other))
-    }
-
     /// Opens a database of the folder, and waits for a program that is at work on it.
     private func open(_ file: String) throws -> DatabaseQueue {
         var configuration = Configuration()
@@ -159,55 +155,8 @@ struct Report: Decodable {
         var keptByRule, deleted, cascaded, nullified, batches: Int
         var expired, residue, unreadable: Int?
         var overdueSeconds: Double?
-        var accepted: [String]
         var held, archived, unpriced, candlesCreated, candlesChanged: Int?
-        var keptByHold: [KeptByHold]?
-        var keptByTier: [KeptByTier]?
-        var late: Int?
-        var widened: Widened?
-        var sample: RowSample?
-        var forecast: Forecast?
-        var refusals: [Refusal]
         var advice: [String]?
-    }
-
-    struct Refusal: Decodable {
-        var code, message: String
-        var acceptable: Bool
-    }
-
-    struct Widened: Decodable {
-        struct Change: Decodable, Equatable {
-            var key: String
-            var was, now: String?
-        }
-        var changes: [Change]
-        var rows: Int
-        var oldest: String?
-    }
-
-    struct RowSample: Decodable {
-        var columns: [String]
-        var oldestRows, newestRows, keptRows: [[String]]
-    }
-
-    struct Forecast: Decodable, Equatable {
-        var nextDay, nextWeek: Int
-    }
-
-    struct KeptByHold: Decodable, Equatable {
-        var hold: String
-        var rows, related: Int
-    }
-
-    struct KeptByTier: Decodable, Equatable {
-        var tier: String
-        var rows: Int
-    }
-
-    struct Hold: Decodable {
-        var name, state: String
-        var kept: Int
     }
 
     struct Totals: Decodable, Equatable {
@@ -222,7 +171,6 @@ struct Report: Decodable {
     var failure, outcome: String?
     var pid: Int?
     var warnings: [String]?
-    var holds: [Hold]?
 
     static let decoder = {
         let decoder = JSONDecoder()
