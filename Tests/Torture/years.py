@@ -15,6 +15,7 @@ import shutil
 import traceback
 import types
 
+from families import is_pattern
 from history import Life, State
 from nights import NightLaws, broken
 from parts import Parts
@@ -193,8 +194,9 @@ class Years(NightLaws, Parts, Undos):
             # After a month nothing is known of a table any more, or not of all its rules.
             self.went |= {table: life.as_of for table in tables if table not in life.tables}
             self.has_changed |= any(life.as_of - self.went.pop(table, life.as_of) > 25 * DAY for table in life.tables if table not in tables)
-            # A table that appears may be one that is gone, which knows nothing of the changes since, or that of an undo.
-            self.has_changed |= bool(self.went or self.restored) and any(table not in tables for table in life.tables)
+            # A table that appears may be one that is gone, which knows nothing of the changes since, or that of an undo, a hold or a rule.
+            has_owner = self.went or self.restored or life.holds or any(not is_pattern(rule) for rule in life.written)
+            self.has_changed |= bool(has_owner) and any(table not in tables for table in life.tables)
             # A rule whose table was missing is carried out as if it were new.
             self.has_changed |= any(rule.entity in life.tables and rule.entity not in tables for rule in life.written)
             self.counts["edits of the store"] += 1
