@@ -13,22 +13,36 @@ enum FolderEntry {
         }
     }
 
-    /// Moves a file where the file system does not allow hard links: checks the target, then renames.
-    static func renameWithoutLink(_ path: String, to target: String) throws(StoreError) {
-        let code = errno
-        guard [EPERM, ENOTSUP, ENOSYS, EMLINK].contains(code) else {
-            throw StoreError(file: path, "cannot be moved to \(target)", code)
-        }
-        var status = stat()
-        guard lstat(target, &status) != 0, errno == ENOENT, rename(path, target) == 0 else {
-            throw StoreError(file: path, "cannot be moved to \(target)", errno)
+    /// Gives a file the first of some numbered paths that is free, or that is the file already.
+    ///
+    /// - Returns: whether it has its former name too; false: the file system has no hard links, and the file was renamed.
+    static func addName(
+        _ path: String, _ target: (Int) -> String, isThere: (String) throws -> Bool
+    ) throws -> Bool {
+        var number = 1
+        while true {
+            let target = target(number)
+            if try isThere(target) || link(path, target) == 0 { return true }
+            let code = errno
+            if code == EEXIST {
+                number += 1
+                continue
+            }
+            guard [EPERM, ENOTSUP, ENOSYS, EMLINK].contains(code) else {
+                throw StoreError(file: path, "cannot be moved to \(target)", code)
+            }
+            var status = stat()
+            guard lstat(target, &status) != 0, errno == ENOENT, rename(path, target) == 0 else {
+                throw StoreError(file: path, "cannot be moved to \(target)", errno)
+            }
+            return false
         }
     }
 
     /// Moves a file into a folder beside it, which is created if necessary. If the name exists there, the file gets a number.
     ///
     /// After a crash at any point the file has one of its names, or both: then the next move only removes the old one.
-    static func move(_ file: PendingPattern.File, toFolder name: String) throws(StoreError) {
+    static func move(_ file: PendingPattern.File, toFolder name: String) throws {
         let folder = "\(file.folder)/\(name)"
         if mkdir(folder, 0o750) == 0 {
             try sync(file.folder)
@@ -37,21 +51,12 @@ enum FolderEntry {
         }
         // A symbolic link would move the file to an unknown place.
         close(try openFolder(folder))
-        var number = 1
-        while true {
-            let target = "\(folder)/\(NumberedName.name(file.name, number: number))"
-            if link(file.path, target) == 0 || (errno == EEXIST && isSameFile(file.path, target)) {
-                try sync(folder)
-                guard unlink(file.path) == 0 else { throw StoreError(file: file.path, "cannot be removed", errno) }
-                return try sync(file.folder)
-            }
-            if errno != EEXIST {
-                try renameWithoutLink(file.path, to: target)
-                try sync(folder)
-                return try sync(file.folder)
-            }
-            number += 1
+        let hasBoth = try addName(file.path, { "\(folder)/\(NumberedName.name(file.name, number: $0))" }) {
+            isSameFile(file.path, $0)
         }
+        try sync(folder)
+        guard !hasBoth || unlink(file.path) == 0 else { throw StoreError(file: file.path, "cannot be removed", errno) }
+        try sync(file.folder)
     }
 
     /// Opens a folder that is not a symbolic link.
@@ -64,9 +69,6 @@ enum FolderEntry {
     private static func isSameFile(_ path: String, _ other: String) -> Bool {
         var first = stat()
         var second = stat()
-        // The caller reads errno after this.
-        let code = errno
-        defer { errno = code }
         return lstat(path, &first) == 0 && lstat(other, &second) == 0
             && FilePlace.Number(first) == FilePlace.Number(second)
     }

@@ -81,17 +81,11 @@ final class RejectedFile {
     /// gets a number; if it has the same text, it stays as it is. Does nothing without bad lines.
     func publish() throws {
         guard descriptor >= 0 else { return }
-        var number = 1
-        while true {
+        _ = try FolderEntry.addName(temporaryPath) { number in
             let ending = (number == 1 ? "" : "-\(number)") + PendingFile.rejectedEnding
-            let path = "\(file.folder)/\(NumberedName.fitting(file.name, ending))"
-            if try sameText(as: path) { break }
-            if link(temporaryPath, path) == 0 { break }
-            if errno != EEXIST {
-                try FolderEntry.renameWithoutLink(temporaryPath, to: path)
-                break
-            }
-            number += 1
+            return "\(file.folder)/\(NumberedName.fitting(file.name, ending))"
+        } isThere: {
+            try sameText(as: $0)
         }
         // The text must not be lost between its two names.
         try FolderEntry.sync(file.folder)
