@@ -135,7 +135,9 @@ struct FormatJudge {
             parts.append("identifiers that begin with a time look the same")
         }
         if best.encoding == .unixDays { parts.append("other small numbers look the same") }
-        if !best.outliers.isEmpty { parts.append(Self.list(best.outliers, "out of range")) }
+        if let outlier = best.outliers.first {
+            parts.append("\(best.outliers.count) out of range, such as \(SafeText.example(outlier))")
+        }
         for rival in rivals.prefix(3) {
             let span = [rival.oldest, rival.newest].compactMap { $0.map { "\($0.civil.date)" } }
             parts.append(
@@ -147,11 +149,6 @@ struct FormatJudge {
     }
 
     private var example: String { SafeText.example(best.plausible(of: values).first ?? .null) }
-
-    /// `2 out of range, such as 5`.
-    private static func list(_ values: [StoreValue], _ what: String) -> String {
-        "\(values.count) \(what), such as \(SafeText.example(values[0]))"
-    }
 }
 
 extension DateRecognition {

@@ -4,15 +4,11 @@ import RetentionPolicy
 /// Writes the dates of pending rows in the formats in which the rules read them.
 struct PendingDates {
     /// What the rules say about one attribute.
-    struct Format: Equatable {
+    struct Format {
         /// The attribute's name, spelled as in the rules.
         var attribute: String
         /// The distinct formats, each with the first rule that uses it.
         var encodings: [(encoding: DateEncoding, rule: String)]
-
-        static func == (a: Format, b: Format) -> Bool {
-            a.attribute == b.attribute && a.encodings.map(\.rule) == b.encodings.map(\.rule)
-        }
     }
 
     let zone: CalendarZone

@@ -38,7 +38,8 @@ struct JointLimits {
     /// A rule that deletes rows of an entity: how many by their dates, and how many by cascades.
     private struct Taker {
         var index: Int
-        var table: String
+        /// Whether it is a rule for the entity itself.
+        var isOwn: Bool
         var expired: Int
         var cascaded: Int
         var count: Int { expired + cascaded }
@@ -47,13 +48,11 @@ struct JointLimits {
     private func takers(of table: String, among deleting: [(index: Int, table: String)]) -> [Taker] {
         deleting.compactMap { index, own in
             let taker = Taker(
-                index: index, table: own, expired: own == table ? plan.steps[index].survey.expiredCount : 0,
+                index: index, isOwn: own == table, expired: own == table ? plan.steps[index].survey.expiredCount : 0,
                 cascaded: plan.steps[index].survey.related.cascadedCount(of: table))
             return taker.count > 0 ? taker : nil
         }
     }
-
-    private func isOwn(_ taker: Taker, _ table: String) -> Bool { taker.table == table }
 
     private func tableName(_ entity: String) throws -> String {
         let found = try reader.entity(named: entity)
@@ -66,11 +65,11 @@ struct JointLimits {
         // Only a rule of the entity itself can allow that it is emptied, also by cascades of other rules.
         let own = try policy.rules.filter { try $0.isEnabled && tableName($0.entity) == table }
         let refused = takers.filter { taker in
-            !(isOwn(taker, table) ? [plan.steps[taker.index].rule] : own).contains {
+            !(taker.isOwn ? [plan.steps[taker.index].rule] : own).contains {
                 $0.allowEmpty || accepts(.wouldEmptyEntity, $0)
             }
         }
-        guard !accepted.contains(.wouldEmptyEntity), !refused.isEmpty, !newerRowStays(first, table, takers),
+        guard !accepted.contains(.wouldEmptyEntity), !refused.isEmpty, !newerRowStays(first, takers),
             let entity = try reader.entity(named: first.rule.entity)?.name
         else { return [] }
         let deletes = plan.steps.compactMap(\.wholeDelete)
@@ -87,7 +86,7 @@ struct JointLimits {
             return isEmptied
         }
         return try refused.filter { taker in
-            try (isOwn(taker, table) ? [plan.steps[taker.index].rule] : own).contains(where: isEmptied)
+            try (taker.isOwn ? [plan.steps[taker.index].rule] : own).contains(where: isEmptied)
         }.map { taker in
             (
                 taker.index,
@@ -98,14 +97,14 @@ struct JointLimits {
                         + "would be left, because \(shares(takers)). Do new rows still arrive?",
                     remedy: Refusal.acceptance(
                         .wouldEmptyEntity, if: "if \(entity) may be emptied",
-                        by: "allow_empty: true in \(isOwn(taker, table) ? "the rule" : "a rule for \(entity)")"))
+                        by: "allow_empty: true in \(taker.isOwn ? "the rule" : "a rule for \(entity)")"))
             )
         }
     }
 
     /// Whether a row newer than every cutoff remains: the surveys show it, unless a cascade may delete that row.
-    private func newerRowStays(_ first: Plan.Step, _ table: String, _ takers: [Taker]) -> Bool {
-        guard takers.allSatisfy({ isOwn($0, table) && $0.cascaded == 0 }),
+    private func newerRowStays(_ first: Plan.Step, _ takers: [Taker]) -> Bool {
+        guard takers.allSatisfy({ $0.isOwn && $0.cascaded == 0 }),
             let newest = first.survey.dates.newestOfEntity
         else {
             return false
