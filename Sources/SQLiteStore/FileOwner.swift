@@ -74,7 +74,9 @@ extension SQLiteFile {
             guard isInternal || isOwn else {
                 throw StoreError(
                     .inputOutput, store: name,
-                    message: "the \(owner.title) holds a \(type) that does not belong to it: \(entryName)",
+                    message:
+                        "the \(owner.title) holds \(type == "index" ? "an index" : "a \(type)") that does not belong to it: "
+                        + entryName,
                     hint: "find out who added it and why before you remove it; move the file away to start a new one")
             }
         }

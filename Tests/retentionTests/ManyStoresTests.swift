@@ -43,7 +43,8 @@ struct ManyStoresTests {
         try add("3.sqlite", to: job)
         let (text, json) = try (job.launch(["run"]), job.launch(["run", "--format", "json"]))
         try other.close()
-        #expect(text.status == 74 && text.output.contains("1 completed, 2 failed; deleted 10 rows (exit 74)."), "\(text)")
+        #expect(
+            text.status == 74 && text.output.contains("1 completed, 2 failed; deleted 10 rows (exit 74)."), "\(text)")
         // Each has the ID of its record.
         let reports = try #require(try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [[String: Any]])
         #expect(try Set(job.log().suffix(3).map(\.run)) == Set(reports.compactMap { $0["run"] as? String }), "\(json)")

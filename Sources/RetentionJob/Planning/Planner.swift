@@ -347,7 +347,8 @@ package struct Planner {
             let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
             doubts.recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
             doubts.misread = try MisreadRows.find(
-                rule: rule, look.request, byDate: look.survey.index.isInDateOrder, samples: samples, reader, clock: clock)
+                rule: rule, look.request, byDate: look.survey.index.isInDateOrder, samples: samples, reader,
+                clock: clock)
         }
         doubts.restored = try RestoredRows.find(step, entity, hasTriggers: hasTriggers, planner: self, reader: reader)
         let former = try FormerRule(
