@@ -45,9 +45,12 @@ package struct StoresReview {
         ///   - runs: the past runs of the policy on it, the newest last.
         ///   - now: the time of the clock.
         package init(_ policy: Policy, trouble: String, runs: [LedgerRun], now: Instant) {
+            (name, lastRun, due) = (policy.store.written, runs.newest(now: now), runs.due(of: policy, now: now))
             // What is wrong with the policy is said once.
-            (name, findings) = (policy.store.written, policy.mistakes == nil ? [(trouble, .bad)] : [])
-            (lastRun, due) = (runs.newest(now: now), runs.due(of: policy, now: now))
+            let last = lastRun.flatMap { $0.outcome == .completed ? nil : $0 }.map {
+                ("\(Figures.instant($0.report.started.toSecond)): \($0.outcomeText)", $0.outcome.style)
+            }
+            findings = policy.mistakes == nil ? [(trouble, .bad)] : [last].compactMap(\.self)
             json = (["schema": "retention.report/1", "store": name.json, "error": trouble.json] as JSONText).document
         }
 
@@ -112,16 +115,24 @@ package struct StoresReview {
         // A store of which a run was left out has a finding.
         let due = stores.compactMap(\.due).max { $0.due < $1.due }
         let isLedgerUnreadable = stores.contains(where: \.isLedgerUnreadable)
-        let every = policy.ledger == .none || isLedgerUnreadable ? nil : policy.expectedEvery?.written
+        let isUnknown = policy.ledger == .none || isLedgerUnreadable || stores.isEmpty
+        let every = isUnknown ? nil : policy.expectedEvery?.written
         let next = every.map { Review.next(due, of: "run", every: $0, now: asOf) }
         return [
             (
-                "Last run", last?.text ?? Review.noRun(policy, isLedgerUnreadable: isLedgerUnreadable),
+                "Last run",
+                last?.text
+                    ?? (stores.isEmpty
+                        ? "not known: no file matches" : Review.noRun(policy, isLedgerUnreadable: isLedgerUnreadable)),
                 last?.style ?? .caution
             ),
             (
                 "Next",
-                (next?.text ?? Review.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable)) + expected,
+                (next?.text
+                    ?? (stores.isEmpty
+                        ? "when is not known: no file matches"
+                        : Review.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable)))
+                    + expected,
                 next?.style ?? .caution
             ),
             ("Stores", text, stores.first?.findings.first?.style ?? .good),

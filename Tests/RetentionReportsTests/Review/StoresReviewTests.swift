@@ -110,4 +110,23 @@ struct StoresReviewTests {
         let page = review([store("a")]).html
         #expect(page.contains("<div class=\"wide few\"") && page.contains(".wide:not(.few) td.short"))
     }
+
+    /// The mistake is said once; what the ledger knows of each store is said of it.
+    @Test func ofStoresWithAMistakeInTheirPolicyTheLastRunIsKnown() {
+        var policy = Sample.policy(["gold"])
+        policy.mistakes = .missing(path: "retention.yaml")
+        let runs = [night(0, .failed, expired: 0, of: 5)]
+        let stores = ["a", "b"].map { _ in
+            StoresReview.Store(policy, trouble: "the policy has a mistake", runs: runs, now: Sample.now)
+        }
+        let text = words(stores)
+        #expect(text.contains(" Stores: 2, of which 2 are not as they should be, "), "\(text)")
+        #expect(!text.contains("a mistake"), "\(text)")
+    }
+
+    @Test func withoutAFileThePastIsNotKnown() {
+        let text = words([])
+        let says = " Last run: not known: no file matches Next: when is not known: no file matches "
+        #expect(text.contains(says), "\(text)")
+    }
 }
