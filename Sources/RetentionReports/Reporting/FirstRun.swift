@@ -74,9 +74,11 @@ package struct FirstRun {
     package init(_ reports: [RunReport]) {
         parts = reports.map(Part.init).filter(\.isCounted)
         storeCount = reports.count
-        (isDryRun, engine) = (reports.first?.mode == .dryRun, reports.first?.engine ?? "")
-        config = reports.first?.config ?? ""
-        (hasArchive, hasLedger) = (reports.first?.hasArchive == true, reports.first?.hasLedger != false)
+        // A store that could not be opened does not know them.
+        let known = reports.first { Part($0).isCounted }
+        (isDryRun, engine) = (known?.mode == .dryRun, known?.engine ?? "")
+        config = known?.config ?? ""
+        (hasArchive, hasLedger) = (known?.hasArchive == true, known?.hasLedger != false)
     }
 
     /// The lines; empty: there are no such rules.
