@@ -62,7 +62,8 @@ extension SQLiteFile {
         {
             return "the model's relationships or history affect what is deleted with a row"
         }
-        if try HistoryTables.exist(db) {
+        let schema = try catalog.schema(db)
+        if HistoryTables.names.allSatisfy({ schema.kind(of: $0) != nil }) {
             return "the store keeps a history, which has to record every row"
         }
         if let key = table.entity.incomingRelationships.first { return "\(key.source) refers to its rows" }
