@@ -152,7 +152,7 @@ struct RunCommand: ConsoleCommand {
             let (left, started) = (end.map { $0 - SystemClock.uptime() }, SystemClock.now())
             // A signal ends the run of a store with a code above 128.
             guard left.map({ $0 > .zero }) != false, reports.last.map({ $0.exitCode <= 128 }) != false else { break }
-            // One mistake of the policy is told once.
+            // The stores share one mistake, so its command runs once.
             if policy.mistakes != nil, !reports.isEmpty { policy.onFailure = [] }
             // A locked store does not use up the time of the others.
             if let left { policy.store.busyTimeout = min(policy.store.busyTimeout, left) }

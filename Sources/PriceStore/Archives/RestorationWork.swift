@@ -90,7 +90,7 @@ extension ArchiveSearch {
 
     /// Skips the rows whose parents are skipped, and their children.
     ///
-    /// - Parameter body: is told each of these rows, by the index of its portion, with the table of its parent.
+    /// - Parameter body: receives the index of each row's portion, the row, and the number of its parent's table.
     package func skipChildren(
         _ portions: inout [RowsToRestore], of skipped: inout [Int: Set<Int64>],
         _ body: (_ portion: Int, _ row: Int64, _ parent: Int) throws -> Void

@@ -43,7 +43,7 @@ extension Review {
         let head = found.isEmpty ? "nothing" : "\(Figures.count(found.count, "finding")), the worst first"
         return [
             (
-                "Last run", last.map(words) ?? Self.noRun(policy, isLedgerUnreadable: isLedgerUnreadable),
+                "Last run", last.map(words) ?? Self.noRun(policy, because: ledgerTrouble),
                 last?.outcome.style ?? .caution
             ), next,
             ("Attention", head, found.first?.style ?? .good),
@@ -84,15 +84,24 @@ extension Review {
         return most.joined(separator: ", ") + (sums.count > 5 ? ", …" : "")
     }
 
+    /// Why the past runs are not known, as a clause; nil: they are.
+    private var ledgerTrouble: String? { isLedgerUnreadable ? Self.unreadableLedger : nil }
+
+    static let unreadableLedger = "the ledger cannot be read"
+
     /// What is known if no run is.
-    static func noRun(_ policy: Policy, isLedgerUnreadable: Bool) -> String {
-        guard !isLedgerUnreadable else { return "not known: the ledger cannot be read" }
+    ///
+    /// - Parameter trouble: why the past runs are not known, as a clause; nil: they are.
+    static func noRun(_ policy: Policy, because trouble: String?) -> String {
+        if let trouble { return "not known: \(trouble)" }
         return policy.ledger == .none ? "not known: the policy keeps no ledger" : "none is recorded"
     }
 
     /// Why it is not known when the next run is due.
-    static func nextIsNotKnown(_ policy: Policy, isLedgerUnreadable: Bool) -> String {
-        guard !isLedgerUnreadable else { return "when is not known: the ledger cannot be read" }
+    ///
+    /// - Parameter trouble: why the past runs are not known, as a clause; nil: they are.
+    static func nextIsNotKnown(_ policy: Policy, because trouble: String?) -> String {
+        if let trouble { return "when is not known: \(trouble)" }
         return "when is not known: the policy "
             + (policy.expectedEvery == nil ? "has no expected_every" : "keeps no ledger")
     }
@@ -114,7 +123,7 @@ extension Review {
             ?? " · what a run would delete is not known"
         guard let missed else {
             return (
-                "Next", Self.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable) + rows, .caution
+                "Next", Self.nextIsNotKnown(policy, because: ledgerTrouble) + rows, .caution
             )
         }
         let next = Self.next(due, of: missed.expected, every: missed.expectedEvery, now: missed.now)

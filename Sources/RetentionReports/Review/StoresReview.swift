@@ -114,25 +114,15 @@ package struct StoresReview {
         let last = lastRun
         // A store of which a run was left out has a finding.
         let due = stores.compactMap(\.due).max { $0.due < $1.due }
-        let isLedgerUnreadable = stores.contains(where: \.isLedgerUnreadable)
-        let isUnknown = policy.ledger == .none || isLedgerUnreadable || stores.isEmpty
-        let every = isUnknown ? nil : policy.expectedEvery?.written
+        let trouble =
+            stores.isEmpty
+            ? "no file matches" : stores.contains(where: \.isLedgerUnreadable) ? Review.unreadableLedger : nil
+        let every = policy.ledger == .none || trouble != nil ? nil : policy.expectedEvery?.written
         let next = every.map { Review.next(due, of: "run", every: $0, now: asOf) }
         return [
+            ("Last run", last?.text ?? Review.noRun(policy, because: trouble), last?.style ?? .caution),
             (
-                "Last run",
-                last?.text
-                    ?? (stores.isEmpty
-                        ? "not known: no file matches" : Review.noRun(policy, isLedgerUnreadable: isLedgerUnreadable)),
-                last?.style ?? .caution
-            ),
-            (
-                "Next",
-                (next?.text
-                    ?? (stores.isEmpty
-                        ? "when is not known: no file matches"
-                        : Review.nextIsNotKnown(policy, isLedgerUnreadable: isLedgerUnreadable)))
-                    + expected,
+                "Next", (next?.text ?? Review.nextIsNotKnown(policy, because: trouble)) + expected,
                 next?.style ?? .caution
             ),
             ("Stores", text, stores.first?.findings.first?.style ?? .good),

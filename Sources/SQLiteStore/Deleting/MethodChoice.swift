@@ -62,8 +62,7 @@ extension SQLiteFile {
         {
             return "the model's relationships or history affect what is deleted with a row"
         }
-        let schema = try catalog.schema(db)
-        if HistoryTables.names.allSatisfy({ schema.kind(of: $0) != nil }) {
+        if HistoryTables.exist(in: try catalog.schema(db)) {
             return "the store keeps a history, which has to record every row"
         }
         if let key = table.entity.incomingRelationships.first { return "\(key.source) refers to its rows" }

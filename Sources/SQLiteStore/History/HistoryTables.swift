@@ -46,6 +46,11 @@ enum HistoryTables {
                 + "('\(identity)', '\(transactions)', '\(changes)')") == names.count
     }
 
+    /// Whether a store has the tables, by a schema that was read.
+    static func exist(in schema: StoreSchema) -> Bool {
+        names.allSatisfy { schema.kind(of: $0)?.type == "table" }
+    }
+
     /// The number of the last transaction, including deleted ones, or 0 if there was none.
     static func lastNumber(_ db: Database) throws -> Int64 {
         try Int64.fetchOne(
